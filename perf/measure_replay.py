@@ -1,0 +1,92 @@
+"""Replay and scoring of recorded answers, against only reading and parsing the same files.
+
+Uses the released answers of five models where they lie beside the project, made ones elsewhere.
+All are measured side by side, several times; the ratio of the medians is printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import shared_data
+from creval.benchmarks import open_benchmark
+from creval.build.miniature import write_miniature
+from creval.engine.replay import replay
+from creval.store import open_run
+
+ROUNDS = 7
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        bench = shared_data.creval_release()
+        if bench is None:
+            bench = write_miniature(Path(scratch) / "made", samples=900)
+            answers = bench / "answers"
+        else:
+            answers = bench / "answer_gpt"
+        runs = iter(range(1000))
+
+        def folder() -> str:
+            return str(Path(scratch) / f"run-{next(runs)}")
+
+        measured = {
+            "read and parse": lambda: read_and_parse(bench, answers),
+            "one process": lambda: one_process(bench, answers, folder()),
+            "two commands": lambda: two_commands(bench, answers, folder()),
+        }
+        seconds: dict[str, list[float]] = {name: [] for name in measured}
+        read_and_parse(bench, answers)  # so that every round finds the files in memory
+        for _ in range(ROUNDS):
+            for name, work in measured.items():
+                seconds[name].append(timed(work))
+    median = {name: statistics.median(taken) for name, taken in seconds.items()}
+    base = median["read and parse"]
+    print(f"replay and score, medians of {ROUNDS} rounds; reading and parsing takes {base:.2f} s")
+    for name, most in (("one process", 4), ("two commands", 6)):
+        ratios = [a / b for a, b in zip(seconds[name], seconds["read and parse"], strict=True)]
+        print(
+            f"  {name}: {median[name] / base:.2f} times that, at most {most} wanted "
+            f"({median[name]:.2f} s; rounds {min(ratios):.2f} to {max(ratios):.2f})"
+        )
+
+
+def timed(work: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def read_and_parse(bench: Path, answers: Path) -> None:
+    for root in (bench / "bench", answers):
+        for folder, _, names in os.walk(root):
+            for name in names:
+                if name.endswith(".json"):
+                    with open(f"{folder}/{name}", "rb") as file:  # noqa: PTH123
+                        json.loads(file.read())
+
+
+def one_process(bench: Path, answers: Path, run: str) -> None:
+    replay(open_benchmark(bench), answers, run)
+    with open_run(run) as opened:
+        opened.score()
+
+
+def two_commands(bench: Path, answers: Path, run: str) -> None:
+    creval = [sys.executable, "-m", "creval"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    replayed = [*creval, "replay", str(bench), "--answers", str(answers), "--run", run]
+    subprocess.run(replayed, check=True, **quiet)  # type: ignore[call-overload]
+    subprocess.run([*creval, "score", run], check=True, **quiet)  # type: ignore[call-overload]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""`python -m creval` is `creval`."""
+
+from creval.cli import main
+
+main()

@@ -1,0 +1,83 @@
+"""CREval: creative edits judged by yes/no questions in three metrics (arXiv 2603.26174).
+
+a sample's metric = sum(weight * right) / sum(weight), in percent
+S = 0.4 IF + 0.4 VC + 0.2 VQ, at every level
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from creval.benchmarks import creval_release
+from creval.benchmarks.creval_release import CATEGORY_OF, METRICS, TAXONOMY
+from creval.core.benchmark import Protocol, System
+from creval.core.card import OVERALL, Card, Composite, Level, Metric, Score
+from creval.core.contract import contract_named
+from creval.core.probe import Probe, Question
+from creval.core.sample import Sample
+
+CARD = Card(
+    metrics=(
+        Metric("IF", "instruction following"),
+        Metric("VC", "visual consistency"),
+        Metric("VQ", "visual quality"),
+    ),
+    composite=Composite("S", "overall score", {"IF": 0.4, "VC": 0.4, "VQ": 0.2}),
+    levels=(
+        OVERALL,
+        Level("category", "categories", tuple(TAXONOMY), of="dimension"),
+        Level("dimension", "dimensions", tuple(CATEGORY_OF)),
+    ),
+)
+
+
+class CREval(Protocol):
+    """CREval's questions and their scoring."""
+
+    name = "creval"
+    card = CARD
+
+    def probes(self, sample: Sample) -> Sequence[Question]:
+        return sample.questions
+
+    def score(
+        self, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
+    ) -> dict[str, Score]:
+        """`strict`: an unanswered question is wrong, and the reference is taken as released."""
+        sums = {metric: [0.0, 0.0, 0, 0] for metric in METRICS}  # right, weight, scored, total
+        for question in probes:
+            if isinstance(question, Question):
+                cell = sums[question.metric]
+                cell[3] += 1
+                if question.id in values:
+                    credit = _credit(question, values[question.id], strict)
+                    if credit is not None:
+                        cell[0] += question.weight * credit
+                        cell[1] += question.weight
+                        cell[2] += 1
+        return {
+            metric: Score(100.0 * right / weight if weight else None, int(scored), int(total))
+            for metric, (right, weight, scored, total) in sums.items()
+        }
+
+
+def _credit(question: Question, value: float | None, strict: bool) -> float | None:
+    contract = contract_named(question.contract)
+    if not strict:
+        if value is None or question.reference is None:
+            return None
+        return contract.credit(value, question.reference)
+    # The authors compare the words, regardless of case: a reference such as `** Yes` matches none.
+    reference = question.released.strip().capitalize()
+    if value is None or reference not in ("Yes", "No"):
+        return 0.0
+    return contract.credit(value, reference)
+
+
+SYSTEM = System(
+    name=CREval.name,
+    title="creative edits, yes/no questions on following, consistency and quality",
+    recognise=creval_release.recognise,
+    load=creval_release.load,
+    protocol=CREval,
+)

@@ -1,0 +1,126 @@
+"""`creval bench`: the systems, and what a folder holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from creval.cli import options, screen
+
+if TYPE_CHECKING:
+    from creval.core.benchmark import Benchmark, Finding
+
+
+def bench(
+    path: Annotated[
+        str | None, typer.Argument(metavar="[PATH]", help="The folder of a benchmark.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """List the systems, or say what a folder holds, what was repaired in it and what is wrong."""
+    from creval.benchmarks import SYSTEMS, open_benchmark
+
+    if path is None:
+        if json:
+            screen.print_json({name: system.title for name, system in SYSTEMS.items()})
+        for name, system in SYSTEMS.items() if not json else ():
+            print(f"{name}: {system.title}")
+        return
+    summary = summarise(open_benchmark(path))
+    if json:
+        screen.print_json(summary)
+    else:
+        _print(summary)
+
+
+def summarise(benchmark: Benchmark) -> dict[str, Any]:
+    """What a benchmark holds, counted."""
+    dataset, protocol = benchmark.dataset, benchmark.protocol
+    probes = [probe for sample in dataset.samples for probe in protocol.probes(sample)]
+    weights: dict[str, Counter[str]] = {}
+    for probe in probes:
+        counted = weights.setdefault(probe.metric, Counter())
+        counted[f"{getattr(probe, 'weight', 1.0):g}"] += 1
+    levels = [level for level in protocol.card.levels if level.name != "overall"]
+    tagged = {
+        level.plural: Counter(sample.tags.get(level.name, "") for sample in dataset.samples)
+        for level in levels
+    }
+    missing = [s.id for s in dataset.samples if s.source is None or not s.source.is_file()]
+    return {
+        "benchmark": benchmark.name,
+        "folder": str(dataset.root),
+        "samples": len(dataset.samples),
+        "questions": dict(Counter(probe.metric for probe in probes)),
+        "weights": {metric: dict(sorted(found.items())) for metric, found in weights.items()},
+        "groups": {
+            level.plural: {group: tagged[level.plural][group] for group in level.groups}
+            for level in levels
+        },
+        "subsets": {name: len(members) for name, members in dataset.subsets.items()},
+        "images": {"present": len(dataset.samples) - len(missing), "missing": missing},
+        "repairs": [_as_json(finding) for finding in dataset.findings if finding.repaired],
+        "problems": [_as_json(finding) for finding in dataset.findings if not finding.repaired],
+    }
+
+
+def _as_json(finding: Finding) -> dict[str, str]:
+    kept = ("rule", "where", "item", "found", "became", "note")
+    return {name: getattr(finding, name) for name in kept if getattr(finding, name)}
+
+
+def _print(summary: dict[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from creval.report.text import visible
+
+    out = screen.console()
+    out.print(Text(f"{summary['benchmark']}: {summary['samples']} samples", "bold"))
+    for plural, groups in summary["groups"].items():
+        table = Table(plural, "samples", header_style="bold", pad_edge=False)
+        table.columns[1].justify = "right"
+        for group, count in groups.items():
+            table.add_row(Text(visible(group)), str(count))
+        out.print(table)
+    questions = Table("metric", "questions", "by weight", header_style="bold", pad_edge=False)
+    questions.columns[1].justify = "right"
+    for metric, count in summary["questions"].items():
+        weights = summary["weights"][metric].items()
+        shown = ", ".join(f"{number} of weight {weight}" for weight, number in weights)
+        questions.add_row(metric, str(count), shown)
+    out.print(questions)
+    for name, count in summary["subsets"].items():
+        out.print(Text(visible(f"subset {name}: {count} samples")))
+    missing = summary["images"]["missing"]
+    out.print(Text(f"source images: {summary['images']['present']} here, {len(missing)} missing"))
+    if missing:
+        out.print(Text(visible(f"  missing: {_some(missing)}"), "dim"))
+    for title in ("repairs", "problems"):
+        findings = summary[title]
+        out.print(Text(f"{title}: {len(findings) or 'none'}", "bold"))
+        for line in _listed(findings):
+            out.print(Text(visible(line)), soft_wrap=True)
+
+
+def _listed(findings: Iterable[dict[str, str]]) -> Iterable[str]:
+    """Findings of one kind together, those of one file in one line."""
+    kinds: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    for finding in findings:
+        what = tuple(finding.get(key, "") for key in ("rule", "found", "became", "note"))
+        items = kinds.setdefault(what, {}).setdefault(finding["where"], [])
+        items.append(finding.get("item", ""))
+    for (rule, found, became, note), files in kinds.items():
+        count = sum(len(items) for items in files.values())
+        change = f" {found!r} -> {became!r}" if became else f" {found!r}" if found else ""
+        yield f"  {count} x {rule}{change}" + (f" ({note})" if note else "")
+        for file, items in files.items():
+            named = ", ".join(item for item in items if item)
+            yield f"      {file}" + (f": {named}" if named else "")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

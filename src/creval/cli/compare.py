@@ -1,0 +1,137 @@
+"""`creval compare`: two models side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from creval.cli import options, screen
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from creval.stats.compare import Comparison, SampleGap
+
+
+def compare(
+    run: options.RunFolder,
+    first: Annotated[str, typer.Argument(metavar="A", help="A model of the run.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another.")],
+    subset: options.Subset = None,
+    strict: options.Strict = False,
+    weights: options.Weights = None,
+    top: Annotated[int, typer.Option(min=0, help="How many samples to show.")] = 5,
+    json: options.Json = False,
+    resamples: options.Resamples = 5_000,
+    seed: options.Seed = 0,
+) -> None:
+    """Compare two models on the samples that both have: by how much they differ, and where."""
+    from creval.core.errors import CrevalError
+    from creval.report.sentences import compared
+    from creval.stats.compare import compare as compared_runs
+    from creval.store import open_run
+
+    if first == second:
+        raise CrevalError(f"{first!r} is given twice; give two models.")
+    with open_run(run) as opened:
+        found = compared_runs(
+            opened,
+            first,
+            second,
+            strict=strict,
+            subset=subset,
+            weights=options.weights(weights),
+            resamples=resamples,
+            seed=seed,
+            top=top,
+        )
+    if json:
+        screen.print_json(_as_json(found))
+        return
+    out = screen.console()
+    out.print(compared(found))
+    out.print(_table(found))
+    for gap in found.samples:
+        _print_gap(found, gap)
+
+
+def _table(found: Comparison) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from creval.report.text import difference, visible
+
+    first, second = found.table.systems
+    title = Text(f"{visible(first)} minus {visible(second)}; bold where zero is left out")
+    table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
+    table.add_column("group")
+    for column in found.table.card.columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    for level in found.table.card.levels:
+        for group in level.groups:
+            cells = [
+                found.differences[level.name, group, column] for column in found.table.card.columns
+            ]
+            if any(cell.value is not None for cell in cells):
+                shown = [Text(difference(cell), "bold" if cell.decided else "") for cell in cells]
+                table.add_row(Text(visible(group)), *shown)
+        table.add_section()
+    return table
+
+
+def _print_gap(found: Comparison, gap: SampleGap) -> None:
+    from rich.text import Text
+
+    from creval.report.text import visible
+
+    out = screen.console()
+    composite = found.table.card.composite.name
+    first, second = found.table.systems
+    scores = f"{gap.first[composite]:.0f} against {gap.second[composite]:.0f}"
+    out.print(Text(f"\n{visible(gap.sample)}: {composite} {scores}", "bold"))
+    out.print(Text(f"  {visible(gap.instruction)}", "dim"))
+    for question in gap.questions[:3]:
+        said = " / ".join(visible(answer.said) or "–" for answer in question.answers)
+        asked = question.question
+        out.print(Text(f"  {asked.id}, weight {asked.weight:g}: {visible(asked.text)}"))
+        out.print(Text(f"    {visible(first)} / {visible(second)}: {said}", "dim"))
+    if len(gap.questions) > 3:
+        out.print(Text(f"  and {len(gap.questions) - 3} more questions", "dim"))
+
+
+def _as_json(found: Comparison) -> dict[str, Any]:
+    levels: dict[str, Any] = {}
+    for (level, group, column), value in found.differences.items():
+        plural = found.table.card.level(level).plural
+        cell = {**value._asdict(), "decided": value.decided}
+        levels.setdefault(plural, {}).setdefault(group, {})[column] = cell
+    return {
+        "first": found.table.systems[0],
+        "second": found.table.systems[1],
+        "strict": found.table.strict,
+        "subset": found.table.subset,
+        "differences": {**levels, "overall": levels["overall"]["overall"]},
+        "samples": [
+            {
+                "sample": gap.sample,
+                "instruction": gap.instruction,
+                "first": gap.first,
+                "second": gap.second,
+                "questions": [
+                    {
+                        "id": question.question.id,
+                        "metric": question.question.metric,
+                        "question": question.question.text,
+                        "weight": question.question.weight,
+                        "reference": question.question.reference,
+                        "winner": question.winner,
+                        "answers": [answer.said for answer in question.answers],
+                        "explanations": [answer.explanation for answer in question.answers],
+                    }
+                    for question in gap.questions
+                ],
+            }
+            for gap in found.samples
+        ],
+    }

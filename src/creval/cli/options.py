@@ -1,0 +1,60 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from creval.core.errors import CrevalError
+
+RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
+Benchmark = Annotated[str, typer.Argument(metavar="BENCH", help="The folder of a benchmark.")]
+Json = Annotated[bool, typer.Option("--json", help="Print all of it as JSON, unrounded.")]
+Strict = Annotated[
+    bool,
+    typer.Option(help="Score as the authors do: unanswered is wrong, references as released."),
+]
+Subset = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Only the samples of a named subset.")
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(metavar="IF=0.4,VC=0.4,VQ=0.2", help="Other weights for the composite."),
+]
+Resamples = Annotated[int, typer.Option(min=100, max=1_000_000, help="Bootstrap resamples.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
+
+
+def weights(given: str | None) -> dict[str, float] | None:
+    """`IF=0.4,VC=0.6` as numbers by metric."""
+    if given is None:
+        return None
+    found: dict[str, float] = {}
+    for part in given.split(","):
+        name, equals, number = part.partition("=")
+        try:
+            found[name.strip()] = float(number)
+        except ValueError as error:
+            raise CrevalError(
+                f"--weights takes METRIC=NUMBER, such as IF=0.4,VC=0.4,VQ=0.2, not {part!r}."
+            ) from error
+        if not equals or not name.strip():
+            raise CrevalError(f"--weights has no metric in {part!r}.")
+    return found
+
+
+def groups(given: str | None) -> dict[str, list[str]]:
+    """`open=A,B,closed=C` as names by group: a name with an equals sign begins a group."""
+    found: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for part in (given or "").split(","):
+        name, equals, first = part.partition("=")
+        if equals:
+            current = found.setdefault(name.strip(), [])
+            part = first
+        if part.strip():
+            if current is None:
+                raise CrevalError(f"--groups takes open=A,B,closed=C; {part!r} is in no group.")
+            current.append(part.strip())
+    return found

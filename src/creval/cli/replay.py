@@ -1,0 +1,57 @@
+"""`creval replay`: a run from recorded answers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from creval.cli import options, screen
+
+
+def replay(
+    bench: options.Benchmark,
+    answers: Annotated[str, typer.Option(metavar="DIR", help="METRIC/MODEL/ID.json or .txt")],
+    run: Annotated[str, typer.Option(metavar="RUN", help="The run's folder; made if need be.")],
+    raw: Annotated[bool, typer.Option(help="Prefer the judge's raw replies (ID.txt).")] = False,
+    model: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this model; may be repeated.")
+    ] = None,
+) -> None:
+    """Make a run from recorded answers."""
+    from creval.benchmarks import open_benchmark
+    from creval.engine.replay import replay as replayed
+    from creval.report.text import visible
+    from creval.store import open_run
+
+    benchmark = open_benchmark(bench)
+    done = replayed(benchmark, answers, run, raw=raw, models=model or (), track=screen.track)
+    for path, reason in list(done.broken.items())[:20]:
+        screen.note(visible(f"no answers in {path}: {reason}"))
+    if len(done.broken) > 20:
+        screen.note(f"... and {len(done.broken) - 20} more files without answers.")
+    unmatched = done.recording.unmatched
+    if unmatched:
+        shown = ", ".join(unmatched[:3]) + (", ..." if len(unmatched) > 3 else "")
+        screen.note(visible(f"{len(unmatched)} files match no sample and were left: {shown}"))
+    with open_run(run) as opened:
+        _print_counts(opened.statuses())
+    screen.note(f"Now: creval score {run}")
+
+
+def _print_counts(counts: dict[str, dict[str, int]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from creval.core.verdict import Status
+    from creval.report.text import visible
+
+    there = {status for found in counts.values() for status in found}
+    columns = [str(status) for status in Status if str(status) in there]
+    table = Table("model", "questions", *columns, header_style="bold", pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for system, found in counts.items():
+        numbers = [sum(found.values()), *(found.get(column, 0) for column in columns)]
+        table.add_row(Text(visible(system)), *map(str, numbers))
+    screen.console().print(table)

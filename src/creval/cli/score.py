@@ -1,0 +1,90 @@
+"""`creval score`: the tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from creval.cli import options, screen
+from creval.core.errors import CrevalError
+
+if TYPE_CHECKING:
+    from creval.stats.scorecard import Scorecard
+
+
+def score(
+    run: options.RunFolder,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="LEVEL,...", help="overall, category, dimension, sample ..."),
+    ] = None,
+    subset: options.Subset = None,
+    strict: options.Strict = False,
+    weights: options.Weights = None,
+    models: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(metavar="open=A,B,closed=C", help="Mark best and second within groups."),
+    ] = None,
+    json: options.Json = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print a row a cell.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
+    resamples: options.Resamples = 5_000,
+    seed: options.Seed = 0,
+) -> None:
+    """Score a run: every cell with its 95 % interval and its coverage."""
+    from creval.core.errors import known_name
+    from creval.report import sentences, tables
+    from creval.store import open_run
+
+    if json + csv + markdown + latex > 1:
+        raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
+    with open_run(run) as opened:
+        card = opened.score(
+            strict=strict,
+            subset=subset,
+            weights=options.weights(weights),
+            systems=tuple(models.split(",")) if models else None,
+            resamples=resamples,
+            seed=seed,
+        )
+        named = options.groups(groups)
+        for name in (name for members in named.values() for name in members):
+            known_name("model", name, card.table.systems)
+        levels = _levels(card, by, everything=json or csv)
+        if json:
+            screen.print_json(tables.as_json(card, opened.manifest, levels))
+            return
+        if csv:
+            print(tables.csv_table(card, levels), end="")
+            return
+        about = (
+            sentences.basis(card, opened.manifest, resamples),
+            sentences.strictness(card),
+            sentences.decided(card),
+        )
+    if markdown or latex:
+        table = tables.markdown_table if markdown else tables.latex_table
+        print(table(card, levels, named), end="")
+        for line in about:
+            screen.note(line)
+        return
+    out = screen.console()
+    out.print(tables.rich_table(card, levels, named))
+    for line in about:
+        out.print(line)
+
+
+def _levels(card: Scorecard, by: str | None, *, everything: bool) -> list[str]:
+    known = [level.name for level in card.table.card.levels]
+    if by is None:
+        return known if everything else ["overall"]
+    wanted = [part.strip() for part in by.split(",") if part.strip()]
+    return [
+        "sample" if name in ("sample", "samples") else card.table.card.level(name).name
+        for name in wanted
+    ]

@@ -1,0 +1,93 @@
+"""A benchmark: where samples come from, and what is asked of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from creval.core.card import Card, Score
+from creval.core.probe import Probe
+from creval.core.sample import Sample
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something in a benchmark's files that is not as it should be.
+
+    It lies in the file or sample `where`, at `item`. A repair has what it `found` and what that
+    `became`; a problem could not be repaired and says in `note` what follows from it.
+    """
+
+    rule: str
+    where: str
+    item: str = ""
+    found: str = ""
+    became: str = ""
+    note: str = ""
+
+    @property
+    def repaired(self) -> bool:
+        return bool(self.became)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Samples from a folder, named subsets of them, and all that was found wrong in the files."""
+
+    name: str
+    root: Path
+    samples: tuple[Sample, ...]
+    subsets: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+
+class Protocol(ABC):
+    """What is asked about an edit, and how one sample is scored from the outcomes.
+
+    Everything above a sample (groups, intervals, tables) follows from the card.
+    """
+
+    name: str
+    card: Card
+
+    @abstractmethod
+    def probes(self, sample: Sample) -> Sequence[Probe]:
+        """What is asked and measured about each edit of a sample."""
+
+    @abstractmethod
+    def score(
+        self, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
+    ) -> Mapping[str, Score]:
+        """One sample's metrics from its probes' values, by probe id.
+
+        A value of none was asked for and not answered; a probe without one was never asked.
+        `strict` scores as the system's authors do.
+        """
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A dataset and the protocol that is put to it."""
+
+    dataset: Dataset
+    protocol: Protocol
+
+    @property
+    def name(self) -> str:
+        return self.dataset.name
+
+
+@dataclass(frozen=True)
+class System:
+    """A published system: how its release is recognised and read, and its protocol.
+
+    `recognise` returns the folder that `load` reads, or none where a path is something else.
+    """
+
+    name: str
+    title: str
+    recognise: Callable[[Path], Path | None]
+    load: Callable[[Path], Dataset]
+    protocol: Callable[[], Protocol]

@@ -1,0 +1,243 @@
+"""The answers in a reply's text, whatever form the model gave them.
+
+Models wrap, number, quote and break their JSON in many ways.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+# Broken objects after which a reply is given up as noise; it keeps hostile replies cheap.
+_MOST_BROKEN = 200
+_DEEPEST = 20
+_LONGEST_LABEL = 40
+
+
+class Entry(NamedTuple):
+    """One answer in a reply: for the question of this number or text, where the reply gives it."""
+
+    number: str | None
+    text: str | None
+    answer: object
+    explanation: str = ""
+
+
+@lru_cache(maxsize=65536)
+def label_key(label: str) -> str | None:
+    """What two spellings of one label share: `Q3`, `Question 3`, `**Q03:**` and `3` are all `3`.
+
+    >>> label_key("Question 3") == label_key("q03:") == "3"
+    True
+    """
+    match = _LABEL.fullmatch(label) if len(label) <= _LONGEST_LABEL else None
+    return match[1] if match else label.strip().casefold() or None
+
+
+@lru_cache(maxsize=65536)
+def plain(text: str) -> str:
+    """A question's wording without case, space and punctuation."""
+    return _NOT_WORD.sub("", text.casefold())
+
+
+_NOT_WORD = re.compile(r"[\W_]+")
+_LABEL = re.compile(r"\W*(?:q(?:uestion)?)?[\s._#-]*0*([0-9]{1,4})\W*", re.IGNORECASE)
+# A label in front of a question; a bare number only with a mark behind it.
+_LABELLED = re.compile(
+    r"\W*(?:q(?:uestion)?[\s._#-]*0*([0-9]{1,4})\b|0*([0-9]{1,4})(?=\s*[:.)：、]))[\W_]*(.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _split_label(text: str) -> tuple[str | None, str]:
+    match = _LABELLED.match(text)
+    if match is None:
+        return None, text
+    return match[1] or match[2], match[3]
+
+
+class _Repeating:
+    """A JSON object in which a key stands twice; a dict would show the second only."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        self._pairs = pairs
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key, _ in self._pairs)
+
+    def values(self) -> list[Any]:
+        return [value for _, value in self._pairs]
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Repeating:
+    unique = dict(pairs)
+    return unique if len(unique) == len(pairs) else _Repeating(pairs)
+
+
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_object)
+_SLOTS = {
+    "answer": ("answer", "modelanswer", "finalanswer", "verdict"),
+    "number": ("questionid", "id", "qid", "questionnumber", "number"),
+    "question": ("question", "questiontext"),
+    "explanation": ("explanation", "reason", "reasoning", "rationale", "thinkingprocess"),
+}
+_SLOT_OF = {name: slot for slot, names in _SLOTS.items() for name in names}
+
+
+def _slot(key: str) -> str | None:
+    return _SLOT_OF.get(_NOT_WORD.sub("", key.casefold()))
+
+
+def find_entries(text: str) -> list[Entry]:
+    """Every answer that the JSON in a text holds, sound or slightly broken."""
+    whole = text.strip(" \t\r\n`")
+    if whole.startswith("[") and "{" not in whole:
+        return _answer_array(whole)
+    entries: list[Entry] = []
+    broken, at = 0, 0
+    while (start := text.find("{", at)) >= 0 and broken < _MOST_BROKEN:
+        try:
+            value, at = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            broken += 1
+            following = _NEXT_OBJECT.search(text, start + 1)
+            at = following.start() if following else len(text)
+            entries += _mended(text[start:at])
+        else:
+            _collect(value, None, 0, entries)
+    return entries
+
+
+def _answer_array(whole: str) -> list[Entry]:
+    """A reply that is an array of bare answers and nothing else."""
+    try:
+        values = json.loads(whole)
+    except (ValueError, RecursionError):
+        return []
+    if not all(isinstance(value, str | bool) for value in values):
+        return []
+    return [Entry(None, None, value) for value in values]
+
+
+def _collect(value: Any, number: str | None, depth: int, into: list[Entry]) -> None:
+    """Add the answers inside a JSON value; `number` is the label it stands under."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, list):
+        for item in value:
+            if type(item) in _CONTAINERS:
+                _collect(item, None, depth + 1, into)
+        return
+    layout, values = _layout(tuple(value)), list(value.values())
+    wording: str | None = None
+    if layout.question is not None:
+        found, wording = _split_label(str(values[layout.question]))
+        number = number or found
+    if layout.number is not None:
+        number = label_key(str(values[layout.number]))
+    explanation = "" if layout.explanation is None else str(values[layout.explanation])
+    if number is None and layout.answers and len(layout.labels) == 1:
+        ((at, number),) = layout.labels.items()
+        wording = str(values[at])
+    for at in layout.answers:
+        if type(values[at]) not in _CONTAINERS:
+            into.append(Entry(number, wording or None, values[at], explanation))
+    for at in layout.others:
+        label, inner = layout.labels.get(at), values[at]
+        if type(inner) in _CONTAINERS:
+            _collect(inner, label, depth + 1, into)
+        elif label and not layout.answers:
+            into.append(Entry(label, None, inner))
+
+
+_CONTAINERS = frozenset({list, dict, _Repeating})
+
+
+class _Layout(NamedTuple):
+    """What the keys of an object mean, by their places. Replies repeat the same few layouts."""
+
+    answers: tuple[int, ...]
+    number: int | None
+    question: int | None
+    explanation: int | None
+    labels: dict[int, str]
+    others: tuple[int, ...]
+
+
+@lru_cache(maxsize=1024)
+def _layout(keys: tuple[str, ...]) -> _Layout:
+    slots = [_slot(key) for key in keys]
+    last = {slot: at for at, slot in enumerate(slots) if slot}
+    answers = tuple(at for at, slot in enumerate(slots) if slot == "answer")
+    return _Layout(
+        answers,
+        last.get("number"),
+        last.get("question"),
+        last.get("explanation"),
+        {at: number for at, key in enumerate(keys) if (number := label_key(key) or "").isdigit()},
+        tuple(at for at, slot in enumerate(slots) if slot is None or slot == "answer"),
+    )
+
+
+# An object that follows a broken one: a brace and a quoted key.
+_NEXT_OBJECT = re.compile(r"\{\s*[\"'“”]\w")
+_KEY = re.compile(r"[\"'“”]([A-Za-z][A-Za-z _]{0,20})[\"'“”]\s*[:：]\s*")
+# An answer is taken from broken JSON only if it is closed: `"No` may be the start of `"Not ...`.
+_CLOSED = re.compile(r"[\"'“‘]([^\"'“”‘’{}]*)[\"'”’]|([A-Za-z]+)\s*[,;}\n]")
+
+
+def _mended(segment: str) -> Iterator[Entry]:
+    """The answers in an object with slips: a comma missing, a quote unescaped or of another kind.
+
+    The known keys cut it into values; a question's key begins a new entry.
+    """
+    keys = [(match, _slot(match[1])) for match in _KEY.finditer(segment)]
+    keys = [(match, slot) for match, slot in keys if slot]
+    ends = [match.start() for match, _ in keys[1:]] + [len(segment)]
+    number: str | None = None
+    wording: str | None = None
+    explanation = ""
+    for (match, slot), end in zip(keys, ends, strict=False):
+        value = segment[match.end() : end]
+        if slot == "answer":
+            closed = _CLOSED.match(value)
+            if closed:
+                yield Entry(number, wording, closed[1] or closed[2] or "", explanation)
+        elif slot == "explanation":
+            explanation = value.strip(" \t\r\n,;\"'“”")
+        elif slot == "number":
+            number, wording, explanation = label_key(value.strip(" \t\r\n,;\"'“”")), None, ""
+        else:
+            found, wording = _split_label(value.strip(" \t\r\n,;\"'“”"))
+            number, explanation = found or number, ""
+
+
+_ANSWER_LINE = re.compile(r"\W*(?:final\s+)?answer\W*?[:：]\s*(.+)", re.IGNORECASE)
+_QUESTION_THEN_ANSWER = re.compile(r"(.*[?？])[\W_]*(.+)")
+
+
+def find_line_entries(text: str, is_answer: Callable[[str], bool]) -> list[Entry]:
+    """Answers in lines: `Q3: Yes`, `3. No`, `Q3: Is it red? Yes`, or `Answer: Yes` below it."""
+    entries: list[Entry] = []
+    number: str | None = None
+    wording: str | None = None
+    for line in text.splitlines():
+        answer = _ANSWER_LINE.match(line)
+        if answer:
+            entries.append(Entry(number, wording, answer[1]))
+            continue
+        found, rest = _split_label(line)
+        if found is None:
+            continue
+        number, wording = found, None
+        asked = _QUESTION_THEN_ANSWER.match(rest)
+        if is_answer(rest):
+            entries.append(Entry(number, None, rest))
+        elif asked and is_answer(asked[2]):
+            entries.append(Entry(number, asked[1], asked[2]))
+        else:
+            wording = rest or None
+    return entries

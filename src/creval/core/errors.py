@@ -1,0 +1,35 @@
+"""What goes wrong, as a sentence to the person who can mend it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class CrevalError(Exception):
+    """Wrong usage or bad input: what was found, where, and what to do.
+
+    The command line prints the sentence and exits with status 2.
+    """
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> CrevalError:
+    """The error for a name that nothing here has, with the nearest known one.
+
+    >>> str(unknown("metric", "FI", ["IF", "VC", "VQ"]))
+    "there is no metric 'FI'; did you mean 'IF'? Known: IF, VC, VQ"
+    """
+    names = list(dict.fromkeys(known))
+    folded = {candidate.casefold(): candidate for candidate in names}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.4)
+    hint = f"; did you mean {folded[near[0]]!r}?" if near else "."
+    shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    return CrevalError(f"there is no {what} {name!r}{hint} Known: {shown or 'none'}")
+
+
+def known_name(what: str, name: str, known: Iterable[str]) -> str:
+    """`name`, if it is a known one; otherwise the error that names the nearest."""
+    names = list(known)
+    if name in names:
+        return name
+    raise unknown(what, name, names)

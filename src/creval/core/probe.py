@@ -1,0 +1,80 @@
+"""What is asked of a judge, or measured, about an edit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+
+class Question(NamedTuple):
+    """One question to a judge about one edit.
+
+    `id` is unique in its sample and comes from the metric and the position (`VC/3`), because
+    releases repeat their own ids; `label` is the id as released, by which recorded replies speak.
+    `reference` is the right answer in the contract's words, or none where there is no usable one;
+    `released` is the reference letter by letter as released. `shows` names the images and texts
+    that the judge sees with it; `step` the step it asks about.
+    """
+
+    id: str
+    metric: str
+    text: str
+    contract: str = "yes/no"
+    reference: str | None = None
+    released: str = ""
+    weight: float = 1.0
+    label: str = ""
+    rationale: str = ""
+    shows: tuple[str, ...] = ("source", "edit")
+    step: int | None = None
+
+
+class Measurement(NamedTuple):
+    """One measurement of one edit by a gauge."""
+
+    id: str
+    metric: str
+    gauge: str
+    parameters: Mapping[str, Any] = MappingProxyType({})
+
+
+Probe = Question | Measurement
+
+
+class EditKey(NamedTuple):
+    """Which edit: `system` is a model, or a model with a strategy; `draw` a seed or candidate."""
+
+    system: str
+    sample: str
+    draw: int = 0
+
+
+class Ask(NamedTuple):
+    """One request to one judge about one edit: the questions by id, and all that shapes the reply.
+
+    `images` are digests, in the order in which the judge sees them. `variant` names a deliberate
+    change (images swapped, question reworded); none is the plain form.
+    """
+
+    judge: str
+    edit: EditKey
+    probes: tuple[str, ...]
+    prompt: str = ""
+    images: tuple[str, ...] = ()
+    parameters: Mapping[str, Any] = MappingProxyType({})
+    repeat: int = 0
+    variant: str = ""
+
+    @property
+    def digest(self) -> str:
+        """The key under which its reply is kept: the same request has the same digest."""
+        system, sample, draw = self.edit
+        parts = (self.judge, system, sample, str(draw), *self.probes, "", self.prompt)
+        parts += (*self.images, "", str(self.repeat), self.variant)
+        if self.parameters:
+            parts += (json.dumps(dict(self.parameters), sort_keys=True),)
+        text = "\x1f".join(parts).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(text, digest_size=16).hexdigest()

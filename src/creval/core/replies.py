@@ -1,0 +1,91 @@
+"""Reading a judge's reply: which question got which answer.
+
+What is read is read only where it can mean one thing; everything else stays unanswered, with a
+status that says why.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from creval.core.contract import contract_named
+from creval.core.entries import Entry, find_entries, find_line_entries, label_key, plain
+from creval.core.probe import Question
+from creval.core.verdict import Status, Verdict
+
+_LONGEST_SAID = 400
+
+
+def read_reply(
+    text: str, questions: Sequence[Question], labels: Sequence[str] | None = None
+) -> list[Verdict]:
+    """One verdict for each question, in their order, from the reply to all of them.
+
+    `labels` are the names under which the questions were put, if not their own. Reads fenced or
+    bare JSON: objects in a row, an array, objects inside objects, an object from label to answer;
+    JSON with slips of punctuation; lines such as `Q3: Yes`; and, where one question was asked, the
+    bare answer. An answer without a label goes by the question's text, or by order where there are
+    as many answers as questions.
+    """
+    entries = find_entries(text) or find_line_entries(text, _answers_of(questions))
+    if not entries and len(questions) == 1:
+        entries = [Entry(None, None, text, text)]
+    keys = [label_key(label) for label in labels or [q.label or q.id for q in questions]]
+    return [
+        _verdict(question, given)
+        for question, given in zip(questions, _assign(entries, questions, keys), strict=True)
+    ]
+
+
+def _verdict(question: Question, entries: Sequence[Entry]) -> Verdict:
+    if not entries:
+        status = Status.MISSING if question.text.strip() else Status.UNASKABLE
+        return Verdict(question.id, status)
+    contract = contract_named(question.contract)
+    answer = entries[0].answer
+    status, value = contract.read(answer)
+    said = answer if isinstance(answer, str) else json.dumps(answer)
+    for other in entries[1:]:
+        if contract.read(other.answer) != (status, value):
+            status, value = Status.AMBIGUOUS, None
+            said = f"{said} | {other.answer}"
+            break
+    if len(said) > _LONGEST_SAID:
+        said = said[: _LONGEST_SAID - 1] + "…"
+    return Verdict(question.id, status, value, said, entries[0].explanation)
+
+
+def _assign(
+    entries: Sequence[Entry], questions: Sequence[Question], keys: Sequence[str | None]
+) -> list[list[Entry]]:
+    """For each question, the entries that can only be meant for it."""
+    in_order = len(entries) == len(keys) and (
+        [entry.number for entry in entries] == list(keys)
+        or not any(entry.number or entry.text for entry in entries)
+    )
+    given: list[list[Entry]] = [[] for _ in keys]
+    texts = [plain(question.text) for question in questions]
+    for at, entry in enumerate(entries):
+        wording = plain(entry.text or "")
+        named = {n for n, key in enumerate(keys) if entry.number and key == entry.number}
+        if in_order:
+            named = {at}
+        elif not entry.number and len(keys) == 1:
+            named = {0}
+        quoted = {n for n, text in enumerate(texts) if wording and text == wording}
+        if named and quoted:
+            # A question without words, which releases have, contradicts no wording.
+            named = {n for n in named if n in quoted or not texts[n]}
+        elif quoted or len(named) > 1:
+            named = quoted
+        for n in named:
+            given[n].append(entry)
+    return given
+
+
+def _answers_of(questions: Sequence[Question]) -> Callable[[str], bool]:
+    """Whether a text is an answer on the scale of any of these questions."""
+    contracts = [contract_named(name) for name in dict.fromkeys(q.contract for q in questions)]
+    readable = (Status.ANSWERED, Status.INAPPLICABLE, Status.AMBIGUOUS)
+    return lambda text: any(contract.read(text)[0] in readable for contract in contracts)

@@ -1,0 +1,72 @@
+"""What is edited, and the edits of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from creval.core.probe import EditKey, Question
+
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom, in pixels of the upright image."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One of several instructions in a sample; `needs` are the positions of steps it builds on."""
+
+    text: str
+    kind: str = ""
+    needs: tuple[int, ...] = ()
+    boxes: tuple[Box, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One thing to edit: an instruction, mostly with a source image.
+
+    `tags` place it in the groups of its system (`{"category": "Stylization", ...}`); `questions`
+    are those that the dataset itself brings, in the order in which it brings them.
+    """
+
+    id: str
+    instruction: str
+    source: Path | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    questions: tuple[Question, ...] = ()
+    steps: tuple[Step, ...] = ()
+    mask: Path | None = None
+    references: tuple[Path, ...] = ()
+    captions: Mapping[str, str] = field(default_factory=dict)
+
+
+class EditStatus(str, Enum):
+    """Whether a system brought an image, and if not, why."""
+
+    DONE = "done"
+    ABSENT = "absent"  # it was edited, but the image is not here
+    REFUSED = "refused"
+    FAILED = "failed"
+    UNSUPPORTED = "unsupported"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A system's result for a sample: an image, or the reason why there is none.
+
+    `parents` are the edits it was made from (the step before, the candidates it was picked from);
+    `facts` is what its editor knows about it (a plan, a scene graph).
+    """
+
+    key: EditKey
+    status: EditStatus = EditStatus.DONE
+    image: Path | None = None
+    reason: str = ""
+    parents: tuple[EditKey, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Asking and measuring at scale."""

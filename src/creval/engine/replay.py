@@ -1,0 +1,115 @@
+"""A run from recorded answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from creval.core.benchmark import Benchmark
+from creval.core.errors import CrevalError
+from creval.core.files import many_small_objects
+from creval.core.probe import Ask, EditKey, Question
+from creval.core.sample import Edit, EditStatus
+from creval.core.verdict import Reply, Status, Verdict
+from creval.judges.recorded import (
+    RecordedFile,
+    Recording,
+    chosen_systems,
+    find_answers,
+    read_answers,
+)
+from creval.store import Store
+
+Track = Callable[[Sequence[RecordedFile], str], Iterable[RecordedFile]]
+
+
+@dataclass
+class Replayed:
+    """What a replay did: its recording, and the files that could not be read, with the reason."""
+
+    recording: Recording
+    broken: dict[str, str] = field(default_factory=dict)
+
+
+def replay(
+    benchmark: Benchmark,
+    answers: str | Path,
+    run: str | Path,
+    *,
+    raw: bool = False,
+    models: Sequence[str] = (),
+    track: Track = lambda files, _: files,
+) -> Replayed:
+    """Read recorded answers into a run, in the place of what it held of the same models.
+
+    It is written as a whole or, when killed, not at all.
+    """
+    protocol, samples = benchmark.protocol, benchmark.dataset.samples
+    metrics = [metric.name for metric in protocol.card.metrics]
+    ids = [sample.id for sample in samples]
+    recording = find_answers(Path(answers), metrics, ids, raw=raw)
+    if models:
+        recording = chosen_systems(recording, models)
+    asked = {sample.id: protocol.probes(sample) for sample in samples}
+    questions = {
+        (sample, metric): [q for q in probes if isinstance(q, Question) and q.metric == metric]
+        for sample, probes in asked.items()
+        for metric in metrics
+    }
+    done = Replayed(recording)
+    with Store(run) as store, store.bulk(), many_small_objects():
+        _check_same(store, benchmark, recording)
+        pairs = [(sample, asked[sample.id]) for sample in samples]
+        store.put_samples(pairs, benchmark.dataset.subsets)
+        store.put_manifest(_manifest(benchmark, recording, raw))
+        store.forget(recording.judge, recording.systems)
+        keys = dict.fromkeys(EditKey(file.system, file.sample) for file in recording.files)
+        reason = "recorded answers came without the edited image"
+        store.put_edits(Edit(key, EditStatus.ABSENT, reason=reason) for key in keys)
+        files = track(recording.files, "reading answers")
+        store.put_replies(_replies(files, recording, questions, done.broken))
+    return done
+
+
+def _replies(
+    files: Iterable[RecordedFile],
+    recording: Recording,
+    questions: Mapping[tuple[str, str], Sequence[Question]],
+    broken: dict[str, str],
+) -> Iterator[tuple[Ask, Reply, list[Verdict]]]:
+    ids = {key: tuple(question.id for question in asked) for key, asked in questions.items()}
+    for file in files:
+        key = (file.sample, file.metric)
+        reply, verdicts = read_answers(recording.folder, file, questions[key])
+        if reply.status is Status.FAILED:
+            broken[file.origin] = _reason(verdicts)
+        yield Ask(recording.judge, EditKey(file.system, file.sample), ids[key]), reply, verdicts
+
+
+def _reason(verdicts: Sequence[Verdict]) -> str:
+    return verdicts[0].explanation if verdicts else "there are no questions for it"
+
+
+def _check_same(store: Store, benchmark: Benchmark, recording: Recording) -> None:
+    held = store.manifest
+    for what, name in (("benchmark", benchmark.name), ("judge", recording.judge)):
+        if held.get(what, name) != name:
+            raise CrevalError(
+                f"{store.folder} holds a run of the {what} {held[what]!r}, not of {name!r}. "
+                "Give another --run."
+            )
+
+
+def _manifest(benchmark: Benchmark, recording: Recording, raw: bool) -> dict[str, object]:
+    from creval import __version__
+
+    return {
+        "creval": __version__,
+        "benchmark": benchmark.name,
+        "protocol": benchmark.protocol.name,
+        "benchmark_folder": str(benchmark.dataset.root.resolve()),
+        "judge": recording.judge,
+        "answers_folder": str(recording.folder.resolve()),
+        "raw": raw,
+    }

@@ -1,0 +1,1 @@
+"""Results to read and to pass on."""

@@ -1,0 +1,93 @@
+"""What the numbers say, in sentences that can be quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from creval.report.text import difference, visible
+from creval.stats.scorecard import Difference, Scorecard
+
+if TYPE_CHECKING:
+    from creval.stats.compare import Comparison
+
+
+def decided(card: Scorecard) -> str:
+    """Which models differ on the composite, and which cannot be told apart."""
+    name = card.table.card.composite.name
+    if not card.differences:
+        return "There is only one model, so nothing to compare."
+    settled = [found for found in card.differences if found.decided]
+    open_ = [found for found in card.differences if not found.decided]
+    pairs = "pair" if len(card.differences) == 1 else "pairs"
+    sentence = (
+        f"On {name}, {len(settled)} of {len(card.differences)} {pairs} of models differ "
+        "(the 95 % interval of the paired difference leaves zero out)."
+    )
+    if open_:
+        shown = "; ".join(_pair(card, found) for found in open_[:10])
+        more = f"; and {len(open_) - 10} more" if len(open_) > 10 else ""
+        sentence += f" Not decided: {shown}{more}."
+    return sentence
+
+
+def _pair(card: Scorecard, found: Difference) -> str:
+    if found.value is None:
+        return f"{visible(found.first)} and {visible(found.second)} (no {_composite(card)})"
+    if found.value < 0:
+        ends = [None if end is None else -end for end in (found.high, found.low)]
+        found = Difference(found.second, found.first, -found.value, ends[0], ends[1], found.samples)
+    return f"{visible(found.first)} over {visible(found.second)} ({difference(found)})"
+
+
+def _composite(card: Scorecard) -> str:
+    return card.table.card.composite.name
+
+
+def basis(card: Scorecard, manifest: Mapping[str, Any], resamples: int) -> str:
+    """What the table rests on: judge, samples, weights, intervals."""
+    table = card.table
+    weights = " + ".join(
+        f"{weight:.3g} {name}" for name, weight in table.card.composite.weights.items()
+    )
+    subset = f" (subset {table.subset})" if table.subset else ""
+    return (
+        f"{manifest['benchmark']}, judge {visible(manifest['judge'])}, {len(table.samples)} "
+        f"samples{subset}; {table.card.composite.name} = {weights}; in brackets the 95 % interval "
+        f"over samples ({resamples} resamples), then the share of questions that were scored; "
+        "¹ best, ² second."
+    )
+
+
+def strictness(card: Scorecard) -> str:
+    """How unanswered questions and faulty references were taken."""
+    unanswered = sum(card.table.unanswered.values())
+    unasked = sum(card.table.unasked.values())
+    never = f" {unasked} were never asked." if unasked else ""
+    if card.table.strict:
+        return (
+            f"Strict, as the authors' scripts score: {unanswered} unanswered questions count as "
+            f"wrong, and references are taken as released.{never}"
+        )
+    if unanswered:
+        return f"{unanswered} questions without an answer are left out of the scores.{never}"
+    return f"Every question that was asked was answered.{never}"
+
+
+def compared(found: Comparison) -> str:
+    """Which of two models is ahead on the composite, and whether that is decided."""
+    name = found.table.card.composite.name
+    overall = found.differences["overall", "overall", name]
+    first, second = visible(overall.first), visible(overall.second)
+    if overall.value is None:
+        return f"{first} and {second} have no {name} on the same samples."
+    where = f"on the {overall.samples} samples that both have"
+    if overall.low is None or overall.high is None:
+        return f"{first} and {second} differ by {overall.value:+.2f} {name} {where}: too few."
+    more = "more" if overall.value >= 0 else "less"
+    ends = f"{overall.low:+.2f} to {overall.high:+.2f}"
+    verdict = "decided" if overall.decided else "not decided"
+    return (
+        f"{first} has {abs(overall.value):.2f} points {more} {name} than {second} {where} "
+        f"(95 % interval {ends}): {verdict}."
+    )

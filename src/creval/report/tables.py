@@ -1,0 +1,167 @@
+"""A scorecard as a table: for a terminal, for a paper, for another program."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from creval.report import text
+from creval.stats.scorecard import Cell, Scorecard
+
+Groups = Mapping[str, Sequence[str]]
+"""Named groups of models; best and second are marked within each. Empty: all are one group."""
+
+_RAISED = {1: "¹", 2: "²"}
+_STYLES = {1: "bold", 2: "underline"}
+
+
+def ordered(card: Scorecard, groups: Groups) -> list[str]:
+    """The models, best first, group by group; those in no group stand last."""
+    named = [name for members in groups.values() for name in card.systems if name in members]
+    return named + [name for name in card.systems if name not in named]
+
+
+def places(card: Scorecard, level: str, group: str, column: str, groups: Groups) -> dict[str, int]:
+    """Which models are best (1) and second (2) in a cell's column, within their group."""
+    better = next((m.higher_is_better for m in card.table.card.metrics if m.name == column), True)
+    named = {name for members in groups.values() for name in members}
+    rest = [name for name in card.systems if name not in named]
+    found: dict[str, int] = {}
+    for members in (*groups.values(), rest):
+        values = {n: card.cell(n, column, group, level).value for n in members}
+        there = sorted({round(v, 9) for v in values.values() if v is not None}, reverse=better)
+        for name, number in values.items():
+            if len(values) > 1 and number is not None and round(number, 9) in there[:2]:
+                found[name] = there.index(round(number, 9)) + 1
+    return found
+
+
+def rich_table(card: Scorecard, levels: Sequence[str], groups: Groups) -> Table:
+    """The cells for a terminal: a value, below it its interval and its coverage."""
+    columns = card.table.card.columns
+    table = Table(header_style="bold", pad_edge=False)
+    several = list(levels) != ["overall"]
+    heads = (["group"] if several else []) + (["models"] if groups else []) + ["model"]
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    for level in levels:
+        for group in card.groups(level):
+            marks = {column: places(card, level, group, column, groups) for column in columns}
+            before: str | None = None
+            for at, name in enumerate(ordered(card, groups)):
+                label = [group if at == 0 else ""] if several else []
+                if groups:
+                    mine = next((key for key, names in groups.items() if name in names), "others")
+                    label.append(mine if mine != before else "")
+                    if before not in (None, mine):
+                        table.add_section()
+                    before = mine
+                cells = [
+                    _rich_cell(card.cell(name, column, group, level), marks[column].get(name, 0))
+                    for column in columns
+                ]
+                table.add_row(*(Text(text.visible(word)) for word in (*label, name)), *cells)
+            table.add_section()
+    return table
+
+
+def _rich_cell(cell: Cell, place: int) -> Text:
+    shown = Text(text.value(cell.value) + _RAISED.get(place, ""), _STYLES.get(place, ""))
+    below = f"{text.interval(cell.low, cell.high)} {text.coverage(cell)}".strip()
+    return Text.assemble(shown, "\n", (below, "dim"))
+
+
+def markdown_table(card: Scorecard, levels: Sequence[str], groups: Groups) -> str:
+    """A Markdown table: best bold, second underlined."""
+    marks = {1: ("**", "**"), 2: ("<u>", "</u>")}
+    rows = _rows(card, levels, groups, marks, text.markdown)
+    columns = card.table.card.columns
+    lines = [["group", "model", *columns], ["---", "---", *["---:"] * len(columns)], *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def latex_table(card: Scorecard, levels: Sequence[str], groups: Groups) -> str:
+    """A LaTeX `tabular` for `booktabs`: best bold, second underlined."""
+    marks = {1: (r"\textbf{", "}"), 2: (r"\underline{", "}"), 0: (r"{\scriptsize ", "}")}
+    rows = _rows(card, levels, groups, marks, text.latex)
+    columns = card.table.card.columns
+    body = "".join(f"{' & '.join(row)} \\\\\n" for row in rows)
+    head = " & ".join(["Group", "Model", *columns])
+    return (
+        f"\\begin{{tabular}}{{ll{'r' * len(columns)}}}\n\\toprule\n{head} \\\\\n\\midrule\n"
+        f"{body}\\bottomrule\n\\end{{tabular}}\n"
+    )
+
+
+def _rows(
+    card: Scorecard,
+    levels: Sequence[str],
+    groups: Groups,
+    marks: Mapping[int, tuple[str, str]],
+    escape: Callable[[str], str],
+) -> list[list[str]]:
+    """Rows of text; `marks` go around the best, the second, and (0) what stands behind a value."""
+    columns = card.table.card.columns
+    before, after = marks.get(0, ("", ""))
+    rows = []
+    for level in levels:
+        for group in card.groups(level):
+            found = {column: places(card, level, group, column, groups) for column in columns}
+            for name in ordered(card, groups):
+                row = [escape(group), escape(name)]
+                for column in columns:
+                    cell = card.cell(name, column, group, level)
+                    start, end = marks.get(found[column].get(name, -1), ("", ""))
+                    ends = f"{text.interval(cell.low, cell.high)} ({text.coverage(cell)})".strip()
+                    ends = ends.replace("%", escape("%"))
+                    row.append(f"{start}{text.value(cell.value)}{end} {before}{ends}{after}")
+                rows.append(row)
+    return rows
+
+
+def csv_table(card: Scorecard, levels: Sequence[str]) -> str:
+    """A row a cell, unrounded."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        ["level", "group", "model", "metric", "value", "low", "high", "scored", "total"]
+    )
+    for level, group, name, column, cell in card.rows(levels):
+        writer.writerow([level, group, name, column, *("" if v is None else v for v in cell)])
+    return out.getvalue()
+
+
+def as_json(card: Scorecard, manifest: Mapping[str, Any], levels: Sequence[str]) -> dict[str, Any]:
+    """Everything, unrounded: `models`, then level, group and metric."""
+    table = card.table
+    models: dict[str, Any] = {name: {} for name in card.systems}
+    for level in levels:
+        plural = "samples" if level == "sample" else table.card.level(level).plural
+        for name in card.systems:
+            found = {
+                group: {
+                    column: card.cell(name, column, group, level)._asdict()
+                    for column in table.card.columns
+                }
+                for group in card.groups(level)
+            }
+            models[name][plural] = found["overall"] if level == "overall" else found
+    return {
+        "benchmark": manifest["benchmark"],
+        "judge": manifest["judge"],
+        "strict": table.strict,
+        "subset": table.subset,
+        "samples": len(table.samples),
+        "weights": dict(table.card.composite.weights),
+        "models": models,
+        "differences": [
+            {**found._asdict(), "decided": found.decided} for found in card.differences
+        ],
+    }

@@ -1,0 +1,60 @@
+"""Words and numbers as people read them, and untrusted text made harmless for where it goes."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from creval.stats.scorecard import Cell, Difference
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
+def visible(text: str) -> str:
+    """Text for a terminal: control characters are shown, not obeyed.
+
+    >>> visible("red\\x1b[31m")
+    'red\\\\x1b[31m'
+    """
+    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
+
+
+def markdown(text: str) -> str:
+    """Text for a cell of a Markdown table."""
+    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", visible(text))
+
+
+def latex(text: str) -> str:
+    """Text for LaTeX."""
+    return "".join(_LATEX.get(char, char) for char in visible(text))
+
+
+def coverage(cell: Cell) -> str:
+    """How much was scored, in percent; only what is complete is called 100 %."""
+    if cell.total == 0:
+        return "none"
+    if cell.scored == cell.total:
+        return "100 %"
+    return f"{math.floor(1000 * cell.scored / cell.total) / 10:.1f} %"
+
+
+def value(number: float | None) -> str:
+    return "–" if number is None else f"{number:.2f}"
+
+
+def interval(low: float | None, high: float | None, sign: str = "") -> str:
+    if low is None or high is None:
+        return ""
+    return f"[{low:{sign}.1f}, {high:{sign}.1f}]"
+
+
+def difference(found: Difference) -> str:
+    """A difference with its interval, such as `+0.73 [-0.2, +1.7]`."""
+    if found.value is None:
+        return "–"
+    return f"{found.value:+.2f} {interval(found.low, found.high, '+')}".rstrip()

@@ -1,0 +1,57 @@
+"""The bootstrap over samples: within each stratum, and the same resamples for every system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from creval.stats.aggregate import aggregate, strata
+from creval.stats.table import Floats, ScoreTable
+
+_AT_ONCE = 1000  # resamples in memory at a time
+
+
+def resampled_counts(sizes: Sequence[int], resamples: int, seed: int) -> Iterator[list[Floats]]:
+    """How often each sample of each stratum counts, some resamples at a time.
+
+    From a stratum of n, n - 1 are drawn with replacement and weighted n / (n - 1): so the variance
+    of a mean comes out unbiased in small strata too (Rao and Wu, 1988).
+    """
+    generator = np.random.default_rng(seed)
+    for start in range(0, resamples, _AT_ONCE):
+        draws = min(_AT_ONCE, resamples - start)
+        yield [_counts(generator, size, draws) for size in sizes]
+
+
+def _counts(generator: np.random.Generator, size: int, draws: int) -> Floats:
+    drawn = max(size - 1, 1)
+    places = generator.integers(0, size, (draws, drawn)) + size * np.arange(draws)[:, None]
+    counts = np.bincount(places.ravel(), minlength=draws * size).reshape(draws, size)
+    return counts.astype(np.float64) * np.float64(size / drawn)
+
+
+def replicate(tables: Sequence[ScoreTable], resamples: int, seed: int) -> list[dict[str, Floats]]:
+    """Each table's levels over the same resamples; axes draw, group, system, column.
+
+    The tables hold the same samples.
+    """
+    parts = strata(tables[0])
+    chunks: list[list[dict[str, Floats]]] = [[] for _ in tables]
+    for counts in resampled_counts([len(part) for part in parts], resamples, seed):
+        for table, into in zip(tables, chunks, strict=True):
+            into.append(aggregate(table, parts, counts))
+    return [{name: np.concatenate([c[name] for c in of]) for name in of[0]} for of in chunks]
+
+
+def interval(draws: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+    """The percentile interval over the first axis; NaN where most draws have no value."""
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    missing = np.isnan(draws)
+    quantile: Callable[..., Floats] = np.quantile
+    if missing.any():
+        draws = np.where(missing.mean(axis=0) > 0.5, 0.0, draws)
+        quantile = np.nanquantile
+    low, high = quantile(draws, ends, axis=0)
+    empty = missing.mean(axis=0) > 0.5
+    return np.where(empty, np.nan, low), np.where(empty, np.nan, high)

@@ -1,0 +1,188 @@
+"""The scores of a run: every cell with its interval and its coverage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from creval.core.card import Level
+from creval.core.errors import known_name, unknown
+from creval.stats.aggregate import aggregate, strata
+from creval.stats.bootstrap import interval, replicate
+from creval.stats.table import Floats, Integers, ScoreTable
+
+if TYPE_CHECKING:
+    import polars
+
+
+class Cell(NamedTuple):
+    """A value with its 95 % interval, and how many of its questions it rests on.
+
+    No value where nothing was scored; no interval where it would rest on fewer than two samples.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    scored: int
+    total: int
+
+
+class Difference(NamedTuple):
+    """`first` minus `second` on the samples that both have, with its paired 95 % interval."""
+
+    first: str
+    second: str
+    value: float | None
+    low: float | None
+    high: float | None
+    samples: int
+
+    @property
+    def decided(self) -> bool:
+        """Whether the interval leaves zero out."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """All cells of a run, and which systems differ on the composite."""
+
+    table: ScoreTable
+    levels: Mapping[str, Mapping[str, Any]]
+    differences: tuple[Difference, ...]
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The systems, best composite first."""
+        return tuple(sorted(self.table.systems, key=self._order))
+
+    def _order(self, system: str) -> tuple[float, str]:
+        value = self.cell(system, self.table.card.composite.name).value
+        return (math.inf if value is None else -value), system
+
+    def cell(self, system: str, column: str, group: str = "overall", level: str = "") -> Cell:
+        """The cell of a system, a metric or the composite, and a group.
+
+        `level` is needed only for `sample`: its groups are the samples' ids.
+        """
+        card = self.table.card
+        place = self.table.systems.index(known_name("model", system, self.table.systems))
+        at = card.columns.index(known_name("metric", column, card.columns))
+        if level == "sample":
+            return self._sample_cell(
+                place, at, self.table.samples.index(known_name("sample", group, self.table.samples))
+            )
+        for found in card.levels:
+            if group in found.groups and level in ("", found.name, found.plural):
+                arrays = self.levels[found.name]
+                index = (found.groups.index(group), place, at)
+                value, low, high = (
+                    number(arrays[name][index]) for name in ("value", "low", "high")
+                )
+                scored, total = (int(arrays[name][index]) for name in ("scored", "total"))
+                return Cell(value, low, high, scored, total)
+        raise unknown("group", group, [name for found in card.levels for name in found.groups])
+
+    def _sample_cell(self, system: int, column: int, sample: int) -> Cell:
+        table = self.table
+        scored, total = table.scored[system, sample], table.total[system, sample]
+        if column < len(table.card.metrics):
+            value = number(table.values[system, sample, column])
+            return Cell(value, None, None, int(scored[column]), int(total[column]))
+        value = number(table.with_composite()[system, sample, column])
+        return Cell(value, None, None, int(scored.sum()), int(total.sum()))
+
+    def groups(self, level: str) -> tuple[str, ...]:
+        """The groups of a level that have samples; for `sample`, the samples' ids."""
+        if level == "sample":
+            return self.table.samples
+        found = self.table.card.level(level)
+        there = self.levels[found.name]["total"].sum(axis=(1, 2)) > 0
+        return tuple(g for g, has in zip(found.groups, there, strict=True) if has)
+
+    def rows(self, levels: Sequence[str]) -> Iterator[tuple[str, str, str, str, Cell]]:
+        """Level, group, system, column and cell of everything at these levels."""
+        for level in levels:
+            for group in self.groups(level):
+                for system in self.systems:
+                    for column in self.table.card.columns:
+                        yield level, group, system, column, self.cell(system, column, group, level)
+
+    def frame(self, by: str | Sequence[str] | None = None) -> polars.DataFrame:
+        """The cells as a polars frame, a row a cell: at one level, some, or all of the card's."""
+        import polars
+
+        names = [level.name for level in self.table.card.levels]
+        wanted = names if by is None else [by] if isinstance(by, str) else list(by)
+        rows = [
+            (level, group, system, column, *cell)
+            for level, group, system, column, cell in self.rows(wanted)
+        ]
+        schema = ["level", "group", "model", "metric", "value", "low", "high", "scored", "total"]
+        return polars.DataFrame(rows, schema=schema, orient="row")
+
+
+def number(value: float) -> float | None:
+    """A value for people: none instead of NaN."""
+    return None if math.isnan(value) else float(value)
+
+
+def scorecard(table: ScoreTable, *, resamples: int = 5_000, seed: int = 0) -> Scorecard:
+    """Score a table: values, percentile intervals over paired resamples, coverage, differences."""
+    pairs = list(combinations(table.systems, 2))
+    shared = table.pairs(pairs).overall()
+    drawn, drawn_pairs = replicate([table, shared], resamples, seed)
+    there = points(table)
+    levels = {
+        level.name: _arrays(table, level, there[level.name], drawn[level.name])
+        for level in table.card.levels
+    }
+    return Scorecard(table, levels, tuple(_differences(pairs, shared, drawn_pairs["overall"])))
+
+
+def points(table: ScoreTable) -> dict[str, Floats]:
+    """Each level's values; axes group, system, column."""
+    parts = strata(table)
+    once = aggregate(table, parts, [np.ones((1, len(part))) for part in parts])
+    return {name: values[0] for name, values in once.items()}
+
+
+def _differences(
+    pairs: Sequence[tuple[str, str]], shared: ScoreTable, drawn: Floats
+) -> Iterator[Difference]:
+    there = points(shared)["overall"][0, :, -1]
+    draws = drawn[:, 0, :, -1]
+    low, high = interval(draws[:, ::2] - draws[:, 1::2])
+    samples = (~np.isnan(shared.values[::2])).any(axis=2).sum(axis=1)
+    for n, (first, second) in enumerate(pairs):
+        ends = (number(low[n]), number(high[n])) if samples[n] > 1 else (None, None)
+        value = number(there[2 * n] - there[2 * n + 1])
+        yield Difference(first, second, value, *ends, int(samples[n]))
+
+
+def _arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats) -> dict[str, Any]:
+    low, high = interval(draws)
+    scored = _by_group(table, level, table.scored)
+    total = _by_group(table, level, table.total)
+    there = _by_group(table, level, (~np.isnan(table.values)).astype(np.int64))
+    few = there[..., :-1].max(axis=-1, keepdims=True) < 2
+    return {
+        "value": point,
+        "low": np.where(few, np.nan, low),
+        "high": np.where(few, np.nan, high),
+        "scored": scored,
+        "total": total,
+    }
+
+
+def _by_group(table: ScoreTable, level: Level, counts: Integers) -> Integers:
+    """Counts summed over each group's samples, and over metrics for the composite."""
+    members = [table.members(level.name, n) for n in range(len(level.groups))]
+    sums = np.stack([counts[:, member].sum(axis=1) for member in members])
+    return np.concatenate([sums, sums.sum(axis=-1, keepdims=True)], axis=-1)

@@ -1,0 +1,236 @@
+"""A run, open for reading: what was asked of whom, what was answered, and the scores of it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from creval.core.contract import contract_named
+from creval.core.errors import CrevalError, known_name
+from creval.core.probe import EditKey, Measurement, Probe, Question
+from creval.core.sample import Sample, Step
+from creval.store import schema
+from creval.store.store import DATABASE, Store
+
+if TYPE_CHECKING:
+    from creval.stats.scorecard import Scorecard
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A verdict as it is kept, with the edit that it is about."""
+
+    edit: EditKey
+    probe: str
+    status: str
+    value: float | None
+    said: str
+    explanation: str
+
+
+class Run:
+    """The run in a folder. It may still be written to by another process.
+
+    >>> run = open_run("runs/paper")                       # doctest: +SKIP
+    >>> run.score(subset="paper").frame()                  # doctest: +SKIP
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        path = self.folder / DATABASE
+        if not self.folder.exists():
+            raise CrevalError(f"{folder} does not exist. Give the folder of a run (--run).")
+        if not path.is_file():
+            raise CrevalError(
+                f"{folder} is not a run: it holds no {DATABASE}. Make one with "
+                f"`creval replay BENCH --answers DIR --run {folder}`."
+            )
+        self._connection = _reader(path)
+        if schema.version(self._connection, path) < len(schema.MIGRATIONS):
+            self._connection.close()
+            Store(self.folder).close()
+            self._connection = _reader(path)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @cached_property
+    def manifest(self) -> Mapping[str, Any]:
+        """Everything that the run can be repeated from."""
+        rows = self._connection.execute("SELECT key, value FROM manifest")
+        return {key: json.loads(value) for key, value in rows}
+
+    @cached_property
+    def systems(self) -> tuple[str, ...]:
+        """The systems whose edits the run holds, by name."""
+        query = "SELECT DISTINCT system FROM edits ORDER BY system"
+        return tuple(row[0] for row in self._connection.execute(query))
+
+    @cached_property
+    def samples(self) -> Mapping[str, Sample]:
+        """The samples by id, in the benchmark's order, without their questions."""
+        query = "SELECT id, instruction, source, tags, detail FROM samples ORDER BY position"
+        return {row[0]: _sample(*row) for row in self._connection.execute(query)}
+
+    @cached_property
+    def probes(self) -> Mapping[str, tuple[Probe, ...]]:
+        """What was asked and measured of each sample, by its id."""
+        found: dict[str, list[Probe]] = {identity: [] for identity in self.samples}
+        query = (
+            "SELECT sample, id, metric, text, label, reference, released, weight, detail"
+            " FROM probes ORDER BY rowid"
+        )
+        for sample, *row in self._connection.execute(query):
+            found[sample].append(_probe(*row))
+        return {identity: tuple(probes) for identity, probes in found.items()}
+
+    @cached_property
+    def subsets(self) -> Mapping[str, frozenset[str]]:
+        """The named subsets of the samples."""
+        found: dict[str, set[str]] = {}
+        for name, sample in self._connection.execute("SELECT name, sample FROM subsets"):
+            found.setdefault(name, set()).add(sample)
+        return {name: frozenset(ids) for name, ids in found.items()}
+
+    def subset(self, name: str | None) -> tuple[str, ...]:
+        """The ids of the samples in a named subset, or of all, in the benchmark's order."""
+        if name is None:
+            return tuple(self.samples)
+        members = self.subsets[known_name("subset", name, self.subsets)]
+        return tuple(identity for identity in self.samples if identity in members)
+
+    def values(self) -> Iterator[tuple[EditKey, dict[str, float | None]]]:
+        """Each edit's values by probe; several answers to one question are reduced to one."""
+        rows = self._connection.execute("SELECT id, system, sample, draw FROM edits")
+        edits = {number: EditKey(*key) for number, *key in rows}
+        voices = self._connection.execute("SELECT count(*) FROM voices WHERE variant = ''")
+        several = voices.fetchone()[0] > 1
+        found: dict[int, dict[str, Any]] = {}
+        for edit, probe, value in self._connection.execute(
+            "SELECT edit, probe, value FROM verdicts"
+            " WHERE voice IN (SELECT id FROM voices WHERE variant = '')"
+        ):
+            values = found.setdefault(edit, {})
+            if several:
+                values.setdefault(probe, []).append(value)
+            else:
+                values[probe] = value
+        for edit, values in found.items():
+            key = edits[edit]
+            if several:
+                probes = {probe.id: probe for probe in self.probes[key.sample]}
+                values = {name: _reduced(probes[name], all_) for name, all_ in values.items()}
+            yield key, values
+
+    def answers(self, system: str | None = None, sample: str | None = None) -> Iterator[Answer]:
+        """The verdicts as they are kept, of one system or sample or of all."""
+        query = (
+            "SELECT system, edits.sample, draw, probe, verdicts.status, value, said, explanation"
+            " FROM verdicts JOIN edits ON edits.id = verdicts.edit"
+            " JOIN voices ON voices.id = voice WHERE variant = ''"
+        )
+        chosen: list[str] = []
+        for column, wanted in (("system", system), ("edits.sample", sample)):
+            if wanted is not None:
+                query += f" AND {column} = ?"
+                chosen.append(wanted)
+        rows = self._connection.execute(f"{query} ORDER BY verdicts.rowid", chosen)
+        return (Answer(EditKey(*row[:3]), *row[3:]) for row in rows)
+
+    def statuses(self) -> dict[str, dict[str, int]]:
+        """How many questions ended in which way, by system."""
+        query = (
+            "SELECT system, verdicts.status, count(*) FROM verdicts"
+            " JOIN edits ON edits.id = verdicts.edit GROUP BY 1, 2 ORDER BY 1, 2"
+        )
+        counts: dict[str, dict[str, int]] = {}
+        for system, status, count in self._connection.execute(query):
+            counts.setdefault(system, {})[status] = count
+        return counts
+
+    def score(
+        self,
+        *,
+        strict: bool = False,
+        subset: str | None = None,
+        weights: Mapping[str, float] | None = None,
+        systems: tuple[str, ...] | None = None,
+        resamples: int = 5_000,
+        seed: int = 0,
+    ) -> Scorecard:
+        """The scores, with intervals and coverage, at every level of the protocol's card."""
+        from creval.stats.scorecard import scorecard
+        from creval.stats.table import tabulate
+
+        table = tabulate(self, strict=strict, subset=subset, weights=weights, systems=systems)
+        return scorecard(table, resamples=resamples, seed=seed)
+
+
+def open_run(folder: str | Path) -> Run:
+    """The run in a folder, open for reading."""
+    return Run(folder)
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    uri = path.resolve().as_uri()
+    connection = sqlite3.connect(f"{uri}?mode=ro", uri=True)
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        # Where nothing can be written beside it, as on a read-only disk, WAL needs this.
+        connection.close()
+        connection = sqlite3.connect(f"{uri}?immutable=1", uri=True)
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise CrevalError(f"{path} is not a run: {error}.") from error
+    return connection
+
+
+def _reduced(probe: Probe, given: Sequence[float | None]) -> float | None:
+    """One value for all that was answered to one probe."""
+    values = [value for value in given if value is not None]
+    if not values:
+        return None
+    if isinstance(probe, Measurement):
+        return sum(values) / len(values)
+    return contract_named(probe.contract).reduce(values)
+
+
+def _sample(identity: str, instruction: str, source: str | None, tags: str, detail: str) -> Sample:
+    more = json.loads(detail)
+    return Sample(
+        identity,
+        instruction,
+        Path(source) if source else None,
+        json.loads(tags),
+        steps=tuple(
+            Step(s["text"], s["kind"], tuple(s["needs"]), tuple(map(tuple, s["boxes"])))
+            for s in more.get("steps", ())
+        ),
+        mask=Path(more["mask"]) if "mask" in more else None,
+        references=tuple(map(Path, more.get("references", ()))),
+        captions=more.get("captions", {}),
+    )
+
+
+def _probe(identity: str, metric: str, text: str | None, *more: Any) -> Probe:
+    label, reference, released, weight, detail = more
+    rest = json.loads(detail) if detail != "{}" else {}
+    if text is None:
+        return Measurement(identity, metric, rest["gauge"], rest["parameters"])
+    question = Question(identity, metric, text, "yes/no", reference, released, weight, label)
+    if rest:
+        rest["shows"] = tuple(rest["shows"])
+        question = question._replace(**rest)
+    return question

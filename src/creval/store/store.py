@@ -1,0 +1,263 @@
+"""The folder that a run is kept in: `creval.db`, written so that no answer is lost."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from creval.core.errors import CrevalError
+from creval.core.probe import Ask, EditKey, Measurement, Probe, Question
+from creval.core.sample import Edit, Sample
+from creval.core.verdict import Reply, Status, Verdict
+from creval.store import schema
+
+DATABASE = "creval.db"
+_LOCK = "creval.lock"
+_BATCH = 500  # replies in memory at a time
+
+
+class Store:
+    """A run's database, open for writing by one process at a time.
+
+    What is written between two commits is there as a whole or not at all. SQLite keeps it in WAL
+    mode and synchronous, so that what was committed outlives a kill or a power cut.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise CrevalError(f"{self.folder} is a file; a run is a folder.")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(self.folder)
+            path = self.folder / DATABASE
+            fresh = not path.exists() or path.stat().st_size == 0
+            self._connection = sqlite3.connect(path, isolation_level=None)
+        except (OSError, sqlite3.OperationalError) as error:
+            raise CrevalError(f"{self.folder} cannot be written: {error}.") from error
+        found = 0 if fresh else schema.version(self._connection, path)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = FULL")
+        self._connection.execute("PRAGMA cache_size = -65536")
+        if found < len(schema.MIGRATIONS):
+            schema.migrate(self._connection, found)
+        rows = self._connection.execute("SELECT system, sample, draw, id FROM edits")
+        self._edits = {EditKey(*row[:3]): row[3] for row in rows}
+        self._asks = dict(self._connection.execute("SELECT digest, id FROM asks"))
+        rows = self._connection.execute("SELECT judge, repeat, variant, id FROM voices")
+        self._voices: dict[tuple[str, int, str], int] = {row[:3]: row[3] for row in rows}
+
+    def close(self) -> None:
+        self._connection.close()
+        self._lock.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything inside is written as a whole, or, when it raises, not at all."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    @contextmanager
+    def bulk(self) -> Iterator[None]:
+        """A transaction for a whole run at once, each verdict written at most once.
+
+        Without the log nothing is written twice, and the index is built when all is there.
+        """
+        execute = self._connection.execute
+        execute("PRAGMA journal_mode = DELETE")
+        try:
+            with self.transaction():
+                execute("DROP INDEX verdicts_once")
+                yield
+                execute("CREATE UNIQUE INDEX verdicts_once ON verdicts (edit, probe, voice)")
+        finally:
+            execute("PRAGMA journal_mode = WAL")
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        rows = self._connection.execute("SELECT key, value FROM manifest")
+        return {key: json.loads(value) for key, value in rows}
+
+    def put_manifest(self, entries: Mapping[str, Any]) -> None:
+        rows = [(key, _ENCODER.encode(value)) for key, value in entries.items()]
+        self._insert("manifest", rows)
+
+    def put_samples(
+        self,
+        samples: Iterable[tuple[Sample, Sequence[Probe]]],
+        subsets: Mapping[str, Iterable[str]],
+    ) -> None:
+        """Keep the samples with their probes, in this order, in the place of any before."""
+        for table in ("samples", "probes", "subsets"):
+            self._connection.execute(f"DELETE FROM {table}")
+        listed = list(samples)
+        self._insert("samples", [_sample_row(s, at) for at, (s, _) in enumerate(listed)])
+        self._insert("probes", [_probe_row(s.id, probe) for s, all_ in listed for probe in all_])
+        self._insert("subsets", [(name, member) for name, ids in subsets.items() for member in ids])
+
+    def forget(self, judge: str, systems: Iterable[str]) -> None:
+        """Drop what a judge said about these systems."""
+        mine = "edit IN (SELECT id FROM edits WHERE system = ?)"
+        mine += " AND voice IN (SELECT id FROM voices WHERE judge = ?)"
+        for system in systems:
+            for doomed in (
+                f"verdicts WHERE {mine}",
+                f"replies WHERE ask IN (SELECT id FROM asks WHERE {mine})",
+                f"asks WHERE {mine}",
+            ):
+                self._connection.execute(f"DELETE FROM {doomed}", (system, judge))
+        self._asks = dict(self._connection.execute("SELECT digest, id FROM asks"))
+
+    def put_edits(self, edits: Iterable[Edit]) -> None:
+        """Keep edits, each in the place of one with the same key."""
+        rows = []
+        last = self._last("edits")
+        for edit in edits:
+            if edit.key not in self._edits:
+                last += 1
+                self._edits[edit.key] = last
+            detail = {"parents": edit.parents, "facts": edit.facts}
+            detail = {key: value for key, value in detail.items() if value}
+            row = (self._edits[edit.key], *edit.key, edit.status.value, _path(edit.image))
+            rows.append((*row, edit.reason, _json(detail)))
+        self._insert("edits", rows)
+
+    def put_replies(self, replies: Iterable[tuple[Ask, Reply, Sequence[Verdict]]]) -> None:
+        """Keep what requests brought, and what follows from each for its questions."""
+        remaining = iter(replies)
+        while batch := list(islice(remaining, _BATCH)):
+            self._put_batch(batch)
+
+    def _put_batch(self, batch: Sequence[tuple[Ask, Reply, Sequence[Verdict]]]) -> None:
+        asks, kept, verdicts = [], [], []
+        ask_id, reply_id = self._last("asks"), self._last("replies")
+        for ask, reply, outcomes in batch:
+            edit, voice, digest = self._edits[ask.edit], self._voice(ask), ask.digest
+            if digest not in self._asks:
+                ask_id += 1
+                self._asks[digest] = ask_id
+                detail = {"prompt": ask.prompt, "images": ask.images, "parameters": ask.parameters}
+                detail = {key: value for key, value in detail.items() if value}
+                asks.append((ask_id, digest, edit, voice, _list(ask.probes), _json(detail)))
+            reply_id += 1
+            status, text, origin, attempt, *facts = reply
+            kept.append(
+                (reply_id, self._asks[digest], attempt, _WORD[status], text, origin, *facts)
+            )
+            verdicts += [
+                (edit, probe, voice, _WORD[status], value, said, why, reply_id)
+                for probe, status, value, said, why in outcomes
+            ]
+        self._insert("asks", asks)
+        self._insert("replies", kept)
+        self._insert("verdicts", verdicts)
+
+    def _insert(self, table: str, rows: Sequence[Sequence[object]]) -> None:
+        """Write rows in the place of those with the same key."""
+        if not rows:
+            return
+        insert = f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(rows[0]))})"
+        try:
+            self._connection.executemany(insert, rows)
+        except UnicodeEncodeError:
+            cleaned = [[_clean(cell) for cell in row] for row in rows]
+            self._connection.executemany(insert, cleaned)
+
+    def _last(self, table: str) -> int:
+        return int(self._connection.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0)
+
+    def _voice(self, ask: Ask) -> int:
+        key = (ask.judge, ask.repeat, ask.variant)
+        if key not in self._voices:
+            cursor = self._connection.execute(
+                "INSERT INTO voices (judge, repeat, variant) VALUES (?, ?, ?)", key
+            )
+            self._voices[key] = int(cursor.lastrowid or 0)
+        return self._voices[key]
+
+
+def _locked(folder: Path) -> sqlite3.Connection:
+    """A lock that the system lets go when its holder dies, however it dies."""
+    lock = sqlite3.connect(folder / _LOCK, isolation_level=None, timeout=0)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        lock.close()
+        raise CrevalError(
+            f"another creval is writing to {folder}. Wait for it to end, or give another --run."
+        ) from error
+    return lock
+
+
+def _sample_row(sample: Sample, position: int) -> tuple[object, ...]:
+    detail = {
+        "steps": [asdict(step) for step in sample.steps],
+        "mask": _path(sample.mask),
+        "references": [_path(reference) for reference in sample.references],
+        "captions": dict(sample.captions),
+    }
+    detail = {key: value for key, value in detail.items() if value}
+    source = _path(sample.source)
+    tags = _json(dict(sample.tags))
+    return sample.id, position, sample.instruction, source, tags, _json(detail)
+
+
+def _probe_row(sample: str, probe: Probe) -> tuple[object, ...]:
+    key = (sample, probe.id, probe.metric)
+    if isinstance(probe, Measurement):
+        detail = {"gauge": probe.gauge, "parameters": dict(probe.parameters)}
+        return (*key, *(None,) * 5, _json(detail))
+    words = (probe.text, probe.label, probe.reference, probe.released)
+    return (*key, *words, probe.weight, _question_detail(probe))
+
+
+def _question_detail(question: Question) -> str:
+    same = (question.contract, question.shows, question.step) == _USUAL
+    return (
+        "{}"
+        if same
+        else _json({"contract": question.contract, "shows": question.shows, "step": question.step})
+    )
+
+
+_WORD = {status: status.value for status in Status}
+_USUAL = tuple(Question._field_defaults[name] for name in ("contract", "shows", "step"))
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
+def _json(value: object) -> str:
+    return _ENCODER.encode(value) if value else "{}"
+
+
+@lru_cache(maxsize=4096)
+def _list(names: tuple[str, ...]) -> str:
+    return _ENCODER.encode(names)
+
+
+def _path(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def _clean(cell: object) -> object:
+    """Text that SQLite takes: what is no character (a lone surrogate) becomes a question mark."""
+    return cell.encode("utf-8", "replace").decode("utf-8") if isinstance(cell, str) else cell

@@ -1,0 +1,51 @@
+"""What tests share: a made benchmark, and the authors' release where it lies beside the project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import shared_data
+from creval.benchmarks import open_benchmark
+from creval.build.miniature import write_miniature
+from creval.engine.replay import replay
+from creval.store import Run, open_run
+
+
+@pytest.fixture(scope="session")
+def miniature(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A benchmark in the release's layout with recorded answers. Do not write into it."""
+    return write_miniature(tmp_path_factory.mktemp("miniature"), samples=18, seed=3)
+
+
+@pytest.fixture(scope="session")
+def miniature_run(miniature: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of its recorded answers. Do not write into it."""
+    run = tmp_path_factory.mktemp("run")
+    replay(open_benchmark(miniature), miniature / "answers", run)
+    return run
+
+
+@pytest.fixture
+def small_run(miniature_run: Path) -> Iterator[Run]:
+    with open_run(miniature_run) as run:
+        yield run
+
+
+@pytest.fixture(scope="session")
+def release() -> Path:
+    """CREval's official release."""
+    folder = shared_data.creval_release()
+    if folder is None:
+        pytest.skip(f"needs the released data in {shared_data.SHARED / 'data'}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def release_run(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recorded answers of its five models as a run."""
+    run = tmp_path_factory.mktemp("release-run")
+    replay(open_benchmark(release), release / "answer_gpt", run)
+    return run

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import pytest
+
+from creval.core.errors import CrevalError, known_name, unknown
+
+
+def test_the_nearest_known_name_is_offered() -> None:
+    sentence = str(unknown("model", "bagle", ["OmniGen2", "Bagel"]))
+    assert sentence == "there is no model 'bagle'; did you mean 'Bagel'? Known: OmniGen2, Bagel"
+
+
+def test_nothing_is_offered_where_nothing_is_near() -> None:
+    assert "did you mean" not in str(unknown("model", "xyzzy", ["Bagel"]))
+    assert str(unknown("subset", "paper", [])).endswith("Known: none")
+
+
+def test_long_lists_are_cut() -> None:
+    assert str(unknown("sample", "?", map(str, range(100)))).endswith("and 80 more")
+
+
+def test_a_known_name_passes() -> None:
+    assert known_name("metric", "IF", ["IF", "VC"]) == "IF"
+    with pytest.raises(CrevalError, match="did you mean 'IF'"):
+        known_name("metric", "if", ["IF", "VC"])

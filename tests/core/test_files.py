@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import pytest
+
+from creval.core.files import many_small_objects, read_bytes
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 300_000])
+def test_the_whole_file_is_read(tmp_path: Path, size: int) -> None:
+    content = bytes(n % 251 for n in range(size))
+    (tmp_path / "a").write_bytes(content)
+    assert read_bytes(tmp_path / "a") == content
+
+
+def test_what_cannot_be_read_raises_as_open_does(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_bytes(tmp_path / "a")
+    with pytest.raises(OSError, match=r"."):
+        read_bytes(tmp_path)
+
+
+def test_the_collector_is_back_afterwards() -> None:
+    with many_small_objects():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(ZeroDivisionError), many_small_objects():
+        _ = 1 / 0
+    assert gc.isenabled()

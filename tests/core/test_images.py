@@ -1,0 +1,234 @@
+"""Any picture a user may have opens upright, in RGB, on white; the rest becomes a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+import shared_data
+from creval.core.images import MOST_PIXELS, ImageError, digest, open_image
+
+RED, BLUE, WHITE = (255, 0, 0), (0, 0, 255), (255, 255, 255)
+
+
+def picture(size: tuple[int, int] = (40, 20)) -> Image.Image:
+    """Red on the left, blue on the right."""
+    image = Image.new("RGB", size, RED)
+    image.paste(BLUE, (size[0] // 2, 0, *size))
+    return image
+
+
+def near(colour: object, expected: tuple[int, int, int], by: int = 12) -> bool:
+    assert isinstance(colour, tuple)
+    return all(abs(a - b) <= by for a, b in zip(colour, expected, strict=True))
+
+
+@pytest.mark.parametrize(
+    "suffix", ["jpg", "png", "webp", "gif", "bmp", "tiff", "avif", "jp2", "ppm"]
+)
+def test_every_usual_format(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.{suffix}"
+    picture().save(path)
+    image = open_image(path)
+    assert (image.mode, image.size) == ("RGB", (40, 20))
+    assert near(image.getpixel((5, 10)), RED, 40)
+    assert near(image.getpixel((35, 10)), BLUE, 40)
+
+
+@pytest.mark.parametrize(("orientation", "size", "red_at"), [
+    (1, (40, 20), (5, 10)), (2, (40, 20), (35, 10)), (3, (40, 20), (35, 10)),
+    (4, (40, 20), (5, 10)), (5, (20, 40), (10, 5)), (6, (20, 40), (10, 5)),
+    (7, (20, 40), (10, 35)), (8, (20, 40), (10, 35)),
+])  # fmt: skip
+def test_it_is_turned_as_its_exif_says(
+    tmp_path: Path, orientation: int, size: tuple[int, int], red_at: tuple[int, int]
+) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    picture().save(tmp_path / "a.jpg", exif=exif, quality=95)
+    image = open_image(tmp_path / "a.jpg")
+    assert image.size == size
+    assert near(image.getpixel(red_at), RED)
+    assert image.getexif().get(0x0112, 1) == 1, "nobody turns it a second time"
+
+
+def test_broken_exif_does_not_hide_the_picture(tmp_path: Path) -> None:
+    picture().save(tmp_path / "a.jpg", exif=b"Exif\x00\x00MM\x00*\xff\xff\xff\xff" + b"\xff" * 40)
+    assert open_image(tmp_path / "a.jpg").size == (40, 20)
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "PA"])
+def test_what_is_transparent_is_white(tmp_path: Path, mode: str) -> None:
+    image = picture().convert("RGBA")
+    image.paste((0, 0, 0, 0), (0, 0, 10, 20))
+    path = tmp_path / ("a.tiff" if mode == "PA" else "a.png")
+    if mode == "PA":
+        image.save(path)
+    else:
+        image.convert(mode).save(path)
+    opened = open_image(path)
+    assert opened.mode == "RGB"
+    assert near(opened.getpixel((2, 10)), WHITE)
+    assert not near(opened.getpixel((15, 10)), WHITE)
+
+
+def test_half_transparent_is_half_white(tmp_path: Path) -> None:
+    Image.new("RGBA", (4, 4), (0, 0, 0, 128)).save(tmp_path / "a.png")
+    assert near(open_image(tmp_path / "a.png").getpixel((0, 0)), (127, 127, 127), 1)
+
+
+def test_a_colour_marked_as_transparent_is_white(tmp_path: Path) -> None:
+    picture().save(tmp_path / "a.png", transparency=RED)
+    assert open_image(tmp_path / "a.png").getpixel((2, 2)) == WHITE
+
+
+def test_palette_grey_and_one_bit(tmp_path: Path) -> None:
+    picture().convert("P").save(tmp_path / "p.png")
+    assert near(open_image(tmp_path / "p.png").getpixel((2, 2)), RED)
+    Image.new("L", (4, 4), 77).save(tmp_path / "l.png")
+    assert open_image(tmp_path / "l.png").getpixel((0, 0)) == (77, 77, 77)
+    Image.new("1", (4, 4), 1).save(tmp_path / "1.png")
+    assert open_image(tmp_path / "1.png").getpixel((0, 0)) == WHITE
+
+
+def test_sixteen_bits_are_scaled_not_cut(tmp_path: Path) -> None:
+    ramp = np.array([[0, 257 * 64, 257 * 128, 65535]], dtype=np.uint16)
+    Image.fromarray(ramp).save(tmp_path / "a.png")
+    assert np.asarray(open_image(tmp_path / "a.png"))[0, :, 0].tolist() == [0, 64, 128, 255]
+    Image.fromarray(ramp.astype(np.int32)).save(tmp_path / "a.tiff")
+    assert np.asarray(open_image(tmp_path / "a.tiff"))[0, :, 0].tolist() == [0, 64, 128, 255]
+
+
+def test_floats_are_scaled(tmp_path: Path) -> None:
+    Image.fromarray(np.array([[0.0, 0.5, 1.0, np.nan]], dtype=np.float32)).save(tmp_path / "a.tiff")
+    assert np.asarray(open_image(tmp_path / "a.tiff"))[0, :, 1].tolist() == [0, 128, 255, 0]
+
+
+def test_cmyk(tmp_path: Path) -> None:
+    picture().convert("CMYK").save(tmp_path / "a.jpg", quality=95)
+    assert near(open_image(tmp_path / "a.jpg").getpixel((5, 10)), RED, 20)
+
+
+def test_the_first_frame_of_an_animation(tmp_path: Path) -> None:
+    frames = [Image.new("RGB", (8, 8), colour) for colour in (RED, BLUE)]
+    for suffix in ("gif", "webp", "png"):
+        path = tmp_path / f"a.{suffix}"
+        frames[0].save(path, save_all=True, append_images=frames[1:], lossless=True)
+        assert near(open_image(path).getpixel((1, 1)), RED)
+
+
+def test_the_content_counts_not_the_extension(tmp_path: Path) -> None:
+    picture().save(tmp_path / "a.png")
+    (tmp_path / "a.png").rename(tmp_path / "a.jpg")
+    assert open_image(tmp_path / "a.jpg").size == (40, 20)
+
+
+@pytest.mark.parametrize(
+    "name", ["a b.png", "a&b.png", "33753208_Tườg.png", "图.png", "a'\"$;.png"]
+)
+def test_any_name(tmp_path: Path, name: str) -> None:
+    picture().save(tmp_path / name)
+    assert open_image(tmp_path / name).size == (40, 20)
+    assert open_image(str(tmp_path / name)).size == (40, 20)
+
+
+def test_sides_of_thirty_thousand_pixels(tmp_path: Path) -> None:
+    Image.new("L", (30_000, 40), 9).save(tmp_path / "wide.png")
+    assert open_image(tmp_path / "wide.png").size == (30_000, 40)
+    Image.new("1", (30_000, 30_000)).save(tmp_path / "vast.png")
+    with pytest.raises(ImageError, match=r"vast\.png.*too large"):
+        open_image(tmp_path / "vast.png")
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    side = int((MOST_PIXELS + 1) ** 0.5) + 1
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
+    body = chunk(b"IDAT", zlib.compress(bytes(1000)))
+    bomb = tmp_path / "bomb.png"
+    bomb.write_bytes(b"\x89PNG\r\n\x1a\n" + header + body + chunk(b"IEND", b""))
+    with pytest.raises(ImageError, match=r"bomb\.png"):
+        open_image(bomb)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp", "gif", "tiff"])
+def test_truncated_files_are_damaged(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.{suffix}"
+    noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(path)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(ImageError, match=rf"a\.{suffix} is (damaged|not a picture)"):
+        open_image(path)
+
+
+def test_what_is_no_picture_is_named(tmp_path: Path) -> None:
+    cases = {
+        "empty.png": (b"", r"empty \(0 bytes\)"),
+        "page.png": (b"<!DOCTYPE html><html>", "error page"),
+        "error.jpg": (b'{"error": "rate limit"}', "holds text"),
+        "noise.jpg": (b"\x00\x01\x02\x03" * 50, "not a picture that creval reads"),
+        "phone.heic": (b"\x00\x00\x00\x18ftypheic\x00\x00\x00\x00", "HEIC"),
+        "vector.eps": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n", "not a picture"),
+    }
+    for name, (content, sentence) in cases.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ImageError, match=sentence) as caught:
+            open_image(tmp_path / name)
+        assert name in str(caught.value)
+    with pytest.raises(ImageError, match="does not exist"):
+        open_image(tmp_path / "absent.png")
+    with pytest.raises(ImageError, match="is a folder"):
+        open_image(tmp_path)
+    with pytest.raises(ImageError):
+        open_image("a\x00b.png")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(ImageError, match="not a file"):
+        open_image(tmp_path / "pipe.png")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(["PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP"]), st.data())
+def test_damage_anywhere_gives_a_picture_or_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("damaged") / "a"
+    picture().save(path, format=kind)
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 6))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content)
+    with contextlib.suppress(ImageError):
+        assert open_image(path).mode == "RGB"
+
+
+def test_the_released_pictures_open() -> None:
+    images = shared_data.creval_images()
+    if not images:
+        pytest.skip("needs the released images")
+    for path in images[:12]:
+        assert open_image(path).mode == "RGB"
+
+
+def test_digests_name_the_content(tmp_path: Path) -> None:
+    for name, content in (("a", b"x"), ("b", b"x"), ("c", b"y")):
+        (tmp_path / name).write_bytes(content)
+    assert digest(tmp_path / "a") == digest(tmp_path / "b") != digest(tmp_path / "c")
+    with pytest.raises(ImageError, match="cannot be read"):
+        digest(tmp_path / "d")

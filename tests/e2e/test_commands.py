@@ -1,0 +1,199 @@
+"""The commands as a user types them, with right and with wrong input."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from creval.build.miniature import write_miniature
+
+
+def creval(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "creval", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, env=environment, check=False
+    )
+
+
+def right(*arguments: str | Path, cwd: Path | None = None) -> str:
+    done = creval(*arguments, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+def wrong(*arguments: str | Path) -> str:
+    """The one sentence of a command that cannot be done."""
+    done = creval(*arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("creval: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def parsed(*arguments: str | Path) -> Any:
+    return json.loads(right(*arguments, "--json"))
+
+
+def test_demo_goes_the_whole_way_and_may_be_repeated(tmp_path: Path) -> None:
+    for _ in range(2):
+        shown = right("demo", cwd=tmp_path)
+        assert "Careful" in shown
+        assert "pairs of models differ" in shown
+    assert (tmp_path / "creval-demo" / "run" / "creval.db").is_file()
+    assert (tmp_path / "creval-demo" / "bench" / "instruction.json").is_file()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("mine")
+    assert "holds other things" in wrong("demo", "--out", tmp_path / "full")
+
+
+def test_bench_lists_the_systems_and_says_what_a_folder_holds(miniature: Path) -> None:
+    assert "creval:" in right("bench")
+    assert "creval" in parsed("bench")
+    found = parsed("bench", miniature)
+    assert found["benchmark"] == "creval"
+    assert found["samples"] == 18
+    assert found["questions"] == {"IF": 90, "VC": 90, "VQ": 90}
+    assert found["groups"]["categories"]["Stylization"] == 6
+    assert found["images"] == {"present": 18, "missing": []}
+    assert (found["repairs"], found["problems"], found["subsets"]) == ([], [], {})
+    assert "repairs: none" in right("bench", miniature)
+
+
+def test_bench_names_every_repair_and_every_problem(tmp_path: Path) -> None:
+    write_miniature(tmp_path, samples=9)
+    path = tmp_path / "bench" / "questions_all" / "VC" / "mini_004.json"
+    content = json.loads(path.read_text())
+    content["quality_check_questions"][0]["answer"] = "** Yes"
+    content["quality_check_questions"][1]["question"] = ""
+    path.write_text(json.dumps(content))
+    (tmp_path / "bench" / "image" / "mini_001.png").unlink()
+    found = parsed("bench", tmp_path)
+    (repair,), (problem,) = found["repairs"], found["problems"]
+    assert (repair["where"], repair["item"]) == ("VC/mini_004", "Q1")
+    assert (repair["found"], repair["became"]) == ("** Yes", "Yes")
+    assert (problem["rule"], problem["where"], problem["item"]) == (
+        "empty question", "VC/mini_004", "Q2",
+    )  # fmt: skip
+    assert found["images"]["missing"] == ["mini_001"]
+    shown = right("bench", tmp_path)
+    assert "1 x reference '** Yes' -> 'Yes'" in shown
+    assert "VC/mini_004: Q1" in shown
+    assert "1 missing" in shown
+
+
+def test_replay_score_and_compare(miniature: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shown = right("replay", miniature, "--answers", miniature / "answers", "--run", run)
+    assert "Keeper" in shown
+    found = parsed("score", run)
+    assert (found["benchmark"], found["judge"]) == ("creval", "recorded:answers")
+    assert list(found["models"]) == ["Careful", "Follower", "Keeper"] or len(found["models"]) == 3
+    levels = found["models"]["Keeper"]
+    assert set(levels) == {"overall", "categories", "dimensions"}
+    assert len(levels["dimensions"]) == 9
+    assert set(levels["overall"]["S"]) == {"value", "low", "high", "scored", "total"}
+    by_sample = parsed("score", run, "--by", "sample")["models"]["Keeper"]["samples"]
+    mean = sum(scores["IF"]["value"] for scores in by_sample.values()) / len(by_sample)
+    assert levels["overall"]["IF"]["value"] == pytest.approx(mean)
+    assert "Stylization" in right("score", run, "--by", "overall,category")
+    assert right("score", run, "--csv").startswith("level,group,model")
+    assert right("score", run, "--markdown").startswith("| group | model")
+    assert right("score", run, "--latex").startswith(r"\begin{tabular}")
+    assert "¹" in right("score", run, "--groups", "a=Keeper,Careful,b=Follower", "--strict")
+    assert list(parsed("score", run, "--models", "Keeper")["models"]) == ["Keeper"]
+    weighted = parsed("score", run, "--weights", "IF=1")["models"]["Keeper"]["overall"]
+    assert weighted["S"]["value"] == pytest.approx(weighted["IF"]["value"])
+    assert "points more S than Keeper" in right("compare", run, "Careful", "Keeper")
+    difference = parsed("compare", run, "Careful", "Keeper")
+    assert difference["differences"]["overall"]["S"]["decided"] is True
+    assert difference["samples"][0]["questions"][0]["answers"]
+
+
+def test_the_same_seed_gives_the_same_table(miniature_run: Path) -> None:
+    first, again = (right("score", miniature_run, "--json", "--seed", "7") for _ in "ab")
+    assert first == again
+    assert right("score", miniature_run, "--json", "--seed", "8") != first
+
+
+def test_wrong_input_gets_one_sentence(
+    miniature: Path, miniature_run: Path, tmp_path: Path
+) -> None:
+    answers, run = miniature / "answers", tmp_path / "run"
+    replay = ("replay", miniature, "--run", run, "--answers")
+    assert "does not exist" in wrong("bench", tmp_path / "absent")
+    assert "not a benchmark" in wrong("bench", tmp_path)
+    assert "does not exist" in wrong("score", tmp_path / "absent")
+    assert "is not a run" in wrong("score", miniature)
+    assert "not a folder of recorded answers" in wrong(*replay, tmp_path / "absent")
+    assert "a folder for each metric" in wrong(*replay, miniature)
+    assert "did you mean 'Keeper'" in wrong(*replay, answers, "--model", "keeper")
+    assert not run.exists(), "nothing was begun"
+    for option, sentence in (
+        (("--weights", "FI=1"), "no metric 'FI'; did you mean 'IF'"),
+        (("--weights", "IF"), "METRIC=NUMBER"),
+        (("--weights", "IF=-1"), "zero or more"),
+        (("--by", "dimenson"), "no level 'dimenson'; did you mean 'dimension'"),
+        (("--subset", "paper"), "no subset 'paper'"),
+        (("--models", "Keper"), "no model 'Keper'; did you mean 'Keeper'"),
+        (("--groups", "open=Keper"), "no model 'Keper'; did you mean 'Keeper'"),
+        (("--groups", "Keeper"), "is in no group"),
+        (("--json", "--csv"), "choose one of"),
+    ):
+        assert sentence in wrong("score", miniature_run, *option)
+    assert "did you mean 'Keeper'" in wrong("compare", miniature_run, "Careful", "Kepper")
+    assert "given twice" in wrong("compare", miniature_run, "Keeper", "Keeper")
+    shutil.copytree(answers, tmp_path / "strange")
+    for path in (tmp_path / "strange").glob("*/Keeper/*.json"):
+        path.rename(path.with_name(f"other_{path.name}"))
+    assert "no file of model 'Keeper'" in wrong(*replay, tmp_path / "strange")
+
+
+def test_a_broken_file_among_many_is_named_and_the_rest_is_done(tmp_path: Path) -> None:
+    write_miniature(tmp_path, samples=9)
+    (tmp_path / "answers" / "VQ" / "Keeper" / "mini_001.json").write_text("{")
+    (tmp_path / "bench" / "questions_all" / "IF" / "mini_002.json").write_text("{")
+    done = creval("replay", tmp_path, "--answers", tmp_path / "answers", "--run", tmp_path / "run")
+    assert done.returncode == 0
+    assert "VQ/Keeper/mini_001.json" in done.stderr
+    found = parsed("score", tmp_path / "run")["models"]["Keeper"]["overall"]
+    assert (found["VQ"]["scored"], found["VQ"]["total"]) == (40, 45)
+    assert found["IF"]["total"] == 40
+
+
+def test_hostile_names_are_shown_not_obeyed(tmp_path: Path) -> None:
+    name = "evil\x1b[31m[bold]|<script>"
+    write_miniature(tmp_path, samples=9, models={name: (1, 1, 1), "Good": (0.5, 0.5, 0.5)})
+    run = tmp_path / "run"
+    shown = right("replay", tmp_path, "--answers", tmp_path / "answers", "--run", run)
+    shown += (
+        right("score", run) + right("score", run, "--markdown") + right("score", run, "--latex")
+    )
+    shown += right("compare", run, name, "Good")
+    assert "\x1b" not in shown
+    assert "evil\\x1b[31m[bold]|<script>" in shown
+    assert name in parsed("score", run)["models"]
+
+
+def test_help_and_no_arguments() -> None:
+    assert "replay" in right("--help")
+    assert "--subset" in right("score", "--help")
+    done = creval()
+    assert "Usage" in done.stdout + done.stderr
+    assert creval("scroe").returncode == 2
+
+
+def test_a_reader_that_leaves_early_is_no_error(miniature_run: Path) -> None:
+    command = f"{sys.executable} -m creval score {miniature_run} --by sample --csv | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("level,group")
+    assert done.stderr == ""

@@ -1,0 +1,174 @@
+"""CREval on the authors' own answers: their scores exactly, the paper's tables to the decimal."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from creval.benchmarks import open_benchmark
+from creval.core.replies import read_reply
+from creval.engine.replay import replay
+from creval.stats.table import tabulate
+from creval.store import Run, open_run
+from tests.e2e.paper import MODELS, TABLE_2_S, TABLE_S1
+
+LEVELS = {"overall": "overall", "Customization": "category", "Contextualization": "category",
+          "Stylization": "category"}  # fmt: skip
+
+
+@pytest.fixture
+def run(release_run: Path) -> Iterator[Run]:
+    with open_run(release_run) as opened:
+        yield opened
+
+
+def test_strictly_every_sample_has_the_authors_final_score(run: Run, release: Path) -> None:
+    table = tabulate(run, strict=True)
+    assert sorted(table.systems) == sorted(MODELS)
+    compared = 0
+    for s, system in enumerate(table.systems):
+        for m, metric in enumerate(("IF", "VC", "VQ")):
+            folder = release / "answer_gpt" / metric / system
+            theirs = [
+                json.loads((folder / f"{sample}.json").read_bytes())["final_score"]
+                for sample in table.samples
+            ]
+            np.testing.assert_allclose(table.values[s, :, m] / 100, theirs, rtol=0, atol=1e-9)
+            compared += len(theirs)
+    assert compared == 13_560
+
+
+@pytest.mark.parametrize("group", TABLE_S1)
+def test_strictly_the_papers_table_s1_comes_out(run: Run, group: str) -> None:
+    card = run.score(strict=True, subset="paper", resamples=100)
+    for metric in ("IF", "VQ"):
+        for model, theirs in zip(MODELS, TABLE_S1[group][metric], strict=True):
+            ours = card.cell(model, metric, group, LEVELS.get(group, "dimension")).value
+            assert ours == pytest.approx(theirs, abs=0.006), (model, group, metric)
+
+
+def test_with_repaired_references_the_papers_table_2_is_near(run: Run) -> None:
+    card = run.score(subset="paper", resamples=100)
+    for place, model in enumerate(MODELS):
+        assert card.cell(model, "S").value == pytest.approx(TABLE_2_S[model], abs=0.5)
+        theirs = TABLE_S1["overall"]["VC"][place]
+        assert card.cell(model, "VC").value == pytest.approx(theirs, abs=0.6)
+    assert list(card.systems) == sorted(MODELS, key=lambda model: -TABLE_2_S[model])
+
+
+def test_every_cell_says_what_it_rests_on(run: Run) -> None:
+    card = run.score(resamples=100)
+    for model in MODELS:
+        cell = card.cell(model, "S")
+        assert cell.total == 15_797
+        assert 15_700 < cell.scored < cell.total
+    strict = run.score(strict=True, resamples=100).cell("Bagel", "VC")
+    assert (strict.scored, strict.total) == (5798, 5798)
+
+
+def test_a_recording_with_gaps_is_scored_on_what_it_has(release: Path, tmp_path: Path) -> None:
+    """The second judge's answers: files with errors, files of other samples, one metric only."""
+    done = replay(open_benchmark(release), release / "answer_qwen", tmp_path)
+    assert len(done.recording.unmatched) == 34
+    assert len(done.broken) == 172
+    with open_run(tmp_path) as run:
+        card = run.score(resamples=100)
+    cell = card.cell("OmniGen2", "IF")
+    assert cell.value == pytest.approx(74.4, abs=0.2)
+    assert (cell.scored, cell.total) == (3246, 5253)
+    assert card.cell("OmniGen2", "VC").value is None
+    assert card.cell("OmniGen2", "S").value is None
+
+
+# What the authors' parser lost in the raw replies of two models and the replies do not hold either,
+# checked by hand: two questions have no text and were never asked, the others got no yes or no.
+NOT_IN_THE_REPLIES = {
+    "VC/OmniGen2/1718672694.31025 Q6": "unaskable",
+    "VC/OmniGen2/laion_3850159105832998427 Q4": "unaskable",
+    "VC/gpt-image-1/1718672694.31025 Q6": "unaskable",
+    "VC/gpt-image-1/laion_3850159105832998427 Q4": "unaskable",
+    "VC/gpt-image-1/v2v_22251 Q1": "Not applicable",
+    "VQ/OmniGen2/1718672417.407163 Q5": "Not applicable",
+    "VQ/OmniGen2/HQ-Edit_100_32 Q1": "Not applicable",
+    "VQ/OmniGen2/HQ-Edit_121_52 Q4": "N/A",
+    "VQ/OmniGen2/HQ-Edit_123_25 Q5": "N/A",
+    "VQ/OmniGen2/HQ-Edit_124_158 Q2": "N/A",
+    "VQ/OmniGen2/d8c423a5ff21636baf221a9ded257c65 Q6": "The style",
+    "VQ/OmniGen2/v2v_739 Q5": "Not applicable",
+    "VQ/gpt-image-1/557b79e70ec2ffe04908bc528e795f66 Q1": "Not applicable",
+    "VQ/gpt-image-1/HQ-Edit_119_45 Q6": "Not applicable",
+    "VQ/gpt-image-1/HQ-Edit_126_7 Q3": "Not Applicable",
+    "VQ/gpt-image-1/laion_7023938192694487317 Q5": "Not applicable due to blurred face.",
+}
+# What the replies do hold, read by a person: the answers to these files' questions, in order.
+SEVEN_YES = ", ".join(f"Q{n} Yes" for n in range(1, 8))
+READ_BY_HAND = {
+    "IF/OmniGen2/HQ-Edit_114_91": "Q1 Yes",
+    "IF/OmniGen2/v2v_521": "Q5 Yes",
+    "IF/gpt-image-1/33676574_Lloyd_Alozie": "Q3 No",
+    "IF/gpt-image-1/HQ-Edit_126_56": SEVEN_YES,
+    "IF/gpt-image-1/HQ-Edit_126_58": "Q6 No",
+    "IF/gpt-image-1/laion_-569946534581670968": "Q5 Yes",
+    "IF/gpt-image-1/laion_3742870105961786270": SEVEN_YES,
+    "IF/gpt-image-1/v2v_10357": "Q1 Yes, Q2 Yes, Q3 Yes, Q4 Yes, Q5 Yes",
+    "IF/gpt-image-1/v2v_521": "Q5 Yes",
+    "VC/OmniGen2/1718671214.3062265": "Q6 Yes",
+    "VC/OmniGen2/HQ-Edit_101_81": "Q1 Yes, Q2 Yes, Q3 No, Q4 Yes, Q5 Yes, Q6 Yes, Q7 Yes",
+    "VC/OmniGen2/HQ-Edit_111_90": "Q5 Yes",
+    "VC/OmniGen2/i2i_0013": "Q1 Yes, Q2 No, Q3 Yes, Q4 Yes, Q5 No",
+    "VC/OmniGen2/laion_-3908483278995552223": "Q1 Yes, Q2 Yes, Q3 Yes, Q4 No, Q5 Yes, Q6 No",
+    "VC/gpt-image-1/i2i_0039": "Q5 No",
+    "VC/gpt-image-1/v2v_29329": "Q4 Yes",
+    "VC/gpt-image-1/v2v_521": "Q1 No, Q2 Yes, Q3 Yes, Q4 Yes, Q5 Yes, Q6 No, Q7 No, Q8 Yes",
+    "VQ/OmniGen2/HQ-Edit_118_133": "Q5 No",
+    "VQ/OmniGen2/i2i_0046": "Q2 Yes",
+    "VQ/OmniGen2/v2v_29329": "Q3 Yes",
+    "VQ/gpt-image-1/1718730205.825363": "Q5 Yes",
+    "VQ/gpt-image-1/HQ-Edit_121_59": "Q4 No",
+    "VQ/gpt-image-1/i2i_0039": "Q4 No",
+}
+
+
+def test_raw_replies_give_the_authors_answers_and_most_of_those_they_lost(release: Path) -> None:
+    samples = {sample.id: sample for sample in open_benchmark(release).dataset.samples}
+    counts: Counter[str] = Counter()
+    lost: dict[str, str] = {}
+    recovered: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((release / "answer_gpt").glob("*/*/*.txt")):
+        metric, model, sample = path.parts[-3], path.parts[-2], path.stem
+        questions = [q for q in samples[sample].questions if q.metric == metric]
+        verdicts = read_reply(path.read_text(encoding="utf-8"), questions)
+        theirs = json.loads(path.with_suffix(".json").read_bytes())["questions"]
+        for question, verdict, entry in zip(questions, verdicts, theirs, strict=True):
+            answer = {"yes": 1.0, "no": 0.0}.get(entry["model_answer"].casefold())
+            where = f"{metric}/{model}/{sample}"
+            if answer is not None:
+                counts["same" if verdict.value == answer else f"other in {where}"] += 1
+            elif verdict.value is None:
+                lost[f"{where} {question.label}"] = verdict.said or str(verdict.status)
+            else:
+                word = ("No", "Yes")[int(verdict.value)]
+                recovered[where].append(f"{question.label} {word}")
+    assert counts == {"same": 31_517}
+    assert {key: said[: len(NOT_IN_THE_REPLIES[key])] for key, said in lost.items()} == (
+        NOT_IN_THE_REPLIES
+    )
+    assert {where: ", ".join(found) for where, found in recovered.items()} == READ_BY_HAND
+    assert sum(map(len, recovered.values())) == 61
+
+
+def test_replaying_raw_replies_recovers_answers(release: Path, tmp_path: Path) -> None:
+    benchmark = open_benchmark(release)
+    models = ["OmniGen2", "gpt-image-1"]
+    answered = {}
+    for raw in (False, True):
+        folder = tmp_path / str(raw)
+        replay(benchmark, release / "answer_gpt", folder, raw=raw, models=models)
+        with open_run(folder) as run:
+            answered[raw] = sum(found["answered"] for found in run.statuses().values())
+    assert answered[True] - answered[False] == 61

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from creval.benchmarks import open_benchmark
+from creval.build.miniature import write_miniature
+from creval.core.errors import CrevalError
+from creval.engine.replay import replay
+from creval.store import DATABASE, open_run
+
+
+def dump(run: Path) -> list[tuple[object, ...]]:
+    with open_run(run) as opened:
+        return sorted((*a.edit, a.probe, a.status, a.value, a.said) for a in opened.answers())
+
+
+def test_replaying_again_changes_nothing(miniature: Path, tmp_path: Path) -> None:
+    benchmark = open_benchmark(miniature)
+    replay(benchmark, miniature / "answers", tmp_path)
+    before = dump(tmp_path)
+    replay(benchmark, miniature / "answers", tmp_path)
+    assert dump(tmp_path) == before
+    assert len(before) == 18 * 15 * 3
+
+
+def test_models_can_come_one_after_the_other(miniature: Path, tmp_path: Path) -> None:
+    benchmark = open_benchmark(miniature)
+    replay(benchmark, miniature / "answers", tmp_path / "all")
+    for model in ("Keeper", "Careful", "Follower"):
+        replay(benchmark, miniature / "answers", tmp_path / "each", models=[model])
+    assert dump(tmp_path / "each") == dump(tmp_path / "all")
+
+
+def test_a_broken_file_is_named_and_the_rest_is_done(tmp_path: Path) -> None:
+    write_miniature(tmp_path, samples=9)
+    broken = tmp_path / "answers" / "IF" / "Keeper" / "mini_002.json"
+    broken.write_text('{"questions": [{"question_id"')
+    done = replay(open_benchmark(tmp_path), tmp_path / "answers", tmp_path / "run")
+    (name,) = done.broken
+    assert name == "IF/Keeper/mini_002.json"
+    assert "not valid JSON" in done.broken[name]
+    with open_run(tmp_path / "run") as run:
+        assert run.statuses()["Keeper"] == {"answered": 130, "failed": 5}
+        cell = run.score(resamples=100).cell("Keeper", "IF")
+    assert (cell.scored, cell.total) == (40, 45)
+
+
+def test_a_run_takes_one_benchmark_and_one_judge(miniature: Path, tmp_path: Path) -> None:
+    benchmark = open_benchmark(miniature)
+    replay(benchmark, miniature / "answers", tmp_path / "run")
+    shutil.copytree(miniature / "answers", tmp_path / "other")
+    with pytest.raises(CrevalError, match=r"holds a run of the judge 'recorded:answers'"):
+        replay(benchmark, tmp_path / "other", tmp_path / "run")
+
+
+def test_the_run_knows_what_it_came_from(miniature_run: Path, miniature: Path) -> None:
+    with open_run(miniature_run) as run:
+        assert run.manifest["benchmark"] == "creval"
+        assert run.manifest["judge"] == "recorded:answers"
+        assert run.manifest["answers_folder"] == str((miniature / "answers").resolve())
+
+
+def test_a_mistake_leaves_an_earlier_run_alone(miniature: Path, tmp_path: Path) -> None:
+    benchmark = open_benchmark(miniature)
+    replay(benchmark, miniature / "answers", tmp_path)
+    size = (tmp_path / DATABASE).stat().st_size
+    with pytest.raises(CrevalError, match="did you mean 'Keeper'"):
+        replay(benchmark, miniature / "answers", tmp_path, models=["keeper"])
+    assert (tmp_path / DATABASE).stat().st_size == size
+
+
+def test_the_order_of_files_does_not_matter(miniature: Path, tmp_path: Path) -> None:
+    """The same answers under a shuffled order of questions give the same sample scores."""
+    shutil.copytree(miniature, tmp_path / "shuffled")
+    for path in (tmp_path / "shuffled" / "answers").glob("*/*/*.json"):
+        content = json.loads(path.read_text())
+        content["questions"].reverse()
+        path.write_text(json.dumps(content))
+    benchmark = open_benchmark(miniature)
+    replay(benchmark, miniature / "answers", tmp_path / "a")
+    replay(benchmark, tmp_path / "shuffled" / "answers", tmp_path / "b")
+    assert dump(tmp_path / "a") == dump(tmp_path / "b")

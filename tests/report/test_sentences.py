@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import numpy as np
+
+from creval.report import sentences
+from creval.stats.compare import compare
+from creval.stats.scorecard import scorecard
+from creval.store import Run
+from tests.stats.made import table
+
+
+def test_what_is_decided_and_what_is_not() -> None:
+    noise = np.random.default_rng(2).normal(0, 8, (3, 30, 3))
+    noise -= noise.mean(axis=1, keepdims=True)
+    card = scorecard(table(np.array([50.0, 50.5, 80])[:, None, None] + noise, [0] * 30))
+    sentence = sentences.decided(card)
+    assert sentence.startswith("On S, 2 of 3 pairs of models differ")
+    assert "Not decided: B over A (+0.50 [-" in sentence
+
+
+def test_one_model_is_not_compared() -> None:
+    card = scorecard(table(np.full((1, 3, 3), 5.0), [0, 1, 2]), resamples=100)
+    assert "only one model" in sentences.decided(card)
+
+
+def test_what_the_table_rests_on(small_run: Run) -> None:
+    card = small_run.score(resamples=100, weights={"IF": 1, "VC": 1})
+    sentence = sentences.basis(card, small_run.manifest, 100)
+    assert "judge recorded:answers, 18 samples; S = 0.5 IF + 0.5 VC + 0 VQ;" in sentence
+    assert sentences.strictness(card) == "Every question that was asked was answered."
+    strict = small_run.score(strict=True, resamples=100)
+    assert sentences.strictness(strict).startswith("Strict, as the authors' scripts score: 0 ")
+
+
+def test_two_models_in_one_sentence(small_run: Run) -> None:
+    sentence = sentences.compared(compare(small_run, "Careful", "Keeper", resamples=300))
+    assert sentence.startswith("Careful has ")
+    assert "points more S than Keeper on the 18 samples that both have (95 % interval" in sentence
+    assert sentence.endswith("): decided.")

@@ -1,0 +1,29 @@
+"""Score tables made for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from creval.benchmarks.creval_bench import CARD
+from creval.stats.table import Floats, ScoreTable
+
+CATEGORY = [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+def table(values: Floats, dimensions: Sequence[int]) -> ScoreTable:
+    """A table of CREval's card from values with the axes system, sample, metric."""
+    place = np.asarray(dimensions, dtype=np.int64)
+    total = np.full(values.shape, 5, dtype=np.int64)
+    return ScoreTable(
+        card=CARD,
+        systems=tuple("ABCDEFGH"[: len(values)]),
+        samples=tuple(f"s{n}" for n in range(values.shape[1])),
+        groups={"category": np.array(CATEGORY)[place], "dimension": place},
+        values=values,
+        scored=np.where(np.isnan(values), 0, total),
+        total=total,
+        unanswered={},
+        unasked={},
+    )

@@ -1,0 +1,53 @@
+"""Groups add up as the card says, on numbers worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from creval.stats.aggregate import strata
+from creval.stats.scorecard import points
+from tests.stats.made import table
+
+NAN = float("nan")
+
+
+def test_dimension_is_a_mean_of_samples_category_of_dimensions_overall_of_samples() -> None:
+    # Dimension 0 has three samples, dimensions 1 and 3 one each.
+    values = np.array([[[90.0, 60, 30]] * 3 + [[30.0, 0, 60]] + [[60.0, 30, 0]]])
+    there = points(table(values, [0, 0, 0, 1, 3]))
+    assert there["dimension"][0, 0].tolist() == pytest.approx([90, 60, 30, 66])
+    assert there["dimension"][1, 0].tolist() == pytest.approx([30, 0, 60, 24])
+    assert there["category"][0, 0].tolist() == pytest.approx([60, 30, 45, 45]), "unweighted"
+    assert there["category"][1, 0].tolist() == pytest.approx([60, 30, 0, 36])
+    assert there["overall"][0, 0].tolist() == pytest.approx([72, 42, 30, 51.6]), "every sample"
+    assert np.isnan(there["category"][2]).all()
+
+
+def test_what_is_missing_leaves_and_takes_the_composite_along_only_where_all_is_missing() -> None:
+    values = np.array([[[80.0, NAN, 40], [60.0, 20, NAN]], [[NAN, 50, 50], [NAN, 50, 50]]])
+    there = points(table(values, [0, 0]))
+    assert there["overall"][0, 0].tolist() == pytest.approx([70, 20, 40, 44])
+    assert np.isnan(there["overall"][0, 1]).tolist() == [True, False, False, True]
+
+
+def test_strata_are_the_dimensions() -> None:
+    parts = strata(table(np.zeros((1, 5, 3)), [2, 0, 2, 8, 0]))
+    assert [part.tolist() for part in parts] == [[1, 4], [0, 2], [3]]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_the_order_of_samples_and_systems_does_not_matter(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 12))
+    generator = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    values = generator.uniform(0, 100, (3, count, 3))
+    values[generator.random(values.shape) < 0.2] = NAN
+    place = generator.integers(0, 9, count)
+    order, systems = generator.permutation(count), generator.permutation(3)
+    there = points(table(values, place.tolist()))
+    shuffled = points(table(values[systems][:, order], place[order].tolist()))
+    for level, found in there.items():
+        np.testing.assert_allclose(shuffled[level], found[:, systems], rtol=1e-12)

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from creval.stats.bootstrap import interval, replicate, resampled_counts
+from tests.stats.made import table
+
+
+def test_each_stratum_is_drawn_from_on_its_own_and_keeps_its_weight() -> None:
+    chunks = list(resampled_counts([4, 1, 50], 2500, seed=1))
+    assert [len(chunk[0]) for chunk in chunks] == [1000, 1000, 500]
+    for counts in chunks:
+        for size, drawn in zip([4, 1, 50], counts, strict=True):
+            np.testing.assert_allclose(drawn.sum(axis=1), size)
+
+
+def test_the_spread_is_the_standard_error_in_small_strata_too() -> None:
+    generator = np.random.default_rng(0)
+    values = generator.normal(50, 10, (1, 8, 3))
+    (drawn,) = replicate([table(values, [0] * 4 + [1] * 4)], 20_000, seed=2)
+    columns = values[0, :, 0].reshape(2, 4)
+    error = np.sqrt((columns.var(axis=1, ddof=1) / 4).sum()) / 2
+    assert drawn["overall"][:, 0, 0, 0].std() == pytest.approx(error, rel=0.03)
+
+
+def test_resamples_are_the_same_for_every_system_and_seed() -> None:
+    values = np.random.default_rng(0).uniform(0, 100, (1, 40, 3))
+    both = np.concatenate([values, values - 7])
+    first, again = (replicate([table(both, [0] * 40)], 300, seed=5)[0]["overall"] for _ in "ab")
+    np.testing.assert_array_equal(first, again)
+    np.testing.assert_allclose(first[:, 0, 0] - first[:, 0, 1], 7, rtol=1e-9)
+    other = replicate([table(both, [0] * 40)], 300, seed=6)[0]["overall"]
+    assert not np.array_equal(first, other)
+
+
+def test_the_interval_is_of_percentiles() -> None:
+    low, high = interval(np.arange(1001.0)[:, None])
+    assert (low.item(), high.item()) == pytest.approx((25.0, 975.0))
+
+
+def test_draws_without_a_value_are_left_out_unless_they_are_most() -> None:
+    draws = np.stack([np.arange(1000.0)] * 2, axis=1)
+    draws[:100, 0] = np.nan
+    draws[:900, 1] = np.nan
+    low, high = interval(draws)
+    assert low[0] == pytest.approx(122.475)
+    assert high[0] == pytest.approx(976.525)
+    assert np.isnan([low[1], high[1]]).all()
+
+
+@pytest.mark.parametrize("runs", [300])
+def test_it_covers_the_truth(runs: int) -> None:
+    """A short form of the study: 300 runs of 90 samples, three standard errors around 95 %."""
+    generator = np.random.default_rng(3)
+    truth = np.linspace(40, 80, 9)
+    place = np.repeat(np.arange(9), 10)
+    hits = 0
+    for run in range(runs):
+        values = truth[place][None, :, None] + generator.normal(0, 20, (1, 90, 3))
+        drawn = replicate([table(values, place.tolist())], 400, seed=run)[0]["overall"]
+        low, high = interval(drawn[:, 0, 0, 3])
+        hits += bool(low <= truth.mean() <= high)
+    assert 0.91 <= hits / runs <= 0.985

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from creval.core.errors import CrevalError
+from creval.stats.scorecard import scorecard
+from creval.store import Run
+from tests.stats.made import table
+
+GENERATOR = np.random.default_rng(1)
+BASE = GENERATOR.uniform(20, 80, (1, 60, 3))
+NOISE = GENERATOR.normal(0, 5, (3, 60, 3))
+NOISE -= NOISE.mean(axis=1, keepdims=True)
+CARD = scorecard(
+    table(np.concatenate([BASE, BASE + 0.1, BASE + 4]) + NOISE, [0, 4, 8] * 20), resamples=1000
+)
+
+
+def test_cells_have_value_interval_and_coverage() -> None:
+    cell = CARD.cell("A", "IF")
+    assert cell.value == pytest.approx((BASE + NOISE)[0, :, 0].mean())
+    assert None not in cell
+    assert sorted(cell[:3], key=float) == [cell.low, cell.value, cell.high]  # type: ignore[arg-type]
+    assert (cell.scored, cell.total) == (300, 300)
+    assert CARD.cell("A", "S").total == 900
+    group = CARD.cell("B", "VQ", "Surreal Fantasy")
+    assert (group.value, group.low, group.total) == (None, None, 0)
+
+
+def test_systems_are_in_the_order_of_the_composite() -> None:
+    assert CARD.systems[0] == "C"
+
+
+def test_pairing_decides_what_single_intervals_cannot() -> None:
+    low = {system: CARD.cell(system, "S").low or 0 for system in "ABC"}
+    high = {system: CARD.cell(system, "S").high or 0 for system in "ABC"}
+    found = {(d.first, d.second): d for d in CARD.differences}
+    assert high["A"] > low["C"], "their own intervals overlap"
+    assert found["A", "C"].decided
+    assert found["A", "C"].value == pytest.approx(-4, abs=2)
+    assert not found["A", "B"].decided
+
+
+def test_models_are_compared_on_the_samples_that_both_have() -> None:
+    values = np.array([[[50.0] * 3] * 4 + [[90.0] * 3] * 4, [[40.0] * 3] * 4 + [[np.nan] * 3] * 4])
+    (found,) = scorecard(table(values, [0] * 8), resamples=200).differences
+    assert found.value == pytest.approx(10)
+    assert found.samples == 4
+
+
+def test_one_sample_has_no_interval() -> None:
+    card = scorecard(table(np.full((2, 1, 3), 50.0), [0]), resamples=200)
+    assert card.cell("A", "S")[:3] == (50.0, None, None)
+    assert card.differences[0].decided is False
+
+
+def test_samples_are_a_level_too() -> None:
+    cell = CARD.cell("A", "S", "s3", "sample")
+    expected = (BASE + NOISE)[0, 3] @ [0.4, 0.4, 0.2]
+    assert cell.value == pytest.approx(expected)
+    assert cell[1:] == (None, None, 15, 15)
+    assert CARD.groups("sample") == CARD.table.samples
+
+
+def test_unknown_names_are_named() -> None:
+    for names, sentence in (
+        (("a", "IF", "overall"), "no model 'a'; did you mean 'A'"),
+        (("A", "if", "overall"), "no metric 'if'; did you mean 'IF'"),
+        (("A", "IF", "Stylisation"), "did you mean 'Stylization'"),
+    ):
+        with pytest.raises(CrevalError, match=sentence):
+            CARD.cell(*names)
+
+
+def test_a_frame_holds_every_cell(small_run: Run) -> None:
+    card = small_run.score(resamples=200)
+    frame = card.frame()
+    assert frame.shape[0] == (1 + 3 + 9) * 3 * 4
+    assert card.frame("sample").shape[0] == 18 * 3 * 4
+
+
+def test_weights_change_the_composite_only(small_run: Run) -> None:
+    plain = small_run.score(resamples=200)
+    other = small_run.score(resamples=200, weights={"IF": 1, "VC": 1})
+    assert other.cell("Keeper", "VC") == plain.cell("Keeper", "VC")
+    parts = [plain.cell("Keeper", metric).value or 0 for metric in ("IF", "VC")]
+    assert other.cell("Keeper", "S").value == pytest.approx(sum(parts) / 2)

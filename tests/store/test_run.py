@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from creval.core.errors import CrevalError
+from creval.store import Run, open_run
+
+
+def test_what_is_no_run_gets_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(CrevalError, match="does not exist"):
+        open_run(tmp_path / "absent")
+    with pytest.raises(CrevalError, match=r"is not a run: it holds no creval\.db"):
+        open_run(tmp_path)
+
+
+def test_a_run_is_read_wherever_it_is_moved(miniature_run: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "a b & ü?#%.d"
+    shutil.copytree(miniature_run, moved)
+    with open_run(moved) as run:
+        assert run.systems == ("Careful", "Follower", "Keeper")
+
+
+def test_samples_and_probes_keep_the_benchmarks_order(small_run: Run) -> None:
+    assert list(small_run.samples) == [f"mini_{n:03d}" for n in range(1, 19)]
+    assert [probe.id for probe in small_run.probes["mini_001"]][:6] == [
+        "IF/1", "IF/2", "IF/3", "IF/4", "IF/5", "VC/1",
+    ]  # fmt: skip
+
+
+def test_an_unknown_subset_is_named(small_run: Run) -> None:
+    with pytest.raises(CrevalError, match="no subset 'paper'"):
+        small_run.subset("paper")
+
+
+def test_three_lines_give_a_frame(miniature: Path, tmp_path: Path) -> None:
+    import creval
+
+    bench = creval.open_benchmark(miniature)
+    creval.replay(bench, miniature / "answers", tmp_path)
+    frame = creval.open_run(tmp_path).score().frame("overall")
+    assert frame.columns == [
+        "level", "group", "model", "metric", "value", "low", "high", "scored", "total",
+    ]  # fmt: skip
+    assert frame.shape == (3 * 4, 9)
+    assert frame.filter(model="Careful", metric="S")["total"].item() == 18 * 15
