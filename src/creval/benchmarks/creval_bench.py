@@ -12,7 +12,7 @@ from creval.benchmarks import creval_release
 from creval.benchmarks.creval_release import CATEGORY_OF, METRICS, TAXONOMY
 from creval.core.benchmark import Protocol, System
 from creval.core.card import OVERALL, Card, Composite, Level, Metric, Score
-from creval.core.contract import contract_named
+from creval.core.contract import YesNo
 from creval.core.probe import Probe, Question
 from creval.core.sample import Sample
 
@@ -62,17 +62,18 @@ class CREval(Protocol):
 
 
 def _credit(question: Question, value: float | None, strict: bool) -> float | None:
-    contract = contract_named(question.contract)
     if not strict:
         if value is None or question.reference is None:
             return None
-        return contract.credit(value, question.reference)
-    # The authors compare the words, regardless of case: a reference such as `** Yes` matches none.
+        return _YES_NO.credit(value, question.reference)
+    # The authors compare words, whatever their case: `** Yes` is met by no answer.
     reference = question.released.strip().capitalize()
-    if value is None or reference not in ("Yes", "No"):
+    if value is None or reference not in _YES_NO.words:
         return 0.0
-    return contract.credit(value, reference)
+    return _YES_NO.credit(value, reference)
 
+
+_YES_NO = YesNo()
 
 SYSTEM = System(
     name=CREval.name,

@@ -23,7 +23,7 @@ def compare(
     weights: options.Weights = None,
     top: Annotated[int, typer.Option(min=0, help="How many samples to show.")] = 5,
     json: options.Json = False,
-    resamples: options.Resamples = 5_000,
+    resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
     """Compare two models on the samples that both have: by how much they differ, and where."""

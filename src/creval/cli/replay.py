@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from creval.cli import options, screen
+from creval.core.verdict import Status
 
 
 def replay(
@@ -22,7 +24,6 @@ def replay(
     from creval.benchmarks import open_benchmark
     from creval.engine.replay import replay as replayed
     from creval.report.text import visible
-    from creval.store import open_run
 
     benchmark = open_benchmark(bench)
     done = replayed(benchmark, answers, run, raw=raw, models=model or (), track=screen.track)
@@ -34,21 +35,19 @@ def replay(
     if unmatched:
         shown = ", ".join(unmatched[:3]) + (", ..." if len(unmatched) > 3 else "")
         screen.note(visible(f"{len(unmatched)} files match no sample and were left: {shown}"))
-    with open_run(run) as opened:
-        _print_counts(opened.statuses())
+    _print_counts(done.statuses)
     screen.note(f"Now: creval score {run}")
 
 
-def _print_counts(counts: dict[str, dict[str, int]]) -> None:
+def _print_counts(counts: Mapping[str, Mapping[Status, int]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from creval.core.verdict import Status
     from creval.report.text import visible
 
     there = {status for found in counts.values() for status in found}
-    columns = [str(status) for status in Status if str(status) in there]
-    table = Table("model", "questions", *columns, header_style="bold", pad_edge=False)
+    columns = [status for status in Status if status in there]
+    table = Table("model", "questions", *map(str, columns), header_style="bold", pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
     for system, found in counts.items():

@@ -33,7 +33,7 @@ def score(
     csv: Annotated[bool, typer.Option("--csv", help="Print a row a cell.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
-    resamples: options.Resamples = 5_000,
+    resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
     """Score a run: every cell with its 95 % interval and its coverage."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from creval.core.probe import EditKey, Question
 
@@ -56,8 +57,7 @@ class EditStatus(str, Enum):
         return self.value
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(NamedTuple):
     """A system's result for a sample: an image, or the reason why there is none.
 
     `parents` are the edits it was made from (the step before, the candidates it was picked from);
@@ -69,4 +69,4 @@ class Edit:
     image: Path | None = None
     reason: str = ""
     parents: tuple[EditKey, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = MappingProxyType({})

@@ -20,6 +20,8 @@ class Status(str, Enum):
     FAILED = "failed"  # there was no reply
     UNASKABLE = "unaskable"  # the question has no text
 
+    __hash__ = str.__hash__  # Enum's own takes ten times as long, and there is one a question
+
     def __str__(self) -> str:
         return self.value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,9 +27,11 @@ Track = Callable[[Sequence[RecordedFile], str], Iterable[RecordedFile]]
 
 @dataclass
 class Replayed:
-    """What a replay did: its recording, and the files that could not be read, with the reason."""
+    """What a replay did: how many questions of each model ended in which way, and the files that
+    could not be read, with the reason."""
 
     recording: Recording
+    statuses: dict[str, Counter[Status]] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
 
 
@@ -68,22 +71,24 @@ def replay(
         reason = "recorded answers came without the edited image"
         store.put_edits(Edit(key, EditStatus.ABSENT, reason=reason) for key in keys)
         files = track(recording.files, "reading answers")
-        store.put_replies(_replies(files, recording, questions, done.broken))
+        store.put_replies(_replies(files, questions, done))
     return done
 
 
 def _replies(
     files: Iterable[RecordedFile],
-    recording: Recording,
     questions: Mapping[tuple[str, str], Sequence[Question]],
-    broken: dict[str, str],
+    done: Replayed,
 ) -> Iterator[tuple[Ask, Reply, list[Verdict]]]:
+    recording = done.recording
+    done.statuses = {system: Counter() for system in recording.systems}
     ids = {key: tuple(question.id for question in asked) for key, asked in questions.items()}
     for file in files:
         key = (file.sample, file.metric)
         reply, verdicts = read_answers(recording.folder, file, questions[key])
+        done.statuses[file.system].update(verdict.status for verdict in verdicts)
         if reply.status is Status.FAILED:
-            broken[file.origin] = _reason(verdicts)
+            done.broken[file.origin] = _reason(verdicts)
         yield Ask(recording.judge, EditKey(file.system, file.sample), ids[key]), reply, verdicts
 
 

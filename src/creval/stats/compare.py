@@ -55,7 +55,7 @@ def compare(
     strict: bool = False,
     subset: str | None = None,
     weights: Mapping[str, float] | None = None,
-    resamples: int = 5_000,
+    resamples: int = 2_000,
     seed: int = 0,
     top: int = 5,
 ) -> Comparison:

@@ -133,7 +133,7 @@ def number(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def scorecard(table: ScoreTable, *, resamples: int = 5_000, seed: int = 0) -> Scorecard:
+def scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0) -> Scorecard:
     """Score a table: values, percentile intervals over paired resamples, coverage, differences."""
     pairs = list(combinations(table.systems, 2))
     shared = table.pairs(pairs).overall()

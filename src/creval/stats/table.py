@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -11,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from creval.benchmarks import protocol_named
-from creval.core.card import OVERALL, Card, Score
+from creval.core.card import OVERALL, Card, Level, Score
 from creval.core.errors import CrevalError, known_name
+from creval.core.files import many_small_objects
 
 if TYPE_CHECKING:
     from creval.store.run import Run
@@ -95,38 +95,30 @@ def tabulate(
     if not chosen:
         raise CrevalError(f"{run.folder} holds no edits yet.")
     samples = run.subset(subset)
-    metrics = [metric.name for metric in card.metrics]
-    totals = {
-        identity: [
-            score.total for score in _columns(protocol.score(run.probes[identity], {}), metrics)
-        ]
-        for identity in samples
-    }
-    # For each system and sample, its draws; a draw has a score for each metric.
-    found: dict[str, dict[str, list[list[Score]]]] = {name: {} for name in chosen}
+    found: dict[str, dict[str, list[Mapping[str, Score]]]] = {name: {} for name in chosen}
     unanswered = dict.fromkeys(chosen, 0)
     unasked = dict.fromkeys(chosen, sum(len(run.probes[identity]) for identity in samples))
-    for key, values in run.values():
-        if key.system in found and key.sample in totals:
-            unanswered[key.system] += sum(value is None for value in values.values())
-            if key.sample not in found[key.system]:
-                unasked[key.system] -= len(values)
-            scores = protocol.score(run.probes[key.sample], values, strict=strict)
-            found[key.system].setdefault(key.sample, []).append(_columns(scores, metrics))
+    wanted = frozenset(samples)
+    with many_small_objects():
+        for key, values in run.values():
+            if key.system in found and key.sample in wanted:
+                unanswered[key.system] += list(values.values()).count(None)
+                draws = found[key.system].setdefault(key.sample, [])
+                unasked[key.system] -= 0 if draws else len(values)
+                draws.append(protocol.score(run.probes[key.sample], values, strict=strict))
+    metrics = [metric.name for metric in card.metrics]
     rows = [
-        [_average(found[name].get(identity), totals[identity]) for identity in samples]
-        for name in chosen
+        [
+            _average(scores.get(identity) or [protocol.score(run.probes[identity], {})], metrics)
+            for identity in samples
+        ]
+        for scores in found.values()
     ]
     cells = np.array(rows, dtype=np.float64)
     groups = {
-        level.name: np.array(
-            [
-                _place(level.groups, run.samples[identity].tags.get(level.name))
-                for identity in samples
-            ]
-        )
+        level.name: _places(level, [run.samples[identity].tags for identity in samples])
         for level in card.levels
-        if level.name != "overall"
+        if level.name != OVERALL.name
     }
     return ScoreTable(
         card=card,
@@ -143,24 +135,23 @@ def tabulate(
     )
 
 
-def _columns(scores: Mapping[str, Score], metrics: Sequence[str]) -> list[Score]:
-    return [scores[metric] for metric in metrics]
+def _places(level: Level, tags: Sequence[Mapping[str, str]]) -> Integers:
+    """Each sample's group in a level, as its place in the level's order, or -1."""
+    place = {group: at for at, group in enumerate(level.groups)}
+    return np.array([place.get(tag.get(level.name, ""), -1) for tag in tags], dtype=np.int64)
 
 
-def _average(draws: list[list[Score]] | None, totals: Sequence[int]) -> list[tuple[float, ...]]:
+def _average(draws: Sequence[Mapping[str, Score]], metrics: Sequence[str]) -> list[Score]:
     """For each metric, the mean over the draws that have a value, and the counts of all draws."""
-    if draws is None:
-        return [(math.nan, 0, total) for total in totals]
-    cells: list[tuple[float, ...]] = []
-    for scores in zip(*draws, strict=True):
+    if len(draws) == 1:
+        return [draws[0][metric] for metric in metrics]
+    means = []
+    for metric in metrics:
+        scores = [draw[metric] for draw in draws]
         values = [score.value for score in scores if score.value is not None]
-        mean = sum(values) / len(values) if values else math.nan
-        cells.append((mean, sum(s.scored for s in scores), sum(s.total for s in scores)))
-    return cells
-
-
-def _place(groups: tuple[str, ...], name: str | None) -> int:
-    return groups.index(name) if name in groups else -1
+        mean = sum(values) / len(values) if values else None
+        means.append(Score(mean, sum(s.scored for s in scores), sum(s.total for s in scores)))
+    return means
 
 
 def add_composite(card: Card, values: Floats) -> Floats:

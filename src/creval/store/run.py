@@ -166,7 +166,7 @@ class Run:
         subset: str | None = None,
         weights: Mapping[str, float] | None = None,
         systems: tuple[str, ...] | None = None,
-        resamples: int = 5_000,
+        resamples: int = 2_000,
         seed: int = 0,
     ) -> Scorecard:
         """The scores, with intervals and coverage, at every level of the protocol's card."""

@@ -38,7 +38,6 @@ CREATE TABLE replies (
     id INTEGER PRIMARY KEY, ask INTEGER NOT NULL REFERENCES asks, attempt INTEGER NOT NULL,
     status TEXT NOT NULL, text TEXT, origin TEXT NOT NULL,
     tokens_in INTEGER, tokens_out INTEGER, cost REAL, latency REAL);
-CREATE INDEX replies_of_ask ON replies (ask);
 CREATE TABLE verdicts (
     edit INTEGER NOT NULL REFERENCES edits, probe TEXT NOT NULL,
     voice INTEGER NOT NULL REFERENCES voices, status TEXT NOT NULL, value REAL,
