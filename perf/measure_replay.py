@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -58,6 +59,8 @@ def main() -> None:
             f"  {name}: {fastest[name] / base:.2f} times that, at most {most} wanted "
             f"({fastest[name]:.2f} s; by medians {median:.2f} times)"
         )
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"  peak memory of a command: {peak:.0f} MB")
 
 
 def timed(work: Callable[[], None]) -> float:
