@@ -35,7 +35,7 @@ def test_resamples_are_the_same_for_every_system_and_seed() -> None:
 
 
 def test_the_interval_is_of_percentiles() -> None:
-    low, high = interval(np.arange(1001.0)[:, None])
+    low, high = interval(np.arange(1001, dtype=np.float64)[:, None])
     assert (low.item(), high.item()) == pytest.approx((25.0, 975.0))
 
 

@@ -73,6 +73,7 @@ def _as_json(finding: Finding) -> dict[str, str]:
 
 
 def _print(summary: dict[str, Any]) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
@@ -81,12 +82,12 @@ def _print(summary: dict[str, Any]) -> None:
     out = screen.console()
     out.print(Text(f"{summary['benchmark']}: {summary['samples']} samples", "bold"))
     for plural, groups in summary["groups"].items():
-        table = Table(plural, "samples", header_style="bold", pad_edge=False)
+        table = Table(plural, "samples", box=SIMPLE_HEAD, pad_edge=False)
         table.columns[1].justify = "right"
         for group, count in groups.items():
             table.add_row(Text(visible(group)), str(count))
         out.print(table)
-    questions = Table("metric", "questions", "by weight", header_style="bold", pad_edge=False)
+    questions = Table("metric", "questions", "by weight", box=SIMPLE_HEAD, pad_edge=False)
     questions.columns[1].justify = "right"
     for metric, count in summary["questions"].items():
         weights = summary["weights"][metric].items()

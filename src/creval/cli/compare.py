@@ -57,6 +57,7 @@ def compare(
 
 
 def _table(found: Comparison) -> Table:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
@@ -64,8 +65,8 @@ def _table(found: Comparison) -> Table:
 
     first, second = found.table.systems
     title = Text(f"{visible(first)} minus {visible(second)}; bold where zero is left out")
-    table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
-    table.add_column("group")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("group", overflow="fold")
     for column in found.table.card.columns:
         table.add_column(column, justify="right", no_wrap=True)
     for level in found.table.card.levels:
@@ -74,7 +75,10 @@ def _table(found: Comparison) -> Table:
                 found.differences[level.name, group, column] for column in found.table.card.columns
             ]
             if any(cell.value is not None for cell in cells):
-                shown = [Text(difference(cell), "bold" if cell.decided else "") for cell in cells]
+                shown = [
+                    Text(difference(cell).replace(" ", "\n", 1), "bold" if cell.decided else "dim")
+                    for cell in cells
+                ]
                 table.add_row(Text(visible(group)), *shown)
         table.add_section()
     return table

@@ -40,6 +40,7 @@ def replay(
 
 
 def _print_counts(counts: Mapping[str, Mapping[Status, int]]) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
@@ -47,7 +48,7 @@ def _print_counts(counts: Mapping[str, Mapping[Status, int]]) -> None:
 
     there = {status for found in counts.values() for status in found}
     columns = [status for status in Status if status in there]
-    table = Table("model", "questions", *map(str, columns), header_style="bold", pad_edge=False)
+    table = Table("model", "questions", *map(str, columns), box=SIMPLE_HEAD, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
     for system, found in counts.items():

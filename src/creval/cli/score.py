@@ -74,7 +74,8 @@ def score(
             screen.note(line)
         return
     out = screen.console()
-    out.print(tables.rich_table(card, levels, named))
+    for shown in tables.rich_tables(card, levels, named):
+        out.print(shown)
     for line in about:
         out.print(line)
 

@@ -53,9 +53,9 @@ def basis(card: Scorecard, manifest: Mapping[str, Any], resamples: int) -> str:
     subset = f" (subset {table.subset})" if table.subset else ""
     return (
         f"{manifest['benchmark']}, judge {visible(manifest['judge'])}, {len(table.samples)} "
-        f"samples{subset}; {table.card.composite.name} = {weights}; in brackets the 95 % interval "
-        f"over samples ({resamples} resamples), then the share of questions that were scored; "
-        "¹ best, ² second."
+        f"samples{subset}; {table.card.composite.name} = {weights}; beside a value the share of "
+        "its questions that were scored, in brackets its 95 % interval over samples "
+        f"({resamples} resamples); ¹ best, ² second."
     )
 
 

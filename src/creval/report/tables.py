@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -16,23 +17,27 @@ from creval.stats.scorecard import Cell, Scorecard
 Groups = Mapping[str, Sequence[str]]
 """Named groups of models; best and second are marked within each. Empty: all are one group."""
 
-_RAISED = {1: "¹", 2: "²"}
+_RAISED = {0: " ", 1: "¹", 2: "²"}
 _STYLES = {1: "bold", 2: "underline"}
 
 
+def _blocks(card: Scorecard, groups: Groups) -> list[tuple[str, list[str]]]:
+    """The groups with their models, best first; the models of no group come last."""
+    named = [(head, [n for n in card.systems if n in members]) for head, members in groups.items()]
+    taken = {name for _, members in named for name in members}
+    return [*named, ("others", [name for name in card.systems if name not in taken])]
+
+
 def ordered(card: Scorecard, groups: Groups) -> list[str]:
-    """The models, best first, group by group; those in no group stand last."""
-    named = [name for members in groups.values() for name in card.systems if name in members]
-    return named + [name for name in card.systems if name not in named]
+    """The models, best first, group by group."""
+    return [name for _, members in _blocks(card, groups) for name in members]
 
 
 def places(card: Scorecard, level: str, group: str, column: str, groups: Groups) -> dict[str, int]:
     """Which models are best (1) and second (2) in a cell's column, within their group."""
     better = next((m.higher_is_better for m in card.table.card.metrics if m.name == column), True)
-    named = {name for members in groups.values() for name in members}
-    rest = [name for name in card.systems if name not in named]
     found: dict[str, int] = {}
-    for members in (*groups.values(), rest):
+    for _, members in _blocks(card, groups):
         values = {n: card.cell(n, column, group, level).value for n in members}
         there = sorted({round(v, 9) for v in values.values() if v is not None}, reverse=better)
         for name, number in values.items():
@@ -41,41 +46,40 @@ def places(card: Scorecard, level: str, group: str, column: str, groups: Groups)
     return found
 
 
-def rich_table(card: Scorecard, levels: Sequence[str], groups: Groups) -> Table:
-    """The cells for a terminal: a value, below it its interval and its coverage."""
-    columns = card.table.card.columns
-    table = Table(header_style="bold", pad_edge=False)
-    several = list(levels) != ["overall"]
-    heads = (["group"] if several else []) + (["models"] if groups else []) + ["model"]
-    for head in heads:
-        table.add_column(head, overflow="fold")
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
+def rich_tables(card: Scorecard, levels: Sequence[str], groups: Groups) -> Iterator[Table]:
+    """A table for each group, for a terminal: a value with its coverage, below it its interval."""
     for level in levels:
         for group in card.groups(level):
-            marks = {column: places(card, level, group, column, groups) for column in columns}
-            before: str | None = None
-            for at, name in enumerate(ordered(card, groups)):
-                label = [group if at == 0 else ""] if several else []
-                if groups:
-                    mine = next((key for key, names in groups.items() if name in names), "others")
-                    label.append(mine if mine != before else "")
-                    if before not in (None, mine):
-                        table.add_section()
-                    before = mine
-                cells = [
-                    _rich_cell(card.cell(name, column, group, level), marks[column].get(name, 0))
-                    for column in columns
-                ]
-                table.add_row(*(Text(text.visible(word)) for word in (*label, name)), *cells)
+            title = None if list(levels) == ["overall"] else Text(text.visible(group), "bold")
+            yield _rich_table(card, level, group, groups, title)
+
+
+def _rich_table(
+    card: Scorecard, level: str, group: str, groups: Groups, title: Text | None
+) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("model", overflow="fold", min_width=12)
+    columns = card.table.card.columns
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    marks = {column: places(card, level, group, column, groups) for column in columns}
+    heads = {members[0]: head for head, members in _blocks(card, groups) if members}
+    for name in ordered(card, groups):
+        if groups and name in heads:
             table.add_section()
+            table.add_row(Text(text.visible(heads[name]), "italic"))
+        cells = [
+            _rich_cell(card.cell(name, column, group, level), marks[column].get(name, 0))
+            for column in columns
+        ]
+        table.add_row(Text(text.visible(name)), *cells)
     return table
 
 
 def _rich_cell(cell: Cell, place: int) -> Text:
-    shown = Text(text.value(cell.value) + _RAISED.get(place, ""), _STYLES.get(place, ""))
-    below = f"{text.interval(cell.low, cell.high)} {text.coverage(cell)}".strip()
-    return Text.assemble(shown, "\n", (below, "dim"))
+    shown = (text.value(cell.value) + _RAISED[place], _STYLES.get(place, ""))
+    below = text.interval(cell.low, cell.high)
+    return Text.assemble(shown, (f" {text.coverage(cell):>6}\n{below}", "dim"))
 
 
 def markdown_table(card: Scorecard, levels: Sequence[str], groups: Groups) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from creval.benchmarks import protocol_named
 from creval.core.probe import Question
@@ -78,7 +79,7 @@ def compare(
     return Comparison(pair, differences, tuple(_gaps(run, pair, strict, top)))
 
 
-def _samples(pair: ScoreTable, members: np.ndarray[tuple[int], np.dtype[np.bool_]], c: int) -> int:
+def _samples(pair: ScoreTable, members: NDArray[np.bool_], c: int) -> int:
     here = ~np.isnan(pair.values[0][members])
     return int((here[:, c] if c < here.shape[1] else here.any(axis=1)).sum())
 
