@@ -81,11 +81,13 @@ def score(
 
 
 def _levels(card: Scorecard, by: str | None, *, everything: bool) -> list[str]:
+    from creval.stats.scorecard import SAMPLE
+
     known = [level.name for level in card.table.card.levels]
     if by is None:
         return known if everything else ["overall"]
     wanted = [part.strip() for part in by.split(",") if part.strip()]
     return [
-        "sample" if name in ("sample", "samples") else card.table.card.level(name).name
+        SAMPLE if name in (SAMPLE, "samples") else card.table.card.level(name).name
         for name in wanted
     ]

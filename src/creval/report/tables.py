@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from creval.report import text
-from creval.stats.scorecard import Cell, Scorecard
+from creval.stats.scorecard import SAMPLE, Cell, Scorecard
 
 Groups = Mapping[str, Sequence[str]]
 """Named groups of models; best and second are marked within each. Empty: all are one group."""
@@ -46,12 +46,30 @@ def places(card: Scorecard, level: str, group: str, column: str, groups: Groups)
     return found
 
 
-def rich_tables(card: Scorecard, levels: Sequence[str], groups: Groups) -> Iterator[Table]:
+def rich_tables(card: Scorecard, levels: Sequence[str], groups: Groups) -> Iterator[Table | Text]:
     """A table for each group, for a terminal: a value with its coverage, below it its interval."""
     for level in levels:
+        if level == SAMPLE:
+            yield _sample_lines(card)
+            continue
         for group in card.groups(level):
             title = None if list(levels) == ["overall"] else Text(text.visible(group), "bold")
             yield _rich_table(card, level, group, groups, title)
+
+
+def _sample_lines(card: Scorecard) -> Text:
+    """All samples, a line for each model: thousands of rows take long to lay out as a table."""
+    columns = card.table.card.columns
+    names = {name: text.visible(name) for name in (*card.table.samples, *card.systems)}
+    wide = [max(len(names[n]) for n in of) for of in (card.table.samples, card.systems)]
+    head = "".join(f"{column:>16}" for column in columns)
+    lines = [f"{'sample':{wide[0]}}  {'model':{wide[1]}}{head}"]
+    for sample in card.table.samples:
+        for name in card.systems:
+            cells = (card.cell(name, column, sample, SAMPLE) for column in columns)
+            shown = "".join(f"{text.value(c.value):>9} {text.coverage(c):>6}" for c in cells)
+            lines.append(f"{names[sample]:{wide[0]}}  {names[name]:{wide[1]}}{shown}")
+    return Text("\n".join(lines), no_wrap=True, overflow="ignore")
 
 
 def _rich_table(
@@ -147,7 +165,7 @@ def as_json(card: Scorecard, manifest: Mapping[str, Any], levels: Sequence[str])
     table = card.table
     models: dict[str, Any] = {name: {} for name in card.systems}
     for level in levels:
-        plural = "samples" if level == "sample" else table.card.level(level).plural
+        plural = "samples" if level == SAMPLE else table.card.level(level).plural
         for name in card.systems:
             found = {
                 group: {

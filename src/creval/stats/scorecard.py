@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,10 @@ from creval.stats.table import Floats, Integers, ScoreTable
 
 if TYPE_CHECKING:
     import polars
+
+
+SAMPLE = "sample"
+"""The level below all groups: each sample by its id."""
 
 
 class Cell(NamedTuple):
@@ -74,10 +79,8 @@ class Scorecard:
         card = self.table.card
         place = self.table.systems.index(known_name("model", system, self.table.systems))
         at = card.columns.index(known_name("metric", column, card.columns))
-        if level == "sample":
-            return self._sample_cell(
-                place, at, self.table.samples.index(known_name("sample", group, self.table.samples))
-            )
+        if level == SAMPLE:
+            return self._sample_cell(place, at, group)
         for found in card.levels:
             if group in found.groups and level in ("", found.name, found.plural):
                 arrays = self.levels[found.name]
@@ -89,18 +92,26 @@ class Scorecard:
                 return Cell(value, low, high, scored, total)
         raise unknown("group", group, [name for found in card.levels for name in found.groups])
 
-    def _sample_cell(self, system: int, column: int, sample: int) -> Cell:
-        table = self.table
-        scored, total = table.scored[system, sample], table.total[system, sample]
-        if column < len(table.card.metrics):
-            value = number(table.values[system, sample, column])
-            return Cell(value, None, None, int(scored[column]), int(total[column]))
-        value = number(table.with_composite()[system, sample, column])
-        return Cell(value, None, None, int(scored.sum()), int(total.sum()))
+    def _sample_cell(self, system: int, column: int, name: str) -> Cell:
+        if name not in self._sample_places:
+            raise unknown("sample", name, self.table.samples)
+        sample = self._sample_places[name]
+        scored, total = self.table.scored[system, sample], self.table.total[system, sample]
+        here = slice(column, column + 1) if column < len(self.table.card.metrics) else slice(None)
+        value = number(self._sample_values[system, sample, column])
+        return Cell(value, None, None, int(scored[here].sum()), int(total[here].sum()))
+
+    @cached_property
+    def _sample_places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.table.samples)}
+
+    @cached_property
+    def _sample_values(self) -> Floats:
+        return self.table.with_composite()
 
     def groups(self, level: str) -> tuple[str, ...]:
         """The groups of a level that have samples; for `sample`, the samples' ids."""
-        if level == "sample":
+        if level == SAMPLE:
             return self.table.samples
         found = self.table.card.level(level)
         there = self.levels[found.name]["total"].sum(axis=(1, 2)) > 0
