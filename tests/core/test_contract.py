@@ -15,7 +15,7 @@ CONTRACT = YesNo()
     "said",
     ["Yes", "yes", " YES ", "Yes.", "**Yes**", "** Yes", "Yes\n```", "Yes, the hat is red.",
      "Yes - clearly", "Yes (mostly visible)", "“Yes”", "Yes。", "Yes\nThe hat is red.",
-     "Yes, there are no flaws.", True],
+     "Yes, there are no flaws.", "Yes, no artifacts are visible.", "\ufeffYes", True],
 )  # fmt: skip
 def test_yes(said: object) -> None:
     assert CONTRACT.read(said) == (Status.ANSWERED, 1.0)
@@ -39,6 +39,9 @@ def test_no(said: object) -> None:
         ("Not applicable due to blurring", Status.INAPPLICABLE),
         ("Yes, regarding the posture, not applicable to the mat.", Status.AMBIGUOUS),
         ("Yes, no", Status.AMBIGUOUS),
+        ("Yes. No.", Status.AMBIGUOUS),
+        ("No-one wears it, so yes", Status.UNREADABLE),
+        ("No.1 quality, yes", Status.UNREADABLE),
         ("No, but yes for the hat", Status.AMBIGUOUS),
         ("Yes and no", Status.UNREADABLE),
         ("Yes/No", Status.UNREADABLE),
@@ -60,7 +63,9 @@ def test_any_text_is_read_without_guessing(said: str) -> None:
     status, value = CONTRACT.read(said)
     assert (value is not None) == (status is Status.ANSWERED)
     if value is not None:
-        assert said.strip("*_`\"'“”‘’#> \t\r\n").casefold().startswith(("no", "yes")[int(value)])
+        assert (
+            said.strip("*_`\"'“”‘’#> \t\r\n\ufeff").casefold().startswith(("no", "yes")[int(value)])
+        )
 
 
 def test_references_are_repaired_or_not_there() -> None:

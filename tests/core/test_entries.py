@@ -15,16 +15,20 @@ def test_wording_without_case_space_and_punctuation() -> None:
 
 
 def test_the_reference_in_a_recorded_file_is_not_an_answer() -> None:
-    assert find_entries('{"question_id": "Q1", "correct_answer": "Yes"}') == []
+    assert find_entries('{"question_id": "Q1", "correct_answer": "Yes"}') == ([], True)
 
 
 def test_entries_keep_what_the_reply_says() -> None:
     reply = '{"Question": "Q2: Is it?", "explanation": "so", "answer": "No"}'
-    assert find_entries(reply) == [Entry("2", "Is it?", "No", "so")]
+    assert find_entries(reply) == ([Entry("2", "Is it?", "No", "so")], True)
+    assert find_entries(reply.replace('"so",', '"so"')) == (
+        [Entry("2", "Is it?", "No", "so")],
+        False,
+    )
 
 
 def test_a_number_in_a_question_is_no_label() -> None:
-    (entry,) = find_entries('{"question": "3 cats on a mat?", "answer": "Yes"}')
+    (entry,), _ = find_entries('{"question": "3 cats on a mat?", "answer": "Yes"}')
     assert entry.number is None
 
 

@@ -62,6 +62,8 @@ WORDS = ((1, "Yes"), (2, "No"), (3, "Yes"))
         "Q1: Is the cat red? Yes\nQ2: Is there a hat? **No**\nQ3: Are there {two} dogs? Yes",
         "Q1: Is the cat red?\nAnswer: Yes\n\nQ2: ...\nAnswer: No\n\nQ3: ...\nAnswer: Yes",
         "Question 1：Yes\nQuestion 2：No\nQuestion 3：Yes。",
+        '```json\n["Yes", "No", "Yes"]\n```',
+        "\ufeff" + "\n".join(ALL),
     ],
 )  # fmt: skip
 def test_forms_in_which_models_answer(reply: str) -> None:
@@ -168,13 +170,61 @@ def test_labels_can_be_given() -> None:
     assert verdict.value == 0.0
 
 
-@given(st.text())
-def test_any_text_is_read_and_nothing_is_invented(reply: str) -> None:
-    for verdict in read_reply(reply, QUESTIONS):
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '[{"id": 0, "answer": "Yes"}, {"id": 1, "answer": "No"}, {"id": 2, "answer": "Yes"}]',
+        '{"Q2": {"answer": "No"}, "Q1": {"answer": "Yes"}, "Q3": {"answer": "Yes"}',
+        '{"Q2": {"answer": "No"}, "Q1": {"answer": "Yes"}, "Q3": {"answer": "Yes"},}',
+        "Q0: Yes\nQ1: No\nQ2: Yes",
+        '{"Q1": "Yes", "answer": "No"}',
+    ],
+)
+def test_labels_that_are_not_ours_or_were_lost_answer_nothing(reply: str) -> None:
+    assert values(reply) == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("Yes.\n\nReasons:\n1. No, nothing is distorted.\n2. No noise.", 1.0),
+        (json.dumps({"question": "Is the dog blue?", "answer": "No"}), None),
+        (json.dumps({"question": TEXTS[0], "answer": "No"}), 0.0),
+        ("No-brainer: yes", None),
+        ("\ufeffYes", 1.0),
+    ],
+)
+def test_one_question_and_more_words_than_wanted(reply: str, value: float | None) -> None:
+    assert values(reply, QUESTIONS[:1]) == [value]
+
+
+# Pieces of which replies are made, sound and unsound, none of which answers the second question.
+PIECES = st.sampled_from(
+    [*(entry(n, word) for n in (1, 3) for word in ("Yes", "No", "Not applicable", "maybe")),
+     "Q1: Yes\n", "Q3: No\n", "1. No, it is not.\n", "{", "}", "[", "]", ",", "```json\n", "```",
+     '{"question_id": "Q1", "answer": "Yes"', '"answer": "No"', '"Question": "Q2: ', "Yes", "No",
+     '{"id": 9, "answer": "Yes"}', "\n", " ", "Choices: Yes, No\n", "Answer:"]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=12))
+def test_no_reply_made_of_pieces_answers_what_they_do_not(pieces: list[str]) -> None:
+    reply = "".join(pieces)
+    first, second, third = read_reply(reply, QUESTIONS)
+    for verdict, told in ((first, "1"), (third, "3")):
+        assert (verdict.value is not None) == (verdict.status is Status.ANSWERED)
         if verdict.value is not None:
-            word = ("no", "yes")[int(verdict.value)]
-            bare = ("false", "true")[int(verdict.value)]
-            assert word in reply.casefold() or bare in reply
+            assert any(told in piece and verdict.said[:2] in piece for piece in pieces) or (
+                any("Answer:" in piece for piece in pieces)
+            )
+    if '"Question": "Q2: ' not in pieces:
+        assert second.value is None
+
+
+@given(st.text())
+def test_any_text_is_read(reply: str) -> None:
+    for verdict in read_reply(reply, QUESTIONS):
+        assert (verdict.value is not None) == (verdict.status is Status.ANSWERED)
 
 
 NOISE = st.text(alphabet='{}[]",:;`\n \\QqAa12nswer', max_size=30)

@@ -107,6 +107,13 @@ def test_other_json_is_read_as_a_reply(tmp_path: Path) -> None:
     assert [verdict.value for verdict in verdicts] == [1.0, None], "one question fewer than asked"
 
 
+def test_answers_to_other_questions_are_not_taken(tmp_path: Path) -> None:
+    other = parsed("Yes", "No").replace("Is it 1?", "Were the dogs blue?")
+    file = put(tmp_path, "IF/A/a.json", other.replace("Is it 2?", "Is it 1?"))
+    _, verdicts = read_answers(tmp_path, file, QUESTIONS)
+    assert [verdict.value for verdict in verdicts] == [None, None], "other words, another's words"
+
+
 def test_a_vanished_file_says_so(tmp_path: Path) -> None:
     (tmp_path / "IF" / "A").mkdir(parents=True)
     gone = RecordedFile("IF", "A", "a", "a.json")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from creval.benchmarks.creval_bench import CARD
+from creval.core.card import Level
 from creval.stats.aggregate import strata
 from creval.stats.scorecard import points
 from tests.stats.made import table
@@ -36,6 +40,14 @@ def test_what_is_missing_leaves_and_takes_the_composite_along_only_where_all_is_
 def test_strata_are_the_dimensions() -> None:
     parts = strata(table(np.zeros((1, 5, 3)), [2, 0, 2, 8, 0]))
     assert [part.tolist() for part in parts] == [[1, 4], [0, 2], [3]]
+
+
+def test_levels_may_stand_on_each_other_up_to_the_whole() -> None:
+    overall = Level("overall", "overall", ("overall",), of="category")
+    values = np.array([[[90.0, 90, 90]] * 3 + [[30.0, 30, 30]] + [[60.0, 60, 60]]])
+    made = table(values, [0, 0, 0, 1, 3])
+    nested = replace(made, card=replace(CARD, levels=(overall, *CARD.levels[1:])))
+    assert points(nested)["overall"][0, 0, 0] == pytest.approx((60 + 60) / 2)
 
 
 @settings(max_examples=40, deadline=None)

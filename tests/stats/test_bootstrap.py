@@ -3,16 +3,27 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from creval.stats.bootstrap import interval, replicate, resampled_counts
+from creval.stats.bootstrap import interval, pooled, replicate, resampled_counts
 from tests.stats.made import table
 
 
 def test_each_stratum_is_drawn_from_on_its_own_and_keeps_its_weight() -> None:
-    chunks = list(resampled_counts([4, 1, 50], 2500, seed=1))
-    assert [len(chunk[0]) for chunk in chunks] == [1000, 1000, 500]
+    strata = [np.array([0, 2, 4, 6]), np.array([1, 3, 5]), np.arange(7, 57)]
+    chunks = list(resampled_counts(strata, 2500, seed=1))
+    assert [len(chunk) for chunk in chunks] == [1000, 1000, 500]
     for counts in chunks:
-        for size, drawn in zip([4, 1, 50], counts, strict=True):
-            np.testing.assert_allclose(drawn.sum(axis=1), size)
+        for stratum in strata:
+            np.testing.assert_allclose(counts[:, stratum].sum(axis=1), len(stratum))
+
+
+def test_single_samples_are_drawn_together() -> None:
+    one, two, three = np.array([0]), np.array([1]), np.array([2, 3])
+    assert [part.tolist() for part in pooled([one, two, three])] == [[2, 3], [0, 1]]
+    assert [part.tolist() for part in pooled([one, three])] == [[2, 3, 0]]
+    assert [part.tolist() for part in pooled([one])] == [[0]]
+    values = np.arange(27.0).reshape(1, 9, 3)
+    (drawn,) = replicate([table(values, list(range(9)))], 500, seed=0)
+    assert drawn["overall"][:, 0, 0, 0].std() > 1, "one sample a dimension still scatters"
 
 
 def test_the_spread_is_the_standard_error_in_small_strata_too() -> None:

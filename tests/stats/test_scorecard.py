@@ -49,10 +49,19 @@ def test_models_are_compared_on_the_samples_that_both_have() -> None:
     assert found.samples == 4
 
 
-def test_one_sample_has_no_interval() -> None:
-    card = scorecard(table(np.full((2, 1, 3), 50.0), [0]), resamples=200)
+def test_few_samples_have_no_interval() -> None:
+    card = scorecard(table(np.full((2, 4, 3), 50.0), [0, 1, 2, 3]), resamples=200)
     assert card.cell("A", "S")[:3] == (50.0, None, None)
     assert card.differences[0].decided is False
+
+
+def test_one_metric_with_few_samples_takes_only_itself_and_the_composite_along() -> None:
+    values = np.random.default_rng(0).uniform(0, 100, (2, 20, 3))
+    values[:, 3:, 1] = np.nan
+    card = scorecard(table(values, [0] * 20), resamples=200)
+    ends = {column: card.cell("A", column).low is not None for column in ("IF", "VC", "VQ", "S")}
+    assert ends == {"IF": True, "VC": False, "VQ": True, "S": False}
+    assert card.differences[0].low is None
 
 
 def test_samples_are_a_level_too() -> None:
@@ -78,6 +87,7 @@ def test_a_frame_holds_every_cell(small_run: Run) -> None:
     frame = card.frame()
     assert frame.shape[0] == (1 + 3 + 9) * 3 * 4
     assert card.frame("sample").shape[0] == 18 * 3 * 4
+    assert card.frame("sample").schema == card.frame(["sample", "overall"]).schema == frame.schema
 
 
 def test_weights_change_the_composite_only(small_run: Run) -> None:

@@ -92,7 +92,7 @@ def _print_gap(found: Comparison, gap: SampleGap) -> None:
     out = screen.console()
     composite = found.table.card.composite.name
     first, second = found.table.systems
-    scores = f"{gap.first[composite]:.0f} against {gap.second[composite]:.0f}"
+    scores = " against ".join(f"{found[composite] or 0:.0f}" for found in (gap.first, gap.second))
     out.print(Text(f"\n{visible(gap.sample)}: {composite} {scores}", "bold"))
     out.print(Text(f"  {visible(gap.instruction)}", "dim"))
     for question in gap.questions[:3]:

@@ -70,13 +70,16 @@ class YesNo(Contract):
 
 
 # What models put around a word: white space, Markdown, quotes, code fences.
-_MARKUP = " \t\r\n*_`\"'“”‘’#>"
-# The word, then nothing, or a mark that sets a remark off. "Yes and", "Yes/No", "Nowhere" do not.
+_MARKUP = " \t\r\n\ufeff*_`\"'“”‘’#>"
+# The word, then nothing, or a mark that sets a remark off; "Yes and", "Yes/No", "No-one" have none.
 _LEADING = re.compile(
-    r"(yes|no)\b[*_`\"'”’]*(?:\s*$|\s*[.,;:!(\[，。；：！（–—-]\s*(.*)|\s*\n(.*))",
+    r"(yes|no)\b[*_`\"'”’]*(?:\s*$|\s*(?:[,;:!(\[，。；：！（–—]|[.-](?=\s|$))\s*(.*)|\s*\n(.*))",
     re.IGNORECASE | re.DOTALL,
 )
-_ECHO = re.compile(r"(?:and|or|but)?\W*(yes|no)\b", re.IGNORECASE)
+# The other word in the remark, as an answer: "Yes, no." and "No, but yes", not "Yes, no flaws".
+_ECHO = re.compile(
+    r"(?:(?:and|or|but)\W+(?P<a>yes|no)\b|\W*(?P<b>yes|no)\b\s*(?:[.,;:!?)]|$))", re.IGNORECASE
+)
 _INAPPLICABLE = re.compile(
     r"\b(?:not applicable|inapplicable|n/a|does(?: not|n't|n’t) apply)\b", re.IGNORECASE
 )
@@ -93,7 +96,8 @@ def _read_yes_no(said: str) -> tuple[Status, float | None]:
         return (Status.INAPPLICABLE if inapplicable else Status.UNREADABLE), None
     word, remark = match[1].casefold(), match[2] or match[3] or ""
     echo = _ECHO.match(remark)
-    if (echo and echo[1].casefold() != word) or _INAPPLICABLE.search(remark):
+    other = (echo["a"] or echo["b"]).casefold() if echo else word
+    if other != word or _INAPPLICABLE.search(remark):
         return Status.AMBIGUOUS, None
     return Status.ANSWERED, float(word == "yes")
 

@@ -44,6 +44,8 @@ def plain(text: str) -> str:
 
 
 _NOT_WORD = re.compile(r"[\W_]+")
+_SENTENCE = re.compile(r"\w\s+\w")
+_FENCE = re.compile(r"^\s*```[A-Za-z]*|```\s*$")
 _LABEL = re.compile(r"\W*(?:q(?:uestion)?)?[\s._#-]*0*([0-9]{1,4})\W*", re.IGNORECASE)
 # A label in front of a question; a bare number only with a mark behind it.
 _LABELLED = re.compile(
@@ -91,11 +93,11 @@ def _slot(key: str) -> str | None:
     return _SLOT_OF.get(_NOT_WORD.sub("", key.casefold()))
 
 
-def find_entries(text: str) -> list[Entry]:
-    """Every answer that the JSON in a text holds, sound or slightly broken."""
-    whole = text.strip(" \t\r\n`")
+def find_entries(text: str) -> tuple[list[Entry], bool]:
+    """Every answer that the JSON in a text holds, and whether all of that JSON was sound."""
+    whole = _FENCE.sub("", text).strip()
     if whole.startswith("[") and "{" not in whole:
-        return _answer_array(whole)
+        return _answer_array(whole), True
     entries: list[Entry] = []
     broken, at = 0, 0
     while (start := text.find("{", at)) >= 0 and broken < _MOST_BROKEN:
@@ -108,7 +110,7 @@ def find_entries(text: str) -> list[Entry]:
             entries += _mended(text[start:at])
         else:
             _collect(value, None, 0, entries)
-    return entries
+    return entries, not broken
 
 
 def _answer_array(whole: str) -> list[Entry]:
@@ -142,6 +144,9 @@ def _collect(value: Any, number: str | None, depth: int, into: list[Entry]) -> N
     if number is None and layout.answers and len(layout.labels) == 1:
         ((at, number),) = layout.labels.items()
         wording = str(values[at])
+        if not _SENTENCE.search(wording):  # no question, then, but a second answer
+            into.append(Entry(number, None, wording))
+            wording = None
     for at in layout.answers:
         if type(values[at]) not in _CONTAINERS:
             into.append(Entry(number, wording or None, values[at], explanation))

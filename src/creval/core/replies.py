@@ -7,6 +7,7 @@ status that says why.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 
 from creval.core.contract import contract_named
@@ -28,13 +29,19 @@ def read_reply(
     bare answer. An answer without a label goes by the question's text, or by order where there are
     as many answers as questions.
     """
-    entries = find_entries(text) or find_line_entries(text, _answers_of(questions))
-    if not entries and len(questions) == 1:
-        entries = [Entry(None, None, text, text)]
+    entries, sound = find_entries(text)
+    if not entries:
+        bare = len(questions) == 1 and contract_named(questions[0].contract).read(text)[0]
+        if bare is Status.ANSWERED:
+            entries = [Entry(None, None, text, text)]
+        else:
+            entries = find_line_entries(text, _answers_of(questions))
+        if bare and not entries:
+            entries = [Entry(None, None, text, text)]
     keys = [label_key(label) for label in labels or [q.label or q.id for q in questions]]
     return [
         _verdict(question, given)
-        for question, given in zip(questions, _assign(entries, questions, keys), strict=True)
+        for question, given in zip(questions, _assign(entries, questions, keys, sound), strict=True)
     ]
 
 
@@ -57,31 +64,46 @@ def _verdict(question: Question, entries: Sequence[Entry]) -> Verdict:
 
 
 def _assign(
-    entries: Sequence[Entry], questions: Sequence[Question], keys: Sequence[str | None]
+    entries: Sequence[Entry], questions: Sequence[Question], keys: Sequence[str | None], sound: bool
 ) -> list[list[Entry]]:
-    """For each question, the entries that can only be meant for it."""
-    in_order = len(entries) == len(keys) and (
-        [entry.number for entry in entries] == list(keys)
-        or not any(entry.number or entry.text for entry in entries)
-    )
+    """For each question, the entries that can only be meant for it.
+
+    A label alone counts only where every label of the reply is one that was asked: a model that
+    counts from zero means other questions by the same numbers.
+    """
+    numbers = [entry.number for entry in entries]
+    bare = sound and not any(entry.number or entry.text for entry in entries)
+    in_order = len(entries) == len(keys) and (bare or numbers == list(keys))
+    labels_hold = {number for number in numbers if number} <= set(keys)
     given: list[list[Entry]] = [[] for _ in keys]
     texts = [plain(question.text) for question in questions]
     for at, entry in enumerate(entries):
         wording = plain(entry.text or "")
+        quoted = {n for n, text in enumerate(texts) if wording and text == wording}
         named = {n for n, key in enumerate(keys) if entry.number and key == entry.number}
         if in_order:
             named = {at}
-        elif not entry.number and len(keys) == 1:
+        elif len(keys) == 1 and not entry.number and not wording:
             named = {0}
-        quoted = {n for n, text in enumerate(texts) if wording and text == wording}
         if named and quoted:
             # A question without words, which releases have, contradicts no wording.
             named = {n for n in named if n in quoted or not texts[n]}
-        elif quoted or len(named) > 1:
+        elif quoted or len(named) > 1 or not labels_hold:
             named = quoted
+        elif wording:
+            named = {n for n in named if _alike(entry.text or "", questions[n].text)}
         for n in named:
             given[n].append(entry)
     return given
+
+
+def _alike(wording: str, text: str) -> bool:
+    """Whether a reply's wording can be a question's, shortened or put otherwise."""
+    said, asked = (set(_WORD.findall(words.casefold())) for words in (wording, text))
+    return not asked or 2 * len(said & asked) >= min(len(said), len(asked))
+
+
+_WORD = re.compile(r"\w+")
 
 
 def _answers_of(questions: Sequence[Question]) -> Callable[[str], bool]:

@@ -128,13 +128,14 @@ def _parsed(content: Any, questions: Sequence[Question]) -> list[Verdict] | None
     """The verdicts in a file of the release's own form, question by question; none if it is not."""
     try:
         entries = content["questions"]
-        if [entry["question_id"] for entry in entries] != [q.label for q in questions]:
+        asked = [(entry["question_id"], entry["question"].strip()) for entry in entries]
+        if asked != [(question.label, question.text) for question in questions]:
             return None
         return [
             _verdict(question, entry["model_answer"], entry["explanation"])
             for question, entry in zip(questions, entries, strict=True)
         ]
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, AttributeError):
         return None
 
 

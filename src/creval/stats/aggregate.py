@@ -21,53 +21,52 @@ def strata(table: ScoreTable) -> list[Integers]:
     return [np.flatnonzero(part == number) for number in range(part.max(initial=-1) + 1)]
 
 
-def aggregate(
-    table: ScoreTable, parts: Sequence[Integers], counts: Sequence[Floats]
-) -> dict[str, Floats]:
+def aggregate(table: ScoreTable, parts: Sequence[Integers], counts: Floats) -> dict[str, Floats]:
     """Each level's values when each sample counts as often as `counts` says.
 
-    `counts` has, for each part, the axes draw, sample of the part. The result has, for each level,
-    the axes draw, group, system, column: the metrics and the composite. NaN is no value.
+    `counts` has the axes draw, sample. The result has, for each level, the axes draw, group,
+    system, column: the metrics and the composite. NaN is no value.
     """
     systems, _, metrics = table.values.shape
     here = ~np.isnan(table.values)
     filled = np.where(here, table.values, 0.0)
     sums: list[Floats] = []
     sizes: list[Floats] = []
-    for part, count in zip(parts, counts, strict=True):
+    for part in parts:
+        drawn = np.ascontiguousarray(counts[:, part])
         for source, into in ((filled, sums), (here.astype(np.float64), sizes)):
             flat = source[:, part].transpose(1, 0, 2).reshape(len(part), -1)
-            into.append((count @ flat).reshape(len(count), systems, metrics))
+            into.append((drawn @ flat).reshape(len(drawn), systems, metrics))
     return _levels(table, parts, np.stack(sums, axis=1), np.stack(sizes, axis=1))
 
 
 def _levels(
     table: ScoreTable, parts: Sequence[Integers], sums: Floats, sizes: Floats
 ) -> dict[str, Floats]:
-    card = table.card
     values: dict[str, Floats] = {}
-    for level in sorted(card.levels, key=lambda level: level.of is not None):
+    waiting = list(table.card.levels)
+    while waiting:
+        level = next(level for level in waiting if level.of is None or level.of in values)
+        waiting.remove(level)
+        means = []
         if level.of is None:
-            members = [
-                [n for n, part in enumerate(parts) if table.members(level.name, group)[part[0]]]
-                for group in range(len(level.groups))
-            ]
-            with np.errstate(invalid="ignore", divide="ignore"):
-                means = [sums[:, m].sum(axis=1) / sizes[:, m].sum(axis=1) for m in members]
-            values[level.name] = np.stack(means, axis=1)
+            for group in range(len(level.groups)):
+                inside = table.members(level.name, group)
+                chosen = [n for n, part in enumerate(parts) if inside[part[0]]]
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    means.append(sums[:, chosen].sum(axis=1) / sizes[:, chosen].sum(axis=1))
         else:
-            inside = children(table, level.name, level.of)
-            finer = values[level.of]
-            means = [_mean_of_present(finer[:, inside[group]]) for group in range(len(inside))]
-            values[level.name] = np.stack(means, axis=1)
-    return {name: add_composite(card, found) for name, found in values.items()}
+            for finer in children(table, level.name, level.of):
+                means.append(_mean_of_present(values[level.of][:, finer]))
+        values[level.name] = np.stack(means, axis=1)
+    return {name: add_composite(table.card, found) for name, found in values.items()}
 
 
 def children(table: ScoreTable, level: str, of: str) -> list[list[int]]:
     """For each group of a level, the groups of the finer level whose samples lie in it."""
-    groups = table.card.level(level).groups
-    pairs = set(zip(table.groups[level].tolist(), table.groups[of].tolist(), strict=True))
-    return [sorted(fine for coarse, fine in pairs if coarse == n) for n in range(len(groups))]
+    groups = range(len(table.card.level(level).groups))
+    found = [np.unique(table.groups[of][table.members(level, group)]) for group in groups]
+    return [[int(group) for group in inside if group >= 0] for inside in found]
 
 
 def _mean_of_present(values: Floats) -> Floats:

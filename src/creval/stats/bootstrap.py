@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from creval.stats.aggregate import aggregate, strata
-from creval.stats.table import Floats, ScoreTable
+from creval.stats.table import Floats, Integers, ScoreTable
 
 _AT_ONCE = 1000  # resamples in memory at a time
 
 
-def resampled_counts(sizes: Sequence[int], resamples: int, seed: int) -> Iterator[list[Floats]]:
-    """How often each sample of each stratum counts, some resamples at a time.
+def resampled_counts(strata: Sequence[Integers], resamples: int, seed: int) -> Iterator[Floats]:
+    """How often each sample counts, some resamples at a time; axes draw, sample.
 
     From a stratum of n, n - 1 are drawn with replacement and weighted n / (n - 1): so the variance
     of a mean comes out unbiased in small strata too (Rao and Wu, 1988).
@@ -21,7 +21,10 @@ def resampled_counts(sizes: Sequence[int], resamples: int, seed: int) -> Iterato
     generator = np.random.default_rng(seed)
     for start in range(0, resamples, _AT_ONCE):
         draws = min(_AT_ONCE, resamples - start)
-        yield [_counts(generator, size, draws) for size in sizes]
+        counts = np.empty((draws, sum(map(len, strata))))
+        for stratum in strata:
+            counts[:, stratum] = _counts(generator, len(stratum), draws)
+        yield counts
 
 
 def _counts(generator: np.random.Generator, size: int, draws: int) -> Floats:
@@ -31,6 +34,18 @@ def _counts(generator: np.random.Generator, size: int, draws: int) -> Floats:
     return counts.astype(np.float64) * np.float64(size / drawn)
 
 
+def pooled(parts: Sequence[Integers]) -> list[Integers]:
+    """Strata to draw from: parts of one sample, which alone would never vary, are put together."""
+    single = [part for part in parts if len(part) == 1]
+    several = [part for part in parts if len(part) > 1]
+    if len(single) == 1 and several:
+        smallest = min(range(len(several)), key=lambda n: len(several[n]))
+        several[smallest] = np.concatenate([several[smallest], single[0]])
+    elif single:
+        several.append(np.concatenate(single))
+    return several
+
+
 def replicate(tables: Sequence[ScoreTable], resamples: int, seed: int) -> list[dict[str, Floats]]:
     """Each table's levels over the same resamples; axes draw, group, system, column.
 
@@ -38,7 +53,7 @@ def replicate(tables: Sequence[ScoreTable], resamples: int, seed: int) -> list[d
     """
     parts = strata(tables[0])
     chunks: list[list[dict[str, Floats]]] = [[] for _ in tables]
-    for counts in resampled_counts([len(part) for part in parts], resamples, seed):
+    for counts in resampled_counts(pooled(parts), resamples, seed):
         for table, into in zip(tables, chunks, strict=True):
             into.append(aggregate(table, parts, counts))
     return [{name: np.concatenate([c[name] for c in of]) for name in of[0]} for of in chunks]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from creval.benchmarks import protocol_named
 from creval.core.probe import Question
 from creval.stats.bootstrap import interval, replicate
-from creval.stats.scorecard import Difference, number, points
+from creval.stats.scorecard import FEWEST, Difference, number, points, weighted
 from creval.stats.table import ScoreTable, tabulate
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class SampleGap:
 
     sample: str
     instruction: str
-    first: Mapping[str, float]
-    second: Mapping[str, float]
+    first: Mapping[str, float | None]
+    second: Mapping[str, float | None]
     questions: tuple[QuestionGap, ...]
 
 
@@ -72,59 +72,78 @@ def compare(
         for g, group in enumerate(level.groups):
             here = pair.members(level.name, g)
             for c, column in enumerate(pair.card.columns):
-                samples = _samples(pair, here, c)
-                ends = (number(low[g, c]), number(high[g, c])) if samples > 1 else (None, None)
+                samples, fewest = _samples(pair, here, c)
+                enough = fewest >= FEWEST
+                ends = (number(low[g, c]), number(high[g, c])) if enough else (None, None)
                 found = Difference(first, second, number(value[g, c]), *ends, samples)
                 differences[level.name, group, column] = found
     return Comparison(pair, differences, tuple(_gaps(run, pair, strict, top)))
 
 
-def _samples(pair: ScoreTable, members: NDArray[np.bool_], c: int) -> int:
+def _samples(pair: ScoreTable, members: NDArray[np.bool_], c: int) -> tuple[int, int]:
+    """How many samples a column rests on; for the composite also on its metric with least."""
     here = ~np.isnan(pair.values[0][members])
-    return int((here[:, c] if c < here.shape[1] else here.any(axis=1)).sum())
+    if c < here.shape[1]:
+        return int(here[:, c].sum()), int(here[:, c].sum())
+    return int(here.any(axis=1).sum()), int(here.sum(axis=0)[weighted(pair.card)].min())
 
 
 def _gaps(run: Run, pair: ScoreTable, strict: bool, top: int) -> list[SampleGap]:
     columns = pair.with_composite()
     gap = np.nan_to_num(np.abs(columns[0, :, -1] - columns[1, :, -1]))
-    names = pair.card.columns
-    found = []
-    for at in np.argsort(-gap, kind="stable")[:top]:
-        if gap[at] == 0:
-            break
+    order = [at for at in np.argsort(-gap, kind="stable")[:top] if gap[at] > 0]
+    wanted = {pair.samples[at] for at in order}
+    # Of several draws the first stands for its model.
+    values: dict[tuple[str, str], Mapping[str, float | None]] = {}
+    for key, found in run.values():
+        if key.system in pair.systems and key.sample in wanted:
+            values.setdefault((key.system, key.sample), found)
+    gaps = []
+    for at in order:
         sample = pair.samples[at]
-        first, second = (dict(zip(names, map(float, columns[n, at]), strict=True)) for n in (0, 1))
-        questions = _question_gaps(run, pair, sample, strict)
+        first, second = (
+            {name: number(value) for name, value in zip(pair.card.columns, row, strict=True)}
+            for row in columns[:, at]
+        )
+        both = [values.get((system, sample), {}) for system in pair.systems]
+        questions = _question_gaps(run, pair, sample, both, strict)
         instruction = run.samples[sample].instruction
-        found.append(SampleGap(sample, instruction, first, second, tuple(questions)))
-    return found
+        gaps.append(SampleGap(sample, instruction, first, second, tuple(questions)))
+    return gaps
 
 
-def _question_gaps(run: Run, pair: ScoreTable, sample: str, strict: bool) -> list[QuestionGap]:
+def _question_gaps(
+    run: Run,
+    pair: ScoreTable,
+    sample: str,
+    values: Sequence[Mapping[str, float | None]],
+    strict: bool,
+) -> list[QuestionGap]:
     """The questions that decide the sample, those that weigh most first."""
     protocol = protocol_named(run.manifest["protocol"])
-    first, second = ({a.probe: a for a in run.answers(name, sample)} for name in pair.systems)
-    gaps = []
-    for probe in run.probes[sample]:
-        if probe.id not in first or probe.id not in second or not isinstance(probe, Question):
-            continue
-        answers = (first[probe.id], second[probe.id])
-        values = [
-            protocol.score([probe], {probe.id: answer.value}, strict=strict)[probe.metric].value
-            for answer in answers
-        ]
-        if values[0] is not None and values[1] is not None and values[0] != values[1]:
-            winner = pair.systems[int(values[1] > values[0])]
-            gaps.append(QuestionGap(probe, winner, answers))
-    share = dict.fromkeys(pair.card.composite.weights, 0.0)
-    for probe in run.probes[sample]:
-        if isinstance(probe, Question):
-            share[probe.metric] = share.get(probe.metric, 0.0) + probe.weight
+    said = [{answer.probe: answer for answer in run.answers(s, sample)} for s in pair.systems]
     weights = pair.card.composite.weights
+    questions = [probe for probe in run.probes[sample] if isinstance(probe, Question)]
+    total = dict.fromkeys((question.metric for question in questions), 0.0)
+    for question in questions:
+        total[question.metric] += question.weight
+    gaps = []
+    for question in questions:
+        if not all(question.id in found for found in values):
+            continue
+        scores = [
+            protocol.score([question], {question.id: found[question.id]}, strict=strict)
+            for found in values
+        ]
+        first, second = (score[question.metric].value for score in scores)
+        if first is not None and second is not None and first != second:
+            answers = (said[0][question.id], said[1][question.id])
+            gaps.append(QuestionGap(question, pair.systems[int(second > first)], answers))
     gaps.sort(
         key=lambda gap: (
-            gap.question.weight * weights.get(gap.question.metric, 0.0) / share[gap.question.metric]
-        ),
-        reverse=True,
+            -gap.question.weight
+            * weights.get(gap.question.metric, 0.0)
+            / total[gap.question.metric]
+        )
     )
     return gaps

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from creval.core.card import Level
+from creval.core.card import Card, Level
 from creval.core.errors import known_name, unknown
 from creval.stats.aggregate import aggregate, strata
 from creval.stats.bootstrap import interval, replicate
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import polars
 
 
+FEWEST = 5
+"""Samples below which there is no interval."""
 SAMPLE = "sample"
 """The level below all groups: each sample by its id."""
 
@@ -28,7 +30,8 @@ SAMPLE = "sample"
 class Cell(NamedTuple):
     """A value with its 95 % interval, and how many of its questions it rests on.
 
-    No value where nothing was scored; no interval where it would rest on fewer than two samples.
+    No value where nothing was scored; no interval where it would rest on fewer than five samples,
+    from which a bootstrap cannot tell how far they scatter.
     """
 
     value: float | None
@@ -135,8 +138,10 @@ class Scorecard:
             (level, group, system, column, *cell)
             for level, group, system, column, cell in self.rows(wanted)
         ]
-        schema = ["level", "group", "model", "metric", "value", "low", "high", "scored", "total"]
-        return polars.DataFrame(rows, schema=schema, orient="row")
+        words = dict.fromkeys(("level", "group", "model", "metric"), polars.String)
+        numbers = dict.fromkeys(("value", "low", "high"), polars.Float64)
+        counts = dict.fromkeys(("scored", "total"), polars.Int64)
+        return polars.DataFrame(rows, schema={**words, **numbers, **counts}, orient="row")
 
 
 def number(value: float) -> float | None:
@@ -157,10 +162,14 @@ def scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0) -> Sc
     return Scorecard(table, levels, tuple(_differences(pairs, shared, drawn_pairs["overall"])))
 
 
+def weighted(card: Card) -> list[int]:
+    """The places of the metrics that the composite rests on."""
+    return [n for n, m in enumerate(card.metrics) if card.composite.weights.get(m.name, 0.0) > 0]
+
+
 def points(table: ScoreTable) -> dict[str, Floats]:
     """Each level's values; axes group, system, column."""
-    parts = strata(table)
-    once = aggregate(table, parts, [np.ones((1, len(part))) for part in parts])
+    once = aggregate(table, strata(table), np.ones((1, len(table.samples))))
     return {name: values[0] for name, values in once.items()}
 
 
@@ -170,9 +179,11 @@ def _differences(
     there = points(shared)["overall"][0, :, -1]
     draws = drawn[:, 0, :, -1]
     low, high = interval(draws[:, ::2] - draws[:, 1::2])
-    samples = (~np.isnan(shared.values[::2])).any(axis=2).sum(axis=1)
+    here = ~np.isnan(shared.values[::2])
+    samples = here.any(axis=2).sum(axis=1)
+    fewest = here.sum(axis=1)[:, weighted(shared.card)].min(axis=1)
     for n, (first, second) in enumerate(pairs):
-        ends = (number(low[n]), number(high[n])) if samples[n] > 1 else (None, None)
+        ends = (number(low[n]), number(high[n])) if fewest[n] >= FEWEST else (None, None)
         value = number(there[2 * n] - there[2 * n + 1])
         yield Difference(first, second, value, *ends, int(samples[n]))
 
@@ -182,7 +193,8 @@ def _arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats) -> di
     scored = _by_group(table, level, table.scored)
     total = _by_group(table, level, table.total)
     there = _by_group(table, level, (~np.isnan(table.values)).astype(np.int64))
-    few = there[..., :-1].max(axis=-1, keepdims=True) < 2
+    there[..., -1] = there[..., :-1][..., weighted(table.card)].min(axis=-1)
+    few = there < FEWEST
     return {
         "value": point,
         "low": np.where(few, np.nan, low),
