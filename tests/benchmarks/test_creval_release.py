@@ -67,12 +67,16 @@ def test_references_are_repaired_and_kept_as_released(
 
 def test_malformed_choices_and_weights_are_repaired(tmp_path: Path) -> None:
     odd = [item(choices=["** Yes", "No\n**"]), item(weight="heavy"), item(weight=-1)]
+    odd += [item(weight="3"), item(weight=None), item(question_id=None)]
     benchmark = open_benchmark(write(tmp_path, {"a": odd}))
-    repairs = [(f.rule, f.found) for f in findings(benchmark) if f.repaired]
+    repairs = [(f.rule, f.found, f.became) for f in findings(benchmark) if f.repaired]
     assert repairs == [
-        ("choices", "['** Yes', 'No\\n**']"),
-        ("weight", "'heavy'"),
-        ("weight", "-1"),
+        ("choices", "['** Yes', 'No\\n**']", "['Yes', 'No']"),
+        ("weight", "'heavy'", "1"),
+        ("weight", "-1", "1"),
+        ("weight", "'3'", "3"),
+        ("weight", "None", "1"),
+        ("question id", "none", "Q6"),
     ]
 
 
@@ -202,3 +206,17 @@ def test_the_official_release(release: Path) -> None:
     assert sum(f.rule == "choices" for f in benchmark.dataset.findings) == 100
     problems = Counter(f.rule for f in benchmark.dataset.findings if not f.repaired)
     assert problems == {"empty question": 3, "repeated block": 4}
+
+
+def test_the_way_to_the_folder_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = {"input_prompt": "do", "input_image": ["image/a.png"], "class_id": 1}
+    outside = {"input_prompt": "do", "input_image": ["../../../etc/b.png"], "class_id": 1}
+    write(tmp_path / "m", {"a": [item()], "b": [item()]}, [inside, outside])
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "m" / "bench")
+    for path in (".", "..", "../../other/../m", tmp_path / "m"):
+        benchmark = open_benchmark(path)
+        assert [(f.rule, f.where) for f in findings(benchmark)] == [("image outside", "b")]
+        assert benchmark.dataset.samples[0].source == tmp_path / "m" / "bench" / "image" / "a.png"

@@ -29,6 +29,7 @@ def test_weights_are_scaled_to_one() -> None:
         ({"IF": -1.0}, "zero or more"),
         ({"IF": float("nan")}, "zero or more"),
         ({"IF": 0.0}, "above zero"),
+        ({"IF": 1e308, "VC": 1e308}, "above zero"),
     ],
 )
 def test_wrong_weights_are_refused(weights: dict[str, float], sentence: str) -> None:

@@ -15,11 +15,13 @@ import pytest
 from creval.build.miniature import write_miniature
 
 
-def creval(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def creval(
+    *arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8"
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "creval", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
     return subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, env=environment, check=False
+        command, capture_output=True, encoding=encoding, cwd=cwd, env=environment, check=False
     )
 
 
@@ -97,7 +99,9 @@ def test_replay_score_and_compare(miniature: Path, tmp_path: Path) -> None:
     assert "Keeper" in shown
     found = parsed("score", run)
     assert (found["benchmark"], found["judge"]) == ("creval", "recorded:answers")
-    assert list(found["models"]) == ["Careful", "Follower", "Keeper"] or len(found["models"]) == 3
+    assert sorted(found["models"]) == ["Careful", "Follower", "Keeper"]
+    order = [found["models"][name]["overall"]["S"]["value"] for name in found["models"]]
+    assert order == sorted(order, reverse=True)
     levels = found["models"]["Keeper"]
     assert set(levels) == {"overall", "categories", "dimensions"}
     assert len(levels["dimensions"]) == 9
@@ -147,7 +151,14 @@ def test_wrong_input_gets_one_sentence(
         (("--models", "Keper"), "no model 'Keper'; did you mean 'Keeper'"),
         (("--groups", "open=Keper"), "no model 'Keper'; did you mean 'Keeper'"),
         (("--groups", "Keeper"), "is in no group"),
+        (("--groups", "a=Keeper,b=Keeper"), "no model twice"),
+        (("--weights", "IF=1,IF=2"), "gives IF twice"),
+        (("--by", ""), "--by names nothing"),
+        (("--models", ","), "--models names nothing"),
+        (("--by", "smaple"), "did you mean 'sample'"),
         (("--json", "--csv"), "choose one of"),
+        (("--resamples", "5"), "--resamples"),
+        (("--bogus",), "No such option"),
     ):
         assert sentence in wrong("score", miniature_run, *option)
     assert "did you mean 'Keeper'" in wrong("compare", miniature_run, "Careful", "Kepper")
@@ -182,14 +193,38 @@ def test_hostile_names_are_shown_not_obeyed(tmp_path: Path) -> None:
     assert "\x1b" not in shown
     assert "evil\\x1b[31m[bold]|<script>" in shown
     assert name in parsed("score", run)["models"]
+    assert "\x1b" not in right("score", run, "--csv") + right("score", run, "--json")
+
+
+def test_demo_never_overwrites_what_it_did_not_make(tmp_path: Path) -> None:
+    write_miniature(tmp_path / "CREval", samples=9)
+    before = (tmp_path / "CREval" / "bench" / "instruction.json").read_bytes()
+    assert "holds other things" in wrong("demo", "--out", tmp_path / "CREval")
+    assert (tmp_path / "CREval" / "bench" / "instruction.json").read_bytes() == before
+
+
+def test_a_model_named_twice_counts_once(miniature_run: Path) -> None:
+    found = parsed("score", miniature_run, "--models", "Keeper,Keeper,Careful")
+    assert len(found["differences"]) == 1
+
+
+def test_a_terminal_that_knows_few_characters_is_served(miniature_run: Path) -> None:
+    done = creval("score", miniature_run, encoding="ascii")
+    assert done.returncode == 0
+    assert "Keeper" in done.stdout
+
+
+def test_names_that_are_too_long_get_a_sentence() -> None:
+    assert "too long" in wrong("bench", "x" * 300)
+    assert "too long" in wrong("score", "x" * 300)
 
 
 def test_help_and_no_arguments() -> None:
     assert "replay" in right("--help")
     assert "--subset" in right("score", "--help")
-    done = creval()
-    assert "Usage" in done.stdout + done.stderr
-    assert creval("scroe").returncode == 2
+    assert "Usage" in right()
+    assert right("--version").startswith("creval ")
+    assert "No such command" in wrong("scroe")
 
 
 def test_a_reader_that_leaves_early_is_no_error(miniature_run: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -84,3 +85,27 @@ def test_the_order_of_files_does_not_matter(miniature: Path, tmp_path: Path) -> 
     replay(benchmark, miniature / "answers", tmp_path / "a")
     replay(benchmark, tmp_path / "shuffled" / "answers", tmp_path / "b")
     assert dump(tmp_path / "a") == dump(tmp_path / "b")
+
+
+def test_answers_to_other_questions_are_not_put_beside_those_of_a_run(tmp_path: Path) -> None:
+    write_miniature(tmp_path, samples=9)
+    answers, run = tmp_path / "answers", tmp_path / "run"
+    replay(open_benchmark(tmp_path), answers, run, models=["Careful"])
+    path = tmp_path / "bench" / "questions_all" / "VC" / "mini_001.json"
+    path.write_text(path.read_text().replace('"answer": "Yes"', '"answer": "No"'))
+    with pytest.raises(CrevalError, match="holds Careful with other questions than these"):
+        replay(open_benchmark(tmp_path), answers, run, models=["Keeper"])
+    replay(open_benchmark(tmp_path), answers, run, models=["Careful"])
+    shutil.copytree(answers, tmp_path / "elsewhere" / "answers")
+    with pytest.raises(CrevalError, match="holds Careful with other answers than these"):
+        replay(open_benchmark(tmp_path), tmp_path / "elsewhere" / "answers", run, models=["Keeper"])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_among_the_answers_is_not_waited_for(tmp_path: Path) -> None:
+    write_miniature(tmp_path, samples=9)
+    pipe = tmp_path / "answers" / "IF" / "Keeper" / "mini_002.json"
+    pipe.unlink()
+    os.mkfifo(pipe)
+    done = replay(open_benchmark(tmp_path), tmp_path / "answers", tmp_path / "run")
+    assert list(done.broken) == ["IF/Keeper/mini_002.json"]

@@ -8,7 +8,7 @@ import pytest
 from creval.core.errors import CrevalError
 from creval.core.probe import Question
 from creval.core.verdict import Status
-from creval.judges.recorded import RecordedFile, chosen_systems, find_answers, read_answers
+from creval.judges.recorded import RecordedFile, find_answers, read_answers
 
 QUESTIONS = [Question(f"IF/{n}", "IF", f"Is it {n}?", label=f"Q{n}") for n in (1, 2)]
 RAW = '{"question_id": "Q1", "answer": "Yes"} {"question_id": "Q2", "answer": "No"}'
@@ -47,9 +47,21 @@ def test_answers_are_found_by_metric_model_and_sample(tmp_path: Path) -> None:
     assert found.unmatched == ("IF/A/x",)
     raw = find_answers(tmp_path, ["IF", "VC", "VQ"], ["a", "b"], raw=True)
     assert [file.name for file in raw.files] == ["a.json", "a.txt", "b.txt"]
-    assert [file.system for file in chosen_systems(found, ["A"]).files] == ["A"]
+    assert found.ignored == ("IF/A/b.md",)
+    only = find_answers(tmp_path, ["IF", "VC", "VQ"], ["a", "b"], only=["A"])
+    assert [file.system for file in only.files] == ["A"]
     with pytest.raises(CrevalError, match="did you mean 'A'"):
-        chosen_systems(found, ["a"])
+        find_answers(tmp_path, ["IF"], ["a", "b"], only=["a"])
+
+
+def test_what_is_left_is_named_and_does_not_stop_the_rest(tmp_path: Path) -> None:
+    for name in ("IF/A/a.json", "IF/A/b.JSON", "vq/A/a.json", "IF/.checkpoints/a.json"):
+        put(tmp_path, name, "")
+    (tmp_path / "IF" / "Empty").mkdir()
+    found = find_answers(tmp_path, ["IF", "VQ"], ["a", "b"], only=["A"])
+    assert found.ignored == ("vq", "IF/A/b.JSON")
+    with pytest.raises(CrevalError, match="no file of model 'Empty'"):
+        find_answers(tmp_path, ["IF", "VQ"], ["a", "b"])
 
 
 def test_folders_that_hold_no_answers_get_a_sentence(tmp_path: Path) -> None:
@@ -88,6 +100,8 @@ def test_the_scripts_marks_for_no_answer_are_not_the_judges_words(tmp_path: Path
         (parsed(error="the call failed"), "the call failed"),
         ('{"questions": [', "not valid JSON"),
         ("", "not valid JSON"),
+        ("null", "holds no answers"),
+        ("{}", "holds no answers"),
     ],
 )
 def test_a_file_without_answers_says_why(tmp_path: Path, content: str, reason: str) -> None:

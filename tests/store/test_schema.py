@@ -34,11 +34,11 @@ def test_an_older_store_is_brought_up_step_by_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Store(tmp_path) as store:
-        store.put_manifest({"judge": "j"})
+        store.put_manifest({"protocol": "creval"})
     step = "ALTER TABLE edits ADD COLUMN cost REAL;"
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, step))
     with open_run(tmp_path) as run:
-        assert run.manifest == {"judge": "j"}
+        assert run.manifest == {"protocol": "creval"}
     connection = sqlite3.connect(tmp_path / DATABASE)
     assert connection.execute("PRAGMA user_version").fetchone() == (2,)
     assert "cost" in [row[1] for row in connection.execute("PRAGMA table_info(edits)")]

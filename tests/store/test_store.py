@@ -155,6 +155,7 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(tmp_path: Path) -> None:
 
 
 def test_killed_in_the_middle_nothing_is_half_there(tmp_path: Path) -> None:
+    """So much is written that it reaches the disk before the end; a reader comes first after."""
     with Store(tmp_path) as store:
         fill(store)
     script = textwrap.dedent(
@@ -165,16 +166,78 @@ def test_killed_in_the_middle_nothing_is_half_there(tmp_path: Path) -> None:
         scope = store.bulk() if sys.argv[2] == "bulk" else store.transaction()
         scope.__enter__()
         store.forget("j", ["A"])
-        store.put_manifest({"judge": "x" * 10_000_000})
+        for n in range(9):
+            store.put_manifest({"judge": "x", f"k{n}": "x" * 10_000_000})
         os.kill(os.getpid(), 9)
         """
     )
     for scope in ("bulk", "transaction"):
         subprocess.run([sys.executable, "-c", script, str(tmp_path), scope], check=False)
-        with Store(tmp_path) as store:
-            assert store.manifest["judge"] == "j"
+        assert sum(path.stat().st_size for path in tmp_path.iterdir()) > 10_000_000
         with open_run(tmp_path) as run:
             assert len(list(run.answers())) == 1
+            assert run.manifest["judge"] == "j"
+        with Store(tmp_path) as store:
+            assert store.manifest["judge"] == "j"
+
+
+def test_after_a_failure_the_same_answers_can_be_written_again(tmp_path: Path) -> None:
+    key = EditKey("B", "s")
+    verdict = Verdict("IF/1", Status.ANSWERED, 0.0)
+    good = (Ask("other", key, ("IF/1",)), Reply(Status.ANSWERED), [verdict])
+    bad = (Ask("other", EditKey("unknown", "s"), ()), Reply(Status.ANSWERED), [verdict])
+    with Store(tmp_path) as store:
+        fill(store)
+        with pytest.raises(KeyError), store.transaction():
+            _put(store, key, good, bad)
+        with store.transaction():
+            _put(store, key, good)
+    with open_run(tmp_path) as run:
+        assert dict(run.values()) == {KEY: {"IF/1": 1.0}, key: {"IF/1": 0.0}}
+
+
+def _put(store: Store, key: EditKey, *replies: tuple[Ask, Reply, list[Verdict]]) -> None:
+    store.put_edits([Edit(key)])
+    for reply in replies:
+        store.put_replies([reply])
+
+
+def test_writing_goes_on_while_somebody_reads(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        fill(store)
+    with open_run(tmp_path) as run:
+        reading = run.answers()
+        next(reading)
+        with Store(tmp_path) as store, store.bulk():
+            store.put_manifest({"judge": "new"})
+        assert run.manifest["judge"] == "j", "what it began to read"
+    with open_run(tmp_path) as run:
+        assert run.manifest["judge"] == "new"
+
+
+def test_a_bulk_of_text_that_is_no_text_is_written_once(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        fill(store)
+        verdicts = [Verdict(f"IF/{n}", Status.ANSWERED, 1.0, "Yes", "so") for n in range(1, 9)]
+        verdicts[5] = verdicts[5]._replace(explanation="nice \ud83d")
+        with store.bulk():
+            store.forget("j", ["A"])
+            store.put_replies([(Ask("j", KEY, ("IF/1",)), Reply(Status.ANSWERED), verdicts)])
+    with open_run(tmp_path) as run:
+        assert [answer.explanation for answer in run.answers()][4:7] == ["so", "nice ?", "so"]
+
+
+def test_a_store_that_cannot_be_opened_lets_its_lock_go(tmp_path: Path) -> None:
+    (tmp_path / DATABASE).write_bytes(b"no database at all" * 100)
+    for _ in range(2):
+        with pytest.raises(CrevalError, match="is not a run"):
+            Store(tmp_path)
+
+
+def test_a_run_that_never_got_anything_says_so(tmp_path: Path) -> None:
+    Store(tmp_path).close()
+    with pytest.raises(CrevalError, match="holds nothing yet"):
+        open_run(tmp_path)
 
 
 def test_folders_that_cannot_be_written_get_a_sentence(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ def protocol_named(name: str) -> Protocol:
 
 def open_benchmark(path: str | Path) -> Benchmark:
     """The benchmark in a folder: an official release is recognised by its files."""
+    if not str(path):
+        raise CrevalError("give the folder of a benchmark.")
     path = Path(path)
     if not path.exists():
         raise CrevalError(f"{path} does not exist. Give the folder of a benchmark.")

@@ -67,6 +67,7 @@ def _question_folder(folder: Path) -> Path | None:
 
 def load(folder: Path) -> Dataset:
     """The samples of a release, with every repair and every fault as a finding."""
+    folder = folder.resolve()
     entries = read_json(folder / "instruction.json")
     if not isinstance(entries, list):
         raise CrevalError(f"{folder / 'instruction.json'} should hold a list of samples.")
@@ -175,11 +176,14 @@ def _questions(
 def _question(
     metric: str, position: int, entry: Mapping[str, Any], where: str, findings: list[Finding]
 ) -> Question:
-    label = text_of(entry.get("question_id")) or f"Q{position}"
+    label = text_of(entry.get("question_id"))
+    if not label:
+        label = f"Q{position}"
+        findings.append(Finding("question id", where, label, "none", label))
     text = text_of(entry.get("question")).strip()
     released = text_of(entry.get("answer"))
     reference = _YES_NO.repair(released)
-    weight = entry.get("weight", 1)
+    weight = _weight(entry.get("weight"))
     if not text:
         reference = None
         note = "nothing can be asked; it counts as unanswered"
@@ -192,14 +196,20 @@ def _question(
     choices = entry.get("choices")
     if choices != ["Yes", "No"] and choices is not None and text:
         findings.append(Finding("choices", where, label, repr(choices), "['Yes', 'No']"))
-    if type(weight) not in (int, float) or not 0 < weight < 1e6:
-        findings.append(Finding("weight", where, label, repr(weight), "1"))
-        weight = 1
+    if weight != entry.get("weight"):
+        findings.append(Finding("weight", where, label, repr(entry.get("weight")), f"{weight:g}"))
     rationale = text_of(entry.get("thinking_process"))
     identity = f"{metric}/{position}"
-    return Question(
-        identity, metric, text, "yes/no", reference, released, float(weight), label, rationale
-    )
+    return Question(identity, metric, text, "yes/no", reference, released, weight, label, rationale)
+
+
+def _weight(released: object) -> float:
+    """A weight as released, or as its text says; 1 where it is none."""
+    try:
+        weight = float(released) if isinstance(released, int | float | str) else 1.0
+    except ValueError:
+        return 1.0
+    return weight if 0 < weight < 1e6 and not isinstance(released, bool) else 1.0
 
 
 def _check_block(questions: Sequence[Question], where: str, findings: list[Finding]) -> None:

@@ -2,39 +2,70 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sqlite3
 import sys
+from typing import Annotated
 
 import typer
 
+from creval import __version__
 from creval.cli import bench, compare, demo, replay, score
 from creval.core.errors import CrevalError
 
 app = typer.Typer(
-    name="creval",
-    help="Which image-editing model is better, at what, how sure that is, and why.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    name="creval", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
 )
 for command in (demo.demo, bench.bench, replay.replay, score.score, compare.compare):
     app.command()(command)
 
 
-def main() -> None:
-    """Run creval; a wrong input ends in one sentence and exit status 2."""
-    try:
-        app()
-    except CrevalError as error:
-        from creval.report.text import visible
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Which image-editing model is better, at what, how sure that is, and why."""
+    if version:
+        print(f"creval {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
-        print(f"creval: {visible(str(error))}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("creval: stopped.", file=sys.stderr)
-        sys.exit(130)
+
+# Its base, of all errors in how a command was typed, is exported by no version of typer.
+_UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
+
+
+def main() -> None:
+    """Run creval. What goes wrong ends in one sentence on standard error and exit status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        app(standalone_mode=False)
+        sys.stdout.flush()
+    except _UsageError as error:
+        message = error.format_message().rstrip(".")
+        _end(f"{message}. `creval --help` and `creval COMMAND --help` tell more.", 2)
+    except CrevalError as error:
+        _end(str(error), 2)
+    except (KeyboardInterrupt, typer.Abort):
+        _end("stopped.", 130)
     except BrokenPipeError:
         # Whoever read the output, `head` for one, has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _end(f"{where}{error.strerror or error}.", 2)
+    except sqlite3.Error as error:
+        _end(f"the run's database failed: {error}.", 2)
+
+
+def _end(sentence: str, status: int) -> None:
+    from creval.report.text import visible
+
+    print(f"creval: {visible(sentence)}", file=sys.stderr)
+    sys.exit(status)

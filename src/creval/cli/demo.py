@@ -20,11 +20,13 @@ def demo(
     from creval.core.errors import CrevalError
 
     folder = Path(out)
-    mine = (folder / "bench" / "instruction.json").is_file()
-    if folder.exists() and not mine and (folder.is_file() or any(folder.iterdir())):
+    marker = folder / ".creval-demo"
+    if folder.is_file() or (folder.is_dir() and not marker.exists() and any(folder.iterdir())):
         raise CrevalError(f"{folder} is there already and holds other things; give --out DIR.")
+    folder.mkdir(parents=True, exist_ok=True)
+    marker.write_text("made by `creval demo`, which may overwrite this folder\n")
     screen.note(f"Making a small benchmark with recorded answers in {folder} ...")
-    write_miniature(folder)
+    write_miniature(folder, samples=54)
     run = str(folder / "run")
     replay(str(folder), answers=str(folder / "answers"), run=run)
     score(run)

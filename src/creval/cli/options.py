@@ -33,6 +33,8 @@ def weights(given: str | None) -> dict[str, float] | None:
     found: dict[str, float] = {}
     for part in given.split(","):
         name, equals, number = part.partition("=")
+        if name.strip() in found:
+            raise CrevalError(f"--weights gives {name.strip()} twice.")
         try:
             found[name.strip()] = float(number)
         except ValueError as error:
@@ -57,4 +59,17 @@ def groups(given: str | None) -> dict[str, list[str]]:
             if current is None:
                 raise CrevalError(f"--groups takes open=A,B,closed=C; {part!r} is in no group.")
             current.append(part.strip())
+    named = [name for members in found.values() for name in members]
+    if len(set(named)) < len(named) or not all(found.values()) or "" in found:
+        raise CrevalError("--groups takes open=A,B,closed=C: every group named, no model twice.")
+    return found
+
+
+def names(given: str | None, option: str) -> tuple[str, ...] | None:
+    """`A,B` as names, each once."""
+    if given is None:
+        return None
+    found = tuple(dict.fromkeys(part.strip() for part in given.split(",") if part.strip()))
+    if not found:
+        raise CrevalError(f"{option} names nothing.")
     return found

@@ -31,10 +31,16 @@ def replay(
         screen.note(visible(f"no answers in {path}: {reason}"))
     if len(done.broken) > 20:
         screen.note(f"... and {len(done.broken) - 20} more files without answers.")
-    unmatched = done.recording.unmatched
-    if unmatched:
-        shown = ", ".join(unmatched[:3]) + (", ..." if len(unmatched) > 3 else "")
-        screen.note(visible(f"{len(unmatched)} files match no sample and were left: {shown}"))
+    for names, what in (
+        (done.recording.unmatched, "answers match no sample and were left"),
+        (done.recording.ignored, "other files or folders were left"),
+    ):
+        if names:
+            shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+            screen.note(visible(f"{len(names)} {what}: {shown}"))
+    problems = [found for found in benchmark.dataset.findings if not found.repaired]
+    if problems:
+        screen.note(f"{len(problems)} problems in the benchmark's files: creval bench {bench}")
     _print_counts(done.statuses)
     screen.note(f"Now: creval score {run}")
 

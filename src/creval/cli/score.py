@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from creval.cli import options, screen
-from creval.core.errors import CrevalError
+from creval.core.errors import CrevalError, known_name
 
 if TYPE_CHECKING:
     from creval.stats.scorecard import Scorecard
@@ -37,7 +37,6 @@ def score(
     seed: options.Seed = 0,
 ) -> None:
     """Score a run: every cell with its 95 % interval and its coverage."""
-    from creval.core.errors import known_name
     from creval.report import sentences, tables
     from creval.store import open_run
 
@@ -48,7 +47,7 @@ def score(
             strict=strict,
             subset=subset,
             weights=options.weights(weights),
-            systems=tuple(models.split(",")) if models else None,
+            systems=options.names(models, "--models"),
             resamples=resamples,
             seed=seed,
         )
@@ -62,32 +61,31 @@ def score(
         if csv:
             print(tables.csv_table(card, levels), end="")
             return
-        about = (
+        problems = int(opened.manifest.get("problems", 0))
+        notes = [
             sentences.basis(card, opened.manifest, resamples),
-            sentences.strictness(card),
-            sentences.decided(card),
-        )
+            sentences.strictness(card, problems),
+        ]
+        decided = sentences.decided(card)
     if markdown or latex:
         table = tables.markdown_table if markdown else tables.latex_table
         print(table(card, levels, named), end="")
-        for line in about:
-            screen.note(line)
-        return
-    out = screen.console()
-    for shown in tables.rich_tables(card, levels, named):
-        out.print(shown)
-    for line in about:
-        out.print(line)
+        notes.append(decided)
+    else:
+        out = screen.console()
+        for shown in tables.rich_tables(card, levels, named):
+            out.print(shown)
+        out.print(decided)
+    for line in notes:
+        screen.note(line)
 
 
 def _levels(card: Scorecard, by: str | None, *, everything: bool) -> list[str]:
     from creval.stats.scorecard import SAMPLE
 
     known = [level.name for level in card.table.card.levels]
-    if by is None:
+    wanted = options.names(by, "--by")
+    if wanted is None:
         return known if everything else ["overall"]
-    wanted = [part.strip() for part in by.split(",") if part.strip()]
-    return [
-        SAMPLE if name in (SAMPLE, "samples") else card.table.card.level(name).name
-        for name in wanted
-    ]
+    plural = {level.plural: level.name for level in card.table.card.levels} | {"samples": SAMPLE}
+    return [known_name("level", plural.get(name, name), [*known, SAMPLE]) for name in wanted]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 T = TypeVar("T")
+_UNSEEN = re.compile(r"[\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _WIDE = 160  # columns where nobody's terminal sets them
 _QUIET = 2.0  # seconds before progress is worth showing
 _EVERY = 10.0  # seconds between lines where there is no terminal
@@ -33,7 +35,9 @@ def note(line: str) -> None:
 
 
 def print_json(value: object) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    """JSON on standard output; what would move a terminal's cursor is escaped."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+    print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def track(items: Sequence[T], what: str) -> Iterable[T]:

@@ -85,7 +85,7 @@ class Card:
             if not 0 <= weight < float("inf"):
                 raise CrevalError(f"the weight of {name} is {weight}; it must be zero or more.")
         total = sum(weights.values())
-        if total <= 0:
-            raise CrevalError("at least one weight must be above zero.")
+        if not 0 < total < float("inf"):
+            raise CrevalError("the weights must add up to a number above zero.")
         shares = {m.name: weights.get(m.name, 0.0) / total for m in self.metrics}
         return replace(self, composite=replace(self.composite, weights=shares))

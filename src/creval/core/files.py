@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _CHUNK = 1 << 16
-_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+# A pipe under a file's name is not waited for.
+_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

@@ -21,6 +21,7 @@ MOST_PIXELS = 178_956_970
 
 # What people have. Others are left out on purpose: EPS, for one, would start another program.
 _FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "JPEG2000", "PPM", "ICO")
+_ROWS = 256  # of a picture converted at a time
 _WITH_ALPHA = ("RGBA", "LA", "PA", "RGBa", "La")
 
 
@@ -97,14 +98,19 @@ def _upright(image: Image.Image) -> Image.Image:
 
 def _eight_bit(image: Image.Image) -> Image.Image:
     """Samples of 16 and 32 bits scaled to 8; Pillow itself would cut them off at 255."""
-    if image.mode.startswith("I") or image.mode == "F":
-        samples = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0.0, neginf=0.0)
-        if image.mode == "F":
-            scale = 255.0 if samples.max() <= 1.0 else 255.0 / max(255.0, float(samples.max()))
-        else:
-            scale = 255.0 / 65535.0 if samples.max() <= 65535 else 255.0 / float(samples.max())
-        return Image.fromarray(np.clip(samples * scale + 0.5, 0, 255).astype(np.uint8), "L")
-    return image
+    if not image.mode.startswith("I") and image.mode != "F":
+        return image
+    samples = np.asarray(image)
+    finite = samples[np.isfinite(samples)] if image.mode == "F" else samples
+    most = float(finite.max(initial=0))
+    full = max(65535.0, most)
+    if image.mode == "F":
+        full = 1.0 if most <= 1.0 else max(255.0, most)
+    scaled = np.empty(samples.shape, dtype=np.uint8)
+    for row in range(0, len(samples), _ROWS):
+        part = np.nan_to_num(samples[row : row + _ROWS].astype(np.float64), posinf=0.0, neginf=0.0)
+        scaled[row : row + _ROWS] = np.clip(part * (255.0 / full) + 0.5, 0, 255)
+    return Image.fromarray(scaled)
 
 
 def _on_white(image: Image.Image) -> Image.Image:

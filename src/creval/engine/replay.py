@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +11,12 @@ from pathlib import Path
 from creval.core.benchmark import Benchmark
 from creval.core.errors import CrevalError
 from creval.core.files import many_small_objects
-from creval.core.probe import Ask, EditKey, Question
+from creval.core.probe import Ask, EditKey, Probe, Question
 from creval.core.sample import Edit, EditStatus
 from creval.core.verdict import Reply, Status, Verdict
 from creval.judges.recorded import (
     RecordedFile,
     Recording,
-    chosen_systems,
     find_answers,
     read_answers,
 )
@@ -51,9 +51,7 @@ def replay(
     protocol, samples = benchmark.protocol, benchmark.dataset.samples
     metrics = [metric.name for metric in protocol.card.metrics]
     ids = [sample.id for sample in samples]
-    recording = find_answers(Path(answers), metrics, ids, raw=raw)
-    if models:
-        recording = chosen_systems(recording, models)
+    recording = find_answers(Path(answers), metrics, ids, raw=raw, only=models)
     asked = {sample.id: protocol.probes(sample) for sample in samples}
     questions = {
         (sample, metric): [q for q in probes if isinstance(q, Question) and q.metric == metric]
@@ -62,10 +60,11 @@ def replay(
     }
     done = Replayed(recording)
     with Store(run) as store, store.bulk(), many_small_objects():
-        _check_same(store, benchmark, recording)
+        manifest = _manifest(benchmark, recording, asked, raw)
+        _check_same(store, manifest, recording.systems)
         pairs = [(sample, asked[sample.id]) for sample in samples]
         store.put_samples(pairs, benchmark.dataset.subsets)
-        store.put_manifest(_manifest(benchmark, recording, raw))
+        store.put_manifest(manifest)
         store.forget(recording.judge, recording.systems)
         keys = dict.fromkeys(EditKey(file.system, file.sample) for file in recording.files)
         reason = "recorded answers came without the edited image"
@@ -96,18 +95,33 @@ def _reason(verdicts: Sequence[Verdict]) -> str:
     return verdicts[0].explanation if verdicts else "there are no questions for it"
 
 
-def _check_same(store: Store, benchmark: Benchmark, recording: Recording) -> None:
+def _check_same(store: Store, manifest: Mapping[str, object], systems: Sequence[str]) -> None:
+    """Refuse to put answers to other questions, or from elsewhere, beside what a run holds."""
     held = store.manifest
-    for what, name in (("benchmark", benchmark.name), ("judge", recording.judge)):
-        if held.get(what, name) != name:
+    for what in ("benchmark", "judge"):
+        if held.get(what, manifest[what]) != manifest[what]:
             raise CrevalError(
-                f"{store.folder} holds a run of the {what} {held[what]!r}, not of {name!r}. "
-                "Give another --run."
+                f"{store.folder} holds a run of the {what} {held[what]!r}, not of "
+                f"{manifest[what]!r}. Give another --run."
+            )
+    kept = sorted(set(store.systems) - set(systems))
+    for what, name in (("questions", "questions_digest"), ("answers", "answers_folder")):
+        if kept and held.get(name, manifest[name]) != manifest[name]:
+            raise CrevalError(
+                f"{store.folder} holds {', '.join(kept)} with other {what} than these. "
+                "Replay them together, or give another --run."
             )
 
 
-def _manifest(benchmark: Benchmark, recording: Recording, raw: bool) -> dict[str, object]:
+def _manifest(
+    benchmark: Benchmark,
+    recording: Recording,
+    asked: Mapping[str, Sequence[Probe]],
+    raw: bool,
+) -> dict[str, object]:
     from creval import __version__
+
+    problems = sum(not finding.repaired for finding in benchmark.dataset.findings)
 
     return {
         "creval": __version__,
@@ -115,6 +129,16 @@ def _manifest(benchmark: Benchmark, recording: Recording, raw: bool) -> dict[str
         "protocol": benchmark.protocol.name,
         "benchmark_folder": str(benchmark.dataset.root.resolve()),
         "judge": recording.judge,
+        "questions_digest": _digest(asked),
+        "problems": problems,
         "answers_folder": str(recording.folder.resolve()),
         "raw": raw,
     }
+
+
+def _digest(asked: Mapping[str, Sequence[Probe]]) -> str:
+    """A name for all questions of a benchmark with their references and weights."""
+    digest = hashlib.blake2b(digest_size=16)
+    for sample, probes in asked.items():
+        digest.update(repr((sample, probes)).encode("utf-8", "replace"))
+    return digest.hexdigest()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from creval.core.contract import contract_named
-from creval.core.errors import CrevalError, unknown
+from creval.core.errors import CrevalError, known_name
 from creval.core.files import read_bytes
 from creval.core.probe import Question
 from creval.core.replies import read_reply
@@ -44,58 +44,83 @@ class Recording:
     systems: tuple[str, ...]
     files: tuple[RecordedFile, ...]
     unmatched: tuple[str, ...]
+    ignored: tuple[str, ...]
 
 
 def find_answers(
-    folder: Path, metrics: Sequence[str], samples: Iterable[str], *, raw: bool = False
+    folder: Path,
+    metrics: Sequence[str],
+    samples: Iterable[str],
+    *,
+    raw: bool = False,
+    only: Sequence[str] = (),
 ) -> Recording:
-    """List the answer files that belong to these metrics and samples.
+    """List the answer files that belong to these metrics and samples, of all systems or of some.
 
     Where an answer is there in both forms, the parsed one is taken, or with `raw` the raw one.
     """
     if not folder.is_dir():
         raise CrevalError(f"{folder} is not a folder of recorded answers (METRIC/MODEL/ID.json).")
     known = set(samples)
-    there = [metric for metric in metrics if (folder / metric).is_dir()]
-    if not there:
-        names = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+    there = {metric: _subfolders(folder / metric) for metric in metrics}
+    ignored = [name for name in _names(folder) if name not in metrics]
+    if not any((folder / metric).is_dir() for metric in metrics):
+        names = ", ".join(ignored[:8]) or "nothing"
         wanted = ", ".join(metrics)
         raise CrevalError(
             f"{folder} should hold a folder for each metric ({wanted}), but holds {names}."
         )
+    systems = sorted({system for found in there.values() for system in found})
+    for name in only:
+        known_name("model", name, systems)
+    systems = [system for system in systems if not only or system in only]
     files: list[RecordedFile] = []
     unmatched: list[str] = []
-    systems: dict[str, bool] = {}
-    for metric in there:
-        for system in sorted(entry.name for entry in os.scandir(folder / metric) if entry.is_dir()):
-            found = _by_stem(folder / metric / system, raw)
-            matched = [stem for stem in found if stem in known]
-            systems[system] = systems.get(system, False) or bool(matched)
-            unmatched += [f"{metric}/{system}/{stem}" for stem in found if stem not in known]
-            files += [RecordedFile(metric, system, stem, found[stem]) for stem in matched]
-    for system, matched_any in systems.items():
-        if not matched_any:
-            raise CrevalError(
-                f"no file of model {system!r} in {folder} has the name of a sample, such as "
-                f"{min(known, default='')!r}. Are these answers to this benchmark?"
-            )
+    for metric, found in there.items():
+        for system in (system for system in systems if system in found):
+            chosen, others = _by_stem(folder / metric / system, raw)
+            ignored += [f"{metric}/{system}/{name}" for name in others]
+            unmatched += [f"{metric}/{system}/{stem}" for stem in chosen if stem not in known]
+            files += [
+                RecordedFile(metric, system, stem, name)
+                for stem, name in chosen.items()
+                if stem in known
+            ]
+    for system in sorted(set(systems) - {file.system for file in files}):
+        raise CrevalError(
+            f"no file of model {system!r} in {folder} has the name of a sample, such as "
+            f"{min(known, default='')!r}. Are these answers to this benchmark?"
+        )
     if not files:
         raise CrevalError(f"{folder} holds no answers.")
-    judge = f"recorded:{folder.resolve().name}"
     # An edit's answers together, so that they lie together in the run.
     files.sort(key=itemgetter(1, 2))
-    return Recording(judge, folder, tuple(sorted(systems)), tuple(files), tuple(unmatched))
+    judge = f"recorded:{folder.resolve().name}"
+    return Recording(judge, folder, tuple(systems), tuple(files), tuple(unmatched), tuple(ignored))
 
 
-def _by_stem(folder: Path, raw: bool) -> dict[str, str]:
-    """The folder's answer files by stem, one for each, in the order of their names."""
+def _names(folder: Path) -> list[str]:
+    return sorted(name for name in os.listdir(folder) if not name.startswith("."))  # noqa: PTH208
+
+
+def _subfolders(folder: Path) -> list[str]:
+    if not folder.is_dir():
+        return []
+    return [name for name in _names(folder) if (folder / name).is_dir()]
+
+
+def _by_stem(folder: Path, raw: bool) -> tuple[dict[str, str], list[str]]:
+    """The folder's answer files by stem, one for each, by name; and the other files."""
     first, second = ("txt", "json") if raw else ("json", "txt")
     chosen: dict[str, str] = {}
-    for name in sorted(os.listdir(folder)):  # noqa: PTH208 (names are all that is needed)
-        stem, dot, suffix = name.rpartition(".")
-        if dot and (suffix == first or (suffix == second and stem not in chosen)):
+    others: list[str] = []
+    for name in _names(folder):
+        stem, _, suffix = name.rpartition(".")
+        if suffix not in (first, second):
+            others.append(name)
+        elif suffix == first or stem not in chosen:
             chosen[stem] = name
-    return chosen
+    return chosen, others
 
 
 def read_answers(
@@ -119,8 +144,8 @@ def read_answers(
         text = content.decode("utf-8", "replace")
         verdicts = read_reply(text, questions)
         reason = parsed.get("error") if isinstance(parsed, dict) else None
-        if reason and all(verdict.value is None for verdict in verdicts):
-            return _failed(origin, questions, str(reason))
+        if all(verdict.status in (Status.MISSING, Status.UNASKABLE) for verdict in verdicts):
+            return _failed(origin, questions, str(reason or "it holds no answers to the questions"))
     return Reply(Status.ANSWERED, None, origin), verdicts
 
 
@@ -150,12 +175,3 @@ def _verdict(question: Question, said: object, explanation: object) -> Verdict:
 def _failed(origin: str, questions: Sequence[Question], reason: str) -> tuple[Reply, list[Verdict]]:
     verdicts = [Verdict(q.id, Status.FAILED, explanation=reason) for q in questions]
     return Reply(Status.FAILED, None, origin), verdicts
-
-
-def chosen_systems(recording: Recording, wanted: Sequence[str]) -> Recording:
-    """The part of a recording that is about these systems."""
-    for name in wanted:
-        if name not in recording.systems:
-            raise unknown("model", name, recording.systems)
-    files = tuple(file for file in recording.files if file.system in wanted)
-    return replace(recording, systems=tuple(sorted(set(wanted))), files=files)

@@ -59,11 +59,13 @@ def basis(card: Scorecard, manifest: Mapping[str, Any], resamples: int) -> str:
     )
 
 
-def strictness(card: Scorecard) -> str:
+def strictness(card: Scorecard, problems: int = 0) -> str:
     """How unanswered questions and faulty references were taken."""
     unanswered = sum(card.table.unanswered.values())
     unasked = sum(card.table.unasked.values())
     never = f" {unasked} were never asked." if unasked else ""
+    if problems:
+        never += f" The benchmark's files had {problems} problems (`creval bench` lists them)."
     if card.table.strict:
         return (
             f"Strict, as the authors' scripts score: {unanswered} unanswered questions count as "

@@ -156,7 +156,8 @@ def csv_table(card: Scorecard, levels: Sequence[str]) -> str:
         ["level", "group", "model", "metric", "value", "low", "high", "scored", "total"]
     )
     for level, group, name, column, cell in card.rows(levels):
-        writer.writerow([level, group, name, column, *("" if v is None else v for v in cell)])
+        words = [level, text.visible(group), text.visible(name), column]
+        writer.writerow([*words, *("" if value is None else value for value in cell)])
     return out.getvalue()
 
 

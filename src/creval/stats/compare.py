@@ -72,20 +72,18 @@ def compare(
         for g, group in enumerate(level.groups):
             here = pair.members(level.name, g)
             for c, column in enumerate(pair.card.columns):
-                samples, fewest = _samples(pair, here, c)
-                enough = fewest >= FEWEST
+                samples = _samples(pair, here, c)
+                enough = samples >= FEWEST
                 ends = (number(low[g, c]), number(high[g, c])) if enough else (None, None)
                 found = Difference(first, second, number(value[g, c]), *ends, samples)
                 differences[level.name, group, column] = found
     return Comparison(pair, differences, tuple(_gaps(run, pair, strict, top)))
 
 
-def _samples(pair: ScoreTable, members: NDArray[np.bool_], c: int) -> tuple[int, int]:
-    """How many samples a column rests on; for the composite also on its metric with least."""
-    here = ~np.isnan(pair.values[0][members])
-    if c < here.shape[1]:
-        return int(here[:, c].sum()), int(here[:, c].sum())
-    return int(here.any(axis=1).sum()), int(here.sum(axis=0)[weighted(pair.card)].min())
+def _samples(pair: ScoreTable, members: NDArray[np.bool_], c: int) -> int:
+    """How many samples a column rests on; for the composite, of its metrics the fewest."""
+    here = (~np.isnan(pair.values[0][members])).sum(axis=0)
+    return int(here[c] if c < len(here) else here[weighted(pair.card)].min())
 
 
 def _gaps(run: Run, pair: ScoreTable, strict: bool, top: int) -> list[SampleGap]:

@@ -42,7 +42,10 @@ class Cell(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """`first` minus `second` on the samples that both have, with its paired 95 % interval."""
+    """`first` minus `second` on the samples that both have, with its paired 95 % interval.
+
+    For the composite, `samples` is of its metrics the fewest.
+    """
 
     first: str
     second: str
@@ -180,10 +183,9 @@ def _differences(
     draws = drawn[:, 0, :, -1]
     low, high = interval(draws[:, ::2] - draws[:, 1::2])
     here = ~np.isnan(shared.values[::2])
-    samples = here.any(axis=2).sum(axis=1)
-    fewest = here.sum(axis=1)[:, weighted(shared.card)].min(axis=1)
+    samples = here.sum(axis=1)[:, weighted(shared.card)].min(axis=1)
     for n, (first, second) in enumerate(pairs):
-        ends = (number(low[n]), number(high[n])) if fewest[n] >= FEWEST else (None, None)
+        ends = (number(low[n]), number(high[n])) if samples[n] >= FEWEST else (None, None)
         value = number(there[2 * n] - there[2 * n + 1])
         yield Difference(first, second, value, *ends, int(samples[n]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,17 +45,22 @@ class Run:
         self.folder = Path(folder)
         path = self.folder / DATABASE
         if not self.folder.exists():
-            raise CrevalError(f"{folder} does not exist. Give the folder of a run (--run).")
+            raise CrevalError(f"{folder} does not exist. Give the folder of a run.")
         if not path.is_file():
             raise CrevalError(
                 f"{folder} is not a run: it holds no {DATABASE}. Make one with "
                 f"`creval replay BENCH --answers DIR --run {folder}`."
             )
-        self._connection = _reader(path)
-        if schema.version(self._connection, path) < len(schema.MIGRATIONS):
+        self._connection, found = _reader(path)
+        if found < len(schema.MIGRATIONS):
             self._connection.close()
             Store(self.folder).close()
-            self._connection = _reader(path)
+            self._connection, _ = _reader(path)
+        if "protocol" not in self.manifest:
+            self._connection.close()
+            raise CrevalError(
+                f"{folder} holds nothing yet: what began it did not finish. Repeat it."
+            )
 
     def close(self) -> None:
         self._connection.close()
@@ -182,19 +188,29 @@ def open_run(folder: str | Path) -> Run:
     return Run(folder)
 
 
-def _reader(path: Path) -> sqlite3.Connection:
+def _reader(path: Path) -> tuple[sqlite3.Connection, int]:
+    """A connection that only reads, and the version of the store."""
     uri = path.resolve().as_uri()
-    connection = sqlite3.connect(f"{uri}?mode=ro", uri=True)
-    try:
-        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:
+    beside = [path.with_name(f"{path.name}{end}") for end in ("-journal", "-wal")]
+    alone = not any(other.exists() and other.stat().st_size for other in beside)
+    if alone and not os.access(path.parent, os.W_OK):
         # Where nothing can be written beside it, as on a read-only disk, WAL needs this.
-        connection.close()
         connection = sqlite3.connect(f"{uri}?immutable=1", uri=True)
-    except sqlite3.DatabaseError as error:
+    else:
+        # A writer that was killed left its work half done: opening for writing takes it back.
+        mode = "rw" if beside[0].exists() else "ro"
+        connection = sqlite3.connect(f"{uri}?mode={mode}", uri=True)
+    try:
+        connection.execute("PRAGMA query_only = ON")
+        return connection, schema.version(connection, path)
+    except sqlite3.OperationalError as error:
         connection.close()
-        raise CrevalError(f"{path} is not a run: {error}.") from error
-    return connection
+        if "locked" in str(error):
+            raise CrevalError(f"{path.parent} is being written. Try again in a moment.") from error
+        raise CrevalError(f"{path} cannot be read: {error}.") from error
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _reduced(probe: Probe, given: Sequence[float | None]) -> float | None:

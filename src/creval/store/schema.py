@@ -60,8 +60,11 @@ MIGRATIONS: Sequence[str] = (_VERSION_1,)
 def version(connection: sqlite3.Connection, path: Path) -> int:
     """The version of a store that this creval can read; otherwise the error that says why not."""
     try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         found = int(connection.execute("PRAGMA user_version").fetchone()[0])
         application = connection.execute("PRAGMA application_id").fetchone()[0]
+    except sqlite3.OperationalError:
+        raise
     except sqlite3.DatabaseError as error:
         raise CrevalError(f"{path} is not a run: {error}.") from error
     if application != APPLICATION_ID:

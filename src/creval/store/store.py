@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import lru_cache
 from itertools import islice
@@ -36,22 +36,23 @@ class Store:
             raise CrevalError(f"{self.folder} is a file; a run is a folder.")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(self.folder)
-            path = self.folder / DATABASE
-            fresh = not path.exists() or path.stat().st_size == 0
-            self._connection = sqlite3.connect(path, isolation_level=None)
-        except (OSError, sqlite3.OperationalError) as error:
-            raise CrevalError(f"{self.folder} cannot be written: {error}.") from error
-        found = 0 if fresh else schema.version(self._connection, path)
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = FULL")
-        self._connection.execute("PRAGMA cache_size = -65536")
-        if found < len(schema.MIGRATIONS):
-            schema.migrate(self._connection, found)
-        rows = self._connection.execute("SELECT system, sample, draw, id FROM edits")
-        self._edits = {EditKey(*row[:3]): row[3] for row in rows}
-        self._asks = dict(self._connection.execute("SELECT digest, id FROM asks"))
-        rows = self._connection.execute("SELECT judge, repeat, variant, id FROM voices")
+        except OSError as error:
+            raise CrevalError(f"{self.folder} cannot be written: {error.strerror}.") from error
+        self._lock = _locked(self.folder)
+        try:
+            self._connection = _opened(self.folder / DATABASE)
+        except BaseException:
+            self._lock.close()
+            raise
+        self._load()
+
+    def _load(self) -> None:
+        """What is asked for at every write, kept in memory: the numbers of edits, asks, voices."""
+        execute = self._connection.execute
+        rows = execute("SELECT system, sample, draw, id FROM edits")
+        self._edits = {EditKey(*row[:3]): int(row[3]) for row in rows}
+        self._asks = dict(execute("SELECT digest, id FROM asks"))
+        rows = execute("SELECT judge, repeat, variant, id FROM voices")
         self._voices: dict[tuple[str, int, str], int] = {row[:3]: row[3] for row in rows}
 
     def close(self) -> None:
@@ -70,26 +71,37 @@ class Store:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._connection.execute("COMMIT")
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._load()
             raise
-        self._connection.execute("COMMIT")
 
     @contextmanager
     def bulk(self) -> Iterator[None]:
         """A transaction for a whole run at once, each verdict written at most once.
 
-        Without the log nothing is written twice, and the index is built when all is there.
+        Without the log nothing is written twice, and the index is built when all is there. While
+        somebody reads the run, the log stays.
         """
         execute = self._connection.execute
-        execute("PRAGMA journal_mode = DELETE")
+        with suppress(sqlite3.OperationalError):
+            execute("PRAGMA journal_mode = DELETE")
         try:
             with self.transaction():
                 execute("DROP INDEX verdicts_once")
                 yield
                 execute("CREATE UNIQUE INDEX verdicts_once ON verdicts (edit, probe, voice)")
         finally:
-            execute("PRAGMA journal_mode = WAL")
+            with suppress(sqlite3.OperationalError):
+                execute("PRAGMA journal_mode = WAL")
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The systems of which the store holds answers."""
+        query = "SELECT DISTINCT system FROM edits WHERE id IN (SELECT edit FROM asks) ORDER BY 1"
+        return tuple(row[0] for row in self._connection.execute(query))
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -123,7 +135,7 @@ class Store:
                 f"replies WHERE ask IN (SELECT id FROM asks WHERE {mine})",
                 f"asks WHERE {mine}",
             ):
-                self._connection.execute(f"DELETE FROM {doomed}", (system, judge))
+                self._connection.execute(f"DELETE FROM {doomed}", (_clean(system), _clean(judge)))
         self._asks = dict(self._connection.execute("SELECT digest, id FROM asks"))
 
     def put_edits(self, edits: Iterable[Edit]) -> None:
@@ -175,11 +187,13 @@ class Store:
         if not rows:
             return
         insert = f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(rows[0]))})"
+        self._connection.execute("SAVEPOINT rows")
         try:
             self._connection.executemany(insert, rows)
         except UnicodeEncodeError:
-            cleaned = [[_clean(cell) for cell in row] for row in rows]
-            self._connection.executemany(insert, cleaned)
+            self._connection.execute("ROLLBACK TO rows")
+            self._connection.executemany(insert, [[_clean(cell) for cell in row] for row in rows])
+        self._connection.execute("RELEASE rows")
 
     def _last(self, table: str) -> int:
         return int(self._connection.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0)
@@ -188,7 +202,8 @@ class Store:
         key = (ask.judge, ask.repeat, ask.variant)
         if key not in self._voices:
             cursor = self._connection.execute(
-                "INSERT INTO voices (judge, repeat, variant) VALUES (?, ?, ?)", key
+                "INSERT INTO voices (judge, repeat, variant) VALUES (?, ?, ?)",
+                [_clean(part) for part in key],
             )
             self._voices[key] = int(cursor.lastrowid or 0)
         return self._voices[key]
@@ -196,15 +211,37 @@ class Store:
 
 def _locked(folder: Path) -> sqlite3.Connection:
     """A lock that the system lets go when its holder dies, however it dies."""
-    lock = sqlite3.connect(folder / _LOCK, isolation_level=None, timeout=0)
+    try:
+        lock = sqlite3.connect(folder / _LOCK, isolation_level=None, timeout=0)
+    except sqlite3.Error as error:
+        raise CrevalError(f"{folder} cannot be written: {error}.") from error
     try:
         lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
+    except sqlite3.Error as error:
         lock.close()
-        raise CrevalError(
-            f"another creval is writing to {folder}. Wait for it to end, or give another --run."
-        ) from error
+        if "locked" in str(error):
+            raise CrevalError(
+                f"another creval is writing to {folder}. Wait for it to end, or give another --run."
+            ) from error
+        raise CrevalError(f"{folder} cannot be written: {error}.") from error
     return lock
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    fresh = not path.exists() or path.stat().st_size == 0
+    connection = sqlite3.connect(path, isolation_level=None, timeout=60)
+    try:
+        found = 0 if fresh else schema.version(connection, path)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA cache_size = -65536")
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            connection.execute("PRAGMA journal_mode = WAL")
+        if found < len(schema.MIGRATIONS):
+            schema.migrate(connection, found)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _sample_row(sample: Sample, position: int) -> tuple[object, ...]:
