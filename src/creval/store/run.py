@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,8 +63,11 @@ class Run:
                 f"{folder} holds nothing yet: what began it did not finish. Repeat it."
             )
 
+        # In a notebook, `open_run(...).score()` leaves nothing behind that anyone could close.
+        self._closer = weakref.finalize(self, self._connection.close)
+
     def close(self) -> None:
-        self._connection.close()
+        self._closer()
 
     def __enter__(self) -> Run:
         return self
