@@ -3,7 +3,7 @@ BIN := .venv/bin
 
 .PHONY: demo test check perf studies clean
 
-# The whole way, offline: a small benchmark, recorded answers, the table.
+# The whole way: a small benchmark, recorded answers, the table.
 demo: .venv/ready
 	$(BIN)/creval demo
 

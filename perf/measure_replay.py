@@ -24,7 +24,7 @@ from creval.build.miniature import write_miniature
 from creval.engine.replay import replay
 from creval.store import open_run
 
-ROUNDS = 7
+ROUNDS = 9
 
 
 def main() -> None:

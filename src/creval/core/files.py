@@ -17,8 +17,9 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     descriptor = os.open(path, _FLAGS)
     try:
         content = os.read(descriptor, _CHUNK)
-        while chunk := os.read(descriptor, _CHUNK):
-            content += chunk
+        # A short read is mostly the whole file; only its end is still to be seen.
+        while more := os.read(descriptor, _CHUNK if len(content) >= _CHUNK else 16):
+            content += more
     finally:
         os.close(descriptor)
     return content

@@ -85,7 +85,7 @@ def _replies(
     for file in files:
         key = (file.sample, file.metric)
         reply, verdicts = read_answers(recording.folder, file, questions[key])
-        done.statuses[file.system].update(verdict.status for verdict in verdicts)
+        done.statuses[file.system].update([verdict.status for verdict in verdicts])
         if reply.status is Status.FAILED:
             done.broken[file.origin] = _reason(verdicts)
         yield Ask(recording.judge, EditKey(file.system, file.sample), ids[key]), reply, verdicts
@@ -140,5 +140,11 @@ def _digest(asked: Mapping[str, Sequence[Probe]]) -> str:
     """A name for all questions of a benchmark with their references and weights."""
     digest = hashlib.blake2b(digest_size=16)
     for sample, probes in asked.items():
-        digest.update(repr((sample, probes)).encode("utf-8", "replace"))
+        parts = [sample]
+        for probe in probes:
+            if isinstance(probe, Question):
+                parts += (probe.id, probe.text, probe.released, str(probe.weight))
+            else:
+                parts.append(repr(probe))
+        digest.update("\x1f".join(parts).encode("utf-8", "replace"))
     return digest.hexdigest()

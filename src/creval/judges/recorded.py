@@ -153,14 +153,13 @@ def _parsed(content: Any, questions: Sequence[Question]) -> list[Verdict] | None
     """The verdicts in a file of the release's own form, question by question; none if it is not."""
     try:
         entries = content["questions"]
-        asked = [(entry["question_id"], entry["question"].strip()) for entry in entries]
-        if asked != [(question.label, question.text) for question in questions]:
-            return None
-        return [
-            _verdict(question, entry["model_answer"], entry["explanation"])
-            for question, entry in zip(questions, entries, strict=True)
-        ]
-    except (KeyError, TypeError, AttributeError):
+        verdicts = []
+        for question, entry in zip(questions, entries, strict=True):
+            if entry["question_id"] != question.label or entry["question"].strip() != question.text:
+                return None
+            verdicts.append(_verdict(question, entry["model_answer"], entry["explanation"]))
+        return verdicts
+    except (KeyError, TypeError, AttributeError, ValueError):
         return None
 
 

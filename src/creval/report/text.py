@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING
 
-from creval.stats.scorecard import Cell, Difference
+if TYPE_CHECKING:  # NumPy comes with it, and a replay has no use for that
+    from creval.stats.scorecard import Cell, Difference
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
