@@ -1,8 +1,8 @@
 """Replay and scoring of recorded answers, against only reading and parsing the same files.
 
 Uses the released answers of five models where they lie beside the project, made ones elsewhere.
-All are measured side by side in several rounds. The fastest round of each is compared: what
-slows one down on a busy machine does not count.
+Each round measures all of them, one right after the other; the median of the rounds' ratios counts,
+so that neither a quiet nor a busy moment of the machine decides.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def main() -> None:
         for _ in range(ROUNDS):
             for name, work in measured.items():
                 seconds[name].append(timed(work))
-    fastest = {name: min(taken) for name, taken in seconds.items()}
-    base = fastest["read and parse"]
-    print(f"replay and score, fastest of {ROUNDS} rounds; reading and parsing takes {base:.2f} s")
+    base = statistics.median(seconds["read and parse"])
+    print(f"replay and score, medians of {ROUNDS} rounds; reading and parsing takes {base:.2f} s")
     for name, most in (("one process", 4), ("two commands", 6)):
-        median = statistics.median(seconds[name]) / statistics.median(seconds["read and parse"])
+        both = zip(seconds[name], seconds["read and parse"], strict=True)
+        ratios = sorted(taken / read for taken, read in both)
         print(
-            f"  {name}: {fastest[name] / base:.2f} times that, at most {most} wanted "
-            f"({fastest[name]:.2f} s; by medians {median:.2f} times)"
+            f"  {name}: {statistics.median(ratios):.2f} times that, at most {most} wanted "
+            f"({statistics.median(seconds[name]):.2f} s; rounds {ratios[0]:.2f} to {ratios[-1]:.2f})"
         )
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(f"  peak memory of a command: {peak:.0f} MB")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -30,6 +31,6 @@ def demo(
     run = str(folder / "run")
     replay(str(folder), answers=str(folder / "answers"), run=run)
     score(run)
-    screen.note(f"Look further: creval score {run} --by dimension")
-    screen.note(f"              creval compare {run} Careful Follower")
-    screen.note(f"              creval bench {folder}")
+    screen.note(f"Look further: creval score {quote(run)} --by dimension")
+    screen.note(f"              creval compare {quote(run)} Careful Follower")
+    screen.note(f"              creval bench {quote(str(folder))}")

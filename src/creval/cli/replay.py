@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -38,11 +39,18 @@ def replay(
         if names:
             shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
             screen.note(visible(f"{len(names)} {what}: {shown}"))
+    absent = {m.name for m in benchmark.protocol.card.metrics} - {
+        file.metric for file in done.recording.files
+    }
+    if absent:
+        screen.note(f"no answers in {', '.join(sorted(absent))}: these metrics stay empty")
     problems = [found for found in benchmark.dataset.findings if not found.repaired]
     if problems:
-        screen.note(f"{len(problems)} problems in the benchmark's files: creval bench {bench}")
+        screen.note(
+            f"{len(problems)} problems in the benchmark's files: creval bench {quote(bench)}"
+        )
     _print_counts(done.statuses)
-    screen.note(f"Now: creval score {run}")
+    screen.note(f"Now: creval score {quote(run)}")
 
 
 def _print_counts(counts: Mapping[str, Mapping[Status, int]]) -> None:

@@ -126,18 +126,21 @@ class Run:
         edits = {number: EditKey(*key) for number, *key in rows}
         voices = self._connection.execute("SELECT count(*) FROM voices WHERE variant = ''")
         several = voices.fetchone()[0] > 1
-        found: dict[int, dict[str, Any]] = {}
-        for edit, probe, value in self._connection.execute(
+        rows = self._connection.execute(
             "SELECT edit, probe, value FROM verdicts"
             " WHERE voice IN (SELECT id FROM voices WHERE variant = '')"
-        ):
-            values = found.setdefault(edit, {})
-            if several:
-                values.setdefault(probe, []).append(value)
-            else:
-                values[probe] = value
+        )
+        found: dict[int, dict[str, Any]] = {number: {} for number in edits}
+        if several:
+            for edit, probe, value in rows:
+                found[edit].setdefault(probe, []).append(value)
+        else:
+            for edit, probe, value in rows:
+                found[edit][probe] = value
         for edit, values in found.items():
             key = edits[edit]
+            if not values:
+                continue
             if several:
                 probes = {probe.id: probe for probe in self.probes[key.sample]}
                 values = {name: _reduced(probes[name], all_) for name, all_ in values.items()}
