@@ -55,9 +55,10 @@ def main() -> None:
     for name, most in (("one process", 4), ("two commands", 6)):
         both = zip(seconds[name], seconds["read and parse"], strict=True)
         ratios = sorted(taken / read for taken, read in both)
+        took = statistics.median(seconds[name])
         print(
             f"  {name}: {statistics.median(ratios):.2f} times that, at most {most} wanted "
-            f"({statistics.median(seconds[name]):.2f} s; rounds {ratios[0]:.2f} to {ratios[-1]:.2f})"
+            f"({took:.2f} s; rounds {ratios[0]:.2f} to {ratios[-1]:.2f})"
         )
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(f"  peak memory of a command: {peak:.0f} MB")
