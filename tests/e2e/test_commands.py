@@ -232,3 +232,18 @@ def test_a_reader_that_leaves_early_is_no_error(miniature_run: Path) -> None:
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("level,group")
     assert done.stderr == ""
+
+
+def test_ctrl_c_says_that_it_stopped(tmp_path: Path) -> None:
+    write_miniature(tmp_path, samples=9)
+    script = (
+        "import os, signal, creval.engine.replay as r\n"
+        "r.read_answers = lambda *_: os.kill(os.getpid(), signal.SIGINT) or 1 / 0\n"
+        "from creval.cli import main; main()"
+    )
+    run = tmp_path / "run"
+    where = ["replay", str(tmp_path), "--answers", str(tmp_path / "answers"), "--run", str(run)]
+    command = [sys.executable, "-c", script, *where]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "creval: stopped.\n")
+    assert "holds nothing yet" in wrong("score", run)

@@ -38,21 +38,28 @@ def root(
 _UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 
+_INTERRUPTED = 130
+
+
 def main() -> None:
     """Run creval. What goes wrong ends in one sentence on standard error and exit status 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        app(standalone_mode=False)
+        # What a command exits with comes back as a value; an interrupt as 130.
+        status = app(standalone_mode=False)
         sys.stdout.flush()
+        if status == _INTERRUPTED:
+            raise KeyboardInterrupt
+        sys.exit(status)
     except _UsageError as error:
         message = error.format_message().rstrip(".")
         _end(f"{message}. `creval --help` and `creval COMMAND --help` tell more.", 2)
     except CrevalError as error:
         _end(str(error), 2)
     except (KeyboardInterrupt, typer.Abort):
-        _end("stopped.", 130)
+        _end("stopped.", _INTERRUPTED)
     except BrokenPipeError:
         # Whoever read the output, `head` for one, has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
