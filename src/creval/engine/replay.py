@@ -14,12 +14,7 @@ from creval.core.files import many_small_objects
 from creval.core.probe import Ask, EditKey, Probe, Question
 from creval.core.sample import Edit, EditStatus
 from creval.core.verdict import Reply, Status, Verdict
-from creval.judges.recorded import (
-    RecordedFile,
-    Recording,
-    find_answers,
-    read_answers,
-)
+from creval.judges.recorded import RecordedFile, Recording, find_answers, read_answers
 from creval.store import Store
 
 Track = Callable[[Sequence[RecordedFile], str], Iterable[RecordedFile]]
@@ -122,7 +117,6 @@ def _manifest(
     from creval import __version__
 
     problems = sum(not finding.repaired for finding in benchmark.dataset.findings)
-
     return {
         "creval": __version__,
         "benchmark": benchmark.name,
