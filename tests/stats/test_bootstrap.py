@@ -21,7 +21,7 @@ def test_single_samples_are_drawn_together() -> None:
     assert [part.tolist() for part in pooled([one, two, three])] == [[2, 3], [0, 1]]
     assert [part.tolist() for part in pooled([one, three])] == [[2, 3, 0]]
     assert [part.tolist() for part in pooled([one])] == [[0]]
-    values = np.arange(27.0).reshape(1, 9, 3)
+    values = np.arange(27, dtype=np.float64).reshape(1, 9, 3)
     (drawn,) = replicate([table(values, list(range(9)))], 500, seed=0)
     assert drawn["overall"][:, 0, 0, 0].std() > 1, "one sample a dimension still scatters"
 
