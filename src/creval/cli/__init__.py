@@ -34,11 +34,9 @@ def root(
         print(context.get_help())
 
 
-# Its base, of all errors in how a command was typed, is exported by no version of typer.
-_UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
-
-
 _INTERRUPTED = 130
+# The base of all errors in how a command was typed, which typer does not export.
+_UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 
 def main() -> None:

@@ -57,10 +57,7 @@ OVERALL = Level("overall", "overall", ("overall",))
 
 @dataclass(frozen=True)
 class Card:
-    """A protocol's metrics, its composite, and its levels, `overall` first.
-
-    The composite is the number that ranks; a level that is `of` another stands before it.
-    """
+    """A protocol's metrics, its composite (the number that ranks), and its levels as shown."""
 
     metrics: tuple[Metric, ...]
     composite: Composite

@@ -86,9 +86,10 @@ def find_answers(
                 for stem, name in chosen.items()
                 if stem in known
             ]
-    for system in sorted(set(systems) - {file.system for file in files}):
+    strangers = sorted(set(systems) - {file.system for file in files})
+    if strangers:
         raise CrevalError(
-            f"no file of model {system!r} in {folder} has the name of a sample, such as "
+            f"no file of model {strangers[0]!r} in {folder} has the name of a sample, such as "
             f"{min(known, default='')!r}. Are these answers to this benchmark?"
         )
     if not files:

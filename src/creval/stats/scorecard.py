@@ -68,7 +68,7 @@ class Scorecard:
     levels: Mapping[str, Mapping[str, Any]]
     differences: tuple[Difference, ...]
 
-    @property
+    @cached_property
     def systems(self) -> tuple[str, ...]:
         """The systems, best composite first."""
         return tuple(sorted(self.table.systems, key=self._order))
