@@ -68,7 +68,7 @@ def _credit(question: Question, value: float | None, strict: bool) -> float | No
         return _YES_NO.credit(value, question.reference)
     # The authors compare words, whatever their case: `** Yes` is met by no answer.
     reference = question.released.strip().capitalize()
-    if value is None or reference not in _YES_NO.words:
+    if value is None or reference not in _YES_NO.choices:
         return 0.0
     return _YES_NO.credit(value, reference)
 

@@ -82,6 +82,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Repeating:
 _DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_object)
 _SLOTS = {
     "answer": ("answer", "modelanswer", "finalanswer", "verdict"),
+    "score": ("score", "rating", "finalscore"),
     "number": ("questionid", "id", "qid", "questionnumber", "number"),
     "question": ("question", "questiontext"),
     "explanation": ("explanation", "reason", "reasoning", "rationale", "thinkingprocess"),
@@ -119,7 +120,7 @@ def _answer_array(whole: str) -> list[Entry]:
         values = json.loads(whole)
     except (ValueError, RecursionError):
         return []
-    if not all(isinstance(value, str | bool) for value in values):
+    if not all(isinstance(value, str | bool | int) for value in values):
         return []
     return [Entry(None, None, value) for value in values]
 
@@ -176,14 +177,16 @@ class _Layout(NamedTuple):
 def _layout(keys: tuple[str, ...]) -> _Layout:
     slots = [_slot(key) for key in keys]
     last = {slot: at for at, slot in enumerate(slots) if slot}
-    answers = tuple(at for at, slot in enumerate(slots) if slot == "answer")
+    # A score is the answer where nothing else is.
+    kind = "answer" if "answer" in last else "score"
+    answers = tuple(at for at, slot in enumerate(slots) if slot == kind)
     return _Layout(
         answers,
         last.get("number"),
         last.get("question"),
         last.get("explanation"),
         {at: number for at, key in enumerate(keys) if (number := label_key(key) or "").isdigit()},
-        tuple(at for at, slot in enumerate(slots) if slot is None or slot == "answer"),
+        tuple(at for at, slot in enumerate(slots) if slot in (None, "answer", "score")),
     )
 
 
@@ -191,7 +194,7 @@ def _layout(keys: tuple[str, ...]) -> _Layout:
 _NEXT_OBJECT = re.compile(r"\{\s*[\"'“”]\w")
 _KEY = re.compile(r"[\"'“”]([A-Za-z][A-Za-z _]{0,20})[\"'“”]\s*[:：]\s*")
 # An answer is taken from broken JSON only if it is closed: `"No` may be the start of `"Not ...`.
-_CLOSED = re.compile(r"[\"'“‘]([^\"'“”‘’{}]*)[\"'”’]|([A-Za-z]+)\s*[,;}\n]")
+_CLOSED = re.compile(r"[\"'“‘]([^\"'“”‘’{}]*)[\"'”’]|([A-Za-z]+|[0-9]+)\s*[,;}\n]")
 
 
 def _mended(segment: str) -> Iterator[Entry]:
@@ -200,14 +203,15 @@ def _mended(segment: str) -> Iterator[Entry]:
     The known keys cut it into values; a question's key begins a new entry.
     """
     keys = [(match, _slot(match[1])) for match in _KEY.finditer(segment)]
-    keys = [(match, slot) for match, slot in keys if slot]
+    plain_score = all(slot != "answer" for _, slot in keys)
+    keys = [(match, slot) for match, slot in keys if slot and (slot != "score" or plain_score)]
     ends = [match.start() for match, _ in keys[1:]] + [len(segment)]
     number: str | None = None
     wording: str | None = None
     explanation = ""
     for (match, slot), end in zip(keys, ends, strict=False):
         value = segment[match.end() : end]
-        if slot == "answer":
+        if slot in ("answer", "score"):
             closed = _CLOSED.match(value)
             if closed:
                 yield Entry(number, wording, closed[1] or closed[2] or "", explanation)
