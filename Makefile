@@ -7,26 +7,31 @@ BIN := .venv/bin
 demo: .venv/ready
 	$(BIN)/creval demo
 
-test: .venv/ready
+test: .venv/tested
 	$(BIN)/pytest
 
 # Style and types.
-check: .venv/ready
+check: .venv/tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 # Speed and memory, as ratios measured side by side.
-perf: .venv/ready
-	@for script in perf/measure_*.py; do $(BIN)/python $$script || exit 1; done
+perf: .venv/tested
+	@for script in $(wildcard perf/measure_*.py) perf/judge.py; do $(BIN)/python $$script || exit 1; done
 
 # Simulations that take too long for every test run.
-studies: .venv/ready
+studies: .venv/tested
 	$(BIN)/pytest -m study
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+# Tests need more than the demo: torch and transformers among it.
+.venv/tested: .venv/ready
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 

@@ -12,14 +12,14 @@ import pytest
 import creval
 
 ROOT = Path(creval.__file__).parent
-RANK = {"core": 0, "benchmarks": 1, "judges": 1, "stats": 1, "store": 1,
+RANK = {"core": 0, "benchmarks": 1, "judges": 1, "prompts": 1, "stats": 1, "store": 1,
         "engine": 2, "build": 2, "report": 2, "cli": 3}  # fmt: skip
 
 
 def test_importing_creval_imports_nothing_heavy() -> None:
     script = "import sys, creval; print(sorted({m.split('.')[0] for m in sys.modules}))"
     loaded = subprocess.check_output([sys.executable, "-c", script], text=True)
-    for heavy in ("numpy", "polars", "PIL", "typer", "rich", "sqlite3", "torch"):
+    for heavy in ("numpy", "polars", "PIL", "typer", "rich", "sqlite3", "aiohttp", "torch"):
         assert f"'{heavy}'" not in loaded
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from creval.core.errors import CrevalError
 from creval.core.probe import Ask, EditKey, Measurement, Question
-from creval.core.sample import Edit, EditStatus, Sample, Step
+from creval.core.sample import Edit, EditStatus, Sample, Stamp, Step
 from creval.core.verdict import Reply, Status, Verdict
 from creval.store import DATABASE, Store, open_run
 
@@ -73,15 +73,49 @@ def test_the_command_line_of_sqlite_reads_it(tmp_path: Path) -> None:
     connection.close()
 
 
-def test_a_later_verdict_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
+def test_what_is_answered_stays_and_what_is_open_can_be_answered(tmp_path: Path) -> None:
+    def put(status: Status, value: float | None) -> None:
+        with Store(tmp_path) as store, store.transaction():
+            verdict = Verdict("IF/1", status, value, "so")
+            store.put_replies([(Ask("j", KEY, ("IF/1",), repeat=1), Reply(status), [verdict])])
+
+    def value() -> float | None:
+        with open_run(tmp_path) as run:
+            return list(run.answers())[-1].value
+
     with Store(tmp_path) as store:
         fill(store)
-        ask = Ask("j", KEY, ("IF/1",))
+    put(Status.MISSING, None)
+    assert value() is None
+    put(Status.ANSWERED, 0.0)
+    assert value() == 0.0
+    put(Status.FAILED, None)
+    put(Status.ANSWERED, 1.0)
+    assert value() == 0.0
+
+
+def test_what_a_judge_has_answered_and_what_it_cost(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        fill(store)
         with store.transaction():
-            verdict = Verdict("IF/1", Status.ANSWERED, 0.0, "No")
-            store.put_replies([(ask, Reply(Status.ANSWERED, "No"), [verdict])])
-    with open_run(tmp_path) as run:
-        assert list(run.values()) == [(KEY, {"IF/1": 0.0})]
+            ask = Ask("other", KEY, ("IF/1",))
+            verdict = Verdict("IF/1", Status.MISSING)
+            store.put_replies([(ask, Reply(Status.ANSWERED, "?", cost=0.25), [verdict])])
+        assert store.answered("j") == {KEY: {(0, "IF/1")}}
+        assert store.answered("other") == {}
+        assert store.spent == pytest.approx(0.26)  # a cent was spent before
+        store.drop_verdicts([KEY])
+        assert store.answered("j") == {}
+        assert store.spent == pytest.approx(0.26), "the replies were paid for, and stay"
+
+
+def test_edits_come_back_as_they_were_put(tmp_path: Path) -> None:
+    seen = {"edit": Stamp("abc", 12, 34)}
+    edit = Edit(KEY, EditStatus.DONE, Path("a.png"), "", (EditKey("A", "s", 1),), {"plan": 1}, seen)
+    with Store(tmp_path) as store, store.transaction():
+        store.put_edits([edit])
+    with Store(tmp_path) as store:
+        assert store.edits == {KEY: edit}
 
 
 def test_several_voices_are_kept_and_reduced_when_read(tmp_path: Path) -> None:
@@ -122,11 +156,10 @@ def test_text_that_is_no_text_is_kept_as_far_as_it_goes(tmp_path: Path) -> None:
         fill(store)
         with store.transaction():
             verdict = Verdict("IF/1", Status.UNREADABLE, None, "\ud800 well", "nul \x00")
-            store.put_replies(
-                [(Ask("j", KEY, ("IF/1",)), Reply(Status.ANSWERED, "\udfff"), [verdict])]
-            )
+            ask = Ask("j", KEY, ("IF/1",), repeat=1)
+            store.put_replies([(ask, Reply(Status.ANSWERED, "\udfff"), [verdict])])
     with open_run(tmp_path) as run:
-        (answer,) = run.answers()
+        (_, answer) = run.answers()
         assert (answer.said, answer.explanation) == ("? well", "nul \x00")
 
 

@@ -44,8 +44,9 @@ CLASSES = (
     *TAXONOMY["Contextualization"],
 )
 
-# The paper's tables leave these samples of the release out.
 _YES_NO = contract_named("yes/no")
+_MADE_BY = {"writer": "gpt-4o", "asker": "qwen2.5-vl-72b"}  # figure 4 of the paper
+# The paper's tables leave these samples of the release out.
 _NOT_IN_PAPER = frozenset(f"i2i_{n:04d}" for n in (31, 32, 33, *range(45, 72)))
 
 
@@ -93,10 +94,11 @@ def load(folder: Path) -> Dataset:
             findings.append(Finding("questions without a sample", f"{metric}/{stem}", note=note))
     if not samples:
         raise CrevalError(f"{folder / 'instruction.json'} holds no sample that can be used.")
-    subsets = {}
-    if samples.keys() > _NOT_IN_PAPER:
-        subsets["paper"] = frozenset(samples.keys() - _NOT_IN_PAPER)
-    return Dataset("creval", folder, tuple(samples.values()), subsets, tuple(findings))
+    listed, faults = tuple(samples.values()), tuple(findings)
+    if not samples.keys() > _NOT_IN_PAPER:
+        return Dataset("creval", folder, listed, {}, faults)
+    paper = frozenset(samples.keys() - _NOT_IN_PAPER)
+    return Dataset("creval", folder, listed, {"paper": paper}, faults, _MADE_BY)
 
 
 def _json_files(folder: Path) -> dict[str, str]:

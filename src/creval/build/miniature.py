@@ -1,7 +1,7 @@
-"""A small benchmark in the layout of CREval's release, with recorded answers of made-up models.
+"""A small benchmark in the layout of CREval's release, with made-up models' edits and answers.
 
 It is for trying creval out and for its tests: the pictures are drawn, the models' skills are
-given, and each answer is right with its model's skill in that metric.
+given, and each recorded answer is right with its model's skill in that metric.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def write_miniature(
     seed: int = 0,
     models: Mapping[str, tuple[float, float, float]] = MODELS,
 ) -> Path:
-    """Write the benchmark into `folder/bench`, the answers into `folder/answers`; the folder."""
-    generator = np.random.default_rng(seed)
+    """Write `folder/bench`, edits in `folder/edits/MODEL` and recorded `folder/answers`."""
+    generator, pencil = np.random.default_rng(seed), np.random.default_rng((seed, 1))
     entries = []
     for number in range(1, samples + 1):
         class_id = 1 + (number - 1) % len(CLASSES)
@@ -80,6 +80,8 @@ def write_miniature(
         }
         stem = f"mini_{number:03d}"
         _draw(folder / "bench" / "image" / f"{stem}.png", generator)
+        for model in models:
+            _draw(folder / "edits" / model / f"{stem}.png", pencil)
         entries.append(
             {
                 "id": number,

@@ -11,13 +11,22 @@ from typing import Annotated
 import typer
 
 from creval import __version__
-from creval.cli import bench, compare, demo, replay, score
+from creval.cli import bench, compare, demo, fake_server, judge, prompts, replay, score
 from creval.core.errors import CrevalError
 
 app = typer.Typer(
     name="creval", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
 )
-for command in (demo.demo, bench.bench, replay.replay, score.score, compare.compare):
+for command in (
+    demo.demo,
+    bench.bench,
+    judge.judge,
+    replay.replay,
+    score.score,
+    compare.compare,
+    prompts.prompts,
+    fake_server.fake_server,
+):
     app.command()(command)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from shlex import quote
 from typing import Annotated
 
 import typer
 
 from creval.cli import options, screen
-from creval.core.verdict import Status
 
 
 def replay(
@@ -24,6 +22,7 @@ def replay(
     """Make a run from recorded answers."""
     from creval.benchmarks import open_benchmark
     from creval.engine.replay import replay as replayed
+    from creval.report.statuses import status_table
     from creval.report.text import visible
 
     benchmark = open_benchmark(bench)
@@ -49,23 +48,5 @@ def replay(
         screen.note(
             f"{len(problems)} problems in the benchmark's files: creval bench {quote(bench)}"
         )
-    _print_counts(done.statuses)
+    screen.console().print(status_table(done.statuses))
     screen.note(f"Now: creval score {quote(run)}")
-
-
-def _print_counts(counts: Mapping[str, Mapping[Status, int]]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from creval.report.text import visible
-
-    there = {status for found in counts.values() for status in found}
-    columns = [status for status in Status if status in there]
-    table = Table("model", "questions", *map(str, columns), box=SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for system, found in counts.items():
-        numbers = [sum(found.values()), *(found.get(column, 0) for column in columns)]
-        table.add_row(Text(visible(system)), *map(str, numbers))
-    screen.console().print(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ T = TypeVar("T")
 _UNSEEN = re.compile(r"[\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _WIDE = 160  # columns where nobody's terminal sets them
 _QUIET = 2.0  # seconds before progress is worth showing
+_BLINK = 0.2  # seconds between changes of a line
 _EVERY = 10.0  # seconds between lines where there is no terminal
 
 
@@ -40,26 +42,49 @@ def print_json(value: object) -> None:
     print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
+class Line:
+    """Progress on standard error, once there is something to wait for: one line that changes, or
+    without a terminal a new line now and then."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._every = _BLINK if self._terminal else _EVERY
+        self.began = time.monotonic()
+        self._shown = self.began + _QUIET - self._every
+        self._there = False
+
+    def due(self) -> bool:
+        """Whether it is time to show something."""
+        now = time.monotonic()
+        return now - self.began > _QUIET and now - self._shown > self._every
+
+    def show(self, text: str) -> None:
+        self._shown = time.monotonic()
+        self._there = self._terminal
+        if self._terminal:
+            width = shutil.get_terminal_size().columns - 1
+            text = text if len(text) <= width else text[: width - 1] + "…"
+        sys.stderr.write(f"\r{text}\x1b[K" if self._terminal else f"{text}\n")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._there:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._there = False
+
+
 def track(items: Sequence[T], what: str) -> Iterable[T]:
     """The items, with progress on standard error once they take more than two seconds."""
     return _tracked(items, what) if items else items
 
 
 def _tracked(items: Sequence[T], what: str) -> Iterator[T]:
-    terminal = sys.stderr.isatty()
-    start = time.monotonic()
-    shown = start + _QUIET - (0.2 if terminal else _EVERY)
+    line = Line()
     for done, item in enumerate(items):
         # Asking the clock costs more than many an item.
-        if not done & 63:
-            now = time.monotonic()
-            if now - start > _QUIET and now - shown > (0.2 if terminal else _EVERY):
-                shown = now
-                left = (now - start) / done * (len(items) - done)
-                line = f"{what}: {done} of {len(items)}, {left:.0f} s left"
-                sys.stderr.write(f"\r{line}\x1b[K" if terminal else f"{line}\n")
-                sys.stderr.flush()
+        if not done & 63 and line.due():
+            left = (time.monotonic() - line.began) / done * (len(items) - done)
+            line.show(f"{what}: {done} of {len(items)}, {left:.0f} s left")
         yield item
-    if terminal and time.monotonic() - start > _QUIET:
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
+    line.clear()

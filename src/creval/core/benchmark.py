@@ -34,23 +34,30 @@ class Finding:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Samples from a folder, named subsets of them, and all that was found wrong in the files."""
+    """Samples from a folder, named subsets of them, and all that was found wrong in the files.
+
+    `made_by` names the models that helped to make it: `writer` of instructions, `asker` of
+    questions.
+    """
 
     name: str
     root: Path
     samples: tuple[Sample, ...]
     subsets: Mapping[str, frozenset[str]] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    made_by: Mapping[str, str] = field(default_factory=dict)
 
 
 class Protocol(ABC):
     """What is asked about an edit, and how one sample is scored from the outcomes.
 
-    Everything above a sample (groups, intervals, tables) follows from the card.
+    Everything above a sample (groups, intervals, tables) follows from the card. `prompt` names the
+    text in which its questions are put.
     """
 
     name: str
     card: Card
+    prompt: str = "judge"
 
     @abstractmethod
     def probes(self, sample: Sample) -> Sequence[Probe]:

@@ -1,4 +1,4 @@
-"""The one way to open a picture: upright, in RGB, on white, whatever the file is.
+"""The one way to open a picture: upright, in RGB, on white, whatever the file is; and to encode it.
 
 What cannot be opened raises `ImageError` with a sentence, and nothing else.
 """
@@ -6,9 +6,14 @@ What cannot be opened raises `ImageError` with a sentence, and nothing else.
 from __future__ import annotations
 
 import hashlib
+import io
+import threading
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
@@ -33,14 +38,106 @@ def open_image(path: str | Path) -> Image.Image:
     """The picture in a file: turned as its EXIF says, first frame, 8 bit RGB, alpha on white."""
     path = Path(path)
     _check_file(path)
+    with _opened(path, path) as image:
+        return _plain(image)
+
+
+Fit = Callable[[int, int], tuple[int, int]]
+"""The size at which a model sees a picture of a given width and height."""
+
+
+class Encoded(NamedTuple):
+    """A picture as it is sent: its file's digest, its type, its bytes and its size in pixels."""
+
+    digest: str
+    media: str
+    content: bytes
+    width: int
+    height: int
+
+
+def encode(path: str | Path, fit: Fit | None = None) -> Encoded:
+    """A picture for a model: fitted, as JPEG.
+
+    Without `fit` upright JPEG, PNG and WebP files are taken byte for byte, and everything else is
+    made upright PNG.
+    """
+    path = Path(path)
+    _check_file(path)
+    content = path.read_bytes()
+    name = hashlib.sha256(content).hexdigest()
+    with _opened(path, io.BytesIO(content)) as image:
+        media = _SENT_AS_THEY_ARE.get(image.format or "", "")
+        turned = _orientation(image, content) in range(2, 9)
+        if turned or getattr(image, "n_frames", 1) > 1:
+            media = ""
+        fitted = fit is None or (media == _JPEG and fit(*image.size) == image.size)
+        if media and fitted:
+            return Encoded(name, media, content, *image.size)
+        plain = _plain(image)
+    sent = io.BytesIO()
+    if fit is None:
+        plain.save(sent, "PNG", compress_level=1)
+        return Encoded(name, "image/png", sent.getvalue(), *plain.size)
+    size = fit(*plain.size)
+    if size != plain.size:
+        plain = plain.resize(size, Image.Resampling.LANCZOS)
+    plain.save(sent, "JPEG", quality=90)
+    return Encoded(name, _JPEG, sent.getvalue(), *size)
+
+
+def size_of(path: str | Path) -> tuple[int, int]:
+    """The width and height of the upright picture in a file, without reading its pixels."""
+    path = Path(path)
+    _check_file(path)
+    with _opened(path, path) as image:
+        width, height = image.size
+        turned = _orientation(image) in _ON_THEIR_SIDE
+    return (height, width) if turned else (width, height)
+
+
+_JPEG = "image/jpeg"
+_SENT_AS_THEY_ARE = {"JPEG": _JPEG, "PNG": "image/png", "WEBP": "image/webp"}
+_ORIENTATION = 0x0112  # in EXIF
+_PNG_EXIF = {"exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp"}
+_ON_THEIR_SIDE = (5, 6, 7, 8)
+
+
+class _Unwarned:
+    """Keeps warnings quiet while any thread is inside: `catch_warnings` alone is for one thread.
+
+    The limit of pixels that counts is ours, and faults in metadata do not concern the pixels.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._quiet = warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._quiet = warnings.catch_warnings()
+                self._quiet.__enter__()
+                warnings.simplefilter("ignore")
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._quiet.__exit__(None, None, None)
+
+
+_unwarned = _Unwarned()
+
+
+@contextmanager
+def _opened(path: Path, file: Path | io.BytesIO) -> Iterator[ImageFile.ImageFile]:
+    """A picture's file, open and of a safe size; whatever goes wrong becomes a sentence."""
     try:
-        with warnings.catch_warnings():
-            # The limit that counts is ours, and faults in metadata do not concern the pixels.
-            warnings.simplefilter("ignore")
-            with Image.open(path, formats=_formats()) as image:
-                _check_size(path, image)
-                image.load()
-                return _on_white(_eight_bit(_upright(image)))
+        with _unwarned, Image.open(file, formats=_formats()) as image:
+            _check_size(path, image)
+            yield image
     except ImageError:
         raise
     except Image.DecompressionBombError as error:
@@ -49,6 +146,21 @@ def open_image(path: str | Path) -> Image.Image:
         raise ImageError(f"{path} is not a picture that creval reads{_looks_like(path)}") from error
     except Exception as error:  # decoders raise almost anything on broken data
         raise ImageError(f"{path} is damaged and cannot be opened ({_reason(error)}).") from error
+
+
+def _plain(image: ImageFile.ImageFile) -> Image.Image:
+    image.load()
+    return _on_white(_eight_bit(_upright(image)))
+
+
+def _orientation(image: ImageFile.ImageFile, content: bytes = b"") -> int:
+    """How a picture is to be turned, as EXIF numbers it; `content` is its file's, if at hand."""
+    if image.format == "PNG" and not (_PNG_EXIF & image.info.keys() or b"eXIf" in content):
+        return 1  # to look behind the pixels for EXIF, Pillow would decode them
+    try:
+        return int(image.getexif().get(_ORIENTATION, 1))
+    except Exception:  # EXIF that cannot be read says nothing about the orientation
+        return 1
 
 
 def digest(path: str | Path) -> str:

@@ -57,11 +57,20 @@ class EditStatus(str, Enum):
         return self.value
 
 
+class Stamp(NamedTuple):
+    """A file as it was when somebody looked: its content's digest, its bytes, when it changed."""
+
+    digest: str
+    size: int
+    changed: int
+
+
 class Edit(NamedTuple):
     """A system's result for a sample: an image, or the reason why there is none.
 
     `parents` are the edits it was made from (the step before, the candidates it was picked from);
-    `facts` is what its editor knows about it (a plan, a scene graph).
+    `facts` is what its editor knows about it (a plan, a scene graph). `seen` are the files that a
+    judge has seen, by what they show.
     """
 
     key: EditKey
@@ -70,3 +79,4 @@ class Edit(NamedTuple):
     reason: str = ""
     parents: tuple[EditKey, ...] = ()
     facts: Mapping[str, Any] = MappingProxyType({})
+    seen: Mapping[str, Stamp] = MappingProxyType({})

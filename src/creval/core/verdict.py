@@ -17,6 +17,7 @@ class Status(str, Enum):
     INAPPLICABLE = "inapplicable"  # the judge says that the question does not apply
     AMBIGUOUS = "ambiguous"  # the reply answers it in two ways
     UNREADABLE = "unreadable"  # an answer, but not on the scale
+    REFUSED = "refused"  # the judge, or a filter before it, declined to answer
     FAILED = "failed"  # there was no reply
     UNASKABLE = "unaskable"  # the question has no text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,9 +10,10 @@ from pathlib import Path
 from creval.core.benchmark import Benchmark
 from creval.core.errors import CrevalError
 from creval.core.files import many_small_objects
-from creval.core.probe import Ask, EditKey, Probe, Question
+from creval.core.probe import Ask, EditKey, Question
 from creval.core.sample import Edit, EditStatus
 from creval.core.verdict import Reply, Status, Verdict
+from creval.engine.manifest import check_same, describe
 from creval.judges.recorded import RecordedFile, Recording, find_answers, read_answers
 from creval.store import Store
 
@@ -55,7 +55,8 @@ def replay(
     }
     done = Replayed(recording)
     with Store(run) as store, store.bulk(), many_small_objects():
-        manifest = _manifest(benchmark, recording, asked, raw)
+        manifest = describe(benchmark, recording.judge)
+        manifest |= {"answers_folder": str(recording.folder.resolve()), "raw": raw}
         _check_same(store, manifest, recording.systems)
         pairs = [(sample, asked[sample.id]) for sample in samples]
         store.put_samples(pairs, benchmark.dataset.subsets)
@@ -92,13 +93,8 @@ def _reason(verdicts: Sequence[Verdict]) -> str:
 
 def _check_same(store: Store, manifest: Mapping[str, object], systems: Sequence[str]) -> None:
     """Refuse to put answers to other questions, or from elsewhere, beside what a run holds."""
+    check_same(store, manifest, ("benchmark", "judge"))
     held = store.manifest
-    for what in ("benchmark", "judge"):
-        if held.get(what, manifest[what]) != manifest[what]:
-            raise CrevalError(
-                f"{store.folder} holds a run of the {what} {held[what]!r}, not of "
-                f"{manifest[what]!r}. Give another --run."
-            )
     kept = sorted(set(store.systems) - set(systems))
     for what, name in (("questions", "questions_digest"), ("answers", "answers_folder")):
         if kept and held.get(name, manifest[name]) != manifest[name]:
@@ -106,39 +102,3 @@ def _check_same(store: Store, manifest: Mapping[str, object], systems: Sequence[
                 f"{store.folder} holds {', '.join(kept)} with other {what} than these. "
                 "Replay them together, or give another --run."
             )
-
-
-def _manifest(
-    benchmark: Benchmark,
-    recording: Recording,
-    asked: Mapping[str, Sequence[Probe]],
-    raw: bool,
-) -> dict[str, object]:
-    from creval import __version__
-
-    problems = sum(not finding.repaired for finding in benchmark.dataset.findings)
-    return {
-        "creval": __version__,
-        "benchmark": benchmark.name,
-        "protocol": benchmark.protocol.name,
-        "benchmark_folder": str(benchmark.dataset.root.resolve()),
-        "judge": recording.judge,
-        "questions_digest": _digest(asked),
-        "problems": problems,
-        "answers_folder": str(recording.folder.resolve()),
-        "raw": raw,
-    }
-
-
-def _digest(asked: Mapping[str, Sequence[Probe]]) -> str:
-    """A name for all questions of a benchmark with their references and weights."""
-    digest = hashlib.blake2b(digest_size=16)
-    for sample, probes in asked.items():
-        parts = [sample]
-        for probe in probes:
-            if isinstance(probe, Question):
-                parts += (probe.id, probe.text, probe.released, str(probe.weight))
-            else:
-                parts.append(repr(probe))
-        digest.update("\x1f".join(parts).encode("utf-8", "replace"))
-    return digest.hexdigest()

@@ -60,3 +60,31 @@ def difference(found: Difference) -> str:
     if found.value is None:
         return "–"
     return f"{found.value:+.2f} {interval(found.low, found.high, '+')}".rstrip()
+
+
+def count(number: float) -> str:
+    """A number of things: `2,712`, `1.2 M`."""
+    return f"{number:,.0f}" if number < 1e6 else f"{number / 1e6:,.1f} M"
+
+
+def size(number: float) -> str:
+    """Bytes: `512 kB`, `1.9 GB`."""
+    for unit, step in (("GB", 1e9), ("MB", 1e6)):
+        if number >= step:
+            return f"{number / step:.1f} {unit}"
+    return f"{number / 1e3:.0f} kB"
+
+
+def duration(seconds: float) -> str:
+    """A time: `8 s`, `2 min 20 s`, `3 h 5 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+
+
+def money(dollars: float) -> str:
+    """US dollars, to the cent and below one cent further."""
+    return f"{dollars:,.2f} USD" if dollars >= 0.1 or dollars == 0 else f"{dollars:.4f} USD"

@@ -172,6 +172,29 @@ class Run:
             counts.setdefault(system, {})[status] = count
         return counts
 
+    def unanswered_reasons(self) -> list[tuple[str, int]]:
+        """Why questions stayed unanswered, with how many of each, the most frequent first."""
+        query = (
+            "SELECT status, explanation, count(*) FROM verdicts WHERE status <> 'answered'"
+            " GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
+        )
+        reasons: dict[str, int] = {}
+        for status, explanation, count in self._connection.execute(query):
+            given = status in ("failed", "refused", "missing") and explanation
+            reason = f"{status}: {explanation}" if given else status
+            reasons[reason] = reasons.get(reason, 0) + count
+        return sorted(reasons.items(), key=lambda entry: -entry[1])
+
+    def unanswered(self, most: int) -> list[Answer]:
+        """The first few verdicts without a value."""
+        query = (
+            "SELECT system, edits.sample, draw, probe, verdicts.status, value, said, explanation"
+            " FROM verdicts JOIN edits ON edits.id = verdicts.edit"
+            " WHERE verdicts.status <> 'answered' ORDER BY system, sample, probe LIMIT ?"
+        )
+        rows = self._connection.execute(query, (most,))
+        return [Answer(EditKey(*row[:3]), *row[3:]) for row in rows]
+
     def score(
         self,
         *,

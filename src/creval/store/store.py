@@ -14,7 +14,7 @@ from typing import Any
 
 from creval.core.errors import CrevalError
 from creval.core.probe import Ask, EditKey, Measurement, Probe, Question
-from creval.core.sample import Edit, Sample
+from creval.core.sample import Edit, EditStatus, Sample, Stamp
 from creval.core.verdict import Reply, Status, Verdict
 from creval.store import schema
 
@@ -44,11 +44,13 @@ class Store:
         except BaseException:
             self._lock.close()
             raise
+        self._in_bulk = False
         self._load()
 
     def _load(self) -> None:
         """What is asked for at every write, kept in memory: the numbers of edits, asks, voices."""
         execute = self._connection.execute
+        self._last: dict[str, int] = {}
         rows = execute("SELECT system, sample, draw, id FROM edits")
         self._edits = {EditKey(*row[:3]): int(row[3]) for row in rows}
         self._asks = dict(execute("SELECT digest, id FROM asks"))
@@ -91,9 +93,11 @@ class Store:
         try:
             with self.transaction():
                 execute("DROP INDEX verdicts_once")
+                self._in_bulk = True
                 yield
                 execute("CREATE UNIQUE INDEX verdicts_once ON verdicts (edit, probe, voice)")
         finally:
+            self._in_bulk = False
             with suppress(sqlite3.OperationalError):
                 execute("PRAGMA journal_mode = WAL")
 
@@ -107,6 +111,43 @@ class Store:
     def manifest(self) -> dict[str, Any]:
         rows = self._connection.execute("SELECT key, value FROM manifest")
         return {key: json.loads(value) for key, value in rows}
+
+    @property
+    def edits(self) -> dict[EditKey, Edit]:
+        """The edits that the store holds."""
+        query = "SELECT system, sample, draw, status, image, reason, detail FROM edits"
+        return {edit.key: edit for edit in map(_edit, self._connection.execute(query))}
+
+    @property
+    def spent(self) -> float:
+        """What all replies have cost, in US dollars."""
+        query = "SELECT coalesce(sum(cost), 0) FROM replies"
+        return float(self._connection.execute(query).fetchone()[0])
+
+    @property
+    def samples(self) -> tuple[str, ...]:
+        """The ids of the samples that the store holds, in their order."""
+        return tuple(
+            row[0] for row in self._connection.execute("SELECT id FROM samples ORDER BY position")
+        )
+
+    def answered(self, judge: str) -> dict[EditKey, set[tuple[int, str]]]:
+        """The questions that a judge has answered, as repeat and probe, by edit."""
+        query = (
+            "SELECT edit, repeat, probe FROM verdicts JOIN voices ON voices.id = voice"
+            " WHERE judge = ? AND variant = '' AND status = ?"
+        )
+        done = (_clean(judge), Status.ANSWERED.value)
+        keys = {number: key for key, number in self._edits.items()}
+        found: dict[EditKey, set[tuple[int, str]]] = {}
+        for edit, repeat, probe in self._connection.execute(query, done):
+            found.setdefault(keys[edit], set()).add((repeat, probe))
+        return found
+
+    def drop_verdicts(self, edits: Iterable[EditKey]) -> None:
+        """Drop what follows from the replies about these edits; the replies themselves stay."""
+        numbers = [(self._edits[key],) for key in edits]
+        self._connection.executemany("DELETE FROM verdicts WHERE edit = ?", numbers)
 
     def put_manifest(self, entries: Mapping[str, Any]) -> None:
         rows = [(key, _ENCODER.encode(value)) for key, value in entries.items()]
@@ -141,12 +182,10 @@ class Store:
     def put_edits(self, edits: Iterable[Edit]) -> None:
         """Keep edits, each in the place of one with the same key."""
         rows = []
-        last = self._last("edits")
         for edit in edits:
             if edit.key not in self._edits:
-                last += 1
-                self._edits[edit.key] = last
-            detail = {"parents": edit.parents, "facts": edit.facts}
+                self._edits[edit.key] = self._next("edits")
+            detail = {"parents": edit.parents, "facts": edit.facts, "seen": edit.seen}
             detail = {key: value for key, value in detail.items() if value}
             row = (self._edits[edit.key], *edit.key, edit.status.value, _path(edit.image))
             rows.append((*row, edit.reason, _json(detail)))
@@ -160,16 +199,14 @@ class Store:
 
     def _put_batch(self, batch: Sequence[tuple[Ask, Reply, Sequence[Verdict]]]) -> None:
         asks, kept, verdicts = [], [], []
-        ask_id, reply_id = self._last("asks"), self._last("replies")
         for ask, reply, outcomes in batch:
             edit, voice, digest = self._edits[ask.edit], self._voice(ask), ask.digest
             if digest not in self._asks:
-                ask_id += 1
-                self._asks[digest] = ask_id
+                ask_id = self._asks[digest] = self._next("asks")
                 detail = {"prompt": ask.prompt, "images": ask.images, "parameters": ask.parameters}
                 detail = {key: value for key, value in detail.items() if value}
                 asks.append((ask_id, digest, edit, voice, _list(ask.probes), _json(detail)))
-            reply_id += 1
+            reply_id = self._next("replies")
             status, text, origin, attempt, *facts = reply
             kept.append(
                 (reply_id, self._asks[digest], attempt, _WORD[status], text, origin, *facts)
@@ -180,23 +217,33 @@ class Store:
             ]
         self._insert("asks", asks)
         self._insert("replies", kept)
-        self._insert("verdicts", verdicts)
+        self._insert("verdicts", verdicts, "" if self._in_bulk else _NEVER_BACK)
 
-    def _insert(self, table: str, rows: Sequence[Sequence[object]]) -> None:
-        """Write rows in the place of those with the same key."""
+    def _insert(self, table: str, rows: Sequence[Sequence[object]], conflict: str = "") -> None:
+        """Write rows in the place of those with the same key, or as `conflict` says."""
         if not rows:
             return
-        insert = f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(rows[0]))})"
-        self._connection.execute("SAVEPOINT rows")
+        how = "INSERT" if conflict else "INSERT OR REPLACE"
+        insert = f"{how} INTO {table} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}"
+        # In bulk there is no key by which rows could be written twice and stay once.
+        if self._in_bulk:
+            self._connection.execute("SAVEPOINT rows")
         try:
             self._connection.executemany(insert, rows)
         except UnicodeEncodeError:
-            self._connection.execute("ROLLBACK TO rows")
+            if self._in_bulk:
+                self._connection.execute("ROLLBACK TO rows")
             self._connection.executemany(insert, [[_clean(cell) for cell in row] for row in rows])
-        self._connection.execute("RELEASE rows")
+        if self._in_bulk:
+            self._connection.execute("RELEASE rows")
 
-    def _last(self, table: str) -> int:
-        return int(self._connection.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0)
+    def _next(self, table: str) -> int:
+        """A number that no row of a table has."""
+        if table not in self._last:
+            query = f"SELECT max(id) FROM {table}"
+            self._last[table] = int(self._connection.execute(query).fetchone()[0] or 0)
+        self._last[table] += 1
+        return self._last[table]
 
     def _voice(self, ask: Ask) -> int:
         key = (ask.judge, ask.repeat, ask.variant)
@@ -229,7 +276,8 @@ def _locked(folder: Path) -> sqlite3.Connection:
 
 def _opened(path: Path) -> sqlite3.Connection:
     fresh = not path.exists() or path.stat().st_size == 0
-    connection = sqlite3.connect(path, isolation_level=None, timeout=60)
+    # One thread at a time uses it, but not always the same.
+    connection = sqlite3.connect(path, isolation_level=None, timeout=60, check_same_thread=False)
     try:
         found = 0 if fresh else schema.version(connection, path)
         connection.execute("PRAGMA synchronous = FULL")
@@ -242,6 +290,20 @@ def _opened(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _edit(row: Sequence[Any]) -> Edit:
+    system, sample, draw, status, image, reason, detail = row
+    more = json.loads(detail)
+    return Edit(
+        EditKey(system, sample, draw),
+        EditStatus(status),
+        Path(image) if image else None,
+        reason,
+        tuple(EditKey(*parent) for parent in more.get("parents", ())),
+        more.get("facts", {}),
+        {name: Stamp(*stamp) for name, stamp in more.get("seen", {}).items()},
+    )
 
 
 def _sample_row(sample: Sample, position: int) -> tuple[object, ...]:
@@ -275,6 +337,12 @@ def _question_detail(question: Question) -> str:
     )
 
 
+# What was answered once stays answered, whatever a later reply says.
+_NEVER_BACK = (
+    "ON CONFLICT (edit, probe, voice) DO UPDATE SET status = excluded.status,"
+    " value = excluded.value, said = excluded.said, explanation = excluded.explanation,"
+    f" reply = excluded.reply WHERE verdicts.status <> '{Status.ANSWERED.value}'"
+)
 _WORD = {status: status.value for status in Status}
 _USUAL = tuple(Question._field_defaults[name] for name in ("contract", "shows", "step"))
 

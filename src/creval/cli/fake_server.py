@@ -1,0 +1,58 @@
+"""`creval fake-server`: an endpoint to rehearse with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from creval.cli import screen
+
+if TYPE_CHECKING:
+    from creval.judges.fake import FakeServer
+
+
+def fake_server(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8099,
+    latency: Annotated[float, typer.Option(min=0, help="Milliseconds before a reply.")] = 0.0,
+    faults: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of replies that are faulty, in every way.")
+    ] = 0.0,
+    never: Annotated[
+        str, typer.Option(metavar="WORDS", help="Never answer questions with these words.")
+    ] = "",
+    stall: Annotated[
+        float, typer.Option(min=0, help="Seconds for which a reply hangs that times out.")
+    ] = 600.0,
+    seed: Annotated[int, typer.Option(min=0, help="Other answers and faults.")] = 0,
+) -> None:
+    """Serve an OpenAI-compatible endpoint that answers what creval asks, by chance."""
+    import asyncio
+
+    from creval.core.errors import CrevalError
+    from creval.judges.fake import FakeServer
+
+    server = FakeServer(seed=seed, latency=latency / 1000, faults=faults, never=never, stall=stall)
+    try:
+        asyncio.run(_serve(server, port))
+    except OSError as error:
+        raise CrevalError(f"port {port} cannot be served: {error.strerror or error}.") from error
+
+
+async def _serve(server: FakeServer, port: int) -> None:
+    import asyncio
+
+    from aiohttp import web
+
+    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", port)
+        await site.start()
+        taken = runner.addresses[0][1]
+        url = f"http://127.0.0.1:{taken}"
+        screen.note(f"serving {url}/v1 (counters at {url}/stats); Ctrl-C ends it.")
+        screen.note(f"try: creval judge BENCH --edits DIR --judge openai:fake@{url}/v1 --run RUN")
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()

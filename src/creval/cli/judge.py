@@ -1,0 +1,307 @@
+"""`creval judge`: ask a multimodal model about every edit."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Sequence
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from creval.cli import options, screen
+from creval.core.errors import CrevalError
+
+if TYPE_CHECKING:
+    from creval.engine.asking import Progress
+    from creval.engine.estimate import Estimate
+    from creval.engine.judge import Judged
+    from creval.judges.judge import Price
+
+_GLANCE = 100  # edits looked at for the estimate in one line
+_SHOWN = 8  # reasons, files ... in a note
+
+
+def judge(
+    bench: options.Benchmark,
+    more: Annotated[
+        list[str] | None, typer.Argument(metavar="[DIR]...", help="More folders of edits.")
+    ] = None,
+    edits: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DIR...", help="A folder for each model: DIR or NAME=DIR."),
+    ] = None,
+    judge: Annotated[
+        str, typer.Option(metavar="SPEC", help="openai:gpt-4o, openai:MODEL@URL, panel:A+B ...")
+    ] = "",
+    run: Annotated[
+        str, typer.Option(metavar="RUN", help="The run's folder; made, or gone on with.")
+    ] = "",
+    ask: Annotated[
+        str, typer.Option(metavar="question|metric|sample", help="What is asked in one call.")
+    ] = "metric",
+    repeat: Annotated[int, typer.Option(min=1, help="Ask everything so often.")] = 1,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only so many samples, spread over dimensions.")
+    ] = None,
+    metrics: Annotated[str | None, typer.Option(metavar="A,B", help="Only these metrics.")] = None,
+    dimension: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Only these dimensions or categories.")
+    ] = None,
+    models: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Only these of the folders.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Calls at once.")] = 32,
+    retries: Annotated[int, typer.Option(min=0, help="Ask an open question again so often.")] = 2,
+    attempts: Annotated[int, typer.Option(min=1, help="Make a call that fails so often.")] = 12,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a call.")] = 300.0,
+    rpm: Annotated[float | None, typer.Option(min=0.01, help="Requests a minute.")] = None,
+    tpm: Annotated[float | None, typer.Option(min=1, help="Tokens a minute.")] = None,
+    image_fit: Annotated[
+        str, typer.Option(metavar="provider|original|PIXELS", help="The size of pictures.")
+    ] = "provider",
+    show_instruction: Annotated[
+        bool, typer.Option("--show-instruction", help="Let the judge see the instruction.")
+    ] = False,
+    logprobs: Annotated[
+        bool, typer.Option("--logprobs", help="Score by the answer's token probabilities.")
+    ] = False,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="0, or with --repeat 1, if not given.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A parameter of every request."),
+    ] = None,
+    prompts: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")
+    ] = None,
+    price: Annotated[
+        str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="5USD", help="Stop when the run has cost so much.")
+    ] = None,
+    key_env: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")
+    ] = None,
+    max_unanswered: Annotated[
+        str, typer.Option(metavar="PERCENT", help="Exit with 1 if more stay unanswered.")
+    ] = "0.5",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the order of samples.")] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it will take, and stop.")
+    ] = False,
+) -> None:
+    """Ask a multimodal model about every edit; go on where an earlier run stopped."""
+    from creval.benchmarks import open_benchmark
+    from creval.engine.estimate import estimate
+    from creval.engine.judge import Judging
+    from creval.engine.settings import Settings
+
+    if not judge or not run:
+        raise CrevalError("give --judge SPEC and --run RUN, such as --judge openai:gpt-4o --run r.")
+    allowed = _percent(max_unanswered)
+    settings = Settings(
+        ask=ask,
+        image_fit=image_fit,
+        show_instruction=show_instruction,
+        logprobs=logprobs,
+        temperature=temperature,
+        parameters=_parameters(set_ or ()),
+        prompts=prompts,
+        repeat=repeat,
+        limit=limit,
+        metrics=options.names(metrics, "--metrics"),
+        groups=options.names(dimension, "--dimension"),
+        models=options.names(models, "--models"),
+        seed=seed,
+        concurrency=concurrency,
+        retries=retries,
+        attempts=attempts,
+        timeout=timeout,
+        requests_a_minute=rpm,
+        tokens_a_minute=tpm,
+        budget=_dollars(budget),
+        price=_price(price),
+        key=key_env,
+    )
+    folders = [*(edits or ()), *(more or ())]
+    judging = Judging(open_benchmark(bench), folders, judge, run, settings)
+    estimates = estimate(judging, judging.answered(), None if dry_run else _GLANCE)
+    if dry_run:
+        for line in judging.warnings():
+            screen.note(line)
+        _print_estimates(estimates, settings.concurrency)
+        return
+    screen.note(_in_a_line(estimates))
+    shown = screen.Line()
+    try:
+        done = judging.ask(_watcher(shown))
+    finally:
+        shown.clear()
+    _print_summary(done)
+    if done.stopped == "interrupted":
+        screen.note("stopped: what was answered is kept; repeat the command to go on.")
+        raise typer.Exit(130)
+    if done.stopped == "budget":
+        screen.note(f"stopped: the budget of {budget} is reached; raise it to go on.")
+        raise typer.Exit(1)
+    screen.note(f"Now: creval score {quote(run)}")
+    if done.asked and done.unanswered > allowed * done.asked:
+        raise typer.Exit(1)
+
+
+def _watcher(line: screen.Line) -> Callable[[Progress], None]:
+    from creval.report.text import count, duration, money
+
+    def watch(progress: Progress) -> None:
+        if not line.due():
+            return
+        passed = time.monotonic() - progress.began
+        rate = progress.made / passed
+        done, left = progress.done, progress.calls - progress.done
+        parts = [f"{done:,} of {progress.calls:,} calls", f"{rate:.1f}/s"]
+        parts.append(f"{progress.answered:,} answered")
+        if progress.open:
+            parts.append(f"{progress.open:,} unanswered")
+        parts.append(f"{count(progress.tokens_in + progress.tokens_out)} tokens")
+        if progress.cost:
+            parts.append(money(progress.cost))
+        faults = sum(progress.faults.values())
+        if faults:
+            parts.append(f"{faults:,} faults ({progress.faults.most_common(1)[0][0]})")
+        if rate:
+            parts.append(f"{duration(left / rate)} left")
+        line.show(", ".join(parts))
+
+    return watch
+
+
+def _in_a_line(estimates: Sequence[Estimate]) -> str:
+    from creval.report.text import count, money
+
+    calls = sum(made.calls for made in estimates)
+    cached = sum(made.cached for made in estimates)
+    tokens = sum(made.tokens_in + made.tokens_out for made in estimates)
+    kept = f" ({cached:,} are answered already)" if cached else ""
+    line = f"{calls:,} calls{kept}, about {count(tokens)} tokens"
+    costs = [made.cost for made in estimates if made.cost is not None]
+    return f"{line}, about {money(sum(costs))}" if costs else line
+
+
+def _print_estimates(estimates: Sequence[Estimate], concurrency: int) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from creval.engine.estimate import SECONDS_A_CALL
+    from creval.report.text import count, duration, money, size, visible
+
+    columns = ("calls", "cached", "images", "bytes", "tokens in", "tokens out", "money", "time")
+    table = Table("judge", *columns, box=SIMPLE_HEAD, pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for made in estimates:
+        table.add_row(
+            Text(visible(made.judge)),
+            f"{made.calls:,}",
+            f"{made.cached:,}",
+            f"{made.pictures:,}",
+            size(made.size),
+            count(made.tokens_in),
+            count(made.tokens_out),
+            "unknown" if made.cost is None else money(made.cost),
+            duration(made.seconds),
+        )
+    screen.console().print(table)
+    screen.note(
+        f"Time at {SECONDS_A_CALL:g} s a call, {concurrency} at once. Image tokens by the "
+        "provider's formula; other tokens are guessed. Nothing was asked."
+    )
+    if any(made.cost is None for made in estimates):
+        screen.note("No price is known for this judge: --price IN,OUT gives it.")
+
+
+def _print_summary(done: Judged) -> None:
+    from creval.report.statuses import status_table
+    from creval.report.text import count, duration, money, visible
+
+    progress = done.progress
+    for note in done.notes:
+        screen.note(visible(note))
+    if done.unmatched:
+        shown = ", ".join(done.unmatched[:3]) + (", ..." if len(done.unmatched) > 3 else "")
+        screen.note(visible(f"{len(done.unmatched)} pictures belong to no sample: {shown}"))
+    for system, missing in done.absent.items():
+        screen.note(visible(f"{system} has no picture for {missing} samples: not asked about"))
+    for name, reason in list(progress.broken.items())[:_SHOWN]:
+        screen.note(visible(f"{name} was not asked about: {reason}"))
+    if len(progress.broken) > _SHOWN:
+        screen.note(f"... and {len(progress.broken) - _SHOWN} more.")
+    if progress.faults:
+        listed = ", ".join(f"{kind} {n}" for kind, n in progress.faults.most_common(_SHOWN))
+        screen.note(visible(f"calls that brought no reply, and were made again: {listed}"))
+    screen.console().print(status_table(done.statuses))
+    spent = f", {money(progress.cost)}" if progress.cost else ""
+    tokens = progress.tokens_in + progress.tokens_out
+    screen.note(
+        f"{progress.made:,} calls in {duration(time.monotonic() - progress.began)}, "
+        f"{count(tokens)} tokens{spent}"
+    )
+    if done.unanswered:
+        screen.note(f"{done.unanswered:,} of {done.asked:,} questions stay unanswered:")
+        for reason, number in done.reasons[:_SHOWN]:
+            screen.note(visible(f"  {number:,} {reason}"))
+        for example in done.examples:
+            screen.note(visible(f"  such as {example}"))
+        screen.note("Repeating the command asks them once more.")
+
+
+def _parameters(given: Sequence[str]) -> dict[str, Any]:
+    """`top_p=0.1` and the like; a value is read as JSON where it is JSON."""
+    found: dict[str, Any] = {}
+    for part in given:
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip():
+            raise CrevalError(f"--set takes KEY=VALUE, such as top_p=0.1, not {part!r}.")
+        try:
+            found[name.strip()] = json.loads(value)
+        except ValueError:
+            found[name.strip()] = value
+    return found
+
+
+def _price(given: str | None) -> Price | None:
+    from creval.judges.judge import Price
+
+    if given is None:
+        return None
+    try:
+        prices = [float(part) for part in given.split(",")]
+        if len(prices) == 2 and all(0 <= price < 1e6 for price in prices):
+            return Price(*prices)
+    except ValueError:
+        pass
+    raise CrevalError(f"--price takes two numbers such as 2.5,10, not {given!r}.")
+
+
+def _dollars(given: str | None) -> float | None:
+    if given is None:
+        return None
+    match = re.fullmatch(r"\s*\$?\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:USD|\$)?\s*", given, re.I)
+    if match is None:
+        raise CrevalError(f"--budget takes US dollars, such as 5USD, not {given!r}.")
+    return float(match[1])
+
+
+def _percent(given: str) -> float:
+    try:
+        share = float(given.strip().removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise CrevalError(f"--max-unanswered takes a percentage such as 0.5, not {given!r}.")
+    return share

@@ -1,0 +1,371 @@
+"""Asking one judge: many calls at once, every reply kept before its slot is free.
+
+Workers pull calls from a lazy source. What a reply leaves open goes back to be asked again; a call
+that brought no reply is made again by the worker that made it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from creval.core.errors import CrevalError
+from creval.core.images import Encoded, Fit, ImageError, encode
+from creval.core.probe import Ask
+from creval.core.sample import EditStatus
+from creval.core.verdict import Reply, Status, Verdict
+from creval.engine.call import (
+    Call,
+    Look,
+    guess_tokens,
+    make_request,
+    paths_of,
+    status_of,
+    verdicts_of,
+)
+from creval.engine.edits import stamp_of
+from creval.engine.ledger import Ledger, Record
+from creval.engine.limits import Halt, Limits, Purse, backoff
+from creval.engine.plan import Item
+from creval.engine.settings import Settings
+from creval.judges.judge import Answer, Fault, Judge, Request, Unusable
+from creval.prompts import Prompt
+
+_SOURCES_KEPT = 4
+_REFUSED_AT_FIRST = (
+    8  # calls in a row, none before them answered, that show that something is wrong
+)
+_UNREACHED_AT_FIRST = 3
+
+
+@dataclass
+class Progress:
+    """What a run has done so far. `calls` are those planned, `done` those that are through."""
+
+    calls: int = 0
+    done: int = 0
+    made: int = 0
+    again: int = 0
+    answered: int = 0
+    open: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+    faults: Counter[str] = field(default_factory=Counter)
+    broken: dict[str, str] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
+
+
+class Asking:
+    """One judge asked about all items."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        items: Iterable[Item],
+        *,
+        settings: Settings,
+        prompt: Prompt,
+        fit: Fit | None,
+        ledger: Ledger,
+        progress: Progress,
+        purse: Purse,
+        halt: Halt,
+        pool: ThreadPoolExecutor,
+        ahead: int = 4,
+    ) -> None:
+        self.judge, self.settings, self.progress = judge, settings, progress
+        self._items, self._prompt, self._fit = items, prompt, fit
+        self._ledger, self._purse, self._halt, self._pool = ledger, purse, halt, pool
+        self._ahead = ahead
+        self.limits = Limits(
+            settings.concurrency, settings.requests_a_minute, settings.tokens_a_minute
+        )
+        self._chance = random.Random()  # noqa: S311 (jitter)
+        self._again: deque[Call] = deque()
+        self._source = self._calls()
+        self._pulling = asyncio.Lock()
+        self._exhausted = False
+        self._taken = 0
+        self._moved = asyncio.Condition()
+        self._sources: OrderedDict[Path, asyncio.Future[Encoded]] = OrderedDict()
+        self._shape = {k: v for k, v in settings.shape().items() if v not in (None, False, {})}
+        self._version = prompt.version
+        self._succeeded = False
+        self._failed_at_first = 0
+
+    async def run(self) -> None:
+        """Ask until all is asked, or the word to stop comes."""
+        await self.judge.open()
+        try:
+            workers = [asyncio.create_task(self._work()) for _ in range(self.settings.concurrency)]
+            try:
+                await asyncio.gather(*workers)
+            finally:
+                for worker in workers:
+                    worker.cancel()
+                await asyncio.gather(*workers, return_exceptions=True)
+        finally:
+            await self._source.aclose()
+            await self.judge.close()
+
+    async def _work(self) -> None:
+        while not self._halt and (call := await self._next()) is not None:
+            try:
+                await self._through(call)
+            except (CrevalError, OSError) as error:
+                self._halt.now("error", error)
+            finally:
+                self._taken -= 1
+                if self._exhausted or self._halt:
+                    async with self._moved:
+                        self._moved.notify_all()
+
+    async def _next(self) -> Call | None:
+        """The next call: what has to be asked again first, then what the plan brings."""
+        while True:
+            if self._again:
+                self._taken += 1
+                return self._again.popleft()
+            if not self._exhausted:
+                async with self._pulling:
+                    if self._again or self._exhausted:
+                        continue
+                    try:
+                        call = await anext(self._source)
+                    except StopAsyncIteration:
+                        self._exhausted = True
+                        continue
+                    self._taken += 1
+                    return call
+            async with self._moved:
+                if self._again:
+                    continue
+                if not self._taken or self._halt:
+                    return None
+                await self._moved.wait()
+
+    async def _calls(self) -> AsyncGenerator[Call, None]:
+        """The plan's calls, the pictures of the next few edits made ready meanwhile."""
+        ready: deque[asyncio.Task[Look | None]] = deque()
+        items = iter(self._items)
+        try:
+            while True:
+                while len(ready) < self._ahead and (item := next(items, None)) is not None:
+                    self.progress.done += item.cached
+                    if item.groups:
+                        ready.append(asyncio.create_task(self._look(item)))
+                if not ready:
+                    return
+                look = await ready.popleft()
+                if look is None:
+                    continue
+                for questions, repeats in look.item.groups:
+                    parts = [repeats] if self.judge.several else [(r,) for r in repeats]
+                    for part in parts:
+                        yield Call(look, questions, part)
+        finally:
+            for task in ready:
+                task.cancel()
+
+    async def _look(self, item: Item) -> Look | None:
+        """An edit with its pictures encoded; none, and a note, where one cannot be opened."""
+        wanted = {name for group in item.groups for q in group.questions for name in q.shows}
+        pictures: dict[str, tuple[Encoded, ...]] = {}
+        seen = {}
+        try:
+            for name in sorted(wanted):
+                paths = paths_of(item.sample, item.edit, name)
+                pictures[name] = tuple([await self._picture(path, name) for path in paths])
+                for path, picture in zip(paths, pictures[name], strict=True):
+                    seen[name if len(paths) == 1 else f"{name} {path.name}"] = stamp_of(
+                        path, picture.digest
+                    )
+        except (ImageError, OSError) as error:
+            reason = str(error)
+            self.progress.broken[f"{item.edit.key.system}/{item.edit.key.sample}"] = reason
+            self._ledger.note(item.edit._replace(status=EditStatus.FAILED, reason=reason))
+            self.progress.done += sum(self._count(group.repeats) for group in item.groups)
+            return None
+        self._ledger.note(item.edit._replace(seen=seen))
+        return Look(item, pictures)
+
+    def _count(self, repeats: Sequence[int]) -> int:
+        """The calls that repeats of one group take."""
+        return 1 if self.judge.several else len(repeats)
+
+    async def _picture(self, path: Path, name: str) -> Encoded:
+        loop = asyncio.get_running_loop()
+        if name != "source":
+            return await loop.run_in_executor(self._pool, self._encoded, path)
+        # Other systems edited the same source, and are asked about next.
+        if path not in self._sources:
+            self._sources[path] = loop.run_in_executor(self._pool, self._encoded, path)
+            while len(self._sources) > _SOURCES_KEPT:
+                self._sources.popitem(last=False)
+        return await asyncio.shield(self._sources[path])
+
+    def _encoded(self, path: Path) -> Encoded:
+        return self.judge.prepare(encode(path, self._fit))
+
+    async def _through(self, call: Call) -> None:
+        """Make a call until it brings a reply or is given up, keep that, and see what is open."""
+        request = make_request(call, self._prompt, bare=self.settings.logprobs)
+        try:
+            answer, latency, attempt = await self._made(request)
+        except _Stopped:
+            return
+        except Fault as fault:
+            await self._gave_up(call, fault)
+            return
+        choices = answer.choices[: len(call.repeats)]
+        records: list[Record] = []
+        follow: list[Call] = []
+        for at, (repeat, choice) in enumerate(zip(call.repeats, choices, strict=False)):
+            verdicts = verdicts_of(choice, request, call.questions, weighed=self.settings.logprobs)
+            first = at == 0
+            reply = Reply(
+                status_of(choice),
+                choice.text,
+                self.judge.name,
+                call.tries * self.settings.attempts + attempt,
+                answer.tokens_in if first else None,
+                answer.tokens_out if first else None,
+                answer.cost if first else None,
+                latency,
+            )
+            records.append((self._ask(call, repeat), reply, verdicts))
+            follow += self._open(call, repeat, verdicts)
+        left = call.repeats[len(choices) :]
+        if left:
+            # It was asked for more choices than it gives: the others are asked for one by one.
+            self.judge.several = False
+            follow += [call._replace(repeats=(repeat,)) for repeat in left]
+            self.progress.calls += len(left)
+        await self._ledger.put(records)
+        self._account(answer, records, call)
+        self._again.extend(follow)
+        self.progress.again += len(follow) - len(left)
+        if self.settings.logprobs and not any(choice.positions for choice in choices):
+            raise Unusable(f"{self.judge.name} sent no log-probabilities with its reply.")
+
+    async def _made(self, request: Request) -> tuple[Answer, float, int]:
+        """The answer, how long it took, and the number of the attempt that brought it."""
+        for attempt in range(1, self.settings.attempts + 1):
+            if self._halt:
+                raise _Stopped
+            tokens_in, tokens_out = guess_tokens(self.judge, request, bare=self.settings.logprobs)
+            price = self.judge.price
+            aside = price.cost(tokens_in, tokens_out) if price else 0.0
+            began = await self.limits.begin(tokens_in + tokens_out)
+            try:
+                if self._halt:
+                    raise _Stopped
+                if not self._purse.take(aside):
+                    self._halt.now("budget")
+                    raise _Stopped
+                cost = 0.0
+                self.progress.made += 1
+                try:
+                    answer = await self.judge.ask(request)
+                    cost = aside if answer.cost is None else answer.cost
+                finally:
+                    self._purse.settle(aside, cost)
+            except Fault as fault:
+                self.progress.faults[fault.kind] += 1
+                if fault.crowded:
+                    self.limits.crowded(began, fault.wait)
+                if not fault.again or attempt == self.settings.attempts:
+                    raise
+                self._check_reached(fault)
+                wait = max(backoff(attempt - 1, self._chance), fault.wait or 0.0)
+            else:
+                self.limits.went_well()
+                if answer.cost is None and price:
+                    answer = answer._replace(cost=cost)
+                return answer, time.monotonic() - began, attempt
+            finally:
+                self.limits.end()
+            await self._halt.sleep(wait)
+        raise _Stopped
+
+    def _check_reached(self, fault: Fault) -> None:
+        """A server that was never reached is not waited for: the address is wrong, or it is off."""
+        if self._succeeded or fault.kind != "no connection":
+            return
+        self._failed_at_first += 1
+        if self._failed_at_first >= _UNREACHED_AT_FIRST:
+            raise Unusable(f"{self.judge.name} cannot be reached ({fault}). Is it running there?")
+
+    def _ask(self, call: Call, repeat: int) -> Ask:
+        shows = call.questions[0].shows
+        return Ask(
+            self.judge.name,
+            call.look.item.edit.key,
+            tuple(question.id for question in call.questions),
+            self._version,
+            tuple(picture.digest for picture in call.look.shown(shows)),
+            self._shape,
+            repeat,
+        )
+
+    def _open(self, call: Call, repeat: int, verdicts: Sequence[Verdict]) -> list[Call]:
+        """What is asked again after a reply.
+
+        What it leaves open is asked alone. Where nothing at all could be read, the same is asked
+        once more, and one by one when it is the last time.
+        """
+        status = {verdict.probe: verdict.status for verdict in verdicts}
+        open_ = [q for q in call.questions if status[q.id] is not Status.ANSWERED]
+        if not open_ or call.tries >= self.settings.retries:
+            return []
+        tries = call.tries + 1
+        if len(open_) == len(call.questions) and tries < self.settings.retries:
+            return [call._replace(repeats=(repeat,), tries=tries)]
+        return [Call(call.look, (question,), (repeat,), tries) for question in open_]
+
+    async def _gave_up(self, call: Call, fault: Fault) -> None:
+        """Keep that a call brought nothing. What a filter declined may pass one by one."""
+        status = Status.REFUSED if fault.kind == "content filter" else Status.FAILED
+        verdicts = [Verdict(q.id, status, explanation=str(fault)) for q in call.questions]
+        reply = Reply(status, None, self.judge.name, self.settings.attempts)
+        await self._ledger.put([(self._ask(call, r), reply, verdicts) for r in call.repeats])
+        follow: list[Call] = []
+        if status is Status.REFUSED:
+            follow = [again for r in call.repeats for again in self._open(call, r, verdicts)]
+        self._again.extend(follow)
+        self.progress.again += len(follow)
+        if call.tries == 0:
+            self.progress.done += 1
+        if not follow:
+            self.progress.open += len(call.questions) * len(call.repeats)
+        self._failed_at_first += 1
+        if not self._succeeded and self._failed_at_first >= _REFUSED_AT_FIRST:
+            raise Unusable(
+                f"{self.judge.name}: none of the first {self._failed_at_first} calls was answered "
+                f"({fault})."
+            )
+
+    def _account(self, answer: Answer, records: Sequence[Record], call: Call) -> None:
+        progress = self.progress
+        self._succeeded = True
+        progress.tokens_in += answer.tokens_in or 0
+        progress.tokens_out += answer.tokens_out or 0
+        progress.cost += answer.cost or 0.0
+        if call.tries == 0:
+            progress.done += 1
+        last = call.tries >= self.settings.retries
+        for _, _, verdicts in records:
+            answered = sum(verdict.status is Status.ANSWERED for verdict in verdicts)
+            progress.answered += answered
+            progress.open += len(verdicts) - answered if last else 0
+
+
+class _Stopped(Exception):  # noqa: N818
+    """A call that was not made because the word to stop had come."""

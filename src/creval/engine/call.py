@@ -1,0 +1,144 @@
+"""One call to a judge: how it is put, what it may take, and what its reply says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from creval.core.contract import contract_named
+from creval.core.images import Encoded
+from creval.core.probe import Question
+from creval.core.replies import read_reply
+from creval.core.sample import Edit, Sample
+from creval.core.verdict import Status, Verdict
+from creval.engine.plan import Item
+from creval.judges.judge import Choice, Judge, Request
+from creval.prompts import Prompt
+
+TOKENS_OUT = 45
+"""Tokens that a judge spends on one answer with its explanation, as a guess before it is known."""
+
+_LONGEST_REASON = 300
+_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+
+
+class Look(NamedTuple):
+    """An edit ready to be asked about: its pictures by what they show."""
+
+    item: Item
+    pictures: Mapping[str, tuple[Encoded, ...]]
+
+    def shown(self, names: Iterable[str]) -> list[Encoded]:
+        return [picture for name in names for picture in self.pictures.get(name, ())]
+
+
+class Call(NamedTuple):
+    """One request: questions about an edit, in these repeats; `tries` that came before."""
+
+    look: Look
+    questions: tuple[Question, ...]
+    repeats: tuple[int, ...]
+    tries: int = 0
+
+
+def paths_of(sample: Sample, edit: Edit, name: str) -> list[Path]:
+    """The files behind what a question shows; texts have none."""
+    single = {"source": sample.source, "edit": edit.image, "mask": sample.mask}
+    if name in single:
+        path = single[name]
+        return [path] if path is not None else []
+    return list(sample.references) if name == "references" else []
+
+
+_NAMES = {
+    "source": "the source image, as it was before the edit",
+    "edit": "the edited image",
+    "mask": "the mask: white is the region that was to be edited",
+    "references": "a reference image that the edit was to follow",
+}
+
+
+def make_request(call: Call, prompt: Prompt, *, bare: bool = False) -> Request:
+    """The pictures and the text of a call; `bare` asks for answers without explanations."""
+    sample, questions = call.look.item.sample, call.questions
+    contract = contract_named(questions[0].contract)
+    labels = _labels(len(questions))
+    names = [name for name in questions[0].shows for _ in call.look.pictures.get(name, ())]
+    images = [f"Image {at} is {_NAMES[name]}." for at, name in enumerate(names, 1)]
+    shows_instruction = "instruction" in questions[0].shows
+    text = prompt.fill(
+        images=" ".join(images),
+        instruction=sample.instruction.strip() if shows_instruction else "",
+        questions="\n".join(
+            f"{label}: {' '.join(question.text.split())}"
+            for label, question in zip(labels, questions, strict=True)
+        ),
+        format=contract.bare_request() if bare else _format(contract.name, len(labels)),
+    )
+    pictures = call.look.shown(questions[0].shows)
+    return Request(pictures, text, contract, labels, len(call.repeats))
+
+
+@lru_cache(maxsize=256)
+def _format(scale: str, count: int) -> str:
+    return contract_named(scale).request(_labels(count))
+
+
+@lru_cache(maxsize=256)
+def _labels(count: int) -> tuple[str, ...]:
+    return tuple(f"Q{number}" for number in range(1, count + 1))
+
+
+def guess_tokens(judge: Judge, request: Request, *, bare: bool = False) -> tuple[float, float]:
+    """Tokens in and out of a request, before it is made."""
+    seen = judge.vision
+    images = 0
+    for picture in request.pictures:
+        size = (picture.width, picture.height)
+        images += seen.tokens(*(seen.fit(*size) if seen.fit else size))
+    out = 2 if bare else TOKENS_OUT * len(request.labels)
+    return images + len(request.text) / 4, out * request.choices
+
+
+def status_of(choice: Choice) -> Status:
+    """How a reply as a whole ended."""
+    if choice.ended == "refusal":
+        return Status.REFUSED
+    return Status.ANSWERED if choice.text.strip() else Status.MISSING
+
+
+def verdicts_of(
+    choice: Choice, request: Request, questions: Sequence[Question], *, weighed: bool = False
+) -> list[Verdict]:
+    """What a choice says about each question, and why where it says nothing.
+
+    `weighed` takes the probabilities of the answer's token in the place of the answer.
+    """
+    if choice.ended == "refusal":
+        why = f"the judge declined: {choice.text}" if choice.text else "a filter declined"
+        return [Verdict(q.id, Status.REFUSED, explanation=why[:_LONGEST_REASON]) for q in questions]
+    verdicts = read_reply(_THOUGHTS.sub("", choice.text), questions, request.labels)
+    if weighed:
+        verdicts = [_weighed(verdict, choice, request) for verdict in verdicts]
+    if choice.ended == "length":
+        why = "the reply was cut off at its greatest length"
+    elif not choice.text.strip():
+        why = "the reply was empty"
+    else:
+        return verdicts
+    return [v if v.status is Status.ANSWERED else v._replace(explanation=why) for v in verdicts]
+
+
+def _weighed(verdict: Verdict, choice: Choice, request: Request) -> Verdict:
+    """A verdict whose value is the expected answer, by the probabilities of its token."""
+    for position in reversed(choice.positions):
+        if request.contract.read(position.token)[0] is Status.ANSWERED:
+            value = request.contract.weigh(position.options)
+            if value is not None:
+                return verdict._replace(status=Status.ANSWERED, value=value)
+    if not choice.positions:
+        return Verdict(verdict.probe, Status.MISSING, explanation="no log-probabilities came")
+    return verdict

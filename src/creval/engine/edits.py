@@ -1,0 +1,142 @@
+"""The edits in folders: a folder's name is the system's, a file's stem the sample's."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from creval.core.errors import CrevalError
+from creval.core.probe import EditKey
+from creval.core.sample import Edit, EditStatus, Sample, Stamp
+
+# HEIC cannot be opened, but then the picture is there and gets a sentence.
+_SUFFIXES = frozenset(
+    "jpg jpeg jfif png webp avif gif bmp tif tiff jp2 ppm heic heif".split()  # noqa: SIM905
+)
+_DRAW = re.compile(r"(.+)--([0-9]{1,9})")
+
+
+@dataclass
+class FoundEdits:
+    """The edits of systems, one for each sample and draw, and the files that belong to no sample.
+
+    A sample for which a system has no file has an edit that is absent.
+    """
+
+    systems: tuple[str, ...] = ()
+    edits: list[Edit] = field(default_factory=list)
+    unmatched: list[str] = field(default_factory=list)
+
+
+def find_edits(folders: Sequence[str | Path], samples: Sequence[Sample]) -> FoundEdits:
+    """The edits in these folders, each given as `DIR` or `NAME=DIR`."""
+    if not folders:
+        raise CrevalError("give the folders of edited pictures: --edits outputs/ModelA ...")
+    found = FoundEdits()
+    stems = _stems(samples)
+    places: dict[str, Path] = {}
+    for given in folders:
+        name, folder = _place(given)
+        if name in places:
+            raise CrevalError(
+                f"{places[name]} and {folder} are both called {name!r}; give one of them another "
+                f"name: --edits {name}-2={folder}"
+            )
+        places[name] = folder
+        there = _in_folder(folder, stems, found.unmatched)
+        for sample in samples:
+            draws = there.get(sample.id)
+            if not draws:
+                reason = "there is no picture of it in the folder"
+                key = EditKey(name, sample.id)
+                found.edits.append(Edit(key, EditStatus.ABSENT, reason=reason))
+                continue
+            found.edits += [
+                Edit(EditKey(name, sample.id, draw), EditStatus.DONE, path)
+                for draw, path in sorted(draws.items())
+            ]
+    found.systems = tuple(places)
+    return found
+
+
+def stamp_of(path: Path, digest: str) -> Stamp:
+    """A file as it is now, with the digest of its content."""
+    status = path.stat()
+    return Stamp(digest, status.st_size, status.st_mtime_ns)
+
+
+def _place(given: str | Path) -> tuple[str, Path]:
+    folder = Path(given)
+    name = ""
+    if not folder.exists() and "=" in str(given):
+        name, _, rest = str(given).partition("=")
+        folder = Path(rest)
+    if not folder.is_dir():
+        what = "is a file" if folder.exists() else "does not exist"
+        raise CrevalError(f"--edits {folder} {what}; give a folder of edited pictures.")
+    name = name.strip() or folder.resolve().name
+    if not name:
+        raise CrevalError(f"--edits {folder} has no name; give NAME={folder}.")
+    return name, folder
+
+
+def _stems(samples: Sequence[Sample]) -> dict[str, str]:
+    """The sample that a stem stands for: its id, or its source's stem if that is nobody else's."""
+    sources: dict[str, set[str]] = {}
+    for sample in samples:
+        if sample.source is not None:
+            sources.setdefault(sample.source.stem, set()).add(sample.id)
+    stems = {stem: min(ids) for stem, ids in sources.items() if len(ids) == 1}
+    return stems | {sample.id: sample.id for sample in samples}
+
+
+def _in_folder(
+    folder: Path, stems: dict[str, str], unmatched: list[str]
+) -> dict[str, dict[int, Path]]:
+    there: dict[str, dict[int, Path]] = {}
+    names = sorted(os.listdir(folder))  # noqa: PTH208 (names are all that is needed)
+    pictures = [
+        name
+        for name in names
+        if name.rpartition(".")[2].casefold() in _SUFFIXES and not name.startswith(".")
+    ]
+    strangers = []
+    for name in pictures:
+        stem = name.rpartition(".")[0]
+        draw = 0
+        match = _DRAW.fullmatch(stem)
+        if stem not in stems and match and match[1] in stems:
+            stem, draw = match[1], int(match[2])
+        if stem not in stems:
+            strangers.append(f"{folder}/{name}")
+            continue
+        draws = there.setdefault(stems[stem], {})
+        if draw in draws:
+            raise CrevalError(
+                f"{folder} holds two pictures for sample {stems[stem]!r}: {draws[draw].name} and "
+                f"{name}. Keep one of them."
+            )
+        draws[draw] = folder / name
+    if not there:
+        _complain(folder, names, pictures, stems)
+    unmatched += strangers
+    return there
+
+
+def _complain(folder: Path, names: list[str], pictures: list[str], stems: dict[str, str]) -> None:
+    example = next(iter(stems), "SAMPLE")
+    if pictures:
+        raise CrevalError(
+            f"no picture in {folder} has the name of a sample: it holds {pictures[0]}, a sample "
+            f"is called {example!r}. Are these edits of this benchmark?"
+        )
+    inside = [name for name in names if (folder / name).is_dir() and not name.startswith(".")]
+    if inside:
+        shown = " ".join(f"{folder}/{name}" for name in inside[:3])
+        raise CrevalError(
+            f"{folder} holds no pictures, but folders. Give each system's own: --edits {shown}"
+        )
+    raise CrevalError(f"{folder} holds no pictures, such as {example}.png.")

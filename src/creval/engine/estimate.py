@@ -1,0 +1,118 @@
+"""What a run will take, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from creval.core.images import Encoded, Fit, ImageError, encode, size_of
+from creval.engine.call import Call, Look, guess_tokens, make_request, paths_of
+from creval.engine.judge import Judging
+from creval.engine.plan import Answered, Item
+from creval.judges.judge import Judge
+
+SECONDS_A_CALL = 5.0
+"""How long a call takes, as a guess before one was made."""
+
+_MEASURED = 8  # pictures that are encoded to see how large they get
+
+
+@dataclass
+class Estimate:
+    """Calls to come and calls that are answered already; pictures, bytes, tokens and money.
+
+    `cost` is none where the price is not known. `exact` says that every edit was looked at.
+    """
+
+    judge: str
+    calls: int = 0
+    cached: int = 0
+    pictures: int = 0
+    size: float = 0.0
+    tokens_in: float = 0.0
+    tokens_out: float = 0.0
+    cost: float | None = None
+    seconds: float = 0.0
+    exact: bool = True
+
+
+def estimate(
+    judging: Judging, answered: Mapping[str, Answered], most: int | None = None
+) -> list[Estimate]:
+    """What each judge will take; from `most` edits, evenly chosen, where that is given."""
+    found = []
+    for judge, fit in zip(judging.judges, judging.fits, strict=True):
+        items = list(judging.plan.items(answered.get(judge.name, {})))
+        made = Estimate(judge.name, cached=sum(item.cached for item in items))
+        items = [item for item in items if item.groups]
+        chosen = items[:: 1 if most is None else max(1, len(items) // most)]
+        made.exact = len(chosen) == len(items)
+        sizes = _Sizes(judge, fit)
+        for item in chosen:
+            _add(made, judging, judge, item, sizes)
+        scale = len(items) / len(chosen) if chosen else 1.0
+        made.calls, made.pictures = round(made.calls * scale), round(made.pictures * scale)
+        made.size *= scale
+        made.tokens_in *= scale
+        made.tokens_out *= scale
+        if judge.price is not None:
+            made.cost = judge.price.cost(made.tokens_in, made.tokens_out)
+        made.seconds = made.calls * SECONDS_A_CALL / judging.settings.concurrency
+        found.append(made)
+    return found
+
+
+def _add(made: Estimate, judging: Judging, judge: Judge, item: Item, sizes: _Sizes) -> None:
+    """Add what one edit takes. A picture that cannot be opened takes nothing."""
+    names = {name for group in item.groups for q in group.questions for name in q.shows}
+    try:
+        pictures = {
+            name: tuple(sizes.of(path) for path in paths_of(item.sample, item.edit, name))
+            for name in names
+        }
+    except (ImageError, OSError):
+        return
+    look = Look(item, pictures)
+    bare = judging.settings.logprobs
+    for questions, repeats in item.groups:
+        for part in [repeats] if judge.several else [(repeat,) for repeat in repeats]:
+            request = make_request(Call(look, questions, part), judging.prompt, bare=bare)
+            tokens_in, tokens_out = guess_tokens(judge, request, bare=bare)
+            made.calls += 1
+            made.pictures += len(request.pictures)
+            made.size += sum(sizes.sent[picture.digest] for picture in request.pictures)
+            made.size += len(request.text)
+            made.tokens_in += tokens_in
+            made.tokens_out += tokens_out
+
+
+class _Sizes:
+    """The size of pictures as they are sent, in pixels and, by a few that are encoded, in bytes."""
+
+    def __init__(self, judge: Judge, fit: Fit | None) -> None:
+        self._judge, self._fit = judge, fit
+        self._known: dict[Path, Encoded] = {}
+        self._measured = [0, 0]  # bytes, pixels
+        self._encoded = 0
+        self.sent: dict[str, float] = {}
+
+    def of(self, path: Path) -> Encoded:
+        """A picture without its content; its bytes are in `sent`, by its name."""
+        if path not in self._known:
+            size = size_of(path)
+            width, height = self._fit(*size) if self._fit else size
+            self._known[path] = Encoded(str(path), "", b"", width, height)
+            self.sent[str(path)] = self._bytes(path, width * height)
+        return self._known[path]
+
+    def _bytes(self, path: Path, pixels: int) -> float:
+        if self._fit is None:
+            return path.stat().st_size * 4 / 3
+        if self._encoded < _MEASURED:
+            self._encoded += 1
+            content = self._judge.prepare(encode(path, self._fit)).content
+            self._measured[0] += len(content)
+            self._measured[1] += pixels
+            return len(content)
+        return pixels * self._measured[0] / max(1, self._measured[1])

@@ -1,0 +1,342 @@
+"""A run from judges: every edit's questions asked, every answer kept, resumed where it stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from creval.core.benchmark import Benchmark
+from creval.core.contract import contract_named
+from creval.core.errors import CrevalError
+from creval.core.images import ImageError, digest
+from creval.core.probe import EditKey
+from creval.core.sample import Edit, EditStatus, Sample
+from creval.engine.asking import Asking, Progress
+from creval.engine.call import paths_of
+from creval.engine.edits import FoundEdits, find_edits
+from creval.engine.ledger import Ledger
+from creval.engine.limits import Halt, Purse
+from creval.engine.manifest import check_same, describe
+from creval.engine.plan import Answered, Plan
+from creval.engine.settings import Settings
+from creval.judges.judge import Judge
+from creval.judges.spec import fit_of, open_judges
+from creval.prompts import Prompt, load_prompt
+from creval.store import DATABASE, Run, Store, open_run
+
+INTERRUPTED, BUDGET = "interrupted", "budget"
+_LOOKS = 0.2  # seconds between two looks at the progress
+Watch = Callable[[Progress], None]
+
+
+@dataclass
+class Judged:
+    """What a run of `judge` did. `stopped` says why it ended early, if it did."""
+
+    progress: Progress
+    stopped: str = ""
+    notes: list[str] = field(default_factory=list)
+    absent: dict[str, int] = field(default_factory=dict)
+    unmatched: list[str] = field(default_factory=list)
+    statuses: dict[str, dict[str, int]] = field(default_factory=dict)
+    reasons: list[tuple[str, int]] = field(default_factory=list)
+    examples: list[str] = field(default_factory=list)
+
+    @property
+    def asked(self) -> int:
+        return sum(count for found in self.statuses.values() for count in found.values())
+
+    @property
+    def unanswered(self) -> int:
+        return self.asked - sum(found.get("answered", 0) for found in self.statuses.values())
+
+
+class Judging:
+    """Everything that is known before the first call: who is asked what about which edits."""
+
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        edits: Sequence[str | Path],
+        judge: str,
+        run: str | Path,
+        settings: Settings | None = None,
+    ) -> None:
+        self.benchmark, self.spec, self.run = benchmark, judge, Path(run)
+        self.settings = settings or Settings()
+        self.judges = open_judges(judge, self.settings.judge_options())
+        self.fits = [fit_of(member.vision, self.settings.image_fit) for member in self.judges]
+        self.found: FoundEdits = find_edits(edits, benchmark.dataset.samples)
+        self.plan = Plan(benchmark, self.found, self.settings)
+        self.prompt: Prompt = load_prompt(benchmark.protocol.prompt, self.settings.prompts)
+        self._check()
+
+    def _check(self) -> None:
+        if self.settings.budget is not None:
+            for judge in self.judges:
+                if judge.price is None:
+                    raise CrevalError(
+                        f"--budget needs the price of {judge.name}: add --price IN,OUT in US "
+                        "dollars for a million tokens."
+                    )
+        scales = {q.contract for questions in self.plan.questions.values() for q in questions}
+        if self.settings.logprobs and any(len(contract_named(s).choices) > 10 for s in scales):
+            raise CrevalError("--logprobs: on this scale an answer takes more than one token.")
+        if not any(edit.status is EditStatus.DONE for edit in self.plan.all_edits()):
+            raise CrevalError("none of the chosen samples has an edited picture.")
+        lost = [
+            sample.source
+            for sample in self.plan.samples
+            if sample.source is not None and not sample.source.is_file()
+        ]
+        if len(lost) == len(self.plan.samples):
+            raise CrevalError(f"the source pictures are not there: {lost[0]} does not exist.")
+
+    def warnings(self) -> list[str]:
+        """What speaks against this judge, or is amiss with the edits."""
+        notes = []
+        for role, maker in self.benchmark.dataset.made_by.items():
+            for judge in self.judges:
+                if maker.casefold() in judge.model.casefold():
+                    did = {"writer": "wrote this benchmark's instructions"}.get(
+                        role, "made this benchmark's questions"
+                    )
+                    notes.append(
+                        f"warning: {judge.model} also {did}; a judge may favour its own work."
+                    )
+        return notes
+
+    def answered(self) -> dict[str, Answered]:
+        """What the run holds already, by judge; nothing is written."""
+        if not (self.run / DATABASE).is_file():
+            return {}
+        with Store(self.run) as store:
+            self._check_same(store)
+            return {judge.name: store.answered(judge.name) for judge in self.judges}
+
+    def _manifest(self) -> dict[str, object]:
+        return describe(self.benchmark, self.spec) | {
+            "settings": self.settings.shape(),
+            "prompts": {self.prompt.version: self.prompt.text},
+            "judges": [judge.facts for judge in self.judges],
+            "repeat": self.settings.repeat,
+            "seed": self.settings.seed,
+            "edits_folders": sorted(
+                {str(e.image.parent.resolve()) for e in self.found.edits if e.image is not None}
+            ),
+        }
+
+    def _check_same(self, store: Store) -> None:
+        """A run is asked in one way throughout; before its first reply, all can be changed."""
+        if not store.systems:
+            return
+        manifest, held = self._manifest(), store.manifest
+        check_same(store, manifest, ("benchmark", "protocol", "judge"))
+        if held.get("questions_digest") != manifest["questions_digest"]:
+            raise CrevalError(
+                f"{store.folder} was asked other questions: the benchmark has changed since. Give "
+                "another --run."
+            )
+        if held.get("prompts", {}).keys() != {self.prompt.version}:
+            raise CrevalError(f"{store.folder} was asked in another prompt. Give another --run.")
+        before, now = held.get("settings", {}), self.settings.shape()
+        for name in now:
+            if before.get(name) != now[name]:
+                option = {"parameters": "set"}.get(name, name.replace("_", "-"))
+                raise CrevalError(
+                    f"{store.folder} was asked with --{option} {before.get(name)}, now it is "
+                    f"{now[name]}. Go on with the same, or give another --run."
+                )
+
+    def ask(self, watch: Watch | None = None) -> Judged:
+        """Ask what is not answered yet, and say what came of it."""
+        progress = Progress()
+        done = Judged(progress, notes=self.warnings(), unmatched=list(self.found.unmatched))
+        for edit in self.plan.all_edits():
+            if edit.status is EditStatus.ABSENT:
+                done.absent[edit.key.system] = done.absent.get(edit.key.system, 0) + 1
+        with Store(self.run) as store:
+            self._check_same(store)
+            done.notes += self._prepare(store)
+            halt = _in_a_loop(lambda: self._ask_all(store, progress, watch))
+        for judge in self.judges:
+            done.notes += judge.learned
+        if halt.error is not None:
+            raise halt.error
+        done.stopped = halt.reason
+        with open_run(self.run) as run:
+            _summarise(done, run)
+        return done
+
+    def _prepare(self, store: Store) -> list[str]:
+        """Keep samples, edits and manifest; drop verdicts on pictures that have changed since."""
+        notes: list[str] = []
+        chosen = {sample.id for sample in self.plan.samples} | set(store.samples)
+        samples = [s for s in self.benchmark.dataset.samples if s.id in chosen]
+        protocol = self.benchmark.protocol
+        held = store.edits
+        with store.transaction():
+            store.put_samples(
+                [(sample, protocol.probes(sample)) for sample in samples],
+                {
+                    name: members & chosen
+                    for name, members in self.benchmark.dataset.subsets.items()
+                },
+            )
+            store.put_manifest(self._manifest())
+            changed = []
+            for sample in self.plan.samples:
+                edits = self.plan.edits[sample.id]
+                for at, edit in enumerate(edits):
+                    if edit.key in held and edit.status is EditStatus.DONE:
+                        edits[at] = edit._replace(seen=held[edit.key].seen)
+                        if _has_changed(sample, edits[at]):
+                            changed.append(edit.key)
+            store.put_edits(self._kept(held))
+            store.drop_verdicts(changed)
+        if changed:
+            names = ", ".join(f"{key.system}/{key.sample}" for key in changed[:3])
+            notes.append(
+                f"{len(changed)} edits, or their sources, have changed since they were judged "
+                f"and are asked about anew: {names}{' ...' if len(changed) > 3 else ''}"
+            )
+        return notes
+
+    def _kept(self, held: dict[EditKey, Edit]) -> Iterator[Edit]:
+        """The edits to keep: one that is gone does not take the place of one that was judged."""
+        for edit in self.plan.all_edits():
+            if edit.status is EditStatus.DONE or edit.key not in held:
+                yield edit
+
+    async def _ask_all(self, store: Store, progress: Progress, watch: Watch | None) -> Halt:
+        halt, ledger = Halt(), Ledger(store)
+        purse = Purse(self.settings.budget, store.spent)
+        threads = min(8, os.cpu_count() or 1)
+        with ThreadPoolExecutor(threads, thread_name_prefix="creval-pictures") as pool:
+            askings = []
+            for judge, fit in zip(self.judges, self.fits, strict=True):
+                answered = store.answered(judge.name)
+                progress.calls += count_calls(self.plan, answered, judge)
+                askings.append(
+                    Asking(
+                        judge,
+                        self.plan.items(answered),
+                        settings=self.settings,
+                        prompt=self.prompt,
+                        fit=fit,
+                        ledger=ledger,
+                        progress=progress,
+                        purse=purse,
+                        halt=halt,
+                        pool=pool,
+                        ahead=2 * threads,
+                    )
+                )
+            watching = asyncio.create_task(_watch(progress, watch)) if watch else None
+            try:
+                with _interruptible(halt):
+                    await asyncio.gather(*(asking.run() for asking in askings))
+            finally:
+                if watching is not None:
+                    watching.cancel()
+                with contextlib.suppress(CrevalError):
+                    await ledger.close()
+        return halt
+
+
+def judge(
+    benchmark: Benchmark,
+    edits: Sequence[str | Path],
+    judge: str,
+    run: str | Path,
+    settings: Settings | None = None,
+    *,
+    watch: Watch | None = None,
+) -> Judged:
+    """Ask a judge about every edit, and keep the answers in a run.
+
+    The same call goes on where an earlier one stopped. `judge` is a name such as `openai:gpt-4o`.
+    """
+    return Judging(benchmark, edits, judge, run, settings).ask(watch)
+
+
+def count_calls(plan: Plan, answered: Answered, judge: Judge) -> int:
+    """How many calls a judge is planned to get, those that are answered already among them."""
+    return sum(
+        item.cached + sum(1 if judge.several else len(group.repeats) for group in item.groups)
+        for item in plan.items(answered)
+    )
+
+
+async def _watch(progress: Progress, watch: Watch) -> None:
+    while True:
+        watch(progress)
+        await asyncio.sleep(_LOOKS)
+
+
+@contextlib.contextmanager
+def _interruptible(halt: Halt) -> Iterator[None]:
+    """The first interrupt lets calls under way finish, the second does not."""
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+
+    def interrupted() -> None:
+        if halt and task is not None:
+            task.cancel()
+        halt.now(INTERRUPTED)
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    handled = []
+    if threading.current_thread() is threading.main_thread():
+        for number in signals:
+            with contextlib.suppress(NotImplementedError):  # Windows
+                loop.add_signal_handler(number, interrupted)
+                handled.append(number)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not halt:
+            raise
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)
+
+
+def _in_a_loop(make: Callable[[], Coroutine[None, None, Halt]]) -> Halt:
+    """Run to the end, also from a notebook, whose own loop is running already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(make())
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(make())).result()
+
+
+def _has_changed(sample: Sample, edit: Edit) -> bool:
+    """Whether a picture is another than the one that was judged. Most are known by their date."""
+    for name, stamp in edit.seen.items():
+        for path in paths_of(sample, edit, name):
+            with contextlib.suppress(OSError, ImageError):
+                now = path.stat()
+                same = (now.st_size, now.st_mtime_ns) == (stamp.size, stamp.changed)
+                if not same and digest(path) != stamp.digest:
+                    return True
+    return False
+
+
+def _summarise(done: Judged, run: Run) -> None:
+    """What is unanswered in the run, and why."""
+    done.statuses = run.statuses()
+    done.reasons = run.unanswered_reasons()
+    done.examples = [
+        f"{answer.edit.system}, {answer.edit.sample}, {answer.probe}: "
+        f"{answer.explanation or answer.said or answer.status}"
+        for answer in run.unanswered(5)
+    ]

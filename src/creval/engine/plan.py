@@ -1,0 +1,152 @@
+"""What is to be asked: which samples, in which order, which questions in one call."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from creval.core.benchmark import Benchmark
+from creval.core.card import OVERALL, Card
+from creval.core.errors import CrevalError, known_name
+from creval.core.probe import EditKey, Question
+from creval.core.sample import Edit, EditStatus, Sample
+from creval.engine.edits import FoundEdits
+from creval.engine.settings import Settings
+
+Answered = Mapping[EditKey, set[tuple[int, str]]]
+"""What is answered already: repeat and probe, by edit."""
+
+
+class Group(NamedTuple):
+    """Questions that are put in one call, in these repeats."""
+
+    questions: tuple[Question, ...]
+    repeats: tuple[int, ...]
+
+
+class Item(NamedTuple):
+    """What is to be asked about one edit; `cached` counts the calls that it needs no more."""
+
+    sample: Sample
+    edit: Edit
+    groups: tuple[Group, ...]
+    cached: int
+
+
+class Plan:
+    """The samples and edits that a run is about, in the order in which they are asked.
+
+    Samples stand in an order that is spread over the groups of the finest level, so that the first
+    N of it are a fair choice, and so is what was done when a run stops early. The systems' edits of
+    a sample follow each other: their prompts begin with the same picture.
+    """
+
+    def __init__(self, benchmark: Benchmark, found: FoundEdits, settings: Settings) -> None:
+        self.benchmark, self.settings = benchmark, settings
+        protocol = benchmark.protocol
+        metrics = [metric.name for metric in protocol.card.metrics]
+        for name in settings.metrics or ():
+            known_name("metric", name, metrics)
+        for name in settings.models or ():
+            known_name("model", name, found.systems)
+        self.systems = tuple(settings.models or found.systems)
+        self.metrics = tuple(settings.metrics or metrics)
+        self.samples = _chosen(benchmark, settings)
+        self.questions = {
+            sample.id: tuple(
+                self._shown(probe)
+                for probe in protocol.probes(sample)
+                if isinstance(probe, Question) and probe.metric in self.metrics
+            )
+            for sample in self.samples
+        }
+        self.edits: dict[str, list[Edit]] = {sample.id: [] for sample in self.samples}
+        rank = {system: at for at, system in enumerate(self.systems)}
+        for edit in found.edits:
+            if edit.key.system in rank and edit.key.sample in self.edits:
+                self.edits[edit.key.sample].append(edit)
+        for edits in self.edits.values():
+            edits.sort(key=lambda edit: (rank[edit.key.system], edit.key.draw))
+
+    def _shown(self, question: Question) -> Question:
+        if self.settings.show_instruction and "instruction" not in question.shows:
+            return question._replace(shows=(*question.shows, "instruction"))
+        return question
+
+    def all_edits(self) -> Iterator[Edit]:
+        return (edit for edits in self.edits.values() for edit in edits)
+
+    def askable(self, edit: Edit) -> list[Question]:
+        """The questions about an edit that have words."""
+        return [q for q in self.questions[edit.key.sample] if q.text.strip()]
+
+    def items(self, answered: Answered) -> Iterator[Item]:
+        """The work, edit by edit, without what is answered."""
+        nothing: set[tuple[int, str]] = set()
+        for sample in self.samples:
+            for edit in self.edits[sample.id]:
+                if edit.status is not EditStatus.DONE:
+                    continue
+                groups, cached = self._groups(edit, answered.get(edit.key, nothing))
+                yield Item(sample, edit, tuple(groups), cached)
+
+    def _groups(self, edit: Edit, done: set[tuple[int, str]]) -> tuple[list[Group], int]:
+        groups: list[Group] = []
+        cached = 0
+        for questions in together(self.askable(edit), self.settings.ask):
+            pending: dict[tuple[Question, ...], list[int]] = {}
+            for repeat in range(self.settings.repeat):
+                open_ = tuple(q for q in questions if (repeat, q.id) not in done)
+                if open_:
+                    pending.setdefault(open_, []).append(repeat)
+                else:
+                    cached += 1
+            for open_, repeats in pending.items():
+                # What an earlier run left open is asked alone, like what a reply leaves open.
+                alone = [(q,) for q in open_] if len(open_) < len(questions) else [open_]
+                groups += [Group(part, tuple(repeats)) for part in alone]
+        return groups, cached
+
+
+def together(questions: Iterable[Question], way: str) -> list[tuple[Question, ...]]:
+    """Questions as they are put in one call: those that show the same, on the same scale."""
+    found: dict[object, list[Question]] = {}
+    for question in questions:
+        part = {"question": question.id, "metric": question.metric, "sample": ""}[way]
+        found.setdefault((question.shows, question.contract, part), []).append(question)
+    return [tuple(group) for group in found.values()]
+
+
+def _chosen(benchmark: Benchmark, settings: Settings) -> list[Sample]:
+    card = benchmark.protocol.card
+    samples = list(benchmark.dataset.samples)
+    if settings.groups:
+        known = [group for level in card.levels if level is not OVERALL for group in level.groups]
+        wanted = {known_name("dimension", name, known) for name in settings.groups}
+        samples = [sample for sample in samples if wanted & set(sample.tags.values())]
+    samples = spread(samples, card, settings.seed)
+    if settings.limit is not None:
+        if settings.limit < 1:
+            raise CrevalError("--limit must be 1 or more.")
+        samples = samples[: settings.limit]
+    if not samples:
+        raise CrevalError("no sample is left to ask about.")
+    return samples
+
+
+def spread(samples: Sequence[Sample], card: Card, seed: int) -> list[Sample]:
+    """Samples in a random order in which every group of the finest level comes up in turn."""
+    level = card.levels[-1].name
+    groups: dict[str, list[Sample]] = {}
+    for sample in samples:
+        groups.setdefault(sample.tags.get(level, ""), []).append(sample)
+    chance = random.Random(seed)  # noqa: S311
+    for members in groups.values():
+        chance.shuffle(members)
+    turns = [
+        (turn, at, member)
+        for at, members in enumerate(groups.values())
+        for turn, member in enumerate(members)
+    ]
+    return [member for _, _, member in sorted(turns, key=lambda entry: entry[:2])]

@@ -1,0 +1,421 @@
+"""Judges behind the OpenAI chat wire format, at any address.
+
+A request is written as parts that stand in memory already: a head, a fragment for each picture
+(serialised once), and a small tail with the question. Pictures come first, so that caches of a
+prompt's beginning, the provider's or a server's own, find it again for the next question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import binascii
+import email.utils
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence, Set
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from yarl import URL
+
+from creval.core.contract import contract_named
+from creval.core.images import Encoded
+from creval.judges.judge import (
+    Answer,
+    Choice,
+    Fault,
+    Judge,
+    Position,
+    Price,
+    Request,
+    Unusable,
+)
+from creval.judges.providers import Provider
+from creval.judges.vision import Vision
+
+if TYPE_CHECKING:
+    from aiohttp.abc import AbstractStreamWriter
+
+# Bytes written at a time. Over TLS larger slices cost three times the memory, and more than twice
+# the time; without it smaller ones cost time.
+_SLICES = {"https": 1 << 18, "http": 1 << 20}
+_LARGEST_REPLY = 1 << 25
+_LONGEST_REASON = 300
+_LOGPROBS = {"logprobs": True, "top_logprobs": 20}
+
+
+class Chat(Judge):
+    """A model behind `URL/chat/completions`.
+
+    `parameters` go into every request as they are; those in `optional` are left out once the server
+    refuses them. The key is kept here and in no record, error or log.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        provider: Provider,
+        *,
+        url: str,
+        key: str,
+        vision: Vision,
+        price: Price | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        optional: Set[str] = frozenset(),
+        logprobs: bool = False,
+        timeout: float = 300.0,
+        connections: int = 64,
+    ) -> None:
+        self.name, self.model, self.vision, self.price = name, model, vision, price
+        self.url, self.provider = url, provider
+        self.several = provider.several
+        self.learned = []
+        self._key, self._timeout, self._connections = key, timeout, connections
+        self._parameters, self._optional = dict(parameters or {}), optional
+        self._logprobs, self._schema = logprobs, provider.schema and not logprobs
+        self._session: aiohttp.ClientSession | None = None
+        self._address = URL(f"{url}/chat/completions")
+        self._slice = _SLICES[self._address.scheme]
+        self._head = b'{"model":%s,"messages":[{"role":"user","content":[' % _json(model)
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return {**super().facts, "url": self.url, "parameters": self._parameters}
+
+    async def open(self) -> None:
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._connections, ttl_dns_cache=300),
+            timeout=aiohttp.ClientTimeout(total=self._timeout, sock_connect=30),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={**headers, "Content-Type": "application/json"},
+        )
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    def prepare(self, picture: Encoded) -> Encoded:
+        """The picture as the fragment of JSON in which it is sent."""
+        data = binascii.b2a_base64(picture.content, newline=False)
+        head = f'{{"type":"image_url","image_url":{{"url":"data:{picture.media};base64,'.encode()
+        return picture._replace(content=b"".join((head, data, b'"}},')))
+
+    async def ask(self, request: Request) -> Answer:
+        schema, unsure = self._schema, False
+        while True:
+            held = self._held(request, schema)
+            try:
+                answer = await self._post(request, schema)
+            except _Refused as refused:
+                named = {name for name in held if re.search(rf"\b{name}\b", str(refused))}
+                if "response_format" in held and _SCHEMA.search(str(refused)):
+                    named.add("response_format")
+                if named:
+                    self._leave_out(named)
+                    schema = self._schema and not unsure
+                elif schema and refused.vague:
+                    # It may be the schema that it minds: if so, that shows when it is left out.
+                    schema, unsure = False, True
+                else:
+                    raise Fault("bad request", str(refused), again=False) from None
+            else:
+                if unsure:
+                    self._leave_out({"response_format"})
+                return answer
+
+    def _held(self, request: Request, schema: bool) -> set[str]:
+        """What a request holds that could be left out."""
+        held = {name for name in self._optional if name in self._parameters}
+        if schema:
+            held.add("response_format")
+        if request.choices > 1 and self.several:
+            held.add("n")
+        return held
+
+    def _leave_out(self, names: set[str]) -> None:
+        """Ask without these from now on: the server does not take them."""
+        for name in sorted(names):
+            words = "structured output" if name == "response_format" else f"`{name}`"
+            note = f"{self.name} does not take {words}: asked without."
+            if note not in self.learned:
+                self.learned.append(note)
+            self._parameters.pop(name, None)
+        self._schema = self._schema and "response_format" not in names
+        self.several = self.several and "n" not in names
+
+    async def _post(self, request: Request, schema: bool) -> Answer:
+        if self._session is None:
+            raise RuntimeError("open the judge first")
+        parts = [self._head, *(picture.content for picture in request.pictures)]
+        parts.append(self._tail(request, schema))
+        try:
+            async with self._session.post(
+                self._address, data=_Body(parts, self._slice), allow_redirects=False
+            ) as response:
+                content = await _read(response)
+                status, headers = response.status, response.headers
+        except asyncio.TimeoutError:
+            raise Fault("timeout", f"after {self._timeout:g} s", crowded=True) from None
+        except aiohttp.ClientPayloadError as error:
+            raise Fault("cut-off reply", self._shown(error)) from None
+        except aiohttp.InvalidURL:
+            raise Unusable(f"{self.name}: {self.url} is not an address.") from None
+        except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
+            raise Unusable(f"{self.name}: no safe connection ({self._shown(error)}).") from None
+        except aiohttp.ClientConnectorError as error:
+            raise Fault("no connection", self._shown(error)) from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise Fault("connection lost", self._shown(error)) from None
+        if status == 200:
+            return self._answer(content, headers, request)
+        raise self._fault(status, _errors_in(content), headers)
+
+    def _tail(self, request: Request, schema: bool) -> bytes:
+        body: dict[str, Any] = dict(self._parameters)
+        if self._logprobs:
+            body |= _LOGPROBS
+        if request.choices > 1 and self.several:
+            body["n"] = request.choices
+        parts = [b'{"type":"text","text":', _json(request.text), b"}]}]"]
+        parts += [b",%s:%s" % (_json(name), _json(value)) for name, value in body.items()]
+        if schema:
+            parts.append(b',"response_format":')
+            parts.append(_response_format(request.contract.name, tuple(request.labels)))
+        return b"".join((*parts, b"}"))
+
+    def _answer(self, content: bytes, headers: Mapping[str, str], request: Request) -> Answer:
+        try:
+            reply = json.loads(content)
+        except (ValueError, RecursionError):
+            kind = "HTML instead of JSON" if content.lstrip()[:1] == b"<" else "broken JSON"
+            raise Fault(kind, self._shown(content[:80].decode("utf-8", "replace"))) from None
+        if not isinstance(reply, dict) or not isinstance(reply.get("choices"), list):
+            # Some gateways send their errors with status 200.
+            if isinstance(reply, dict) and reply.get("error"):
+                error = _errors_in(content)
+                raise self._fault(error.number or 502, error, headers)
+            raise Fault("broken JSON", "a reply without choices")
+        found = [_choice(choice) for choice in reply["choices"]]
+        choices = tuple(choice for choice in found if choice is not None)
+        if not choices:
+            raise Fault("broken JSON", "a reply without a choice that can be read")
+        usage = reply.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        tokens_in, tokens_out = (_count(usage, name) for name in _USAGE)
+        cost = usage.get("cost")
+        if not isinstance(cost, int | float) or isinstance(cost, bool) or not 0 <= cost < 1e6:
+            cost = None
+            if self.price and tokens_in is not None and tokens_out is not None:
+                cost = self.price.cost(tokens_in, tokens_out)
+        return Answer(choices[: request.choices], tokens_in, tokens_out, cost)
+
+    def _fault(self, status: int, error: _Said, headers: Mapping[str, str]) -> Exception:
+        """What a reply that is no answer means for this call, or for all of them."""
+        reason = self._shown(error.text) or f"HTTP {status}"
+        wait = _wait(headers)
+        words = error.words
+        if status == 429 and _SPENT.search(words) and wait is None:
+            return Unusable(f"{self.name}: the account's quota is used up ({reason}).")
+        if status == 402 or _ARREARS.search(words):
+            return Unusable(f"{self.name}: the account has no credit left ({reason}).")
+        if status == 429:
+            return Fault("rate limit", reason, crowded=True, wait=wait)
+        if status == 401 or _WRONG_KEY.search(words):
+            return Unusable(f"{self.name}: the key was refused ({reason}). {self._key_hint()}")
+        if _FILTERED.search(words):
+            return Fault("content filter", reason, again=False)
+        if status == 403:
+            return Unusable(f"{self.name}: access was refused ({reason}). {self._key_hint()}")
+        if status == 404 and "support" in words:
+            return _Refused(reason, vague=True)
+        if status == 404 or _NO_MODEL.search(words):
+            return Unusable(
+                f"{self.name}: {self.url} has no model {self.model!r} ({reason}). Check the "
+                "name, and that the address ends where /chat/completions follows."
+            )
+        if status == 413:
+            return Fault("too large", f"{reason}; try --image-fit 1024", again=False)
+        if self._logprobs and "logprobs" in words:
+            return Unusable(f"{self.name} gives no log-probabilities ({reason}).")
+        if status in (400, 405, 422):
+            return _Refused(reason, vague=status != 405)
+        if status in (408, 409, 425) or status >= 500:
+            crowded = status in (408, 502, 503, 504, 529)
+            return Fault(f"server error {status}", reason, crowded=crowded, wait=wait)
+        return Fault(f"HTTP {status}", reason, again=False)
+
+    def _key_hint(self) -> str:
+        return f"The key comes from the environment variable {self.provider.key}."
+
+    def _shown(self, what: object) -> str:
+        """Somebody else's words on one line, without the key."""
+        text = " ".join(str(what).split())
+        if self._key:
+            text = text.replace(self._key, "[key]")
+        return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 1] + "…"
+
+
+class _Refused(Exception):  # noqa: N818
+    """A request that the server will not take as it is. `vague`: it may not say what it minds."""
+
+    def __init__(self, reason: str, *, vague: bool) -> None:
+        super().__init__(reason)
+        self.vague = vague
+
+
+_USAGE = ("prompt_tokens", "completion_tokens")
+_SCHEMA = re.compile(r"json_schema|schema|structured|response_format|guided|grammar")
+_SPENT = re.compile(r"insufficient_quota|spend_limit|exceeded your current quota|billing")
+_ARREARS = re.compile(r"arrearage|insufficient[ _]balance|billing_error|payment required")
+_WRONG_KEY = re.compile(
+    r"invalid_api_key|api_key_invalid|incorrect api key|invalid x-api-key|authentication_error"
+    r"|api key not valid|invalid api key"
+)
+_NO_MODEL = re.compile(
+    r"model_not_found|model.{0,80}(?:does not exist|not found)|unknown model|no such model"
+    r"|not a valid model"
+)
+_FILTERED = re.compile(
+    r"content_filter|content_policy|data_?inspection_?failed|responsibleaipolicy|prohibited_content"
+    r"|moderation|safety system|inappropriate content"
+)
+_ENDED_BY_FILTER = re.compile(r"filter|safety|blocklist|prohibited|recitation|spii|refus")
+
+
+class _Said:
+    """What an error body says: a text for people, all its words for us, and its own status."""
+
+    def __init__(self, text: str, words: str, number: int | None) -> None:
+        self.text, self.words, self.number = text, words.casefold(), number
+
+
+def _errors_in(content: bytes) -> _Said:
+    """The error in a body, in any of the shapes that servers give it."""
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        text = re.sub(r"<[^>]*>", " ", content[:2000].decode("utf-8", "replace"))
+        return _Said(text, "", None)
+    if isinstance(body, list) and body:
+        body = body[0]
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if not isinstance(error, dict):
+        return _Said(str(error or ""), str(error or ""), None)
+    text = str(error.get("message") or error.get("detail") or error.get("type") or "")
+    metadata = error.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("raw"):
+        text = f"{text}: {metadata['raw']}"
+    code = str(error.get("code"))
+    number = int(code) if re.fullmatch("[45][0-9][0-9]", code) else None
+    return _Said(text, json.dumps(error, ensure_ascii=False)[:4000], number)
+
+
+def _choice(choice: Any) -> Choice | None:
+    """One choice of a reply; none where it has no message."""
+    if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
+        return None
+    if isinstance(choice.get("error"), dict):
+        return None
+    message = choice["message"]
+    content = message.get("content")
+    if isinstance(content, list):
+        texts = (part.get("text") for part in content if isinstance(part, dict))
+        content = "".join(text for text in texts if isinstance(text, str))
+    text = content if isinstance(content, str) else ""
+    ended = str(choice.get("finish_reason") or "stop").casefold()
+    refusal = message.get("refusal")
+    if isinstance(refusal, str) and refusal:
+        return Choice(refusal, "refusal")
+    if _ENDED_BY_FILTER.search(ended):
+        return Choice(text, "refusal")
+    if ended in ("length", "max_tokens"):
+        return Choice(text, "length")
+    return Choice(text, "stop", _positions(choice.get("logprobs")))
+
+
+def _positions(logprobs: Any) -> tuple[Position, ...]:
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not isinstance(content, list):
+        return ()
+    try:
+        return tuple(
+            Position(
+                str(place["token"]),
+                tuple(
+                    (str(option["token"]), float(option["logprob"]))
+                    for option in place["top_logprobs"] or [place]
+                ),
+            )
+            for place in content
+        )
+    except (KeyError, TypeError, ValueError):
+        return ()
+
+
+def _count(usage: Mapping[str, Any], name: str) -> int | None:
+    number = usage.get(name)
+    return number if isinstance(number, int) and 0 <= number < 10**9 else None
+
+
+def _wait(headers: Mapping[str, str]) -> float | None:
+    """How long a server asks to wait, in seconds."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        said = headers.get(name)
+        if said is None:
+            continue
+        try:
+            return max(0.0, float(said) / unit)
+        except ValueError:
+            pass
+        try:
+            until = email.utils.parsedate_to_datetime(said)
+        except (TypeError, ValueError):
+            continue
+        return max(0.0, until.timestamp() - time.time())
+    return None
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    content = bytearray()
+    async for chunk in response.content.iter_any():
+        content += chunk
+        if len(content) > _LARGEST_REPLY:
+            raise Fault("too long a reply", f"more than {_LARGEST_REPLY >> 20} MB", again=False)
+    return bytes(content)
+
+
+@lru_cache(maxsize=256)
+def _response_format(scale: str, labels: tuple[str, ...]) -> bytes:
+    schema = {"name": "answers", "strict": True, "schema": contract_named(scale).schema(labels)}
+    return _json({"type": "json_schema", "json_schema": schema})
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+class _Body(aiohttp.Payload):
+    """Parts that are sent one after another, in slices, and never joined."""
+
+    _autoclose = True
+
+    def __init__(self, parts: Sequence[bytes], largest: int) -> None:
+        super().__init__(parts, content_type="application/json")
+        self._size = sum(map(len, parts))
+        self._largest = largest
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        return b"".join(self._value).decode(encoding, errors)
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        for part in self._value:
+            if len(part) <= self._largest:
+                await writer.write(part)
+                continue
+            view = memoryview(part)
+            for start in range(0, len(part), self._largest):
+                await writer.write(view[start : start + self._largest])

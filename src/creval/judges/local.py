@@ -1,0 +1,212 @@
+"""Judges that run here: any image-text-to-text model of the transformers library, in batches."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from typing import Any
+
+from creval.core.errors import CrevalError, known_name
+from creval.judges.judge import Answer, Choice, Fault, Judge, Position, Request, Unusable
+from creval.judges.vision import vision_of
+
+_TOP = 20  # options kept for a token
+_OWN = ("batch_size", "device", "dtype", "max_tokens", "temperature", "top_p")
+
+
+class Local(Judge):
+    """A model from the hub or from a folder.
+
+    Requests that wait are answered together, up to `batch_size` of them. Where the memory of the
+    device does not suffice, batches get smaller.
+    """
+
+    several = True
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        logprobs: bool = False,
+    ) -> None:
+        self.name, self.model, self.vision = name, model, vision_of(model)
+        self.learned = []
+        self._parameters = dict(parameters or {})
+        for given in self._parameters:
+            known_name("parameter of a local model", given, _OWN)
+        try:
+            self._batch = int(self._parameters.get("batch_size", 8))
+        except (TypeError, ValueError):
+            self._batch = 0
+        if self._batch < 1:
+            raise CrevalError("--set batch_size takes a whole number from 1.")
+        self._logprobs = logprobs
+        self._waiting: list[tuple[Request, asyncio.Future[Answer]]] = []
+        self._running: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="creval-model")
+        self._loaded: tuple[Any, Any] | None = None
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return {**super().facts, "parameters": self._parameters}
+
+    async def open(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._loaded = await loop.run_in_executor(self._thread, self._load)
+
+    async def close(self) -> None:
+        if self._running is not None:
+            await self._running
+        self._thread.shutdown()
+
+    def _load(self) -> tuple[Any, Any]:
+        try:
+            torch = import_module("torch")
+            transformers = import_module("transformers")
+        except ImportError as error:
+            raise Unusable(
+                f"{self.name} needs torch and transformers: pip install 'creval[local]' ({error})."
+            ) from error
+        device = str(self._parameters.get("device") or _device(torch))
+        dtype = self._parameters.get("dtype", "auto")
+        try:
+            processor = transformers.AutoProcessor.from_pretrained(self.model)
+            kind = transformers.AutoModelForImageTextToText
+            model = kind.from_pretrained(self.model, dtype=dtype)
+            model = model.to(device).eval()
+        except (OSError, ValueError, RuntimeError, KeyError, ImportError, AttributeError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise Unusable(f"{self.name} cannot be loaded: {reason}") from error
+        # Answers follow the prompt, so shorter prompts are filled up in front.
+        processor.tokenizer.padding_side = "left"
+        return processor, model
+
+    async def ask(self, request: Request) -> Answer:
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((request, answer))
+        if self._running is None:
+            self._running = asyncio.create_task(self._run())
+        return await answer
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(0)  # others that are about to ask come into the first batch
+        while self._waiting:
+            size = self._batch
+            batch, self._waiting = self._waiting[:size], self._waiting[size:]
+            try:
+                answers = await loop.run_in_executor(
+                    self._thread, self._answer, [request for request, _ in batch]
+                )
+            except Exception as error:
+                if _is_memory(error) and len(batch) > 1:
+                    self._batch = max(1, len(batch) // 2)
+                    note = f"{self.name}: batches of {self._batch}, for want of memory."
+                    self.learned.append(note)
+                    self._waiting = batch + self._waiting
+                    continue
+                for _, answer in batch:
+                    if not answer.done():
+                        answer.set_exception(Fault("the model failed", str(error), again=False))
+            else:
+                for (_, answer), found in zip(batch, answers, strict=True):
+                    if not answer.done():
+                        answer.set_result(found)
+        self._running = None
+
+    def _answer(self, requests: Sequence[Request]) -> list[Answer]:
+        from PIL import Image
+
+        torch = import_module("torch")
+
+        if self._loaded is None:
+            raise RuntimeError("open the judge first")
+        processor, model = self._loaded
+        texts, pictures = [], []
+        for request in requests:
+            content = [{"type": "image"} for _ in request.pictures]
+            content.append({"type": "text", "text": request.text})
+            texts.append(
+                processor.apply_chat_template(
+                    [{"role": "user", "content": content}],
+                    add_generation_prompt=True,
+                    tokenize=False,
+                )
+            )
+            pictures.append(
+                [Image.open(io.BytesIO(p.content)).convert("RGB") for p in request.pictures]
+            )
+        inputs = processor(
+            text=texts, images=pictures if any(pictures) else None, padding=True,
+            return_tensors="pt",
+        ).to(model.device)  # fmt: skip
+        choices = max(request.choices for request in requests)
+        with torch.inference_mode():
+            made = model.generate(
+                **inputs,
+                **self._sampling(choices),
+                return_dict_in_generate=True,
+                output_logits=self._logprobs,
+            )
+        start = inputs["input_ids"].shape[1]
+        lengths = inputs["attention_mask"].sum(dim=1).tolist()
+        return [
+            self._collect(request, at, choices, made, start, int(lengths[at]))
+            for at, request in enumerate(requests)
+        ]
+
+    def _sampling(self, choices: int) -> dict[str, Any]:
+        settings: dict[str, Any] = {
+            "max_new_tokens": int(self._parameters.get("max_tokens", 1024)),
+            "num_return_sequences": choices,
+            "do_sample": False,
+        }
+        temperature = float(self._parameters.get("temperature", 0.0))
+        if temperature > 0:
+            settings |= {"do_sample": True, "temperature": temperature}
+            settings["top_p"] = float(self._parameters.get("top_p", 1.0))
+        return settings
+
+    def _collect(
+        self, request: Request, at: int, choices: int, made: Any, start: int, tokens_in: int
+    ) -> Answer:
+        processor, model = self._loaded  # type: ignore[misc]
+        ends = model.generation_config.eos_token_id
+        ends = {ends} if isinstance(ends, int) else set(ends or ())
+        found, tokens_out = [], 0
+        for row in range(at * choices, at * choices + request.choices):
+            tokens = made.sequences[row, start:].tolist()
+            stop = next((place for place, token in enumerate(tokens) if token in ends), None)
+            kept = tokens if stop is None else tokens[:stop]
+            tokens_out += len(kept)
+            text = processor.tokenizer.decode(kept, skip_special_tokens=True)
+            positions = self._positions(made, row, kept) if self._logprobs else ()
+            found.append(Choice(text, "stop" if stop is not None else "length", positions))
+        return Answer(tuple(found), tokens_in, tokens_out)
+
+    def _positions(self, made: Any, row: int, tokens: Sequence[int]) -> tuple[Position, ...]:
+        torch = import_module("torch")
+        decode = self._loaded[0].tokenizer.decode  # type: ignore[index]
+        positions = []
+        for place, token in enumerate(tokens):
+            chances = torch.log_softmax(made.logits[place][row].float(), dim=-1)
+            best = torch.topk(chances, min(_TOP, chances.shape[-1]))
+            options = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+            words = tuple((decode([index]), value) for index, value in options)
+            positions.append(Position(decode([token]), words))
+        return tuple(positions)
+
+
+def _device(torch: Any) -> str:
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _is_memory(error: Exception) -> bool:
+    return "out of memory" in str(error).casefold()

@@ -1,0 +1,154 @@
+"""Judges by name: `openai:gpt-4o`, `openai:MODEL@URL`, `hf:org/model`, `panel:A+B+C`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from creval.core.errors import CrevalError, unknown
+from creval.core.images import Fit
+from creval.judges.judge import Judge, Price
+from creval.judges.providers import OWN_KEY, PROVIDERS, price_of
+from creval.judges.vision import Vision, vision_of, within
+
+LOCAL = "hf"
+_KINDS = (*PROVIDERS, LOCAL, "panel", "recorded")
+_JOINED = re.compile(rf"\+(?=(?:{'|'.join(_KINDS)}):)")
+
+
+@dataclass(frozen=True)
+class JudgeOptions:
+    """How judges are asked. `parameters` go into every request as they are.
+
+    A temperature of none is 0, or 1 where repeats are wanted. `key` names the environment variable
+    that holds the key, if not the usual one.
+    """
+
+    temperature: float | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    logprobs: bool = False
+    repeat: int = 1
+    timeout: float = 300.0
+    concurrency: int = 16
+    price: Price | None = None
+    key: str | None = None
+
+
+def members(spec: str) -> list[str]:
+    """The judges that a name stands for: those of a panel, or the one."""
+    kind, _, rest = spec.partition(":")
+    if kind != "panel":
+        return [spec]
+    found = [part.strip() for part in _JOINED.split(rest)]
+    if len(found) < 2 or len(set(found)) < len(found):
+        raise CrevalError(
+            f"--judge {spec}: a panel has two different judges or more, joined by +, such as "
+            "panel:openai:gpt-4o+google:gemini-2.5-flash."
+        )
+    return found
+
+
+def open_judges(spec: str, options: JudgeOptions) -> list[Judge]:
+    """The judges that a name stands for, ready to be opened."""
+    return [_judge(part, options) for part in members(spec)]
+
+
+def fit_of(vision: Vision, image_fit: str) -> Fit | None:
+    """How pictures are fitted: as they are, to what the provider's model sees, or into PIXELS."""
+    if image_fit == "original":
+        return None
+    if image_fit == "provider":
+        return vision.fit
+    if not image_fit.isdigit() or not 16 <= int(image_fit) <= 16384:
+        raise CrevalError(
+            f"--image-fit takes original, provider, or a number of pixels from 16 to 16384 for "
+            f"the longest side, not {image_fit!r}."
+        )
+    return within(int(image_fit))
+
+
+def _judge(spec: str, options: JudgeOptions) -> Judge:
+    kind, colon, rest = spec.partition(":")
+    model, at, url = _address(rest)
+    if not colon or not model:
+        raise CrevalError(
+            f"--judge {spec or '(nothing)'}: give PROVIDER:MODEL, such as openai:gpt-4o, or for a "
+            f"server of your own openai:MODEL@http://localhost:8000/v1. "
+            f"Providers: {', '.join(PROVIDERS)}; local models: hf:ORG/MODEL or hf:FOLDER."
+        )
+    if kind == "recorded":
+        raise CrevalError(
+            "recorded answers are replayed: creval replay BENCH --answers DIR --run RUN."
+        )
+    temperature = options.temperature
+    if temperature is None:
+        temperature = 0.0 if options.repeat == 1 else 1.0
+    parameters = {"temperature": temperature, **options.parameters}
+    if kind == LOCAL:
+        from creval.judges.local import Local
+
+        return Local(spec, rest, parameters=parameters, logprobs=options.logprobs)
+    if kind not in PROVIDERS:
+        raise unknown("judge", kind, _KINDS)
+    provider = PROVIDERS[kind]
+    if at:
+        own = replace(provider, key=options.key or OWN_KEY, several=True, longest=None)
+        # A server of one's own is known by nothing but its model's name.
+        provider = replace(own, logprobs=True, schema=True) if kind == "openai" else own
+    elif options.key:
+        provider = replace(provider, key=options.key)
+    if options.logprobs and not provider.logprobs:
+        raise CrevalError(f"--logprobs: {kind} gives no log-probabilities.")
+    key = os.environ.get(provider.key, "").strip()
+    if not key and (not at or options.key):
+        raise CrevalError(
+            f"--judge {spec}: put the key into the environment variable {provider.key}."
+        )
+    if not key.isascii() or not key.isprintable():
+        raise CrevalError(f"the key in {provider.key} holds characters that no key has.")
+    if provider.longest and not {"max_tokens", "max_completion_tokens"} & parameters.keys():
+        parameters["max_tokens"] = provider.longest
+    given = {"temperature"} if options.temperature is not None else set()
+    optional = frozenset(parameters.keys() - options.parameters.keys() - given)
+
+    from creval.judges.chat import Chat
+
+    return Chat(
+        spec,
+        model,
+        provider,
+        url=url or provider.url,
+        key=key,
+        vision=vision_of(model, "" if at else kind),
+        price=options.price or (None if at else price_of(model)),
+        parameters=parameters,
+        optional=optional,
+        logprobs=options.logprobs,
+        timeout=options.timeout,
+        connections=options.concurrency,
+    )
+
+
+def _address(rest: str) -> tuple[str, str, str]:
+    """`MODEL@URL` in its parts; the at sign is empty where there is no address."""
+    match = re.search(r"@(?=https?://)", rest)
+    if match is None:
+        if "@" in rest and "://" in rest:
+            raise CrevalError(f"{rest}: an address begins with http:// or https://.")
+        return rest.strip(), "", ""
+    model, url = rest[: match.start()].strip(), rest[match.end() :].strip().rstrip("/")
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise CrevalError(f"{model}: its address is not one ({error}).") from error
+    if not host or parts.username or parts.password or parts.query or parts.fragment:
+        raise CrevalError(
+            f"--judge: the address of {model} must be like http://host:8000/v1, without a user, "
+            "a key or a query in it. A key belongs into an environment variable (--key-env)."
+        )
+    return model, "@", url.removesuffix("/chat/completions")

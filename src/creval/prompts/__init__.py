@@ -1,0 +1,82 @@
+"""The texts that are sent to models: one file each, named by its content, replaceable.
+
+A text has places such as `{{questions}}`. A paragraph with a place for which there is nothing is
+left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from creval.core.errors import CrevalError, known_name
+
+_FOLDER = Path(__file__).parent
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+
+
+class Prompt(NamedTuple):
+    """A text with places to fill."""
+
+    name: str
+    text: str
+
+    @property
+    def version(self) -> str:
+        """The name, and a digest that changes with the text."""
+        return f"{self.name}@{hashlib.sha256(self.text.encode()).hexdigest()[:12]}"
+
+    @property
+    def places(self) -> frozenset[str]:
+        return frozenset(_PLACE.findall(self.text))
+
+    def fill(self, **values: str) -> str:
+        """The text with its places filled; what is filled in is not searched for places.
+
+        >>> Prompt("note", "To {{name}}.\\n\\nYou said: {{words}}").fill(name="you", words="")
+        'To you.'
+        """
+        paragraphs = []
+        for parts in _parsed(self.text):
+            # Words and places alternate.
+            filled = [values[part] if at % 2 else part for at, part in enumerate(parts)]
+            if all(filled[1::2]):
+                paragraphs.append("".join(filled))
+        return "\n\n".join(paragraphs)
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> list[list[str]]:
+    return [_PLACE.split(paragraph) for paragraph in text.strip().split("\n\n")]
+
+
+def prompt_names() -> tuple[str, ...]:
+    """The names of all texts."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.md")))
+
+
+def load_prompt(name: str, folder: str | Path | None = None) -> Prompt:
+    """A text by its name; a file of that name in a user's own `folder` takes its place."""
+    known_name("prompt", name, prompt_names())
+    shipped = Prompt(name, (_FOLDER / f"{name}.md").read_text(encoding="utf-8"))
+    if folder is None:
+        return shipped
+    path = Path(folder) / f"{name}.md"
+    if not Path(folder).is_dir():
+        raise CrevalError(f"{folder} is not a folder of prompts.")
+    if not path.is_file():
+        return shipped
+    try:
+        own = Prompt(name, path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise CrevalError(f"{path} cannot be read: {error}.") from error
+    unknown = sorted(own.places - shipped.places)
+    needed = sorted(shipped.places & {"questions", "format"} - own.places)
+    if unknown or needed:
+        what = f"does not know {{{{{unknown[0]}}}}}" if unknown else f"needs {{{{{needed[0]}}}}}"
+        places = ", ".join(f"{{{{{place}}}}}" for place in sorted(shipped.places))
+        raise CrevalError(f"{path}: the prompt {name!r} {what}. Its places are {places}.")
+    return own

@@ -1,0 +1,88 @@
+"""Folders of edits: a folder's name is the system's, a stem the sample's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from creval.core.errors import CrevalError
+from creval.core.probe import EditKey
+from creval.core.sample import EditStatus, Sample
+from creval.engine.edits import find_edits
+
+SAMPLES = [
+    Sample("a", "do", Path("images/photo one.png")),
+    Sample("b", "do", Path("images/b&ü.jpg")),
+    Sample("b--2", "do", Path("images/shared.png")),
+    Sample("c", "do", Path("images/shared.png")),
+]
+
+
+def folder(root: Path, name: str, *files: str) -> Path:
+    made = root / name
+    made.mkdir(parents=True)
+    for file in files:
+        (made / file).write_bytes(b"x")
+    return made
+
+
+def test_by_id_by_source_and_by_draw(tmp_path: Path) -> None:
+    made = folder(
+        tmp_path, "Model A", "a.png", "b&ü.JPG", "b--1.webp", "b--2.png", "c.txt", ".c.png"
+    )
+    found = find_edits([made], SAMPLES)
+    assert found.systems == ("Model A",)
+    there = {edit.key: edit.image for edit in found.edits if edit.status is EditStatus.DONE}
+    assert there == {
+        EditKey("Model A", "a"): made / "a.png",
+        EditKey("Model A", "b"): made / "b&ü.JPG",
+        EditKey("Model A", "b", 1): made / "b--1.webp",
+        EditKey("Model A", "b--2"): made / "b--2.png",
+    }
+    (absent,) = [edit for edit in found.edits if edit.status is EditStatus.ABSENT]
+    assert absent.key == EditKey("Model A", "c")
+    assert absent.reason
+
+
+def test_a_source_that_two_samples_share_names_neither(tmp_path: Path) -> None:
+    made = folder(tmp_path, "M", "shared.png", "photo one.png")
+    found = find_edits([made], SAMPLES)
+    assert found.unmatched == [f"{made}/shared.png"]
+    assert [e.key.sample for e in found.edits if e.status is EditStatus.DONE] == ["a"]
+
+
+def test_a_name_can_be_given(tmp_path: Path) -> None:
+    first, second = folder(tmp_path, "x/out", "a.png"), folder(tmp_path, "y/out", "a.png")
+    found = find_edits([first, f"Other={second}"], SAMPLES)
+    assert found.systems == ("out", "Other")
+    with pytest.raises(CrevalError, match="both called 'out'"):
+        find_edits([first, second], SAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ((), "holds no pictures"),
+        (("notes.txt",), "holds no pictures"),
+        (("z.png",), "has the name of a sample"),
+        (("a.png", "a.jpg"), "two pictures for sample 'a'"),
+        (("a.png", "photo one.png"), "two pictures for sample 'a'"),
+        (("a.png", "a--0.png"), "two pictures for sample 'a'"),
+    ],
+)
+def test_what_cannot_be_right(tmp_path: Path, files: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(CrevalError, match=sentence):
+        find_edits([folder(tmp_path, "M", *files)], SAMPLES)
+
+
+def test_folders_that_are_none(tmp_path: Path) -> None:
+    inner = folder(tmp_path, "outputs/ModelA", "a.png")
+    with pytest.raises(CrevalError, match="Give each system's own: --edits .*ModelA"):
+        find_edits([inner.parent], SAMPLES)
+    with pytest.raises(CrevalError, match="does not exist"):
+        find_edits([tmp_path / "nowhere"], SAMPLES)
+    with pytest.raises(CrevalError, match="is a file"):
+        find_edits([inner / "a.png"], SAMPLES)
+    with pytest.raises(CrevalError, match="give the folders"):
+        find_edits([], SAMPLES)

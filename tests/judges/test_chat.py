@@ -1,0 +1,319 @@
+"""The wire: what is sent, and what every kind of reply means."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from creval.core.contract import contract_named
+from creval.core.images import Encoded
+from creval.judges.chat import Chat
+from creval.judges.judge import Answer, Choice, Fault, Position, Price, Request, Unusable
+from creval.judges.providers import PROVIDERS
+from creval.judges.vision import vision_of
+from tests.serving import serving
+
+KEY = "sk-very-secret-123"
+PICTURE = Encoded("d", "image/png", b"\x89PNG" + bytes(range(256)) * 4000, 10, 10)
+Body = dict[str, Any]
+
+
+def reply(content: str | None = "Yes", **more: Any) -> Body:
+    message = {"role": "assistant", "content": content}
+    return {
+        "choices": [{"message": message, "finish_reason": "stop"} | more],
+        "usage": {"prompt_tokens": 1000, "completion_tokens": 100},
+    }
+
+
+class Wire:
+    """A server that answers as told, and keeps what it was sent."""
+
+    def __init__(self, answer: Callable[[Body], web.StreamResponse | Body]) -> None:
+        self.answer, self.bodies, self.headers = answer, list[Body](), list[Mapping[str, str]]()
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=1 << 28)
+        app.router.add_post("/v1/chat/completions", self._complete)
+        return app
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        self.bodies.append(json.loads(await request.read()))
+        self.headers.append(dict(request.headers))
+        answer = self.answer(self.bodies[-1])
+        return web.json_response(answer) if isinstance(answer, dict) else answer
+
+
+def error(status: int, message: str, headers: Mapping[str, str] | None = None, **more: Any) -> Any:
+    content = {"error": {"message": message, **more}}
+    return lambda _: web.json_response(content, status=status, headers=headers)
+
+
+def ask(
+    answer: Callable[[Body], web.StreamResponse | Body] | Wire,
+    *,
+    times: int = 1,
+    labels: tuple[str, ...] = ("Q1",),
+    choices: int = 1,
+    pictures: tuple[Encoded, ...] = (PICTURE,),
+    **options: Any,
+) -> tuple[Answer, Chat]:
+    wire = answer if isinstance(answer, Wire) else Wire(answer)
+    with serving(wire.app()) as url:
+        provider = options.pop("provider", replace(PROVIDERS["openai"], several=True))
+        judge = Chat(
+            "openai:m", "m", provider, url=f"{url}/v1", key=KEY, vision=vision_of("gpt-4o"),
+            **{"parameters": {"temperature": 0.0}, "optional": {"temperature"}} | options,
+        )  # fmt: skip
+
+        async def run() -> Answer:
+            await judge.open()
+            try:
+                prepared = [judge.prepare(picture) for picture in pictures]
+                contract = contract_named("yes/no")
+                request = Request(prepared, "Is it “red”?\n\u2028", contract, labels, choices)
+                for _ in range(times):
+                    found = await judge.ask(request)
+                return found
+            finally:
+                await judge.close()
+
+        return asyncio.run(run()), judge
+
+
+def fault(answer: Any, **options: Any) -> Fault:
+    with pytest.raises(Fault) as caught:
+        ask(answer, **options)
+    assert KEY not in str(caught.value)
+    return caught.value
+
+
+def test_pictures_come_first_and_arrive_byte_for_byte() -> None:
+    wire = Wire(lambda _: reply())
+    answer, _ = ask(wire, pictures=(PICTURE, PICTURE._replace(content=b"tiny", media="image/webp")))
+    (body,) = wire.bodies
+    first, second, text = body["messages"][0]["content"]
+    assert text == {"type": "text", "text": "Is it “red”?\n\u2028"}
+    head, _, data = first["image_url"]["url"].partition(",")
+    assert head == "data:image/png;base64"
+    assert base64.b64decode(data) == PICTURE.content
+    assert second["image_url"]["url"] == "data:image/webp;base64,dGlueQ=="
+    assert body["temperature"] == 0.0
+    assert body["response_format"]["json_schema"]["schema"]["required"] == ["Q1"]
+    assert wire.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert int(wire.headers[0]["Content-Length"]) > len(data)
+    assert answer.choices == (Choice("Yes"),)
+    assert (answer.tokens_in, answer.tokens_out) == (1000, 100)
+
+
+def test_money_by_the_price_or_by_the_servers_own_word() -> None:
+    assert ask(lambda _: reply())[0].cost is None
+    assert ask(lambda _: reply(), price=Price(2.5, 10))[0].cost == pytest.approx(0.0035)
+    told = reply() | {"usage": {"prompt_tokens": 1, "completion_tokens": 1, "cost": 0.5}}
+    assert ask(lambda _: told, price=Price(2.5, 10))[0].cost == 0.5
+    assert ask(lambda _: reply() | {"usage": "none"})[0].tokens_in is None
+
+
+def test_several_choices_and_log_probabilities() -> None:
+    options = [{"token": "Yes", "logprob": -0.1}, {"token": "No", "logprob": -2.4}]
+    place = {"token": "Yes", "logprob": -0.1, "top_logprobs": options}
+    wire = Wire(
+        lambda body: {"choices": reply(logprobs={"content": [place]})["choices"] * body["n"]}
+    )
+    answer, _ = ask(wire, choices=3, logprobs=True)
+    assert wire.bodies[0]["n"] == 3
+    assert wire.bodies[0]["top_logprobs"] == 20
+    assert "response_format" not in wire.bodies[0], "the answer alone is wanted"
+    position = Position("Yes", (("Yes", -0.1), ("No", -2.4)))
+    assert answer.choices == (Choice("Yes", "stop", (position,)),) * 3
+
+
+def test_a_schema_that_is_refused_is_left_out_from_then_on() -> None:
+    def picky(body: Body) -> Any:
+        if "response_format" in body:
+            return error(400, "response_format of type json_schema is not supported")(body)
+        return reply()
+
+    wire = Wire(picky)
+    _, judge = ask(wire, times=3)
+    assert ["response_format" in body for body in wire.bodies] == [True, False, False, False]
+    assert judge.learned == ["openai:m does not take structured output: asked without."]
+
+
+def test_a_refusal_that_does_not_name_the_schema_is_found_out() -> None:
+    def vague(body: Body) -> Any:
+        return error(400, "bad request")(body) if "response_format" in body else reply()
+
+    wire = Wire(vague)
+    ask(wire, times=2)
+    assert ["response_format" in body for body in wire.bodies] == [True, False, False]
+
+
+def test_a_bad_request_does_not_cost_the_others_their_schema() -> None:
+    wire = Wire(error(400, "the image cannot be decoded"))
+    found = fault(wire)
+    assert (found.kind, found.again) == ("bad request", False)
+    assert "cannot be decoded" in str(found)
+    assert ["response_format" in body for body in wire.bodies] == [True, False]
+
+
+def test_a_temperature_that_is_refused_is_left_out_unless_it_was_asked_for() -> None:
+    def fixed(body: Body) -> Any:
+        if "temperature" in body:
+            return error(400, "Unsupported value: 'temperature' does not support 0.0")(body)
+        return reply()
+
+    wire = Wire(fixed)
+    _, judge = ask(wire)
+    assert "temperature" not in wire.bodies[-1]
+    assert "`temperature`" in judge.learned[0]
+    assert fault(Wire(fixed), optional=set()).kind == "bad request"
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "crowded"),
+    [
+        (error(429, "slow down"), "rate limit", True),
+        (error(500, "oops"), "server error 500", False),
+        (error(503, "overloaded"), "server error 503", True),
+        (error(529, "overloaded"), "server error 529", True),
+        (lambda _: web.Response(text="<html>hello</html>"), "HTML instead of JSON", False),
+        (lambda _: web.Response(text='{"choices": ['), "broken JSON", False),
+        (lambda _: web.Response(text="[1]"), "broken JSON", False),
+        (lambda _: {"choices": []}, "broken JSON", False),
+        (lambda _: {"choices": [{"no": "message"}]}, "broken JSON", False),
+        # OpenRouter sends errors with status 200; Google wraps them in a list.
+        (lambda _: {"error": {"code": 502, "message": "upstream"}}, "server error 502", True),
+        (lambda _: web.json_response([{"error": {"code": 429, "message": "x"}}], status=429),
+         "rate limit", True),
+    ],
+)  # fmt: skip
+def test_faults_that_pass(answer: Any, kind: str, crowded: bool) -> None:
+    found = fault(answer)
+    assert (found.kind, found.again, found.crowded) == (kind, True, crowded)
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({"retry-after-ms": "1500"}, 1.5),
+        ({"Retry-After": "7"}, 7.0),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"Retry-After": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_what_a_server_asks_us_to_wait(headers: Mapping[str, str], wait: float | None) -> None:
+    assert fault(error(429, "slow", headers)).wait == wait
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (error(401, f"Incorrect API key provided: {KEY}"), "the key was refused"),
+        (error(400, "API key not valid", reason="API_KEY_INVALID"), "the key was refused"),
+        (error(403, "forbidden"), "access was refused"),
+        (error(404, "The model `m` does not exist", code="model_not_found"), "has no model 'm'"),
+        (error(404, "page not found"), "has no model 'm'"),
+        (error(400, "m is not a valid model ID"), "has no model 'm'"),
+        (error(429, "exceeded your current quota", code="insufficient_quota"), "quota is used up"),
+        (error(402, "requires more credits"), "no credit left"),
+    ],
+)
+def test_what_no_repetition_can_mend_stops_everything(answer: Any, sentence: str) -> None:
+    with pytest.raises(Unusable, match=sentence) as caught:
+        ask(answer)
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "choice"),
+    [
+        (lambda _: reply(""), Choice("")),
+        (lambda _: reply(None), Choice("")),
+        (lambda _: reply("Yes", finish_reason="length"), Choice("Yes", "length")),
+        (lambda _: reply("", finish_reason="content_filter"), Choice("", "refusal")),
+        (lambda _: reply("", finish_reason="PROHIBITED_CONTENT"), Choice("", "refusal")),
+        (lambda _: reply(None, message={"content": None, "refusal": "I cannot."}),
+         Choice("I cannot.", "refusal")),
+        (lambda _: reply(None, message={"content": [{"type": "text", "text": "Yes"}]}),
+         Choice("Yes")),
+    ],
+)  # fmt: skip
+def test_replies_that_say_nothing_or_too_little(answer: Any, choice: Choice) -> None:
+    assert ask(answer)[0].choices == (choice,)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        error(400, "Input data may contain inappropriate content.", code="data_inspection_failed"),
+        error(400, "blocked", code="content_filter"),
+    ],
+)
+def test_a_filter_before_the_model(answer: Any) -> None:
+    found = fault(answer)
+    assert (found.kind, found.again) == ("content filter", False)
+
+
+def test_a_reply_that_does_not_come() -> None:
+    async def slowly(_: web.Request) -> web.Response:
+        await asyncio.sleep(5)
+        return web.Response()
+
+    wire = Wire(lambda _: reply())
+    wire._complete = slowly  # type: ignore[assignment, method-assign]
+    found = fault(wire, timeout=0.2)
+    assert (found.kind, found.crowded) == ("timeout", True)
+
+
+def test_connections_that_break() -> None:
+    async def cut(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        response.content_length = 1000
+        await response.prepare(request)
+        await response.write(b"{")
+        assert request.transport is not None
+        request.transport.close()
+        return response
+
+    async def reset(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    for handler, kind in ((cut, "cut-off reply"), (reset, "connection lost")):
+        wire = Wire(lambda _: reply())
+        wire._complete = handler  # type: ignore[method-assign]
+        assert fault(wire).kind == kind
+
+
+def test_nobody_there_and_nonsense_addresses() -> None:
+    def unanswered(url: str) -> Exception:
+        judge = Chat("j", "m", PROVIDERS["openai"], url=url, key="", vision=vision_of("m"))
+
+        async def run() -> None:
+            await judge.open()
+            try:
+                await judge.ask(Request([], "?", contract_named("yes/no"), ["Q1"]))
+            finally:
+                await judge.close()
+
+        with pytest.raises((Fault, Unusable)) as caught:
+            asyncio.run(run())
+        return caught.value
+
+    assert "no connection" in str(unanswered("http://127.0.0.1:9/v1"))
+
+
+def test_words_of_a_server_are_cut_and_the_key_taken_out() -> None:
+    found = fault(error(500, f"{KEY} " + "x" * 5000))
+    assert "[key]" in str(found)
+    assert len(str(found)) < 400

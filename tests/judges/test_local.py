@@ -1,0 +1,127 @@
+"""Models that run here, tried with a tiny one of random weights in the real format."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from creval.core.contract import contract_named
+from creval.core.errors import CrevalError
+from creval.core.images import Encoded
+from creval.judges.judge import Answer, Fault, Request, Unusable
+from creval.judges.local import Local
+from tests.judges.tiny import write_tiny_model
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+YES_NO = contract_named("yes/no")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    return write_tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+def picture(colour: str) -> Encoded:
+    content = io.BytesIO()
+    Image.new("RGB", (40, 30), colour).save(content, "PNG")
+    return Encoded(colour, "image/png", content.getvalue(), 40, 30)
+
+
+def request(text: str = "Is it red?", choices: int = 1) -> Request:
+    return Request([picture("red"), picture("blue")], text, YES_NO, ["Q1"], choices)
+
+
+def answers(judge: Local, requests: list[Request]) -> list[Answer]:
+    async def run() -> list[Answer]:
+        await judge.open()
+        try:
+            return list(await asyncio.gather(*(judge.ask(one) for one in requests)))
+        finally:
+            await judge.close()
+
+    return asyncio.run(run())
+
+
+def local(model: Path, **parameters: Any) -> Local:
+    return Local(f"hf:{model}", str(model), parameters={"max_tokens": 6} | parameters)
+
+
+def test_a_batch_gives_what_each_would_give_alone(model: Path) -> None:
+    texts = ["Is it red?", "Is there exactly one hat in the picture, and is it blue?", "No?"]
+    together = answers(local(model, batch_size=3), [request(text) for text in texts])
+    alone = [answers(local(model, batch_size=1), [request(text)])[0] for text in texts]
+    assert [answer.choices[0].text for answer in together] == [
+        answer.choices[0].text for answer in alone
+    ]
+    assert [answer.tokens_in for answer in together] == [answer.tokens_in for answer in alone]
+    assert all(0 < (answer.tokens_out or 0) <= 6 for answer in together)
+
+
+def test_several_choices_differ_when_drawn(model: Path) -> None:
+    (answer,) = answers(local(model, temperature=2.0), [request(choices=6)])
+    assert len(answer.choices) == 6
+    assert len({choice.text for choice in answer.choices}) > 1
+
+
+def test_log_probabilities(model: Path) -> None:
+    judge = Local("hf:tiny", str(model), parameters={"max_tokens": 3}, logprobs=True)
+    ((choice,),) = [answer.choices for answer in answers(judge, [request()])]
+    assert choice.positions
+    for position in choice.positions:
+        assert len(position.options) == 20
+        assert sum(pow(2.718281828, value) for _, value in position.options) <= 1.0001
+        # The most probable token was taken.
+        assert position.token == position.options[0][0]
+
+
+def test_batches_get_smaller_for_want_of_memory(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = local(model, batch_size=4)
+    whole = Local._answer
+
+    def scarce(self: Local, requests: Any) -> Any:
+        if len(requests) > 1:
+            raise RuntimeError("CUDA out of memory. Tried to allocate")
+        return whole(self, requests)
+
+    monkeypatch.setattr(Local, "_answer", scarce)
+    assert len(answers(judge, [request() for _ in range(4)])) == 4
+    assert "batches of 1" in judge.learned[-1]
+
+
+def test_a_model_that_fails_is_a_fault(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("shape mismatch")
+
+    monkeypatch.setattr(Local, "_answer", broken)
+    with pytest.raises(Fault, match="shape mismatch"):
+        answers(local(model), [request()])
+
+
+def test_wrong_models_and_parameters_get_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(Unusable, match="cannot be loaded"):
+        answers(Local("hf:nowhere", str(tmp_path)), [request()])
+    with pytest.raises(CrevalError, match="did you mean 'batch_size'"):
+        Local("hf:x", "x", parameters={"batchsize": 2})
+    with pytest.raises(CrevalError, match="batch_size"):
+        Local("hf:x", "x", parameters={"batch_size": 0})
+
+
+def test_without_torch_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> Any:
+        if name == "torch":
+            raise ImportError("No module named 'torch'")
+        return import_module(name)
+
+    monkeypatch.setattr("creval.judges.local.import_module", absent)
+    with pytest.raises(Unusable, match=r"pip install 'creval\[local\]'"):
+        answers(Local("hf:x", "x"), [request()])

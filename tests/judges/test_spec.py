@@ -1,0 +1,117 @@
+"""A judge's name says who answers, where, and with which key."""
+
+from __future__ import annotations
+
+import pytest
+
+from creval.core.errors import CrevalError
+from creval.judges.chat import Chat
+from creval.judges.judge import Judge, Price
+from creval.judges.providers import PROVIDERS, price_of
+from creval.judges.spec import JudgeOptions, members, open_judges
+
+KEY = "sk-very-secret-123"
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for provider in PROVIDERS.values():
+        monkeypatch.setenv(provider.key, KEY)
+    monkeypatch.delenv("CREVAL_API_KEY", raising=False)
+
+
+def one(spec: str, **options: object) -> Chat:
+    (judge,) = open_judges(spec, JudgeOptions(**options))  # type: ignore[arg-type]
+    assert isinstance(judge, Chat)
+    return judge
+
+
+def test_a_provider_is_known_by_its_name() -> None:
+    judge = one("openai:gpt-4o")
+    assert (judge.url, judge.model) == ("https://api.openai.com/v1", "gpt-4o")
+    assert judge.price == Price(2.5, 10)
+    assert judge.vision.name == "gpt-4o"
+    assert one("openrouter:anthropic/claude-sonnet-4.5").vision.name == "claude"
+    assert one("google:gemini-2.5-flash").url.endswith("/v1beta/openai")
+
+
+def test_a_server_of_ones_own_gets_no_providers_key() -> None:
+    judge = one("openai:Qwen/Qwen2.5-VL-7B@http://localhost:8000/v1/")
+    assert (judge.model, judge.url) == ("Qwen/Qwen2.5-VL-7B", "http://localhost:8000/v1")
+    assert judge._key == ""
+    assert judge.price is None
+    assert judge.several
+    full = one("openai:m@http://h:1/v1/chat/completions")
+    assert full.url == "http://h:1/v1"
+
+
+def test_the_key_comes_from_the_variable_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINE", " k1 ")
+    assert one("openai:m@http://h/v1", key="MINE")._key == "k1"
+    monkeypatch.setenv("CREVAL_API_KEY", "k2")
+    assert one("openai:m@http://h/v1")._key == "k2"
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(CrevalError, match="environment variable OPENAI_API_KEY"):
+        one("openai:gpt-4o")
+    monkeypatch.setenv("OPENAI_API_KEY", "smart “quotes”")
+    with pytest.raises(CrevalError, match="no key has"):
+        one("openai:gpt-4o")
+
+
+def test_no_key_is_in_what_is_kept_or_shown() -> None:
+    judge = one("openai:gpt-4o")
+    assert KEY not in repr(dict(judge.facts))
+    assert KEY not in judge.name
+
+
+def test_a_panel_has_several_judges() -> None:
+    spec = "panel:openai:gpt-4o+google:gemini-2.5-flash+openai:a+b@http://h:1/v1"
+    assert members(spec) == [
+        "openai:gpt-4o", "google:gemini-2.5-flash", "openai:a+b@http://h:1/v1",
+    ]  # fmt: skip
+    judges: list[Judge] = open_judges(spec, JudgeOptions())
+    assert [judge.model for judge in judges] == ["gpt-4o", "gemini-2.5-flash", "a+b"]
+    for alone in ("panel:openai:gpt-4o", "panel:", "panel:openai:a+openai:a"):
+        with pytest.raises(CrevalError, match="two different judges"):
+            members(alone)
+
+
+def test_the_temperature_is_zero_unless_repeats_are_wanted() -> None:
+    assert one("openai:gpt-4o").facts["parameters"] == {"temperature": 0.0}
+    assert one("openai:gpt-4o", repeat=5).facts["parameters"] == {"temperature": 1.0}
+    chosen = one("openai:gpt-4o", repeat=5, temperature=0.3, parameters={"top_p": 1e-7})
+    assert chosen.facts["parameters"] == {"temperature": 0.3, "top_p": 1e-7}
+    assert one("openrouter:x/y").facts["parameters"]["max_tokens"] == 8192
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("", "give PROVIDER:MODEL"),
+        ("gpt-4o", "give PROVIDER:MODEL"),
+        ("openai:", "give PROVIDER:MODEL"),
+        ("opnai:gpt-4o", "did you mean 'openai'"),
+        ("openai:m@ftp://h/v1", "begins with http"),
+        ("openai:m@http://user:pw@h/v1", "without a user"),
+        ("openai:m@http://h/v1?key=1", "without a user"),
+        ("openai:m@http://h:99999/v1", "not one"),
+        ("openai:m@http:///v1", "without a user"),
+        ("recorded:answers", "creval replay"),
+    ],
+)
+def test_wrong_names_get_a_sentence(spec: str, sentence: str) -> None:
+    with pytest.raises(CrevalError, match=sentence):
+        open_judges(spec, JudgeOptions())
+
+
+def test_logprobs_where_there_are_none() -> None:
+    with pytest.raises(CrevalError, match="anthropic gives no log-probabilities"):
+        one("anthropic:claude-sonnet-4-5", logprobs=True)
+
+
+def test_prices_go_by_the_name_without_vendor_and_date() -> None:
+    assert price_of("openai/gpt-4o-2024-11-20") == Price(2.5, 10)
+    assert price_of("claude-sonnet-4-5-20250929") == Price(3, 15)
+    assert price_of("gpt-4o-audio-preview") is None
+    assert price_of("mystery") is None
+    assert Price(2.5, 10).cost(1_000_000, 100_000) == pytest.approx(3.5)

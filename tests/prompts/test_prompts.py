@@ -1,0 +1,59 @@
+"""Texts are filled place by place, named by their content, and replaceable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from creval.core.errors import CrevalError
+from creval.prompts import Prompt, load_prompt, prompt_names
+
+FILLED = {"images": "I.", "instruction": "", "questions": "Q1: red?", "format": "F."}
+
+
+def test_a_paragraph_without_its_value_is_left_out() -> None:
+    prompt = Prompt("p", "Look. {{images}}\n\nAsked for:\n{{instruction}}\n\n{{questions}}\n")
+    values = {"images": "One.", "questions": "Q?", "instruction": ""}
+    assert prompt.fill(**values) == "Look. One.\n\nQ?"
+    assert prompt.fill(**values | {"instruction": "Go."}) == "Look. One.\n\nAsked for:\nGo.\n\nQ?"
+
+
+@given(st.text(min_size=1))
+def test_what_is_filled_in_is_not_searched(text: str) -> None:
+    prompt = Prompt("p", "a {{one}} b {{two}}")
+    assert prompt.fill(one="{{two}}", two=text) == f"a {{{{two}}}} b {text}"
+
+
+def test_every_shipped_text_can_be_filled() -> None:
+    assert "judge" in prompt_names()
+    text = load_prompt("judge").fill(**FILLED)
+    assert "Q1: red?" in text
+    assert "{{" not in text
+
+
+def test_a_version_changes_with_the_text() -> None:
+    assert Prompt("p", "a").version != Prompt("p", "b").version
+    assert Prompt("p", "a").version.startswith("p@")
+
+
+def test_a_users_own_text_takes_the_place(tmp_path: Path) -> None:
+    (tmp_path / "judge.md").write_text("Mine. {{questions}} {{format}}")
+    assert load_prompt("judge", tmp_path).fill(**FILLED) == "Mine. Q1: red? F."
+    assert load_prompt("judge", tmp_path / "..").text == load_prompt("judge").text
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [("{{questions}}", "needs {{format}}"), ("{{questions}} {{format}} {{x}}", "know {{x}}")],
+)
+def test_a_text_that_cannot_work_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "judge.md").write_text(text)
+    with pytest.raises(CrevalError, match=sentence):
+        load_prompt("judge", tmp_path)
+    with pytest.raises(CrevalError, match="not a folder"):
+        load_prompt("judge", tmp_path / "nowhere")
+    with pytest.raises(CrevalError, match="did you mean 'judge'"):
+        load_prompt("juge")

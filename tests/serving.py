@@ -1,0 +1,42 @@
+"""Servers that run beside a test, in a thread of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from aiohttp import web
+
+
+@contextmanager
+def serving(app: web.Application) -> Iterator[str]:
+    """Serve an application on loopback; its address."""
+    loop = asyncio.new_event_loop()
+    ready = threading.Event()
+    found: list[str] = []
+
+    async def start() -> web.AppRunner:
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.05)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        found.append(f"http://127.0.0.1:{runner.addresses[0][1]}")
+        ready.set()
+        return runner
+
+    def run() -> None:
+        asyncio.set_event_loop(loop)
+        runner = loop.run_until_complete(start())
+        loop.run_forever()
+        loop.run_until_complete(runner.cleanup())
+        loop.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    ready.wait()
+    try:
+        yield found[0]
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
