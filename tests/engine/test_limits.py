@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -76,8 +77,8 @@ def test_requests_and_tokens_a_minute(limits: Limits, tokens: float) -> None:
         return [await limits.begin(tokens) for _ in range(5)]
 
     began = asyncio.run(run())
-    gaps = [later - earlier for earlier, later in zip(began, began[1:], strict=False)]
-    assert all(gap == pytest.approx(0.05, abs=0.02) for gap in gaps)
+    assert all(later - earlier > 0.0499 for earlier, later in pairwise(began))
+    assert began[-1] - began[0] < 2
 
 
 def test_a_server_that_asks_us_to_wait_is_left_alone() -> None:

@@ -103,4 +103,4 @@ def test_settings_that_do_not_go_together() -> None:
         ({"parameters": {"n": 3}}, "creval sets that itself"),
     ):
         with pytest.raises(CrevalError, match=sentence):
-            Settings(**wrong)  # type: ignore[arg-type]
+            Settings(**wrong)

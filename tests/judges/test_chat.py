@@ -276,6 +276,7 @@ def test_a_reply_that_does_not_come() -> None:
 
 def test_connections_that_break() -> None:
     async def cut(request: web.Request) -> web.StreamResponse:
+        await request.read()
         response = web.StreamResponse()
         response.content_length = 1000
         await response.prepare(request)
@@ -285,6 +286,7 @@ def test_connections_that_break() -> None:
         return response
 
     async def reset(request: web.Request) -> web.Response:
+        await request.read()
         assert request.transport is not None
         request.transport.abort()
         return web.Response()

@@ -36,7 +36,8 @@ def read_reply(
             entries = [Entry(None, None, text, text)]
         else:
             entries = find_line_entries(text, _answers_of(questions))
-        if bare and not entries:
+        # A sound object without an answer is not an answer off the scale.
+        if bare and not entries and not (sound and "{" in text):
             entries = [Entry(None, None, text, text)]
     keys = [label_key(label) for label in labels or [q.label or q.id for q in questions]]
     return [

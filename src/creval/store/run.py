@@ -180,8 +180,9 @@ class Run:
         )
         reasons: dict[str, int] = {}
         for status, explanation, count in self._connection.execute(query):
-            given = status in ("failed", "refused", "missing") and explanation
-            reason = f"{status}: {explanation}" if given else status
+            # What a judge explains is not why its answer cannot be used.
+            given = explanation if status in ("failed", "refused", "missing") else ""
+            reason = f"{status}: {given or _WHY.get(status, 'for no stated reason')}"
             reasons[reason] = reasons.get(reason, 0) + count
         return sorted(reasons.items(), key=lambda entry: -entry[1])
 
@@ -211,6 +212,15 @@ class Run:
 
         table = tabulate(self, strict=strict, subset=subset, weights=weights, systems=systems)
         return scorecard(table, resamples=resamples, seed=seed)
+
+
+_WHY = {
+    "missing": "the reply says nothing about the question",
+    "inapplicable": "the judge says that the question does not apply",
+    "ambiguous": "the reply answers in two ways",
+    "unreadable": "the answer is not on the scale",
+    "unaskable": "the question has no text",
+}
 
 
 def open_run(folder: str | Path) -> Run:

@@ -1,0 +1,274 @@
+"""`creval judge` as a user runs it: killed, interrupted, faulty, hostile."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from creval.build.miniature import write_miniature
+from creval.judges.fake import FAULTS, FakeServer
+from creval.store import DATABASE, open_run
+from tests.serving import serving
+
+KEY = "sk-very-secret-0123456789"
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "creval", *map(str, arguments)]
+
+
+def creval(
+    *arguments: str | Path, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, env={**os.environ, **(env or {})}
+    )
+
+
+def judge(bench: Path, url: str, run: Path, *more: str, model: str = "Keeper") -> list[str | Path]:
+    spec = f"openai:fake@{url}/v1"
+    return [
+        "judge",
+        bench,
+        "--edits",
+        bench / "edits" / model,
+        "--judge",
+        spec,
+        "--run",
+        run,
+        *more,
+    ]
+
+
+def verdicts(run: Path) -> dict[Any, Any]:
+    with open_run(run) as opened:
+        return {(a.edit, a.probe): (a.status, a.value, a.said) for a in opened.answers()}
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[FakeServer, str]]:
+    server = FakeServer()
+    with serving(server.app()) as url:
+        yield server, url
+
+
+def test_the_whole_way(miniature: Path, tmp_path: Path, served: tuple[FakeServer, str]) -> None:
+    server, url = served
+    careful, keeper = miniature / "edits" / "Careful", miniature / "edits" / "Keeper"
+    spec = f"openai:fake@{url}/v1"
+    run = tmp_path / "run"
+    given = ("judge", miniature, "--edits", careful, keeper, "--judge", spec, "--run", run)
+    dry = creval(*given, "--dry-run", "--price", "2.5,10")
+    assert dry.returncode == 0, dry.stderr
+    assert re.search(r"108 +0 +216 .* USD", dry.stdout)
+    assert server.stats["requests"] == 0
+    assert not run.exists()
+    done = creval(*given)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"Careful +270 +270", done.stdout)
+    assert "108 calls, about" in done.stderr
+    again = creval(*given)
+    assert "0 calls (108 are answered already)" in again.stderr
+    score = creval("score", run)
+    assert "Careful" in score.stdout
+    assert "100 %" in score.stdout
+
+
+def test_a_question_that_is_never_answered(miniature: Path, tmp_path: Path) -> None:
+    server = FakeServer(never="proportions")
+    run = tmp_path / "run"
+    with serving(server.app()) as url:
+        done = creval(*judge(miniature, url, run, "--limit", "2"))
+        assert done.returncode == 1, "more than 0.5 % stay unanswered"
+        assert "2 of 30 questions stay unanswered" in done.stderr
+        assert "2 missing: the reply says nothing about the question" in done.stderr
+        assert "VC/2" in done.stderr
+        allowed = creval(*judge(miniature, url, run, "--limit", "2", "--max-unanswered", "10%"))
+        assert allowed.returncode == 0
+    score = creval("score", run)
+    assert "80.0 %" in score.stdout
+    assert "2 questions without an answer" in score.stderr
+
+
+def test_killed_ten_times_it_ends_with_the_same_verdicts(miniature: Path, tmp_path: Path) -> None:
+    at_once = 8
+    calm = FakeServer()
+    with serving(calm.app()) as url:
+        given = judge(miniature, url, tmp_path / "calm", "--ask", "question")
+        assert creval(*given, "--concurrency", str(at_once)).returncode == 0
+    calls = calm.stats["requests"]
+    server = FakeServer(latency=0.1)
+    chance = random.Random(7)
+    with serving(server.app()) as url:
+        given = judge(miniature, url, tmp_path / "run", "--ask", "question")
+        given += ["--concurrency", str(at_once)]
+        for _ in range(10):
+            before = server.stats["requests"]
+            process = subprocess.Popen(
+                command(*given), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            while server.stats["requests"] <= before and process.poll() is None:
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0, 0.4))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        assert server.stats["requests"] < calls, "it was never through before it was killed"
+        last = creval(*given)
+        assert last.returncode == 0, last.stderr
+    assert verdicts(tmp_path / "run") == verdicts(tmp_path / "calm")
+    assert server.stats["requests"] <= calls + 10 * at_once
+
+
+def test_an_interrupt_lets_calls_under_way_finish(miniature: Path, tmp_path: Path) -> None:
+    server = FakeServer(latency=0.3)
+    run = tmp_path / "run"
+    with serving(server.app()) as url:
+        given = judge(miniature, url, run, "--ask", "question", "--concurrency", "8")
+        given += ["--limit", "5"]
+        process = subprocess.Popen(
+            command(*given), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        while server.stats["requests"] < 20:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+        assert process.returncode == 130, err
+        assert "repeat the command to go on" in err
+        assert "Traceback" not in err
+        asked = server.stats["requests"]
+        assert len(verdicts(run)) == asked, "every call that was made is kept"
+        assert creval(*given).returncode == 0
+        assert server.stats["requests"] == 75
+
+
+def test_two_at_once_on_one_folder(miniature: Path, tmp_path: Path) -> None:
+    server = FakeServer(latency=0.3)
+    with serving(server.app()) as url:
+        given = judge(miniature, url, tmp_path / "run", "--concurrency", "4")
+        first = subprocess.Popen(
+            command(*given), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        while not server.stats["requests"]:
+            time.sleep(0.01)
+        second = creval(*given)
+        assert second.returncode == 2
+        assert "another creval is writing" in second.stderr
+        assert first.wait() == 0
+
+
+def test_the_key_is_nowhere(miniature: Path, tmp_path: Path) -> None:
+    server = FakeServer(faults=0.2, kinds=[kind for kind in FAULTS if kind != "timeout"])
+    env = {"CREVAL_API_KEY": KEY, "OPENAI_API_KEY": KEY}
+    run = tmp_path / "run"
+    seen: list[str] = []
+    with serving(server.app()) as url:
+        for more in ((), ("--dry-run",), ("--attempts", "1", "--retries", "0")):
+            done = creval(*judge(miniature, url, run, *more), env=env)
+            seen += [done.stdout, done.stderr]
+    locked = creval("score", run, "--json", env=env)
+    seen += [locked.stdout, locked.stderr]
+    for path in run.rglob("*"):
+        if path.is_file():
+            assert KEY.encode() not in path.read_bytes(), path
+    assert not any(KEY in text for text in seen)
+
+
+def test_nine_hundred_samples_with_every_fault(tmp_path: Path) -> None:
+    """Three in ten replies are faulty; all is answered, in at most 1.6 times the calls."""
+    bench = write_miniature(tmp_path / "bench", samples=900, models={"Only": (0.8, 0.8, 0.8)})
+    server = FakeServer(faults=0.3, stall=2.0)
+    run = tmp_path / "run"
+    with serving(server.app()) as url:
+        done = creval(*judge(bench, url, run, "--retries", "12", model="Only"))
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"Only +13500 +13500", done.stdout), done.stdout
+    assert all(server.stats[kind] > 10 for kind in FAULTS)
+    assert server.stats["requests"] <= 1.6 * 2700
+    with sqlite3.connect(run / DATABASE) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_local_model(miniature: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from tests.judges.tiny import write_tiny_model
+
+    model = write_tiny_model(tmp_path / "tiny")
+    run = tmp_path / "run"
+    done = creval(
+        "judge", miniature, "--edits", miniature / "edits" / "Keeper", "--judge", f"hf:{model}",
+        "--run", run, "--limit", "1", "--metrics", "IF", "--set", "max_tokens=8", "--retries", "0",
+    )  # fmt: skip
+    # Random weights answer nothing, and that is what the run says.
+    assert done.returncode == 1, done.stderr
+    assert "5 of 5 questions stay unanswered" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--judge", "openai:gpt-4o"], "OPENAI_API_KEY"),
+        (["--judge", "gpt-4o"], "give PROVIDER:MODEL"),
+        (["--judge", "openai:m@http://127.0.0.1:9/v1"], "cannot be reached"),
+        (["--judge", "openai:m@http://127.0.0.1:9/v1", "--budget", "5EUR"], "US dollars"),
+        (["--judge", "openai:m@http://127.0.0.1:9/v1", "--budget", "5USD"], "--price"),
+        (["--judge", "openai:m@http://127.0.0.1:9/v1", "--price", "cheap"], "--price takes"),
+        (["--judge", "openai:m@http://127.0.0.1:9/v1", "--set", "x"], "KEY=VALUE"),
+        (["--judge", "openai:m@http://127.0.0.1:9/v1", "--ask", "all"], "way to ask"),
+        (["--judge", "openai:m@http://127.0.0.1:9/v1", "--image-fit", "big"], "--image-fit takes"),
+        (["--judge", "openai:m@http://127.0.0.1:9/v1", "--max-unanswered", "x"], "percentage"),
+        (["--judge", "openai:m@http://127.0.0.1:9/v1", "--metrics", "XX"], "no metric"),
+        (["--judge", "openai:m@http://127.0.0.1:9/v1", "--prompts", "nowhere"], "not a folder"),
+    ],
+)
+def test_wrong_usage(miniature: Path, tmp_path: Path, more: list[str], sentence: str) -> None:
+    edits = miniature / "edits" / "Keeper"
+    given = ("judge", miniature, "--edits", edits, "--run", tmp_path / "run")
+    done = creval(*given, *more, env={"OPENAI_API_KEY": ""})
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_prompts_can_be_copied_changed_and_used(
+    miniature: Path, tmp_path: Path, served: tuple[FakeServer, str]
+) -> None:
+    _, url = served
+    mine = tmp_path / "mine"
+    assert "judge@" in creval("prompts").stdout
+    assert "{{questions}}" in creval("prompts", "judge").stdout
+    assert creval("prompts", "--out", mine).returncode == 0
+    assert creval("prompts", "--out", mine).returncode == 2, "nothing is overwritten"
+    text = (mine / "judge.md").read_text()
+    (mine / "judge.md").write_text(text.replace("Look closely", "Look very closely"))
+    run = tmp_path / "run"
+    given = judge(miniature, url, run, "--limit", "1")
+    assert creval(*given, "--prompts", mine).returncode == 0
+    other = creval(*given)
+    assert other.returncode == 2
+    assert "another prompt" in other.stderr
+
+
+def test_the_rehearsal_server() -> None:
+    given = command("fake-server", "--port", "0", "--latency", "1", "--seed", "3")
+    with subprocess.Popen(given, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        port = re.search(r"http://127.0.0.1:([0-9]+)/v1", line)
+        assert port is not None
+        taken = creval("fake-server", "--port", port[1])
+        assert taken.returncode == 2
+        assert "cannot be served" in taken.stderr
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 130
