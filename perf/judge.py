@@ -332,6 +332,8 @@ def measure(bench: Bench, rounds: int) -> None:
         for _ in range(rounds):
             limit = float(bench.limit()["wall"])
             asked = bench.creval_inside()
+            if asked["answered"] != CALLS:
+                raise SystemExit(f"only {asked['answered']} of {CALLS} calls were answered")
             whole = bench.creval(*original)
             other = bench.sdk()
             ratios["inside"].append(limit / asked["wall"])

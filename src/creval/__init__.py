@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from creval.benchmarks import open_benchmark as open_benchmark
     from creval.core.errors import CrevalError as CrevalError
+    from creval.engine.judge import judge as judge
     from creval.engine.replay import replay as replay
+    from creval.engine.settings import Settings as Settings
     from creval.store.run import open_run as open_run
 
 __version__ = "0.1.0"
@@ -23,11 +25,13 @@ __version__ = "0.1.0"
 # quick and needs nothing heavy.
 _HOMES = {
     "CrevalError": "creval.core.errors",
+    "Settings": "creval.engine.settings",
+    "judge": "creval.engine.judge",
     "open_benchmark": "creval.benchmarks",
     "open_run": "creval.store.run",
     "replay": "creval.engine.replay",
 }
-__all__ = ["CrevalError", "open_benchmark", "open_run", "replay"]
+__all__ = ["CrevalError", "Settings", "judge", "open_benchmark", "open_run", "replay"]
 
 
 def __getattr__(name: str) -> object:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import struct
+import warnings
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +18,7 @@ from hypothesis import strategies as st
 from PIL import Image, features
 
 import shared_data
-from creval.core.images import MOST_PIXELS, ImageError, digest, open_image
+from creval.core.images import MOST_PIXELS, ImageError, digest, encode, open_image, size_of
 
 RED, BLUE, WHITE = (255, 0, 0), (0, 0, 255), (255, 255, 255)
 
@@ -234,3 +237,81 @@ def test_digests_name_the_content(tmp_path: Path) -> None:
     assert digest(tmp_path / "a") == digest(tmp_path / "b") != digest(tmp_path / "c")
     with pytest.raises(ImageError, match="cannot be read"):
         digest(tmp_path / "d")
+
+
+def half(width: int, height: int) -> tuple[int, int]:
+    return width // 2, height // 2
+
+
+def same(width: int, height: int) -> tuple[int, int]:
+    return width, height
+
+
+@pytest.mark.parametrize(("suffix", "media"), [("jpg", "jpeg"), ("png", "png"), ("webp", "webp")])
+def test_upright_files_are_sent_byte_for_byte(tmp_path: Path, suffix: str, media: str) -> None:
+    path = tmp_path / f"a.{suffix}"
+    picture().save(path)
+    sent = encode(path)
+    assert (sent.media, sent.content) == (f"image/{media}", path.read_bytes())
+    assert (sent.width, sent.height) == (40, 20)
+    assert sent.digest == digest(path)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
+def test_a_picture_on_its_side_is_turned_before_it_is_sent(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.{suffix}"
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    picture().save(path, exif=exif)
+    for fit, media in ((None, "image/png"), (same, "image/jpeg")):
+        sent = encode(path, fit)
+        assert (sent.media, sent.width, sent.height) == (media, 20, 40)
+        image = Image.open(io.BytesIO(sent.content))
+        assert near(image.convert("RGB").getpixel((10, 5)), RED, 40)
+    assert size_of(path) == (20, 40)
+
+
+def test_what_is_fitted_is_jpeg_of_that_size(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    picture((400, 200)).save(path)
+    sent = encode(path, half)
+    assert (sent.media, sent.width, sent.height) == ("image/jpeg", 200, 100)
+    image = Image.open(io.BytesIO(sent.content))
+    assert image.size == (200, 100)
+    assert near(image.getpixel((20, 50)), RED)
+    assert sent.digest == digest(path), "the file's, not the sent picture's"
+
+
+def test_a_jpeg_that_fits_is_not_encoded_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    picture().save(path)
+    assert encode(path, same).content == path.read_bytes()
+
+
+def test_what_no_model_takes_becomes_png(tmp_path: Path) -> None:
+    moving = tmp_path / "a.webp"
+    picture().save(moving, save_all=True, append_images=[picture().rotate(180)])
+    for path in (moving, tmp_path / "a.tiff"):
+        if not path.exists():
+            picture().save(path)
+        sent = encode(path)
+        assert sent.media == "image/png"
+        assert near(Image.open(io.BytesIO(sent.content)).getpixel((5, 10)), RED, 40)
+
+
+def test_what_cannot_be_opened_cannot_be_sent(tmp_path: Path) -> None:
+    (tmp_path / "page.png").write_text("<html>")
+    for name in ("page.png", "nowhere.png"):
+        for use in (encode, size_of):
+            with pytest.raises(ImageError):
+                use(tmp_path / name)
+
+
+def test_many_threads_may_encode_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    picture((300, 300)).save(path)
+    with ThreadPoolExecutor(8) as pool:
+        sent = list(pool.map(lambda _: encode(path, half).content, range(64)))
+    assert len(set(sent)) == 1
+    with pytest.warns(UserWarning, match="still heard"):
+        warnings.warn("still heard", UserWarning, stacklevel=1)

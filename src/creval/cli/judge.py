@@ -42,9 +42,9 @@ def judge(
     ask: Annotated[
         str, typer.Option(metavar="question|metric|sample", help="What is asked in one call.")
     ] = "metric",
-    repeat: Annotated[int, typer.Option(min=1, help="Ask everything so often.")] = 1,
+    repeat: Annotated[int, typer.Option(min=1, help="Ask everything K times.")] = 1,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Only so many samples, spread over dimensions.")
+        int | None, typer.Option(min=1, help="Only N samples, spread over dimensions.")
     ] = None,
     metrics: Annotated[str | None, typer.Option(metavar="A,B", help="Only these metrics.")] = None,
     dimension: Annotated[
@@ -53,9 +53,15 @@ def judge(
     models: Annotated[
         str | None, typer.Option(metavar="A,B", help="Only these of the folders.")
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Calls at once.")] = 32,
-    retries: Annotated[int, typer.Option(min=0, help="Ask an open question again so often.")] = 2,
-    attempts: Annotated[int, typer.Option(min=1, help="Make a call that fails so often.")] = 12,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=4096, help="Calls under way at once.")
+    ] = 32,
+    retries: Annotated[
+        int, typer.Option(min=0, help="Ask what a reply leaves open again, up to N times.")
+    ] = 2,
+    attempts: Annotated[
+        int, typer.Option(min=1, help="Make a call that brings no reply up to N times.")
+    ] = 12,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a call.")] = 300.0,
     rpm: Annotated[float | None, typer.Option(min=0.01, help="Requests a minute.")] = None,
     tpm: Annotated[float | None, typer.Option(min=1, help="Tokens a minute.")] = None,
@@ -69,7 +75,7 @@ def judge(
         bool, typer.Option("--logprobs", help="Score by the answer's token probabilities.")
     ] = False,
     temperature: Annotated[
-        float | None, typer.Option(min=0, help="0, or with --repeat 1, if not given.")
+        float | None, typer.Option(min=0, help="If not given: 0, and 1 with --repeat.")
     ] = None,
     set_: Annotated[
         list[str] | None,

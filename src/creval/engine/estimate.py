@@ -22,7 +22,8 @@ _MEASURED = 8  # pictures that are encoded to see how large they get
 class Estimate:
     """Calls to come and calls that are answered already; pictures, bytes, tokens and money.
 
-    `cost` is none where the price is not known. `exact` says that every edit was looked at.
+    `cost` is none where the price is not known. `exact` says that every edit was looked at; bytes
+    are known only then.
     """
 
     judge: str
@@ -48,7 +49,7 @@ def estimate(
         items = [item for item in items if item.groups]
         chosen = items[:: 1 if most is None else max(1, len(items) // most)]
         made.exact = len(chosen) == len(items)
-        sizes = _Sizes(judge, fit)
+        sizes = _Sizes(judge, fit, measured=most is None)
         for item in chosen:
             _add(made, judging, judge, item, sizes)
         scale = len(items) / len(chosen) if chosen else 1.0
@@ -90,11 +91,11 @@ def _add(made: Estimate, judging: Judging, judge: Judge, item: Item, sizes: _Siz
 class _Sizes:
     """The size of pictures as they are sent, in pixels and, by a few that are encoded, in bytes."""
 
-    def __init__(self, judge: Judge, fit: Fit | None) -> None:
+    def __init__(self, judge: Judge, fit: Fit | None, *, measured: bool) -> None:
         self._judge, self._fit = judge, fit
         self._known: dict[Path, Encoded] = {}
         self._measured = [0, 0]  # bytes, pixels
-        self._encoded = 0
+        self._left = _MEASURED if measured else 0
         self.sent: dict[str, float] = {}
 
     def of(self, path: Path) -> Encoded:
@@ -109,8 +110,8 @@ class _Sizes:
     def _bytes(self, path: Path, pixels: int) -> float:
         if self._fit is None:
             return path.stat().st_size * 4 / 3
-        if self._encoded < _MEASURED:
-            self._encoded += 1
+        if self._left:
+            self._left -= 1
             content = self._judge.prepare(encode(path, self._fit)).content
             self._measured[0] += len(content)
             self._measured[1] += pixels
