@@ -106,6 +106,7 @@ def judge(
     from creval.engine.estimate import estimate
     from creval.engine.judge import Judging
     from creval.engine.settings import Settings
+    from creval.report.text import visible
 
     if not judge or not run:
         raise CrevalError("give --judge SPEC and --run RUN, such as --judge openai:gpt-4o --run r.")
@@ -137,9 +138,9 @@ def judge(
     folders = [*(edits or ()), *(more or ())]
     judging = Judging(open_benchmark(bench), folders, judge, run, settings)
     estimates = estimate(judging, judging.answered(), None if dry_run else _GLANCE)
+    for line in judging.warnings():
+        screen.note(visible(line))
     if dry_run:
-        for line in judging.warnings():
-            screen.note(line)
         _print_estimates(estimates, settings.concurrency)
         return
     screen.note(_in_a_line(estimates))
@@ -170,9 +171,7 @@ def _watcher(line: screen.Line) -> Callable[[Progress], None]:
         rate = progress.made / passed
         done, left = progress.done, progress.calls - progress.done
         parts = [f"{done:,} of {progress.calls:,} calls", f"{rate:.1f}/s"]
-        parts.append(f"{progress.answered:,} answered")
-        if progress.open:
-            parts.append(f"{progress.open:,} unanswered")
+        parts.append(f"{progress.answered:,} answered, {progress.open:,} unanswered")
         parts.append(f"{count(progress.tokens_in + progress.tokens_out)} tokens")
         if progress.cost:
             parts.append(money(progress.cost))

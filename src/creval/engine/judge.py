@@ -100,7 +100,7 @@ class Judging:
             raise CrevalError(f"the source pictures are not there: {lost[0]} does not exist.")
 
     def warnings(self) -> list[str]:
-        """What speaks against this judge, or is amiss with the edits."""
+        """What speaks against these judges."""
         notes = []
         for role, maker in self.benchmark.dataset.made_by.items():
             for judge in self.judges:
@@ -158,7 +158,7 @@ class Judging:
     def ask(self, watch: Watch | None = None) -> Judged:
         """Ask what is not answered yet, and say what came of it."""
         progress = Progress()
-        done = Judged(progress, notes=self.warnings(), unmatched=list(self.found.unmatched))
+        done = Judged(progress, unmatched=list(self.found.unmatched))
         for edit in self.plan.all_edits():
             if edit.status is EditStatus.ABSENT:
                 done.absent[edit.key.system] = done.absent.get(edit.key.system, 0) + 1
