@@ -17,9 +17,9 @@ def test_levels_are_found_in_singular_and_plural() -> None:
 
 
 def test_weights_are_scaled_to_one() -> None:
-    weights = CARD.weighted({"IF": 4, "VC": 4, "VQ": 2}).composite.weights
+    weights = CARD.weighted({"IF": 4, "VC": 4, "VQ": 2}).rests_on("S")
     assert weights == pytest.approx({"IF": 0.4, "VC": 0.4, "VQ": 0.2})
-    assert CARD.weighted({"VQ": 1}).composite.weights == {"IF": 0, "VC": 0, "VQ": 1}
+    assert CARD.weighted({"VQ": 1}).rests_on("S") == {"VQ": 1}
 
 
 @pytest.mark.parametrize(

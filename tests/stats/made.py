@@ -26,4 +26,5 @@ def table(values: Floats, dimensions: Sequence[int]) -> ScoreTable:
         total=total,
         unanswered={},
         unasked={},
+        units=np.arange(values.shape[1]),
     )

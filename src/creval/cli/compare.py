@@ -90,10 +90,10 @@ def _print_gap(found: Comparison, gap: SampleGap) -> None:
     from creval.report.text import visible
 
     out = screen.console()
-    composite = found.table.card.composite.name
+    rank = found.table.card.ranking
     first, second = found.table.systems
-    scores = " against ".join(f"{found[composite] or 0:.0f}" for found in (gap.first, gap.second))
-    out.print(Text(f"\n{visible(gap.sample)}: {composite} {scores}", "bold"))
+    scores = " against ".join(f"{found[rank] or 0:.3g}" for found in (gap.first, gap.second))
+    out.print(Text(f"\n{visible(gap.sample)}: {rank} {scores}", "bold"))
     out.print(Text(f"  {visible(gap.instruction)}", "dim"))
     for question in gap.questions[:3]:
         said = " / ".join(visible(answer.said) or "–" for answer in question.answers)

@@ -1,7 +1,7 @@
 """The nouns that everything else speaks in."""
 
 from creval.core.benchmark import Benchmark, Dataset, Finding, Protocol, System
-from creval.core.card import OVERALL, Card, Composite, Level, Metric, Score
+from creval.core.card import OVERALL, Card, Composite, Level, Metric, Part, Score
 from creval.core.contract import Contract, contract_named
 from creval.core.errors import CrevalError
 from creval.core.probe import Ask, EditKey, Measurement, Probe, Question
@@ -25,6 +25,7 @@ __all__ = [
     "Level",
     "Measurement",
     "Metric",
+    "Part",
     "Probe",
     "Protocol",
     "Question",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from creval.core.card import Card, Score
+from creval.core.card import Card, Part, Score
 from creval.core.probe import Probe
 from creval.core.sample import Sample
 
@@ -65,13 +65,27 @@ class Protocol(ABC):
 
     @abstractmethod
     def score(
-        self, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
+        self,
+        sample: Sample,
+        probes: Sequence[Probe],
+        values: Mapping[str, float | None],
+        *,
+        strict: bool = False,
     ) -> Mapping[str, Score]:
         """One sample's metrics from its probes' values, by probe id.
 
         A value of none was asked for and not answered; a probe without one was never asked.
         `strict` scores as the system's authors do.
         """
+
+    def parts(
+        self,
+        sample: Sample,  # noqa: ARG002
+        probes: Sequence[Probe],  # noqa: ARG002
+        values: Mapping[str, float | None],  # noqa: ARG002
+    ) -> Mapping[str, Sequence[Part]]:
+        """The scores of a sample's parts, by the level that groups them; mostly there are none."""
+        return {}
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,14 @@ class Score(NamedTuple):
     total: int
 
 
+class Part(NamedTuple):
+    """One metric of a part of a sample, such as a step, that belongs to a group of its own."""
+
+    group: str
+    metric: str
+    score: Score
+
+
 @dataclass(frozen=True)
 class Metric:
     """A number that a protocol gives each sample."""
@@ -30,7 +38,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Composite:
-    """A weighted sum of metrics, the same at every level."""
+    """A weighted sum of metrics, the same at every level. The weights add up to one."""
 
     name: str
     label: str
@@ -43,13 +51,22 @@ class Level:
 
     A group's value is the mean of its samples or, where `of` names a finer level, the unweighted
     mean of that level's groups inside it. `groups` gives their order. The level `overall` is one
-    group that holds everything.
+    group that holds everything. Where `parts` is set, a group's value is the mean of the parts of
+    samples that belong to it; where `minus` names a level and two of its groups, the first less
+    the second.
     """
 
     name: str
     plural: str
     groups: tuple[str, ...]
     of: str | None = None
+    parts: bool = False
+    minus: tuple[str, str, str] | None = None
+
+    @property
+    def tagged(self) -> bool:
+        """Whether its groups are of samples, by their tags."""
+        return self.name != "overall" and not self.parts and self.minus is None
 
 
 OVERALL = Level("overall", "overall", ("overall",))
@@ -57,16 +74,35 @@ OVERALL = Level("overall", "overall", ("overall",))
 
 @dataclass(frozen=True)
 class Card:
-    """A protocol's metrics, its composite (the number that ranks), and its levels as shown."""
+    """A protocol's metrics, its composite if it has one, and its levels as shown.
+
+    `rank` is the column by which systems are ranked: the composite, unless it says otherwise.
+    """
 
     metrics: tuple[Metric, ...]
-    composite: Composite
+    composite: Composite | None
     levels: tuple[Level, ...]
+    rank: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The metrics' names, and the composite's behind them."""
-        return (*(metric.name for metric in self.metrics), self.composite.name)
+        names = tuple(metric.name for metric in self.metrics)
+        return names if self.composite is None else (*names, self.composite.name)
+
+    @property
+    def ranking(self) -> str:
+        """The column by which systems are ranked."""
+        return self.rank or self.columns[-1]
+
+    def higher_is_better(self, column: str) -> bool:
+        return next((m.higher_is_better for m in self.metrics if m.name == column), True)
+
+    def rests_on(self, column: str) -> Mapping[str, float]:
+        """The metrics that a column is made of, with their weights."""
+        if self.composite is not None and column == self.composite.name:
+            return {name: weight for name, weight in self.composite.weights.items() if weight > 0}
+        return {known_name("metric", column, self.columns): 1.0}
 
     def level(self, name: str) -> Level:
         """The level called `name`, in the singular or the plural."""
@@ -77,6 +113,8 @@ class Card:
 
     def weighted(self, weights: Mapping[str, float]) -> Card:
         """The same card with other weights in its composite, scaled to a sum of one."""
+        if self.composite is None:
+            raise CrevalError("these scores have no weights to change.")
         for name, weight in weights.items():
             known_name("metric", name, [metric.name for metric in self.metrics])
             if not 0 <= weight < float("inf"):

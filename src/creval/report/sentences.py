@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def decided(card: Scorecard) -> str:
-    """Which models differ on the composite, and which cannot be told apart."""
-    name = card.table.card.composite.name
+    """Which models differ in the column that ranks, and which cannot be told apart."""
+    name = card.table.card.ranking
     if not card.differences:
         return "There is only one model, so nothing to compare."
     settled = [found for found in card.differences if found.decided]
@@ -33,27 +33,25 @@ def decided(card: Scorecard) -> str:
 
 def _pair(card: Scorecard, found: Difference) -> str:
     if found.value is None:
-        return f"{visible(found.first)} and {visible(found.second)} (no {_composite(card)})"
-    if found.value < 0:
+        return f"{visible(found.first)} and {visible(found.second)} (no {card.table.card.ranking})"
+    if (found.value < 0) == card.table.card.higher_is_better(card.table.card.ranking):
         ends = [None if end is None else -end for end in (found.high, found.low)]
         found = Difference(found.second, found.first, -found.value, ends[0], ends[1], found.samples)
     return f"{visible(found.first)} over {visible(found.second)} ({difference(found)})"
 
 
-def _composite(card: Scorecard) -> str:
-    return card.table.card.composite.name
-
-
 def basis(card: Scorecard, manifest: Mapping[str, Any], resamples: int) -> str:
     """What the table rests on: judge, samples, weights, intervals."""
     table = card.table
-    weights = " + ".join(
-        f"{weight:.3g} {name}" for name, weight in table.card.composite.weights.items()
-    )
+    made = table.card.composite
+    formula = ""
+    if made is not None:
+        weights = " + ".join(f"{weight:.3g} {name}" for name, weight in made.weights.items())
+        formula = f"; {made.name} = {weights}"
     subset = f" (subset {table.subset})" if table.subset else ""
     return (
         f"{manifest['benchmark']}, judge {visible(manifest['judge'])}, {len(table.samples)} "
-        f"samples{subset}; {table.card.composite.name} = {weights}; beside a value the share of "
+        f"samples{subset}{formula}; beside a value the share of "
         "its questions that were scored, in brackets its 95 % interval over samples "
         f"({resamples} resamples); ¹ best, ² second."
     )
@@ -77,8 +75,8 @@ def strictness(card: Scorecard, problems: int = 0) -> str:
 
 
 def compared(found: Comparison) -> str:
-    """Which of two models is ahead on the composite, and whether that is decided."""
-    name = found.table.card.composite.name
+    """Which of two models is ahead in the column that ranks, and whether that is decided."""
+    name = found.table.card.ranking
     overall = found.differences["overall", "overall", name]
     first, second = visible(overall.first), visible(overall.second)
     if overall.value is None:

@@ -35,7 +35,7 @@ def ordered(card: Scorecard, groups: Groups) -> list[str]:
 
 def places(card: Scorecard, level: str, group: str, column: str, groups: Groups) -> dict[str, int]:
     """Which models are best (1) and second (2) in a cell's column, within their group."""
-    better = next((m.higher_is_better for m in card.table.card.metrics if m.name == column), True)
+    better = card.table.card.higher_is_better(column)
     found: dict[str, int] = {}
     for _, members in _blocks(card, groups):
         values = {n: card.cell(n, column, group, level).value for n in members}
@@ -182,7 +182,7 @@ def as_json(card: Scorecard, manifest: Mapping[str, Any], levels: Sequence[str])
         "strict": table.strict,
         "subset": table.subset,
         "samples": len(table.samples),
-        "weights": dict(table.card.composite.weights),
+        "weights": dict(table.card.rests_on(table.card.ranking)),
         "models": models,
         "differences": [
             {**found._asdict(), "decided": found.decided} for found in card.differences

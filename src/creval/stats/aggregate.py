@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from creval.core.card import Level
 from creval.stats.table import Floats, Integers, ScoreTable, add_composite
 
 
@@ -37,19 +38,40 @@ def aggregate(table: ScoreTable, parts: Sequence[Integers], counts: Floats) -> d
         for source, into in ((filled, sums), (here.astype(np.float64), sizes)):
             flat = source[:, part].transpose(1, 0, 2).reshape(len(part), -1)
             into.append((drawn @ flat).reshape(len(drawn), systems, metrics))
-    return _levels(table, parts, np.stack(sums, axis=1), np.stack(sizes, axis=1))
+    values = {name: _mean(counts, part.sums, part.counts) for name, part in table.parts.items()}
+    return _levels(table, parts, np.stack(sums, axis=1), np.stack(sizes, axis=1), values)
+
+
+def _mean(counts: Floats, sums: Floats, sizes: Floats) -> Floats:
+    """Means of samples' parts; axes draw, group, system, metric."""
+    systems, samples, groups, metrics = sums.shape
+    drawn = []
+    for source in (sums, sizes):
+        flat = source.transpose(1, 2, 0, 3).reshape(samples, -1)
+        drawn.append((counts @ flat).reshape(len(counts), groups, systems, metrics))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean: Floats = drawn[0] / drawn[1]
+    return mean
 
 
 def _levels(
-    table: ScoreTable, parts: Sequence[Integers], sums: Floats, sizes: Floats
+    table: ScoreTable,
+    parts: Sequence[Integers],
+    sums: Floats,
+    sizes: Floats,
+    values: dict[str, Floats],
 ) -> dict[str, Floats]:
-    values: dict[str, Floats] = {}
-    waiting = list(table.card.levels)
+    waiting = [level for level in table.card.levels if level.name not in values]
     while waiting:
-        level = next(level for level in waiting if level.of is None or level.of in values)
+        level = next(level for level in waiting if _needs(level) <= values.keys())
         waiting.remove(level)
         means = []
-        if level.of is None:
+        if level.minus is not None:
+            of, first, second = level.minus
+            groups = table.card.level(of).groups
+            at, less = groups.index(first), groups.index(second)
+            means.append(values[of][:, at] - values[of][:, less])
+        elif level.of is None:
             for group in range(len(level.groups)):
                 inside = table.members(level.name, group)
                 chosen = [n for n, part in enumerate(parts) if inside[part[0]]]
@@ -60,6 +82,11 @@ def _levels(
                 means.append(_mean_of_present(values[level.of][:, finer]))
         values[level.name] = np.stack(means, axis=1)
     return {name: add_composite(table.card, found) for name, found in values.items()}
+
+
+def _needs(level: Level) -> set[str]:
+    """The levels from whose values a level's are made."""
+    return {name for name in (level.of, level.minus and level.minus[0]) if name}
 
 
 def children(table: ScoreTable, level: str, of: str) -> list[list[int]]:

@@ -46,14 +46,31 @@ def pooled(parts: Sequence[Integers]) -> list[Integers]:
     return several
 
 
+def unit_strata(parts: Sequence[Integers], units: Integers) -> list[Integers]:
+    """The units, split by the parts that their samples lie in."""
+    part_of = np.empty(len(units), dtype=np.int64)
+    for number, part in enumerate(parts):
+        part_of[part] = number
+    if len(np.unique(units)) == len(units):
+        return [units[part] for part in parts]
+    seen: dict[int, list[int]] = {}
+    for unit, number in zip(units.tolist(), part_of.tolist(), strict=True):
+        seen.setdefault(unit, []).append(number)
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for unit, inside in seen.items():
+        alike.setdefault(tuple(sorted(inside)), []).append(unit)
+    return [np.array(members, dtype=np.int64) for members in alike.values()]
+
+
 def replicate(tables: Sequence[ScoreTable], resamples: int, seed: int) -> list[dict[str, Floats]]:
     """Each table's levels over the same resamples; axes draw, group, system, column.
 
     The tables hold the same samples.
     """
-    parts = strata(tables[0])
+    parts, units = strata(tables[0]), tables[0].units
     chunks: list[list[dict[str, Floats]]] = [[] for _ in tables]
-    for counts in resampled_counts(pooled(parts), resamples, seed):
+    for drawn in resampled_counts(pooled(unit_strata(parts, units)), resamples, seed):
+        counts = drawn[:, units]
         for table, into in zip(tables, chunks, strict=True):
             into.append(aggregate(table, parts, counts))
     return [{name: np.concatenate([c[name] for c in of]) for name in of[0]} for of in chunks]

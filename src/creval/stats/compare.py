@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from creval.benchmarks import protocol_named
+from creval.core.card import Level
 from creval.core.probe import Question
 from creval.stats.bootstrap import interval, replicate
-from creval.stats.scorecard import FEWEST, Difference, number, points, weighted
+from creval.stats.scorecard import FEWEST, Difference, number, points, rests_on
 from creval.stats.table import ScoreTable, tabulate
 
 if TYPE_CHECKING:
@@ -70,9 +70,8 @@ def compare(
         low, high = interval(drawn[level.name][:, :, 0] - drawn[level.name][:, :, 1])
         value = there[level.name][:, 0] - there[level.name][:, 1]
         for g, group in enumerate(level.groups):
-            here = pair.members(level.name, g)
             for c, column in enumerate(pair.card.columns):
-                samples = _samples(pair, here, c)
+                samples = _samples(pair, level, g, column)
                 enough = samples >= FEWEST
                 ends = (number(low[g, c]), number(high[g, c])) if enough else (None, None)
                 found = Difference(first, second, number(value[g, c]), *ends, samples)
@@ -80,15 +79,24 @@ def compare(
     return Comparison(pair, differences, tuple(_gaps(run, pair, strict, top)))
 
 
-def _samples(pair: ScoreTable, members: NDArray[np.bool_], c: int) -> int:
-    """How many samples a column rests on; for the composite, of its metrics the fewest."""
-    here = (~np.isnan(pair.values[0][members])).sum(axis=0)
-    return int(here[c] if c < len(here) else here[weighted(pair.card)].min())
+def _samples(pair: ScoreTable, level: Level, group: int, column: str) -> int:
+    """How many samples a difference rests on: of the metrics behind it, the fewest."""
+    if level.minus is not None:
+        finer = pair.card.level(level.minus[0])
+        two = (finer.groups.index(name) for name in level.minus[1:])
+        return min(_samples(pair, finer, at, column) for at in two)
+    if level.parts:
+        here = (pair.parts[level.name].counts[0, :, group] > 0).sum(axis=0)
+    else:
+        members = pair.members(level.name, group)
+        here = (~np.isnan(pair.values[0][members])).sum(axis=0)
+    return int(here[rests_on(pair.card, column)].min())
 
 
 def _gaps(run: Run, pair: ScoreTable, strict: bool, top: int) -> list[SampleGap]:
     columns = pair.with_composite()
-    gap = np.nan_to_num(np.abs(columns[0, :, -1] - columns[1, :, -1]))
+    rank = pair.card.columns.index(pair.card.ranking)
+    gap = np.nan_to_num(np.abs(columns[0, :, rank] - columns[1, :, rank]))
     order = [at for at in np.argsort(-gap, kind="stable")[:top] if gap[at] > 0]
     wanted = {pair.samples[at] for at in order}
     # Of several draws the first stands for its model.
@@ -119,8 +127,9 @@ def _question_gaps(
 ) -> list[QuestionGap]:
     """The questions that decide the sample, those that weigh most first."""
     protocol = protocol_named(run.manifest["protocol"])
+    of = run.samples[sample]
     said = [{answer.probe: answer for answer in run.answers(s, sample)} for s in pair.systems]
-    weights = pair.card.composite.weights
+    weights = pair.card.rests_on(pair.card.ranking)
     questions = [probe for probe in run.probes[sample] if isinstance(probe, Question)]
     total = dict.fromkeys((question.metric for question in questions), 0.0)
     for question in questions:
@@ -130,7 +139,7 @@ def _question_gaps(
         if not all(question.id in found for found in values):
             continue
         scores = [
-            protocol.score([question], {question.id: found[question.id]}, strict=strict)
+            protocol.score(of, [question], {question.id: found[question.id]}, strict=strict)
             for found in values
         ]
         first, second = (score[question.metric].value for score in scores)

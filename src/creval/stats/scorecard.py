@@ -62,7 +62,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class Scorecard:
-    """All cells of a run, and which systems differ on the composite."""
+    """All cells of a run, and which systems differ in the column that ranks them."""
 
     table: ScoreTable
     levels: Mapping[str, Mapping[str, Any]]
@@ -70,12 +70,14 @@ class Scorecard:
 
     @cached_property
     def systems(self) -> tuple[str, ...]:
-        """The systems, best composite first."""
+        """The systems, best first."""
         return tuple(sorted(self.table.systems, key=self._order))
 
     def _order(self, system: str) -> tuple[float, str]:
-        value = self.cell(system, self.table.card.composite.name).value
-        return (math.inf if value is None else -value), system
+        card = self.table.card
+        value = self.cell(system, card.ranking).value
+        better = -1.0 if card.higher_is_better(card.ranking) else 1.0
+        return (math.inf if value is None else better * value), system
 
     def cell(self, system: str, column: str, group: str = "overall", level: str = "") -> Cell:
         """The cell of a system, a metric or the composite, and a group.
@@ -165,9 +167,10 @@ def scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0) -> Sc
     return Scorecard(table, levels, tuple(_differences(pairs, shared, drawn_pairs["overall"])))
 
 
-def weighted(card: Card) -> list[int]:
-    """The places of the metrics that the composite rests on."""
-    return [n for n, m in enumerate(card.metrics) if card.composite.weights.get(m.name, 0.0) > 0]
+def rests_on(card: Card, column: str) -> list[int]:
+    """The places of the metrics that a column rests on."""
+    names = card.rests_on(column)
+    return [n for n, metric in enumerate(card.metrics) if metric.name in names]
 
 
 def points(table: ScoreTable) -> dict[str, Floats]:
@@ -179,11 +182,13 @@ def points(table: ScoreTable) -> dict[str, Floats]:
 def _differences(
     pairs: Sequence[tuple[str, str]], shared: ScoreTable, drawn: Floats
 ) -> Iterator[Difference]:
-    there = points(shared)["overall"][0, :, -1]
-    draws = drawn[:, 0, :, -1]
+    card = shared.card
+    rank = card.columns.index(card.ranking)
+    there = points(shared)["overall"][0, :, rank]
+    draws = drawn[:, 0, :, rank]
     low, high = interval(draws[:, ::2] - draws[:, 1::2])
     here = ~np.isnan(shared.values[::2])
-    samples = here.sum(axis=1)[:, weighted(shared.card)].min(axis=1)
+    samples = here.sum(axis=1)[:, rests_on(card, card.ranking)].min(axis=1)
     for n, (first, second) in enumerate(pairs):
         ends = (number(low[n]), number(high[n])) if samples[n] >= FEWEST else (None, None)
         value = number(there[2 * n] - there[2 * n + 1])
@@ -192,22 +197,41 @@ def _differences(
 
 def _arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats) -> dict[str, Any]:
     low, high = interval(draws)
-    scored = _by_group(table, level, table.scored)
-    total = _by_group(table, level, table.total)
-    there = _by_group(table, level, (~np.isnan(table.values)).astype(np.int64))
-    there[..., -1] = there[..., :-1][..., weighted(table.card)].min(axis=-1)
+    there = _by_group(table, level, "there")
+    if table.card.composite is not None:
+        # The composite rests on as many samples as that of its metrics which has the fewest.
+        least = there[..., rests_on(table.card, table.card.composite.name)].min(axis=-1)
+        there[..., -1] = least
     few = there < FEWEST
     return {
         "value": point,
         "low": np.where(few, np.nan, low),
         "high": np.where(few, np.nan, high),
-        "scored": scored,
-        "total": total,
+        "scored": _by_group(table, level, "scored"),
+        "total": _by_group(table, level, "total"),
     }
 
 
-def _by_group(table: ScoreTable, level: Level, counts: Integers) -> Integers:
-    """Counts summed over each group's samples, and over metrics for the composite."""
-    members = [table.members(level.name, n) for n in range(len(level.groups))]
-    sums = np.stack([counts[:, member].sum(axis=1) for member in members])
+def _by_group(table: ScoreTable, level: Level, what: str) -> Integers:
+    """Counts summed over each group's samples, and over metrics for the composite.
+
+    `what` is scored or total, of probes, or there: how many samples have a value.
+    """
+    if level.minus is not None:
+        of, *two = level.minus
+        finer = table.card.level(of)
+        both = _by_group(table, finer, what)[[finer.groups.index(group) for group in two]]
+        one: Integers = both.min(axis=0) if what == "there" else both.sum(axis=0)
+        return one[None]
+    sums: Integers
+    if level.parts:
+        part = table.parts[level.name]
+        counts = part.counts > 0 if what == "there" else getattr(part, what)
+        sums = counts.sum(axis=1, dtype=np.int64).transpose(1, 0, 2)
+    else:
+        counts = ~np.isnan(table.values) if what == "there" else getattr(table, what)
+        members = [table.members(level.name, n) for n in range(len(level.groups))]
+        sums = np.stack([counts[:, member].sum(axis=1, dtype=np.int64) for member in members])
+    if table.card.composite is None:
+        return sums
     return np.concatenate([sums, sums.sum(axis=-1, keepdims=True)], axis=-1)

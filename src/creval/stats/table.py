@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from creval.benchmarks import protocol_named
-from creval.core.card import OVERALL, Card, Level, Score
+from creval.core.card import Card, Level, Part, Score
 from creval.core.errors import CrevalError, known_name
 from creval.core.files import many_small_objects
+from creval.core.probe import EditKey
+from creval.core.sample import Sample
 
 if TYPE_CHECKING:
     from creval.store.run import Run
@@ -22,13 +24,39 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class PartTable:
+    """The metrics of samples' parts, by group: their sums, how many there are, and their probes.
+
+    All have the axes system, sample, group, metric.
+    """
+
+    sums: Floats
+    counts: Floats
+    scored: Integers
+    total: Integers
+
+    def of(self, systems: Sequence[int]) -> PartTable:
+        return PartTable(*(getattr(self, f.name)[systems] for f in fields(self)))
+
+    def paired(self) -> PartTable:
+        """Two systems one behind the other: only what both have."""
+        here = self.counts > 0
+        both = np.repeat(here[::2] & here[1::2], 2, axis=0)
+        return replace(
+            self, sums=np.where(both, self.sums, 0.0), counts=np.where(both, self.counts, 0.0)
+        )
+
+
+@dataclass(frozen=True)
 class ScoreTable:
     """The metrics of each system on each sample.
 
     `values`, `scored` and `total` have the axes system, sample, metric; a value is NaN where there
     is none. `groups` has, for each level of the card that samples are grouped by, each sample's
     group as its place in the level's order, or -1. `unanswered` and `unasked` count, by system, the
-    probes that were asked and not answered, and those that were never asked.
+    probes that were asked and not answered, and those that were never asked. `parts` has the levels
+    whose groups are of parts of samples. `units` has for each sample the number of what it was made
+    from: samples of one picture are drawn together, because they are not independent.
     """
 
     card: Card
@@ -40,6 +68,8 @@ class ScoreTable:
     total: Integers
     unanswered: Mapping[str, int]
     unasked: Mapping[str, int]
+    units: Integers
+    parts: Mapping[str, PartTable] = field(default_factory=dict)
     strict: bool = False
     subset: str | None = None
 
@@ -52,6 +82,7 @@ class ScoreTable:
             values=self.values[at],
             scored=self.scored[at],
             total=self.total[at],
+            parts={name: part.of(at) for name, part in self.parts.items()},
         )
 
     def pairs(self, pairs: Sequence[tuple[str, str]]) -> ScoreTable:
@@ -60,11 +91,15 @@ class ScoreTable:
         shape = both.values.shape
         values = both.values.reshape(len(pairs), 2, *shape[1:])
         missing = np.isnan(values).any(axis=1, keepdims=True)
-        return replace(both, values=np.where(missing, np.nan, values).reshape(shape))
+        return replace(
+            both,
+            values=np.where(missing, np.nan, values).reshape(shape),
+            parts={name: part.paired() for name, part in both.parts.items()},
+        )
 
     def members(self, level: str, group: int) -> NDArray[np.bool_]:
-        """Which samples lie in a group of a level."""
-        if level == OVERALL.name:
+        """Which samples lie in a group of a level; in one that has no tag, all can."""
+        if level not in self.groups:
             return np.ones(len(self.samples), dtype=np.bool_)
         inside: NDArray[np.bool_] = self.groups[level] == group
         return inside
@@ -74,8 +109,13 @@ class ScoreTable:
         return add_composite(self.card, self.values)
 
     def overall(self) -> ScoreTable:
-        """The same without levels below the whole."""
-        return replace(self, card=replace(self.card, levels=(OVERALL,)))
+        """The same without levels that the whole does not rest on."""
+        levels: list[Level] = []
+        name: str | None = "overall"
+        while name is not None:
+            levels.append(self.card.level(name))
+            name = levels[-1].of
+        return replace(self, card=replace(self.card, levels=tuple(levels)), parts={})
 
 
 def tabulate(
@@ -99,26 +139,32 @@ def tabulate(
     unanswered = dict.fromkeys(chosen, 0)
     unasked = dict.fromkeys(chosen, sum(len(run.probes[identity]) for identity in samples))
     wanted = frozenset(samples)
+    metrics = [metric.name for metric in card.metrics]
+    parts = _Parts(card, chosen, samples, metrics)
+    places = any(level.parts for level in card.levels)
+
+    def unscored(identity: str) -> Mapping[str, Score]:
+        return protocol.score(run.samples[identity], run.probes[identity], {})
+
     with many_small_objects():
         for key, values in run.values():
             if key.system in found and key.sample in wanted:
                 unanswered[key.system] += list(values.values()).count(None)
                 draws = found[key.system].setdefault(key.sample, [])
                 unasked[key.system] -= 0 if draws else len(values)
-                draws.append(protocol.score(run.probes[key.sample], values, strict=strict))
-    metrics = [metric.name for metric in card.metrics]
+                sample, probes = run.samples[key.sample], run.probes[key.sample]
+                draws.append(protocol.score(sample, probes, values, strict=strict))
+                if places:
+                    parts.add(key, protocol.parts(sample, probes, values))
     rows = [
-        [
-            _average(scores.get(identity) or [protocol.score(run.probes[identity], {})], metrics)
-            for identity in samples
-        ]
+        [_average(scores.get(identity) or [unscored(identity)], metrics) for identity in samples]
         for scores in found.values()
     ]
     cells = np.array(rows, dtype=np.float64)
     groups = {
         level.name: _places(level, [run.samples[identity].tags for identity in samples])
         for level in card.levels
-        if level.name != OVERALL.name
+        if level.tagged
     }
     return ScoreTable(
         card=card,
@@ -130,9 +176,64 @@ def tabulate(
         total=cells[..., 2].astype(np.int64),
         unanswered=unanswered,
         unasked=unasked,
+        units=_units([run.samples[identity] for identity in samples]),
+        parts=parts.tables(),
         strict=strict,
         subset=subset,
     )
+
+
+def _units(samples: Sequence[Sample]) -> Integers:
+    """What each sample was made from, numbered: its source picture, or itself."""
+    names = [str(sample.source or sample.id) for sample in samples]
+    number = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    return np.array([number[name] for name in names], dtype=np.int64)
+
+
+class _Parts:
+    """Collects the scores of samples' parts, for the levels that group them."""
+
+    def __init__(
+        self, card: Card, systems: Sequence[str], samples: Sequence[str], metrics: Sequence[str]
+    ) -> None:
+        self._at = tuple(
+            {name: at for at, name in enumerate(names)} for names in (systems, samples, metrics)
+        )
+        self._groups = {
+            level.name: {group: at for at, group in enumerate(level.groups)}
+            for level in card.levels
+            if level.parts
+        }
+        shape = (len(systems), len(samples))
+        self._arrays = {
+            name: np.zeros((4, *shape, len(groups), len(metrics)))
+            for name, groups in self._groups.items()
+        }
+        self._draws = np.zeros(shape)
+
+    def add(self, key: EditKey, found: Mapping[str, Sequence[Part]]) -> None:
+        systems, samples, metrics = self._at
+        place = (systems[key.system], samples[key.sample])
+        self._draws[place] += 1
+        for level, parts in found.items():
+            groups, (sums, counts, scored, total) = self._groups[level], self._arrays[level]
+            for group, metric, score in parts:
+                at = (*place, groups[group], metrics[metric])
+                if score.value is not None:
+                    sums[at] += score.value
+                    counts[at] += 1
+                scored[at] += score.scored
+                total[at] += score.total
+
+    def tables(self) -> dict[str, PartTable]:
+        """The mean over a sample's draws of what was collected."""
+        draws = np.maximum(self._draws, 1)[..., None, None]
+        return {
+            name: PartTable(
+                sums / draws, counts / draws, scored.astype(np.int64), total.astype(np.int64)
+            )
+            for name, (sums, counts, scored, total) in self._arrays.items()
+        }
 
 
 def _places(level: Level, tags: Sequence[Mapping[str, str]]) -> Integers:
@@ -155,7 +256,9 @@ def _average(draws: Sequence[Mapping[str, Score]], metrics: Sequence[str]) -> li
 
 
 def add_composite(card: Card, values: Floats) -> Floats:
-    """Values whose last axis is the card's metrics, with the composite behind them."""
+    """Values whose last axis is the card's metrics, with the composite behind them, if any."""
+    if card.composite is None:
+        return values
     composite = np.zeros(values.shape[:-1])
     for column, metric in enumerate(card.metrics):
         weight = card.composite.weights.get(metric.name, 0.0)
