@@ -1,0 +1,64 @@
+"""How far two pictures differ, pixel by pixel, where nothing should have changed.
+
+L1 = mean |a - b|, L2 = mean (a - b)^2, over pixels and channels in [0, 1].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from creval.core.sample import Box
+
+Mask = NDArray[np.uint8]
+"""255 where pixels count, 0 where they do not; as high and wide as the picture."""
+
+
+class Distance(NamedTuple):
+    """The mean absolute and the mean squared difference, and the share of pixels they rest on."""
+
+    l1: float
+    l2: float
+    share: float
+
+
+def outside(size: tuple[int, int], boxes: Iterable[Box]) -> Mask:
+    """What lies outside all boxes, in a picture of this width and height.
+
+    A box covers every pixel that it touches. What of it lies outside the picture, and a box without
+    an area, covers nothing.
+    """
+    width, height = size
+    mask = np.full((height, width), 255, dtype=np.uint8)
+    for left, top, right, bottom in boxes:
+        if not (left < right and top < bottom and math.isfinite(left + top + right + bottom)):
+            continue
+        columns = slice(max(0, math.floor(left)), max(0, math.ceil(right)))
+        rows = slice(max(0, math.floor(top)), max(0, math.ceil(bottom)))
+        mask[rows, columns] = 0
+    return mask
+
+
+def distance(first: Image.Image, second: Image.Image, mask: Mask | None = None) -> Distance | None:
+    """How far two pictures in RGB differ; none where the mask leaves no pixel.
+
+    The second is scaled to the first's size.
+    """
+    import cv2
+
+    if second.size != first.size:
+        second = second.resize(first.size, Image.Resampling.LANCZOS)
+    a, b = np.asarray(first), np.asarray(second)
+    pixels = a.shape[0] * a.shape[1]
+    kept = pixels if mask is None else int(cv2.countNonZero(mask))
+    if kept == 0:
+        return None
+    values = 3.0 * kept
+    l1 = cv2.norm(a, b, cv2.NORM_L1, mask) / 255.0 / values
+    l2 = cv2.norm(a, b, cv2.NORM_L2SQR, mask) / 255.0**2 / values
+    return Distance(float(l1), float(l2), kept / pixels)
