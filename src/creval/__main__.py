@@ -1,5 +1,20 @@
-"""`python -m creval` is `creval`."""
+"""`creval`, and `python -m creval`."""
 
-from creval.cli import main
+from __future__ import annotations
 
-main()
+import sys
+
+
+def main() -> None:
+    """Run the command line; an interrupt ends it quietly, also while it is being imported."""
+    try:
+        from creval.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        print("creval: stopped.", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -315,3 +315,27 @@ def test_many_threads_may_encode_at_once(tmp_path: Path) -> None:
     assert len(set(sent)) == 1
     with pytest.warns(UserWarning, match="still heard"):
         warnings.warn("still heard", UserWarning, stacklevel=1)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
+def test_what_is_cut_off_is_not_sent_as_it_is(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.{suffix}"
+    generator = np.random.default_rng(0)
+    Image.fromarray(generator.integers(0, 255, (200, 200, 3), dtype=np.uint8)).save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"\0" * 16)
+    assert encode(path).content == path.read_bytes(), "what stands behind the end does no harm"
+    path.write_bytes(whole[: len(whole) // 2])
+    for fit in (None, same):
+        with pytest.raises(ImageError, match="damaged"):
+            encode(path, fit)
+
+
+def test_a_png_with_a_broken_part_is_not_sent(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    picture((300, 300)).save(path)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    path.write_bytes(content)
+    with pytest.raises(ImageError, match="damaged"):
+        encode(path)

@@ -91,7 +91,7 @@ def test_a_question_that_is_never_answered(miniature: Path, tmp_path: Path) -> N
     with serving(server.app()) as url:
         done = creval(*judge(miniature, url, run, "--limit", "2"))
         assert done.returncode == 1, "more than 0.5 % stay unanswered"
-        assert "2 of 30 questions stay unanswered" in done.stderr
+        assert "2 of 30 answers did not come" in done.stderr
         assert "2 missing: the reply says nothing about the question" in done.stderr
         assert "VC/2" in done.stderr
         allowed = creval(*judge(miniature, url, run, "--limit", "2", "--max-unanswered", "10%"))
@@ -212,7 +212,7 @@ def test_a_local_model(miniature: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     # Random weights answer nothing, and that is what the run says.
     assert done.returncode == 1, done.stderr
-    assert "5 of 5 questions stay unanswered" in done.stderr
+    assert "5 of 5 answers did not come" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -230,6 +230,9 @@ def test_a_local_model(miniature: Path, tmp_path: Path) -> None:
         (["--judge", "openai:m@http://127.0.0.1:9/v1", "--max-unanswered", "x"], "percentage"),
         (["--judge", "openai:m@http://127.0.0.1:9/v1", "--metrics", "XX"], "no metric"),
         (["--judge", "openai:m@http://127.0.0.1:9/v1", "--prompts", "nowhere"], "not a folder"),
+        (["--judge", "openai:m@http://127.0.0.1:9/v1", "--timeout", "inf"], "finite numbers"),
+        (["--judge", "openai:m@http://127.0.0.1:9/v1", "--set", "top_p=NaN"], "finite numbers"),
+        (["--judge", "openai:m@http://127.0.0.1:9/v1", "--set", "temperature=1"], "--temperature"),
     ],
 )
 def test_wrong_usage(miniature: Path, tmp_path: Path, more: list[str], sentence: str) -> None:

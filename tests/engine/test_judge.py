@@ -22,6 +22,7 @@ from creval.engine.judge import Judged, Judging, judge
 from creval.engine.settings import Settings
 from creval.judges.fake import FAULTS, Asked, FakeServer
 from creval.judges.judge import Price
+from creval.report import sentences
 from creval.store import DATABASE, open_run
 from tests.serving import serving
 
@@ -176,6 +177,21 @@ def test_requests_that_are_all_refused_stop_the_run(miniature: Path, tmp_path: P
     assert server.stats["requests"] <= 40
 
 
+def test_a_server_that_goes_down_stops_the_run(
+    miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Dying(FakeServer):
+        async def reply(self, request: web.Request, body: Any, asked: Asked) -> web.StreamResponse:
+            if self.stats["requests"] > 20:
+                return await self.fault("server error", request, body, asked)
+            return await super().reply(request, body, asked)
+
+    monkeypatch.setattr("creval.engine.asking.backoff", lambda *_: 0.001)
+    with pytest.raises(CrevalError, match="none of the last 8 calls was answered"):
+        judged(miniature, tmp_path / "run", Dying(), attempts=3)
+    assert len(verdicts(tmp_path / "run")) >= 20 * 5, "what was answered is kept"
+
+
 def test_nobody_there(miniature: Path, tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="cannot be reached"):
         ask(miniature, tmp_path / "run", "openai:m@http://127.0.0.1:9/v1")
@@ -220,15 +236,31 @@ def test_a_panel_keeps_each_judges_verdict_and_a_tie_is_no_answer(
     miniature: Path, tmp_path: Path
 ) -> None:
     with spec_of(FakeServer(seed=1), "a") as first, spec_of(FakeServer(seed=2), "b") as second:
-        done = ask(miniature, tmp_path / "run", f"panel:{first}+{second}", limit=3)
+        panel = f"panel:{first}+{second}"
+        warnings = Judging(open_benchmark(miniature), folders(miniature), panel, "x").warnings()
+        done = ask(miniature, tmp_path / "run", panel, limit=3)
     assert done.asked == 180
     voices = query(tmp_path / "run", "SELECT judge FROM voices ORDER BY id")
     assert sorted(name for (name,) in voices) == sorted([first, second])
     with open_run(tmp_path / "run") as run:
         values = [value for _, found in run.values() for value in found.values()]
         assert 0 < values.count(None) < len(values)
-        cell = run.score(resamples=100).cell("Keeper", "S")
+        card = run.score(resamples=100)
+        cell = card.cell("Keeper", "S")
         assert cell.scored < cell.total
+        assert run.tied(MODELS, run.samples) == values.count(None)
+        assert "were tied between voices" in " ".join(sentences.voices(run, card))
+    assert any("can tie" in note for note in warnings)
+
+
+def test_a_panel_that_is_not_complete_says_so(miniature: Path, tmp_path: Path) -> None:
+    with spec_of(FakeServer(), "a") as first:
+        panel = f"panel:{first}+openai:b@http://127.0.0.1:9/v1"
+        with pytest.raises(CrevalError, match="cannot be reached"):
+            ask(miniature, tmp_path / "run", panel, limit=3)
+    with open_run(tmp_path / "run") as run:
+        notes = sentences.voices(run, run.score(resamples=100))
+    assert "Of 2 answers to each question not all are there" in notes[0]
 
 
 def test_log_probabilities_are_the_value(miniature: Path, tmp_path: Path) -> None:
@@ -244,6 +276,13 @@ def test_log_probabilities_are_the_value(miniature: Path, tmp_path: Path) -> Non
 
     with pytest.raises(CrevalError, match="sent no log-probabilities"):
         judged(miniature, tmp_path / "other", Silent(), ask="question", logprobs=True)
+    # Refusals and empty replies have none, and are no reason to stop.
+    kinds = ["refusal", "empty", "length"]
+    faulty = FakeServer(faults=0.3, kinds=kinds)
+    done = judged(
+        miniature, tmp_path / "faulty", faulty, ask="question", logprobs=True, limit=2, retries=9
+    )
+    assert done.unanswered == 0
 
 
 def test_a_run_is_asked_in_one_way(miniature: Path, tmp_path: Path) -> None:
@@ -252,7 +291,7 @@ def test_a_run_is_asked_in_one_way(miniature: Path, tmp_path: Path) -> None:
         for changed, sentence in (
             ({"ask": "question"}, "with --ask metric, now it is question"),
             ({"image_fit": "512"}, "--image-fit"),
-            ({"repeat": 2}, "--temperature 0.0, now it is 1.0"),
+            ({"repeat": 2}, r"--temperature 0.0, now it is 1.0 \(if not given"),
             ({"show_instruction": True}, "--show-instruction"),
             ({"parameters": {"top_p": 0.5}}, "--set"),
         ):
@@ -279,9 +318,30 @@ def test_an_edit_that_has_changed_is_asked_about_anew(miniature: Path, tmp_path:
         path.touch()
         assert again(spec).progress.made == 0, "another date, but the same picture"
         Image.new("RGB", (64, 64), "red").save(path)
+        judging = Judging(
+            open_benchmark(miniature), [edits], spec, tmp_path / "run", Settings(limit=2)
+        )
+        (made,) = estimate(judging, judging.answered())
+        assert (made.calls, made.cached) == (3, 3), "the estimate knows"
         done = again(spec)
         assert done.progress.made == 3
         assert "have changed since" in done.notes[0]
+
+
+def test_another_folder_under_the_same_name_is_refused(miniature: Path, tmp_path: Path) -> None:
+    def named(spec: str, folder: Path) -> Judged:
+        given = [f"M={folder}"]
+        return judge(open_benchmark(miniature), given, spec, tmp_path / "run", Settings(limit=2))
+
+    with spec_of(FakeServer()) as spec:
+        named(spec, miniature / "edits" / "Keeper")
+        with pytest.raises(CrevalError, match="holds other pictures"):
+            named(spec, miniature / "edits" / "Careful")
+        moved = tmp_path / "moved"
+        moved.mkdir()
+        for path in (miniature / "edits" / "Keeper").iterdir():
+            (moved / path.name).write_bytes(path.read_bytes())
+        assert named(spec, moved).progress.made == 0, "the same pictures elsewhere are the same"
 
 
 def test_pictures_that_are_absent_or_broken_are_said_and_never_scored(
@@ -301,6 +361,7 @@ def test_pictures_that_are_absent_or_broken_are_said_and_never_scored(
     assert "holds text" in next(iter(done.progress.broken.values()))
     assert done.unmatched == [f"{edits}/stranger.png"]
     assert (done.asked, done.unanswered) == (45, 0)
+    assert done.share_unanswered == 15 / 60, "what could not be opened was not answered either"
     with open_run(tmp_path / "run") as run:
         cell = run.score(resamples=100).cell("Poor", "IF")
         assert (cell.scored, cell.total) == (15, 90), "what was not asked shows in the coverage"

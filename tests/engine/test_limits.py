@@ -90,6 +90,28 @@ def test_a_server_that_asks_us_to_wait_is_left_alone() -> None:
     assert asyncio.run(run()) == pytest.approx(0.2, abs=0.05)
 
 
+def test_the_word_to_stop_ends_the_waiting_for_a_turn() -> None:
+    async def run() -> float:
+        limits, halt, start = Limits(8, 1.0), Halt(), time.monotonic()
+        await limits.begin(0.0, halt)
+        asyncio.get_running_loop().call_later(0.05, halt.now, "interrupted")
+        await limits.begin(0.0, halt)
+        return time.monotonic() - start
+
+    assert asyncio.run(run()) < 2, "the second would begin in a minute"
+
+
+def test_tokens_that_were_guessed_wrong_are_made_up_for() -> None:
+    async def run() -> list[float]:
+        limits = Limits(8, None, 60_000)
+        first = await limits.begin(10.0)
+        limits.used(10.0, 210.0)
+        return [first, await limits.begin(10.0)]
+
+    first, second = asyncio.run(run())
+    assert second - first > 0.2
+
+
 def test_waits_double_with_jitter_up_to_a_limit() -> None:
     chance = random.Random(0)
     for attempt, longest in ((0, 0.25), (1, 0.5), (4, 4.0), (50, 30.0)):

@@ -207,6 +207,7 @@ def test_faults_that_pass(answer: Any, kind: str, crowded: bool) -> None:
         ({"Retry-After": "7"}, 7.0),
         ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
         ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "nan"}, None),
         ({}, None),
     ],
 )
@@ -225,8 +226,12 @@ def test_what_a_server_asks_us_to_wait(headers: Mapping[str, str], wait: float |
         (error(400, "m is not a valid model ID"), "has no model 'm'"),
         (error(429, "exceeded your current quota", code="insufficient_quota"), "quota is used up"),
         (error(402, "requires more credits"), "no credit left"),
+        (error(429, "daily limit", {"Retry-After": "86400"}), "asks to wait for 24.0 hours"),
+        (error(503, "down", {"Retry-After": "inf"}), "asks to wait"),
+        (lambda _: web.Response(status=307, headers={"Location": "http://other/v1"}),
+         "redirects to http://other/v1"),
     ],
-)
+)  # fmt: skip
 def test_what_no_repetition_can_mend_stops_everything(answer: Any, sentence: str) -> None:
     with pytest.raises(Unusable, match=sentence) as caught:
         ask(answer)
@@ -319,3 +324,13 @@ def test_words_of_a_server_are_cut_and_the_key_taken_out() -> None:
     found = fault(error(500, f"{KEY} " + "x" * 5000))
     assert "[key]" in str(found)
     assert len(str(found)) < 400
+
+
+def test_a_key_that_a_model_repeats_is_taken_out_of_its_reply() -> None:
+    answer, _ = ask(lambda _: reply(f"Yes, Bearer {KEY}"))
+    assert answer.choices[0].text == "Yes, Bearer [key]"
+    refused = {"content": None, "refusal": f"no: {KEY}"}
+    answer, _ = ask(lambda _: reply(None, message=refused))
+    assert answer.choices[0].text == "no: [key]"
+    page = f"<html>{'x' * 60} Bearer {KEY}</html>"
+    assert "sk-" not in str(fault(lambda _: web.Response(text=page)))

@@ -64,6 +64,10 @@ def test_no_key_is_in_what_is_kept_or_shown() -> None:
     assert KEY not in judge.name
 
 
+def test_an_at_sign_in_a_models_name_is_no_address() -> None:
+    assert one("openai:claude-sonnet-4@20250514").model == "claude-sonnet-4@20250514"
+
+
 def test_a_panel_has_several_judges() -> None:
     spec = "panel:openai:gpt-4o+google:gemini-2.5-flash+openai:a+b@http://h:1/v1"
     assert members(spec) == [
@@ -92,6 +96,10 @@ def test_the_temperature_is_zero_unless_repeats_are_wanted() -> None:
         ("openai:", "give PROVIDER:MODEL"),
         ("opnai:gpt-4o", "did you mean 'openai'"),
         ("openai:m@ftp://h/v1", "begins with http"),
+        ("openai:m@127.0.0.1:8000/v1", "begins with http"),
+        ("openai:m@localhost/v1", "begins with http"),
+        ("openai:m@host:8000", "begins with http"),
+        ("openai:m@api.example.com/v1", "begins with http"),
         ("openai:m@http://user:pw@h/v1", "without a user"),
         ("openai:m@http://h/v1?key=1", "without a user"),
         ("openai:m@http://h:99999/v1", "not one"),

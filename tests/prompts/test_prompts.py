@@ -40,14 +40,20 @@ def test_a_version_changes_with_the_text() -> None:
 
 
 def test_a_users_own_text_takes_the_place(tmp_path: Path) -> None:
-    (tmp_path / "judge.md").write_text("Mine. {{questions}} {{format}}")
-    assert load_prompt("judge", tmp_path).fill(**FILLED) == "Mine. Q1: red? F."
-    assert load_prompt("judge", tmp_path / "..").text == load_prompt("judge").text
+    (tmp_path / "judge.md").write_text("Mine. {{images}} {{questions}} {{format}}")
+    assert load_prompt("judge", tmp_path).fill(**FILLED) == "Mine. I. Q1: red? F."
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CrevalError, match=r"holds no judge\.md"):
+        load_prompt("judge", tmp_path / "empty")
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
-    [("{{questions}}", "needs {{format}}"), ("{{questions}} {{format}} {{x}}", "know {{x}}")],
+    [
+        ("{{images}} {{questions}}", "needs {{format}}"),
+        ("{{questions}} {{format}}", "needs {{images}}"),
+        ("{{images}} {{questions}} {{format}} {{x}}", "know {{x}}"),
+    ],
 )
 def test_a_text_that_cannot_work_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
     (tmp_path / "judge.md").write_text(text)

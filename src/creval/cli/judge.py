@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +17,9 @@ from creval.core.errors import CrevalError
 if TYPE_CHECKING:
     from creval.engine.asking import Progress
     from creval.engine.estimate import Estimate
-    from creval.engine.judge import Judged
+    from creval.engine.judge import Judged, Judging
+    from creval.engine.plan import Answered
+    from creval.engine.settings import Settings
     from creval.judges.judge import Price
 
 _GLANCE = 100  # edits looked at for the estimate in one line
@@ -136,20 +138,22 @@ def judge(
         key=key_env,
     )
     folders = [*(edits or ()), *(more or ())]
-    judging = Judging(open_benchmark(bench), folders, judge, run, settings)
-    estimates = estimate(judging, judging.answered(), None if dry_run else _GLANCE)
+    judging = Judging(open_benchmark(bench), folders, judge, run, settings, dry=dry_run)
     for line in judging.warnings():
         screen.note(visible(line))
     if dry_run:
-        _print_estimates(estimates, settings.concurrency)
+        for system, missing in judging.absent().items():
+            screen.note(visible(f"{system} has no picture for {missing} samples"))
+        _print_estimates(estimate(judging, _held(judging)), settings)
         return
+    estimates = estimate(judging, judging.answered(), _GLANCE)
     screen.note(_in_a_line(estimates))
     shown = screen.Line()
     try:
         done = judging.ask(_watcher(shown))
     finally:
         shown.clear()
-    _print_summary(done)
+    _print_summary(done, len(judging.judges) * repeat, run)
     if done.stopped == "interrupted":
         screen.note("stopped: what was answered is kept; repeat the command to go on.")
         raise typer.Exit(130)
@@ -157,8 +161,19 @@ def judge(
         screen.note(f"stopped: the budget of {budget} is reached; raise it to go on.")
         raise typer.Exit(1)
     screen.note(f"Now: creval score {quote(run)}")
-    if done.asked and done.unanswered > allowed * done.asked:
+    if done.share_unanswered > allowed:
         raise typer.Exit(1)
+
+
+def _held(judging: Judging) -> Mapping[str, Answered]:
+    """What the run holds; nothing, and a note, where it cannot be looked into now."""
+    try:
+        return judging.answered()
+    except CrevalError as error:
+        if "writ" not in str(error):
+            raise
+        screen.note(f"what {judging.run} holds already is not counted: {error}")
+        return {}
 
 
 def _watcher(line: screen.Line) -> Callable[[Progress], None]:
@@ -168,13 +183,18 @@ def _watcher(line: screen.Line) -> Callable[[Progress], None]:
         if not line.due():
             return
         passed = time.monotonic() - progress.began
-        rate = progress.made / passed
+        rate = (progress.done - progress.cached) / passed
         done, left = progress.done, progress.calls - progress.done
+        if progress.stopping:
+            calls = f"{progress.under_way:,} calls under way"
+            line.show(f"stopping: {calls} are finished first; Ctrl-C again does not wait")
+            return
         parts = [f"{done:,} of {progress.calls:,} calls", f"{rate:.1f}/s"]
         parts.append(f"{progress.answered:,} answered, {progress.open:,} unanswered")
-        parts.append(f"{count(progress.tokens_in + progress.tokens_out)} tokens")
+        about = "about " if progress.guessed else ""
+        parts.append(f"{about}{count(progress.tokens_in + progress.tokens_out)} tokens")
         if progress.cost:
-            parts.append(money(progress.cost))
+            parts.append(f"{about}{money(progress.cost)}")
         faults = sum(progress.faults.values())
         if faults:
             parts.append(f"{faults:,} faults ({progress.faults.most_common(1)[0][0]})")
@@ -197,7 +217,7 @@ def _in_a_line(estimates: Sequence[Estimate]) -> str:
     return f"{line}, about {money(sum(costs))}" if costs else line
 
 
-def _print_estimates(estimates: Sequence[Estimate], concurrency: int) -> None:
+def _print_estimates(estimates: Sequence[Estimate], settings: Settings) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -223,14 +243,16 @@ def _print_estimates(estimates: Sequence[Estimate], concurrency: int) -> None:
         )
     screen.console().print(table)
     screen.note(
-        f"Time at {SECONDS_A_CALL:g} s a call, {concurrency} at once. Image tokens by the "
+        f"Time at {SECONDS_A_CALL:g} s a call, {settings.concurrency} at once. Image tokens by the "
         "provider's formula; other tokens are guessed. Nothing was asked."
     )
+    if estimates[0].unopened:
+        screen.note(f"{estimates[0].unopened} edits cannot be opened and are not asked about.")
     if any(made.cost is None for made in estimates):
         screen.note("No price is known for this judge: --price IN,OUT gives it.")
 
 
-def _print_summary(done: Judged) -> None:
+def _print_summary(done: Judged, voices: int, run: str) -> None:
     from creval.report.statuses import status_table
     from creval.report.text import count, duration, money, visible
 
@@ -245,19 +267,23 @@ def _print_summary(done: Judged) -> None:
     for name, reason in list(progress.broken.items())[:_SHOWN]:
         screen.note(visible(f"{name} was not asked about: {reason}"))
     if len(progress.broken) > _SHOWN:
-        screen.note(f"... and {len(progress.broken) - _SHOWN} more.")
+        query = "SELECT system, sample, reason FROM edits WHERE status = 'failed'"
+        more = len(progress.broken) - _SHOWN
+        screen.note(f'... and {more} more: sqlite3 {quote(run)}/creval.db "{query}"')
     if progress.faults:
         listed = ", ".join(f"{kind} {n}" for kind, n in progress.faults.most_common(_SHOWN))
-        screen.note(visible(f"calls that brought no reply, and were made again: {listed}"))
-    screen.console().print(status_table(done.statuses))
-    spent = f", {money(progress.cost)}" if progress.cost else ""
+        screen.note(visible(f"calls that brought no answer: {listed}"))
+    what = "questions" if voices == 1 else f"questions x {voices}"
+    screen.console().print(status_table(done.statuses, what))
+    about = "about " if progress.guessed else ""
+    spent = f", {about}{money(progress.cost)}" if progress.cost else ""
     tokens = progress.tokens_in + progress.tokens_out
     screen.note(
         f"{progress.made:,} calls in {duration(time.monotonic() - progress.began)}, "
-        f"{count(tokens)} tokens{spent}"
+        f"{about}{count(tokens)} tokens{spent}"
     )
     if done.unanswered:
-        screen.note(f"{done.unanswered:,} of {done.asked:,} questions stay unanswered:")
+        screen.note(f"{done.unanswered:,} of {done.asked:,} answers did not come:")
         for reason, number in done.reasons[:_SHOWN]:
             screen.note(visible(f"  {number:,} {reason}"))
         for example in done.examples:

@@ -65,6 +65,7 @@ def score(
         notes = [
             sentences.basis(card, opened.manifest, resamples),
             sentences.strictness(card, problems),
+            *sentences.voices(opened, card),
         ]
         decided = sentences.decided(card)
     if markdown or latex:

@@ -72,7 +72,7 @@ class Contract(ABC):
         weights = total = 0.0
         for word, log_probability in options:
             _, value = self.read(word)
-            if value is not None:
+            if value is not None and not math.isnan(log_probability):
                 probability = math.exp(min(0.0, log_probability))
                 weights += probability
                 total += probability * value

@@ -9,6 +9,7 @@ import hashlib
 import io
 import threading
 import warnings
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -73,6 +74,7 @@ def encode(path: str | Path, fit: Fit | None = None) -> Encoded:
             media = ""
         fitted = fit is None or (media == _JPEG and fit(*image.size) == image.size)
         if media and fitted:
+            _check_whole(path, image.format or "", content)
             return Encoded(name, media, content, *image.size)
         plain = _plain(image)
     sent = io.BytesIO()
@@ -84,6 +86,27 @@ def encode(path: str | Path, fit: Fit | None = None) -> Encoded:
         plain = plain.resize(size, Image.Resampling.LANCZOS)
     plain.save(sent, "JPEG", quality=90)
     return Encoded(name, _JPEG, sent.getvalue(), *size)
+
+
+def _check_whole(path: Path, kind: str, content: bytes) -> None:
+    """Refuse a file that is cut off or, as far as it says itself, damaged; without decoding it."""
+    if kind == "JPEG" and b"\xff\xd9" not in content[-1024:]:
+        raise ImageError(f"{path} is damaged: the picture ends before its end.")
+    if kind == "WEBP" and int.from_bytes(content[4:8], "little") + 8 > len(content):
+        raise ImageError(f"{path} is damaged: the picture ends before its end.")
+    if kind == "PNG":
+        at, ended = 8, False
+        while at + 12 <= len(content) and not ended:
+            size = int.from_bytes(content[at : at + 4], "big")
+            end = at + 12 + size
+            body = memoryview(content)[at + 4 : end - 4]
+            if end > len(content) or zlib.crc32(body) != int.from_bytes(
+                content[end - 4 : end], "big"
+            ):
+                raise ImageError(f"{path} is damaged: a part of it is cut off or broken.")
+            ended, at = bytes(body[:4]) == b"IEND", end
+        if not ended or b"IDAT" not in content:
+            raise ImageError(f"{path} is damaged: the picture ends before its end.")
 
 
 def size_of(path: str | Path) -> tuple[int, int]:

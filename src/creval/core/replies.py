@@ -16,6 +16,7 @@ from creval.core.probe import Question
 from creval.core.verdict import Status, Verdict
 
 _LONGEST_SAID = 400
+_LONGEST_EXPLANATION = 4000
 
 
 def read_reply(
@@ -61,7 +62,7 @@ def _verdict(question: Question, entries: Sequence[Entry]) -> Verdict:
             break
     if len(said) > _LONGEST_SAID:
         said = said[: _LONGEST_SAID - 1] + "…"
-    return Verdict(question.id, status, value, said, entries[0].explanation)
+    return Verdict(question.id, status, value, said, entries[0].explanation[:_LONGEST_EXPLANATION])
 
 
 def _assign(

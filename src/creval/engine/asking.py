@@ -7,6 +7,7 @@ that brought no reply is made again by the worker that made it.
 from __future__ import annotations
 
 import asyncio
+import errno
 import random
 import time
 from collections import Counter, OrderedDict, deque
@@ -38,25 +39,32 @@ from creval.judges.judge import Answer, Fault, Judge, Request, Unusable
 from creval.prompts import Prompt
 
 _SOURCES_KEPT = 4
-_REFUSED_AT_FIRST = (
-    8  # calls in a row, none before them answered, that show that something is wrong
-)
+_LOST_IN_A_ROW = 8  # calls given up, none answered between them: something is wrong
 _UNREACHED_AT_FIRST = 3
 
 
 @dataclass
 class Progress:
-    """What a run has done so far. `calls` are those planned, `done` those that are through."""
+    """What a run has done so far.
+
+    `calls` are those planned, and those that were added because a reply left something open; `done`
+    those that are through, of which `cached` needed no asking. `guessed` says that a server does
+    not count its tokens, and that they and the money are guesses.
+    """
 
     calls: int = 0
     done: int = 0
+    cached: int = 0
     made: int = 0
-    again: int = 0
     answered: int = 0
     open: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float = 0.0
+    guessed: bool = False
+    under_way: int = 0
+    stopping: bool = False
+    unopened: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     broken: dict[str, str] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
@@ -97,8 +105,8 @@ class Asking:
         self._sources: OrderedDict[Path, asyncio.Future[Encoded]] = OrderedDict()
         self._shape = {k: v for k, v in settings.shape().items() if v not in (None, False, {})}
         self._version = prompt.version
-        self._succeeded = False
-        self._failed_at_first = 0
+        self._succeeded = self._has_logprobs = False
+        self._lost = self._unreached = 0
 
     async def run(self) -> None:
         """Ask until all is asked, or the word to stop comes."""
@@ -159,6 +167,7 @@ class Asking:
             while True:
                 while len(ready) < self._ahead and (item := next(items, None)) is not None:
                     self.progress.done += item.cached
+                    self.progress.cached += item.cached
                     if item.groups:
                         ready.append(asyncio.create_task(self._look(item)))
                 if not ready:
@@ -188,10 +197,18 @@ class Asking:
                         path, picture.digest
                     )
         except (ImageError, OSError) as error:
+            if getattr(error.__cause__ or error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+                raise CrevalError(
+                    "too many files and connections are open: lower --concurrency, or allow more "
+                    "(ulimit -n)."
+                ) from error
             reason = str(error)
             self.progress.broken[f"{item.edit.key.system}/{item.edit.key.sample}"] = reason
             self._ledger.note(item.edit._replace(status=EditStatus.FAILED, reason=reason))
-            self.progress.done += sum(self._count(group.repeats) for group in item.groups)
+            self.progress.calls -= sum(self._count(group.repeats) for group in item.groups)
+            self.progress.unopened += sum(
+                len(group.questions) * len(group.repeats) for group in item.groups
+            )
             return None
         self._ledger.note(item.edit._replace(seen=seen))
         return Look(item, pictures)
@@ -247,13 +264,13 @@ class Asking:
             # It was asked for more choices than it gives: the others are asked for one by one.
             self.judge.several = False
             follow += [call._replace(repeats=(repeat,)) for repeat in left]
-            self.progress.calls += len(left)
         await self._ledger.put(records)
-        self._account(answer, records, call)
+        self._account(answer, records, call, follow)
         self._again.extend(follow)
-        self.progress.again += len(follow) - len(left)
-        if self.settings.logprobs and not any(choice.positions for choice in choices):
-            raise Unusable(f"{self.judge.name} sent no log-probabilities with its reply.")
+        self._has_logprobs |= any(choice.positions for choice in choices)
+        proper = [choice for choice in choices if choice.ended == "stop" and choice.text.strip()]
+        if self.settings.logprobs and proper and not self._has_logprobs:
+            raise Unusable(f"{self.judge.name} sent no log-probabilities with its answer.")
 
     async def _made(self, request: Request) -> tuple[Answer, float, int]:
         """The answer, how long it took, and the number of the attempt that brought it."""
@@ -263,7 +280,8 @@ class Asking:
             tokens_in, tokens_out = guess_tokens(self.judge, request, bare=self.settings.logprobs)
             price = self.judge.price
             aside = price.cost(tokens_in, tokens_out) if price else 0.0
-            began = await self.limits.begin(tokens_in + tokens_out)
+            began = await self.limits.begin(tokens_in + tokens_out, self._halt)
+            self.progress.under_way += 1
             try:
                 if self._halt:
                     raise _Stopped
@@ -287,10 +305,18 @@ class Asking:
                 wait = max(backoff(attempt - 1, self._chance), fault.wait or 0.0)
             else:
                 self.limits.went_well()
+                if answer.tokens_in is None or answer.tokens_out is None:
+                    self.progress.guessed = True
+                    self.progress.tokens_in += round(tokens_in)
+                    self.progress.tokens_out += round(tokens_out)
+                else:
+                    used = answer.tokens_in + answer.tokens_out
+                    self.limits.used(tokens_in + tokens_out, used)
                 if answer.cost is None and price:
                     answer = answer._replace(cost=cost)
                 return answer, time.monotonic() - began, attempt
             finally:
+                self.progress.under_way -= 1
                 self.limits.end()
             await self._halt.sleep(wait)
         raise _Stopped
@@ -299,8 +325,8 @@ class Asking:
         """A server that was never reached is not waited for: the address is wrong, or it is off."""
         if self._succeeded or fault.kind != "no connection":
             return
-        self._failed_at_first += 1
-        if self._failed_at_first >= _UNREACHED_AT_FIRST:
+        self._unreached += 1
+        if self._unreached >= _UNREACHED_AT_FIRST:
             raise Unusable(f"{self.judge.name} cannot be reached ({fault}). Is it running there?")
 
     def _ask(self, call: Call, repeat: int) -> Ask:
@@ -340,26 +366,31 @@ class Asking:
         if status is Status.REFUSED:
             follow = [again for r in call.repeats for again in self._open(call, r, verdicts)]
         self._again.extend(follow)
-        self.progress.again += len(follow)
-        if call.tries == 0:
-            self.progress.done += 1
+        self.progress.done += 1
+        self.progress.calls += len(follow)
         if not follow:
             self.progress.open += len(call.questions) * len(call.repeats)
-        self._failed_at_first += 1
-        if not self._succeeded and self._failed_at_first >= _REFUSED_AT_FIRST:
+        if status is Status.REFUSED:
+            return
+        self._lost += 1
+        # A request that is bad says nothing about others, once one was answered.
+        if self._lost >= _LOST_IN_A_ROW and (fault.again or not self._succeeded):
+            which = "last" if self._succeeded else "first"
             raise Unusable(
-                f"{self.judge.name}: none of the first {self._failed_at_first} calls was answered "
-                f"({fault})."
+                f"{self.judge.name}: none of the {which} {self._lost} calls was answered ({fault})."
+                " What was answered before is kept; repeat the command to go on."
             )
 
-    def _account(self, answer: Answer, records: Sequence[Record], call: Call) -> None:
+    def _account(
+        self, answer: Answer, records: Sequence[Record], call: Call, follow: Sequence[Call]
+    ) -> None:
         progress = self.progress
-        self._succeeded = True
+        self._succeeded, self._lost = True, 0
         progress.tokens_in += answer.tokens_in or 0
         progress.tokens_out += answer.tokens_out or 0
         progress.cost += answer.cost or 0.0
-        if call.tries == 0:
-            progress.done += 1
+        progress.done += 1
+        progress.calls += len(follow)
         last = call.tries >= self.settings.retries
         for _, _, verdicts in records:
             answered = sum(verdict.status is Status.ANSWERED for verdict in verdicts)

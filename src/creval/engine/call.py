@@ -22,6 +22,7 @@ TOKENS_OUT = 45
 """Tokens that a judge spends on one answer with its explanation, as a guess before it is known."""
 
 _LONGEST_REASON = 300
+_NO_LOGPROBS = "no log-probabilities came with the answer"
 _THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 
 
@@ -124,21 +125,25 @@ def verdicts_of(
     if weighed:
         verdicts = [_weighed(verdict, choice, request) for verdict in verdicts]
     if choice.ended == "length":
-        why = "the reply was cut off at its greatest length"
+        why = "the reply was cut off at its greatest length (--set max_tokens=N allows more)"
     elif not choice.text.strip():
         why = "the reply was empty"
     else:
         return verdicts
-    return [v if v.status is Status.ANSWERED else v._replace(explanation=why) for v in verdicts]
+    return [
+        v if v.status is Status.ANSWERED else Verdict(v.probe, Status.MISSING, explanation=why)
+        for v in verdicts
+    ]
 
 
 def _weighed(verdict: Verdict, choice: Choice, request: Request) -> Verdict:
-    """A verdict whose value is the expected answer, by the probabilities of its token."""
-    for position in reversed(choice.positions):
-        if request.contract.read(position.token)[0] is Status.ANSWERED:
+    """An answer whose value is the expected one, by the probabilities of the answer's token."""
+    if verdict.status is not Status.ANSWERED:
+        return verdict
+    said = (Status.ANSWERED, verdict.value)
+    for position in choice.positions:
+        if request.contract.read(position.token) == said:
             value = request.contract.weigh(position.options)
             if value is not None:
-                return verdict._replace(status=Status.ANSWERED, value=value)
-    if not choice.positions:
-        return Verdict(verdict.probe, Status.MISSING, explanation="no log-probabilities came")
-    return verdict
+                return verdict._replace(value=value)
+    return Verdict(verdict.probe, Status.MISSING, None, verdict.said, _NO_LOGPROBS)

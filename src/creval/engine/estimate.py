@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,8 @@ _MEASURED = 8  # pictures that are encoded to see how large they get
 class Estimate:
     """Calls to come and calls that are answered already; pictures, bytes, tokens and money.
 
-    `cost` is none where the price is not known. `exact` says that every edit was looked at; bytes
+    `cost` is none where the price is not known; `unopened` counts edits whose pictures cannot be
+    opened, as far as that shows at a glance. `exact` says that every edit was looked at; bytes
     are known only then.
     """
 
@@ -35,6 +37,7 @@ class Estimate:
     tokens_out: float = 0.0
     cost: float | None = None
     seconds: float = 0.0
+    unopened: int = 0
     exact: bool = True
 
 
@@ -59,7 +62,13 @@ def estimate(
         made.tokens_out *= scale
         if judge.price is not None:
             made.cost = judge.price.cost(made.tokens_in, made.tokens_out)
-        made.seconds = made.calls * SECONDS_A_CALL / judging.settings.concurrency
+        made.seconds = max(
+            made.calls * SECONDS_A_CALL / judging.settings.concurrency,
+            60 * made.calls / (judging.settings.requests_a_minute or math.inf),
+            60
+            * (made.tokens_in + made.tokens_out)
+            / (judging.settings.tokens_a_minute or math.inf),
+        )
         found.append(made)
     return found
 
@@ -73,6 +82,7 @@ def _add(made: Estimate, judging: Judging, judge: Judge, item: Item, sizes: _Siz
             for name in names
         }
     except (ImageError, OSError):
+        made.unopened += 1
         return
     look = Look(item, pictures)
     bare = judging.settings.logprobs

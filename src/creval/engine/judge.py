@@ -7,10 +7,11 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 
 from creval.core.benchmark import Benchmark
 from creval.core.contract import contract_named
@@ -51,11 +52,19 @@ class Judged:
 
     @property
     def asked(self) -> int:
+        """The answers that were wanted of judges."""
         return sum(count for found in self.statuses.values() for count in found.values())
 
     @property
     def unanswered(self) -> int:
+        """Those of them that did not come."""
         return self.asked - sum(found.get("answered", 0) for found in self.statuses.values())
+
+    @property
+    def share_unanswered(self) -> float:
+        """The share without an answer; pictures that could not be opened count as well."""
+        wanted = self.asked + self.progress.unopened
+        return (self.unanswered + self.progress.unopened) / wanted if wanted else 1.0
 
 
 class Judging:
@@ -68,10 +77,12 @@ class Judging:
         judge: str,
         run: str | Path,
         settings: Settings | None = None,
+        *,
+        dry: bool = False,
     ) -> None:
         self.benchmark, self.spec, self.run = benchmark, judge, Path(run)
         self.settings = settings or Settings()
-        self.judges = open_judges(judge, self.settings.judge_options())
+        self.judges = open_judges(judge, replace(self.settings.judge_options(), keyless=dry))
         self.fits = [fit_of(member.vision, self.settings.image_fit) for member in self.judges]
         self.found: FoundEdits = find_edits(edits, benchmark.dataset.samples)
         self.plan = Plan(benchmark, self.found, self.settings)
@@ -86,6 +97,8 @@ class Judging:
                         f"--budget needs the price of {judge.name}: add --price IN,OUT in US "
                         "dollars for a million tokens."
                     )
+        if self.settings.show_instruction and "instruction" not in self.prompt.places:
+            raise CrevalError("--show-instruction: the prompt has no place {{instruction}}.")
         scales = {q.contract for questions in self.plan.questions.values() for q in questions}
         if self.settings.logprobs and any(len(contract_named(s).choices) > 10 for s in scales):
             raise CrevalError("--logprobs: on this scale an answer takes more than one token.")
@@ -111,7 +124,27 @@ class Judging:
                     notes.append(
                         f"warning: {judge.model} also {did}; a judge may favour its own work."
                     )
+        voices = len(self.judges) * self.settings.repeat
+        if voices % 2 == 0:
+            notes.append(
+                f"warning: {voices} answers to a yes/no question can tie, and a tie is no answer; "
+                "what is left is easier than what was asked. An odd number cannot tie."
+            )
+        problems = sum(not finding.repaired for finding in self.benchmark.dataset.findings)
+        if problems:
+            notes.append(
+                f"{problems} problems in the benchmark's files: creval bench "
+                f"{quote(str(self.benchmark.dataset.root))}"
+            )
         return notes
+
+    def absent(self) -> dict[str, int]:
+        """For how many samples each system has no picture."""
+        found: dict[str, int] = {}
+        for edit in self.plan.all_edits():
+            if edit.status is EditStatus.ABSENT:
+                found[edit.key.system] = found.get(edit.key.system, 0) + 1
+        return found
 
     def answered(self) -> dict[str, Answered]:
         """What the run holds already, by judge; nothing is written."""
@@ -119,7 +152,15 @@ class Judging:
             return {}
         with Store(self.run) as store:
             self._check_same(store)
-            return {judge.name: store.answered(judge.name) for judge in self.judges}
+            changed = set(self._changed(store.edits))
+            return {
+                judge.name: {
+                    key: done
+                    for key, done in store.answered(judge.name).items()
+                    if key not in changed
+                }
+                for judge in self.judges
+            }
 
     def _manifest(self) -> dict[str, object]:
         return describe(self.benchmark, self.spec) | {
@@ -128,10 +169,34 @@ class Judging:
             "judges": [judge.facts for judge in self.judges],
             "repeat": self.settings.repeat,
             "seed": self.settings.seed,
-            "edits_folders": sorted(
-                {str(e.image.parent.resolve()) for e in self.found.edits if e.image is not None}
-            ),
         }
+
+    def _folders(self) -> set[str]:
+        return {str(e.image.parent.resolve()) for e in self.found.edits if e.image is not None}
+
+    def _changed(self, held: Mapping[EditKey, Edit]) -> list[EditKey]:
+        """The edits whose pictures, or sources, are others than those that were judged.
+
+        Others from another folder are another model's, and no model's in this run.
+        """
+        changed = []
+        for sample in self.plan.samples:
+            edits = self.plan.edits[sample.id]
+            for at, edit in enumerate(edits):
+                before = held.get(edit.key)
+                if before is None or before.image is None or edit.image is None:
+                    continue
+                edits[at] = edit._replace(seen=before.seen)
+                if not _has_changed(sample, edits[at]):
+                    continue
+                then, now = before.image.parent, edit.image.parent
+                if then.resolve() != now.resolve():
+                    raise CrevalError(
+                        f"{self.run} holds {edit.key.system!r} from {then}; {now} holds other "
+                        f"pictures. Give it another name, --edits NAME={now}, or another --run."
+                    )
+                changed.append(edit.key)
+        return changed
 
     def _check_same(self, store: Store) -> None:
         """A run is asked in one way throughout; before its first reply, all can be changed."""
@@ -150,18 +215,20 @@ class Judging:
         for name in now:
             if before.get(name) != now[name]:
                 option = {"parameters": "set"}.get(name, name.replace("_", "-"))
+                why = ""
+                if name == "temperature" and self.settings.temperature is None:
+                    why = " (if not given it is 0, and 1 with --repeat)"
                 raise CrevalError(
                     f"{store.folder} was asked with --{option} {before.get(name)}, now it is "
-                    f"{now[name]}. Go on with the same, or give another --run."
+                    f"{now[name]}{why}. Go on with the same, or give another --run."
                 )
 
     def ask(self, watch: Watch | None = None) -> Judged:
         """Ask what is not answered yet, and say what came of it."""
         progress = Progress()
         done = Judged(progress, unmatched=list(self.found.unmatched))
-        for edit in self.plan.all_edits():
-            if edit.status is EditStatus.ABSENT:
-                done.absent[edit.key.system] = done.absent.get(edit.key.system, 0) + 1
+        done.absent = self.absent()
+        _allow_files(2 * self.settings.concurrency * len(self.judges) + 64)
         with Store(self.run) as store:
             self._check_same(store)
             done.notes += self._prepare(store)
@@ -190,15 +257,10 @@ class Judging:
                     for name, members in self.benchmark.dataset.subsets.items()
                 },
             )
-            store.put_manifest(self._manifest())
-            changed = []
-            for sample in self.plan.samples:
-                edits = self.plan.edits[sample.id]
-                for at, edit in enumerate(edits):
-                    if edit.key in held and edit.status is EditStatus.DONE:
-                        edits[at] = edit._replace(seen=held[edit.key].seen)
-                        if _has_changed(sample, edits[at]):
-                            changed.append(edit.key)
+            manifest = self._manifest()
+            folders = set(store.manifest.get("edits_folders", ())) | self._folders()
+            store.put_manifest(manifest | {"edits_folders": sorted(folders)})
+            changed = self._changed(held)
             store.put_edits(self._kept(held))
             store.drop_verdicts(changed)
         if changed:
@@ -209,7 +271,7 @@ class Judging:
             )
         return notes
 
-    def _kept(self, held: dict[EditKey, Edit]) -> Iterator[Edit]:
+    def _kept(self, held: Mapping[EditKey, Edit]) -> Iterator[Edit]:
         """The edits to keep: one that is gone does not take the place of one that was judged."""
         for edit in self.plan.all_edits():
             if edit.status is EditStatus.DONE or edit.key not in held:
@@ -241,7 +303,7 @@ class Judging:
                 )
             watching = asyncio.create_task(_watch(progress, watch)) if watch else None
             try:
-                with _interruptible(halt):
+                with _interruptible(halt, progress):
                     await asyncio.gather(*(asking.run() for asking in askings))
             finally:
                 if watching is not None:
@@ -282,7 +344,7 @@ async def _watch(progress: Progress, watch: Watch) -> None:
 
 
 @contextlib.contextmanager
-def _interruptible(halt: Halt) -> Iterator[None]:
+def _interruptible(halt: Halt, progress: Progress) -> Iterator[None]:
     """The first interrupt lets calls under way finish, the second does not."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
@@ -290,6 +352,7 @@ def _interruptible(halt: Halt) -> Iterator[None]:
     def interrupted() -> None:
         if halt and task is not None:
             task.cancel()
+        progress.stopping = True
         halt.now(INTERRUPTED)
 
     signals = (signal.SIGINT, signal.SIGTERM)
@@ -331,12 +394,32 @@ def _has_changed(sample: Sample, edit: Edit) -> bool:
     return False
 
 
+def _allow_files(wanted: int) -> None:
+    """Let this process open as many files and connections as it needs, as far as it may."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < wanted:
+        raise CrevalError(
+            f"this machine lets a process open {most} files and connections, and --concurrency "
+            f"needs {wanted}: lower it, or allow more (ulimit -n)."
+        )
+
+
 def _summarise(done: Judged, run: Run) -> None:
     """What is unanswered in the run, and why."""
     done.statuses = run.statuses()
     done.reasons = run.unanswered_reasons()
-    done.examples = [
-        f"{answer.edit.system}, {answer.edit.sample}, {answer.probe}: "
-        f"{answer.explanation or answer.said or answer.status}"
-        for answer in run.unanswered(5)
-    ]
+    for answer in run.unanswered(5):
+        said = answer.said if answer.status in ("unreadable", "ambiguous") else ""
+        words = " ".join((said or answer.explanation or answer.status).split())
+        words = words if len(words) <= 160 else words[:159] + "…"
+        edit = answer.edit
+        done.examples.append(f"{edit.system}, {edit.sample}, {answer.probe}: {words}")

@@ -9,7 +9,6 @@ from collections import deque
 from contextlib import suppress
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.25, 30.0
-_LONGEST_ASKED = 600.0  # seconds that a server can ask us to wait
 
 
 def backoff(attempt: int, chance: random.Random) -> float:
@@ -38,8 +37,11 @@ class Limits:
         self._halved = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    async def begin(self, tokens: float = 0.0) -> float:
-        """Take a slot, when there is one and it is time; the moment at which the call begins."""
+    async def begin(self, tokens: float = 0.0, halt: Halt | None = None) -> float:
+        """Take a slot, when there is one and it is time; the moment at which the call begins.
+
+        The word to stop ends the waiting.
+        """
         while self.under_way >= max(1, int(self.allowed)):
             waiter = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)
@@ -55,7 +57,10 @@ class Limits:
         self._next = max(self._next, begins + self._seconds_a_token * tokens)
         if begins > now:
             try:
-                await asyncio.sleep(begins - now)
+                if halt is None:
+                    await asyncio.sleep(begins - now)
+                else:
+                    await halt.sleep(begins - now)
             except asyncio.CancelledError:
                 self.end()
                 raise
@@ -65,6 +70,10 @@ class Limits:
         """Give the slot back."""
         self.under_way -= 1
         self._wake()
+
+    def used(self, guessed: float, tokens: float) -> None:
+        """A call that was guessed to take so many tokens took others."""
+        self._next += self._seconds_a_token * (tokens - guessed)
 
     def went_well(self) -> None:
         """A call was answered: one more slot for each round of answers, or a tenth more."""
@@ -78,7 +87,7 @@ class Limits:
             self.allowed = max(1.0, self.allowed / 2)
             self._halved = now
         if wait is not None:
-            self._next = max(self._next, now + min(wait, _LONGEST_ASKED))
+            self._next = max(self._next, now + wait)
 
     def _wake(self) -> None:
         free = max(1, int(self.allowed)) - self.under_way

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from creval.core.benchmark import Benchmark
@@ -52,7 +52,12 @@ class Plan:
             known_name("model", name, found.systems)
         self.systems = tuple(settings.models or found.systems)
         self.metrics = tuple(settings.metrics or metrics)
-        self.samples = _chosen(benchmark, settings)
+        here = {
+            edit.key.sample
+            for edit in found.edits
+            if edit.status is EditStatus.DONE and edit.key.system in self.systems
+        }
+        self.samples = _chosen(benchmark, settings, here)
         self.questions = {
             sample.id: tuple(
                 self._shown(probe)
@@ -118,7 +123,8 @@ def together(questions: Iterable[Question], way: str) -> list[tuple[Question, ..
     return [tuple(group) for group in found.values()]
 
 
-def _chosen(benchmark: Benchmark, settings: Settings) -> list[Sample]:
+def _chosen(benchmark: Benchmark, settings: Settings, edited: Set[str]) -> list[Sample]:
+    """The samples that a run is about; a limited number is chosen among those with an edit."""
     card = benchmark.protocol.card
     samples = list(benchmark.dataset.samples)
     if settings.groups:
@@ -129,9 +135,9 @@ def _chosen(benchmark: Benchmark, settings: Settings) -> list[Sample]:
     if settings.limit is not None:
         if settings.limit < 1:
             raise CrevalError("--limit must be 1 or more.")
-        samples = samples[: settings.limit]
+        samples = [sample for sample in samples if sample.id in edited][: settings.limit]
     if not samples:
-        raise CrevalError("no sample is left to ask about.")
+        raise CrevalError("none of the chosen samples has an edited picture.")
     return samples
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,6 +59,14 @@ class Settings:
         taken = {"model", "messages", "n", "stream", "response_format", "logprobs", "top_logprobs"}
         for name in sorted(taken & self.parameters.keys()):
             raise CrevalError(f"--set {name}: creval sets that itself.")
+        if "temperature" in self.parameters:
+            raise CrevalError("give the temperature as --temperature, not with --set.")
+        try:
+            json.dumps([dict(self.parameters), self.temperature, self.timeout], allow_nan=False)
+        except ValueError as error:
+            raise CrevalError("--set, --temperature and --timeout take finite numbers.") from error
+        if not 0 < self.timeout <= 86400:
+            raise CrevalError("--timeout takes up to 86400 seconds.")
 
     def judge_options(self) -> JudgeOptions:
         return JudgeOptions(

@@ -11,11 +11,13 @@ import asyncio
 import binascii
 import email.utils
 import json
+import math
 import re
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import aiohttp
 from yarl import URL
@@ -41,7 +43,8 @@ if TYPE_CHECKING:
 # Bytes written at a time. Over TLS larger slices cost three times the memory, and more than twice
 # the time; without it smaller ones cost time.
 _SLICES = {"https": 1 << 18, "http": 1 << 20}
-_LARGEST_REPLY = 1 << 25
+_LARGEST_REPLY = 1 << 22
+_LONGEST_WAIT = 900.0  # seconds that a server can ask us to wait before we give up for now
 _LONGEST_REASON = 300
 _LOGPROBS = {"logprobs": True, "top_logprobs": 20}
 
@@ -76,6 +79,7 @@ class Chat(Judge):
         self._key, self._timeout, self._connections = key, timeout, connections
         self._parameters, self._optional = dict(parameters or {}), optional
         self._logprobs, self._schema = logprobs, provider.schema and not logprobs
+        self._secrets = {key, quote(key, safe="")} - {""}
         self._session: aiohttp.ClientSession | None = None
         self._address = URL(f"{url}/chat/completions")
         self._slice = _SLICES[self._address.scheme]
@@ -192,14 +196,15 @@ class Chat(Judge):
             reply = json.loads(content)
         except (ValueError, RecursionError):
             kind = "HTML instead of JSON" if content.lstrip()[:1] == b"<" else "broken JSON"
-            raise Fault(kind, self._shown(content[:80].decode("utf-8", "replace"))) from None
+            shown = self._shown(content[:4000].decode("utf-8", "replace"))
+            raise Fault(kind, shown[:80]) from None
         if not isinstance(reply, dict) or not isinstance(reply.get("choices"), list):
             # Some gateways send their errors with status 200.
             if isinstance(reply, dict) and reply.get("error"):
                 error = _errors_in(content)
                 raise self._fault(error.number or 502, error, headers)
             raise Fault("broken JSON", "a reply without choices")
-        found = [_choice(choice) for choice in reply["choices"]]
+        found = [_choice(choice, self._masked) for choice in reply["choices"]]
         choices = tuple(choice for choice in found if choice is not None)
         if not choices:
             raise Fault("broken JSON", "a reply without a choice that can be read")
@@ -222,8 +227,16 @@ class Chat(Judge):
             return Unusable(f"{self.name}: the account's quota is used up ({reason}).")
         if status == 402 or _ARREARS.search(words):
             return Unusable(f"{self.name}: the account has no credit left ({reason}).")
+        if wait is not None and wait > _LONGEST_WAIT:
+            return Unusable(
+                f"{self.name} asks to wait for {wait / 3600:.1f} hours ({reason}). What was "
+                "answered is kept; repeat the command then."
+            )
         if status == 429:
             return Fault("rate limit", reason, crowded=True, wait=wait)
+        if 300 <= status < 400:
+            where = self._shown(headers.get("Location", "nowhere"))
+            return Unusable(f"{self.name}: {self.url} redirects to {where}; give that address.")
         if status == 401 or _WRONG_KEY.search(words):
             return Unusable(f"{self.name}: the key was refused ({reason}). {self._key_hint()}")
         if _FILTERED.search(words):
@@ -251,11 +264,15 @@ class Chat(Judge):
     def _key_hint(self) -> str:
         return f"The key comes from the environment variable {self.provider.key}."
 
+    def _masked(self, text: str) -> str:
+        """Somebody else's words without the key."""
+        for secret in self._secrets:
+            text = text.replace(secret, "[key]")
+        return text
+
     def _shown(self, what: object) -> str:
         """Somebody else's words on one line, without the key."""
-        text = " ".join(str(what).split())
-        if self._key:
-            text = text.replace(self._key, "[key]")
+        text = " ".join(self._masked(str(what)).split())
         return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 1] + "…"
 
 
@@ -314,7 +331,7 @@ def _errors_in(content: bytes) -> _Said:
     return _Said(text, json.dumps(error, ensure_ascii=False)[:4000], number)
 
 
-def _choice(choice: Any) -> Choice | None:
+def _choice(choice: Any, masked: Callable[[str], str]) -> Choice | None:
     """One choice of a reply; none where it has no message."""
     if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
         return None
@@ -325,15 +342,15 @@ def _choice(choice: Any) -> Choice | None:
     if isinstance(content, list):
         texts = (part.get("text") for part in content if isinstance(part, dict))
         content = "".join(text for text in texts if isinstance(text, str))
-    text = content if isinstance(content, str) else ""
+    text = masked(content) if isinstance(content, str) else ""
     ended = str(choice.get("finish_reason") or "stop").casefold()
     refusal = message.get("refusal")
     if isinstance(refusal, str) and refusal:
-        return Choice(refusal, "refusal")
+        return Choice(masked(refusal), "refusal")
     if _ENDED_BY_FILTER.search(ended):
         return Choice(text, "refusal")
     if ended in ("length", "max_tokens"):
-        return Choice(text, "length")
+        return Choice(text, "length", _positions(choice.get("logprobs")))
     return Choice(text, "stop", _positions(choice.get("logprobs")))
 
 
@@ -368,7 +385,8 @@ def _wait(headers: Mapping[str, str]) -> float | None:
         if said is None:
             continue
         try:
-            return max(0.0, float(said) / unit)
+            seconds = float(said) / unit
+            return None if math.isnan(seconds) else max(0.0, seconds)
         except ValueError:
             pass
         try:

@@ -17,6 +17,10 @@ from creval.judges.vision import Vision, vision_of, within
 
 LOCAL = "hf"
 _KINDS = (*PROVIDERS, LOCAL, "panel", "recorded")
+# What stands behind an at sign and can only be meant as an address.
+_ADDRESS = re.compile(
+    r".@(?:[a-z]+://|localhost\b|[0-9]+(?:\.[0-9]+){3}|[\w.-]+:[0-9]+|[\w-]+(?:\.[\w-]+)+(?:/|$))"
+)
 _JOINED = re.compile(rf"\+(?=(?:{'|'.join(_KINDS)}):)")
 
 
@@ -25,7 +29,7 @@ class JudgeOptions:
     """How judges are asked. `parameters` go into every request as they are.
 
     A temperature of none is 0, or 1 where repeats are wanted. `key` names the environment variable
-    that holds the key, if not the usual one.
+    that holds the key, if not the usual one; `keyless` does without, where nothing is asked.
     """
 
     temperature: float | None = None
@@ -36,6 +40,7 @@ class JudgeOptions:
     concurrency: int = 16
     price: Price | None = None
     key: str | None = None
+    keyless: bool = False
 
 
 def members(spec: str) -> list[str]:
@@ -104,7 +109,7 @@ def _judge(spec: str, options: JudgeOptions) -> Judge:
     if options.logprobs and not provider.logprobs:
         raise CrevalError(f"--logprobs: {kind} gives no log-probabilities.")
     key = os.environ.get(provider.key, "").strip()
-    if not key and (not at or options.key):
+    if not key and (not at or options.key) and not options.keyless:
         raise CrevalError(
             f"--judge {spec}: put the key into the environment variable {provider.key}."
         )
@@ -137,7 +142,7 @@ def _address(rest: str) -> tuple[str, str, str]:
     """`MODEL@URL` in its parts; the at sign is empty where there is no address."""
     match = re.search(r"@(?=https?://)", rest)
     if match is None:
-        if "@" in rest and "://" in rest:
+        if _ADDRESS.search(rest):
             raise CrevalError(f"{rest}: an address begins with http:// or https://.")
         return rest.strip(), "", ""
     model, url = rest[: match.start()].strip(), rest[match.end() :].strip().rstrip("/")

@@ -67,6 +67,8 @@ def load_prompt(name: str, folder: str | Path | None = None) -> Prompt:
     path = Path(folder) / f"{name}.md"
     if not Path(folder).is_dir():
         raise CrevalError(f"{folder} is not a folder of prompts.")
+    if not any((Path(folder) / f"{known}.md").is_file() for known in prompt_names()):
+        raise CrevalError(f"{folder} holds no {name}.md; `creval prompts --out DIR` writes one.")
     if not path.is_file():
         return shipped
     try:
@@ -74,7 +76,7 @@ def load_prompt(name: str, folder: str | Path | None = None) -> Prompt:
     except (OSError, UnicodeDecodeError) as error:
         raise CrevalError(f"{path} cannot be read: {error}.") from error
     unknown = sorted(own.places - shipped.places)
-    needed = sorted(shipped.places & {"questions", "format"} - own.places)
+    needed = sorted(shipped.places & {"images", "questions", "format"} - own.places)
     if unknown or needed:
         what = f"does not know {{{{{unknown[0]}}}}}" if unknown else f"needs {{{{{needed[0]}}}}}"
         places = ", ".join(f"{{{{{place}}}}}" for place in sorted(shipped.places))

@@ -10,6 +10,7 @@ from creval.stats.scorecard import Difference, Scorecard
 
 if TYPE_CHECKING:
     from creval.stats.compare import Comparison
+    from creval.store.run import Run
 
 
 def decided(card: Scorecard) -> str:
@@ -64,6 +65,8 @@ def strictness(card: Scorecard, problems: int = 0) -> str:
     never = f" {unasked} were never asked." if unasked else ""
     if problems:
         never += f" The benchmark's files had {problems} problems (`creval bench` lists them)."
+    if not any(card.table.scored.flat) and not unanswered:
+        return f"Nothing was asked yet.{never}"
     if card.table.strict:
         return (
             f"Strict, as the authors' scripts score: {unanswered} unanswered questions count as "
@@ -72,6 +75,31 @@ def strictness(card: Scorecard, problems: int = 0) -> str:
     if unanswered:
         return f"{unanswered} questions without an answer are left out of the scores.{never}"
     return f"Every question that was asked was answered.{never}"
+
+
+def voices(run: Run, card: Scorecard) -> list[str]:
+    """What several judges or repeats did not do alike, and pictures that nobody could judge."""
+    notes = []
+    answered = run.voices()
+    wanted = len(run.manifest.get("judges", (1,))) * int(run.manifest.get("repeat", 1))
+    if wanted > 1 and (len(answered) < wanted or len(set(answered.values())) > 1):
+        shown = "; ".join(
+            f"{visible(judge)}, repeat {repeat + 1}: {count:,}"
+            for (judge, repeat), count in answered.items()
+        )
+        notes.append(
+            f"Of {wanted} answers to each question not all are there. Answered by {shown}."
+        )
+    if len(answered) > 1:
+        ties = run.tied(card.table.systems, card.table.samples)
+        if ties:
+            notes.append(f"{ties:,} of the questions without an answer were tied between voices.")
+    unopened = run.unopened()
+    if unopened:
+        notes.append(
+            f"{unopened:,} edits could not be opened and were not judged: they lower the coverage."
+        )
+    return notes
 
 
 def compared(found: Comparison) -> str:

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 def status_table(
     counts: Mapping[str, Mapping[Status, int]] | Mapping[str, Mapping[str, int]],
+    what: str = "questions",
 ) -> Table:
-    """A row a model, a column for each way that occurs."""
+    """A row a model, a column for each way that occurs; `what` is what is counted."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -23,7 +24,7 @@ def status_table(
     named = {model: {Status(s): n for s, n in found.items()} for model, found in counts.items()}
     there = {status for found in named.values() for status in found}
     columns = [status for status in Status if status in there]
-    table = Table("model", "questions", *map(str, columns), box=SIMPLE_HEAD, pad_edge=False)
+    table = Table("model", what, *map(str, columns), box=SIMPLE_HEAD, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
     for model, found in named.items():

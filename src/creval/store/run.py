@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -145,6 +145,32 @@ class Run:
                 probes = {probe.id: probe for probe in self.probes[key.sample]}
                 values = {name: _reduced(probes[name], all_) for name, all_ in values.items()}
             yield key, values
+
+    def tied(self, systems: Container[str], samples: Container[str]) -> int:
+        """How many questions as many voices answered one way as the other."""
+        rows = self._connection.execute(
+            "SELECT system, sample, sum(value = 1), sum(value = 0) FROM verdicts"
+            " JOIN edits ON edits.id = edit"
+            " WHERE voice IN (SELECT id FROM voices WHERE variant = '')"
+            " GROUP BY edit, probe HAVING count(*) > 1"
+        )
+        return sum(
+            yes == no and yes > 0 and system in systems and sample in samples
+            for system, sample, yes, no in rows
+        )
+
+    def voices(self) -> dict[tuple[str, int], int]:
+        """How many questions each judge has answered in each repeat."""
+        query = (
+            "SELECT judge, repeat, sum(verdicts.status = 'answered') FROM verdicts"
+            " JOIN voices ON voices.id = voice WHERE variant = '' GROUP BY 1, 2 ORDER BY 1, 2"
+        )
+        return {(judge, repeat): count for judge, repeat, count in self._connection.execute(query)}
+
+    def unopened(self) -> int:
+        """How many edits could not be judged because a picture could not be opened."""
+        query = "SELECT count(*) FROM edits WHERE status = 'failed'"
+        return int(self._connection.execute(query).fetchone()[0])
 
     def answers(self, system: str | None = None, sample: str | None = None) -> Iterator[Answer]:
         """The verdicts as they are kept, of one system or sample or of all."""

@@ -41,8 +41,12 @@ class Store:
         self._lock = _locked(self.folder)
         try:
             self._connection = _opened(self.folder / DATABASE)
-        except BaseException:
+        except BaseException as error:
             self._lock.close()
+            if isinstance(error, sqlite3.OperationalError):
+                raise CrevalError(
+                    f"{self.folder} cannot be written ({error}). Is it read-only, or the disk full?"
+                ) from error
             raise
         self._in_bulk = False
         self._load()
