@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from PIL import Image, features
 
 import shared_data
-from creval.core.images import MOST_PIXELS, ImageError, digest, encode, open_image, size_of
+from creval.core.images import MOST_PIXELS, ImageError, decode, digest, encode, open_image, size_of
 
 RED, BLUE, WHITE = (255, 0, 0), (0, 0, 255), (255, 255, 255)
 
@@ -339,3 +339,14 @@ def test_a_png_with_a_broken_part_is_not_sent(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(ImageError, match="damaged"):
         encode(path)
+
+
+def test_modes_that_servers_read_wrongly_are_not_sent_as_they_are(tmp_path: Path) -> None:
+    ink, deep = tmp_path / "ink.jpg", tmp_path / "deep.png"
+    picture().convert("CMYK").save(ink)
+    Image.fromarray(np.full((20, 40), 40000, dtype=np.uint16)).save(deep)
+    for path in (ink, deep):
+        sent = encode(path)
+        assert sent.media == "image/png"
+        assert decode(sent.content).mode == "RGB"
+    assert near(decode(encode(deep).content).getpixel((5, 5)), (156, 156, 156))

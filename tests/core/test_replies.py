@@ -255,3 +255,11 @@ def test_hostile_replies_are_cheap(reply: str) -> None:
     assert values(reply) == [None, None, None]
     assert values(reply, QUESTIONS[:1]) == [None]
     assert time.process_time() - start < 10
+
+
+def test_an_answer_line_that_contradicts_the_first_word_makes_it_two_answers() -> None:
+    asked = [Question("IF/1", "IF", "Is it red?")]
+    (verdict,) = read_reply("Yes, I can help with that.\nAnswer: No", asked)
+    assert verdict.status is Status.AMBIGUOUS
+    (verdict,) = read_reply("Yes.\nAnswer: Yes", asked)
+    assert verdict.value == 1.0

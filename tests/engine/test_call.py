@@ -49,6 +49,26 @@ def test_thoughts_are_not_answers() -> None:
     assert read(Choice("<think>No? Q1: No. Or yes.</think>\nYes.")).value == 1.0
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Yes, looks red. But wait ...\n</think>\n\nNo", 0.0),
+        ("<think>\nQ1: Yes, at first sight.\nBut wait", None),
+        ('<think>{"Q1": "Yes"}', None),
+    ],
+)
+def test_thoughts_of_which_a_part_is_missing(text: str, value: float | None) -> None:
+    assert read(Choice(text, "length")).value is None or value is not None
+    assert read(Choice(text)).value == value
+
+
+def test_the_last_line_of_what_was_cut_off_may_be_the_beginning_of_another() -> None:
+    both = [QUESTION._replace(id=f"IF/{n}", contract="0-10") for n in (1, 2)]
+    request = REQUEST._replace(contract=contract_named("0-10"), labels=["Q1", "Q2"])
+    found = verdicts_of(Choice("Q1: 7\nQ2: 1", "length"), request, both)
+    assert [verdict.value for verdict in found] == [7.0, None]
+
+
 def test_the_answers_own_token_is_weighed() -> None:
     choice = Choice("Yes", "stop", (place("Yes", Yes=0.8, No=0.1, It=0.1),))
     assert read(choice, weighed=True).value == pytest.approx(8 / 9)

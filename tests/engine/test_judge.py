@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +19,8 @@ from PIL import Image
 from creval.benchmarks import open_benchmark
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
+from creval.engine import asking
+from creval.engine.call import verdicts_of
 from creval.engine.estimate import estimate
 from creval.engine.judge import Judged, Judging, judge
 from creval.engine.settings import Settings
@@ -450,3 +454,102 @@ def test_a_judge_that_wrote_the_benchmark_is_named(miniature: Path, tmp_path: Pa
     assert "gpt-4o-2024-08-06 also wrote" in warnings("gpt-4o-2024-08-06")[0]
     assert "made this benchmark's questions" in warnings("Qwen/Qwen2.5-VL-72B-Instruct")[0]
     assert warnings("gemini-2.5-pro") == []
+
+
+def test_a_budget_is_used_to_the_full(miniature: Path, tmp_path: Path) -> None:
+    """What is only set aside for calls under way does not end a run."""
+    price = Price(1.0, 1.0)
+    server = FakeServer(latency=0.01)
+    done = judged(
+        miniature, tmp_path / "run", server, price=price, budget=0.13, concurrency=32, ask="sample"
+    )
+    # 36 calls that cost 0.0012 each are guessed at 0.0015: all fit, but never all at once.
+    assert (done.stopped, done.unanswered, server.stats["requests"]) == ("", 0, 36)
+
+
+def test_what_a_filter_declines_does_not_end_a_rerun(miniature: Path, tmp_path: Path) -> None:
+    class Filtered(FakeServer):
+        async def reply(self, request: web.Request, body: Any, asked: Asked) -> web.StreamResponse:
+            if any("background" in question for question in asked.questions.values()):
+                content = {"error": {"message": "no", "code": "content_filter"}}
+                return web.json_response(content, status=400)
+            return await super().reply(request, body, asked)
+
+    server = Filtered()
+    with spec_of(server) as spec:
+        for _ in range(2):
+            done = ask(miniature, tmp_path / "run", spec)
+            assert done.unanswered == 36
+            assert done.reasons[0][0].startswith("refused: content filter")
+
+
+def test_a_bug_does_not_cost_others_their_answers(
+    miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = verdicts_of
+    calls: list[int] = []
+
+    def failing(*given: Any, **more: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 10:
+            raise KeyError("a bug")
+        return real(*given, **more)
+
+    monkeypatch.setattr(asking, "verdicts_of", failing)
+    server = FakeServer(latency=0.02)
+    with pytest.raises(KeyError):
+        judged(miniature, tmp_path / "run", server)
+    assert len(verdicts(tmp_path / "run")) == 5 * (server.stats["requests"] - 1)
+
+
+def test_a_panel_goes_on_to_keep_what_is_under_way_when_one_cannot_be_opened(
+    miniature: Path, tmp_path: Path
+) -> None:
+    server = FakeServer(latency=0.05)
+    with spec_of(server) as spec, pytest.raises(CrevalError, match="cannot be loaded"):
+        ask(miniature, tmp_path / "run", f"panel:{spec}+hf:{tmp_path}/nowhere")
+    assert len(verdicts(tmp_path / "run")) == 5 * server.stats["requests"]
+
+
+def test_questions_without_words_are_not_asked_and_have_their_status(
+    miniature: Path, tmp_path: Path
+) -> None:
+    bench = tmp_path / "bench"
+    shutil.copytree(miniature, bench)
+    for path in (bench / "bench" / "questions_all" / "IF").iterdir():
+        content = json.loads(path.read_text())
+        content["quality_check_questions"][0]["question"] = " "
+        path.write_text(json.dumps(content))
+    server = FakeServer()
+    with spec_of(server) as spec:
+        for _ in range(2):
+            done = judge(
+                open_benchmark(bench), [bench / "edits" / "Keeper"], spec, tmp_path / "run",
+                Settings(limit=2),
+            )  # fmt: skip
+            assert done.statuses == {"Keeper": {"answered": 28, "unaskable": 2}}
+    assert server.stats["requests"] == 6
+
+
+def test_names_that_are_no_text_are_cleaned_once(miniature: Path, tmp_path: Path) -> None:
+    server = FakeServer()
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/mod\xffel")
+    shutil.copytree(miniature / "edits" / "Keeper", folder)
+    with spec_of(server) as spec:
+        for _ in range(2):
+            given = [folder]
+            judge(open_benchmark(miniature), given, spec, tmp_path / "run", Settings(limit=1))
+    assert server.stats["requests"] == 3
+    with open_run(tmp_path / "run") as run:
+        assert run.systems == ("mod?el",)
+        assert run.score(resamples=100).systems == ("mod?el",)
+
+
+def test_edits_of_a_run_that_never_began_are_forgotten(miniature: Path, tmp_path: Path) -> None:
+    with pytest.raises(CrevalError):
+        ask(miniature, tmp_path / "run", "openai:m@http://127.0.0.1:9/v1")
+    with spec_of(FakeServer()) as spec:
+        given = [miniature / "edits" / "Follower"]
+        judge(open_benchmark(miniature), given, spec, tmp_path / "run", Settings(limit=1))
+    with open_run(tmp_path / "run") as run:
+        assert run.systems == ("Follower",)

@@ -184,6 +184,11 @@ def test_a_temperature_that_is_refused_is_left_out_unless_it_was_asked_for() -> 
         (error(500, "oops"), "server error 500", False),
         (error(503, "overloaded"), "server error 503", True),
         (error(529, "overloaded"), "server error 529", True),
+        # What a server that is down says is about nothing else.
+        (error(503, "model replica not found, scaling up"), "server error 503", True),
+        (error(502, "moderation service timeout"), "server error 502", True),
+        (error(429, "You exceeded your current quota, please check your plan and billing"),
+         "rate limit", True),
         (lambda _: web.Response(text="<html>hello</html>"), "HTML instead of JSON", False),
         (lambda _: web.Response(text='{"choices": ['), "broken JSON", False),
         (lambda _: web.Response(text="[1]"), "broken JSON", False),
@@ -324,6 +329,16 @@ def test_words_of_a_server_are_cut_and_the_key_taken_out() -> None:
     found = fault(error(500, f"{KEY} " + "x" * 5000))
     assert "[key]" in str(found)
     assert len(str(found)) < 400
+
+
+def test_google_tells_the_time_to_wait_in_the_body() -> None:
+    assert fault(error(429, "Quota exceeded. Please retry in 15.5s.")).wait == 15.5
+    assert fault(error(429, "x", details=[{"retryDelay": "7s"}])).wait == 7
+
+
+def test_dates_that_no_calendar_has() -> None:
+    far = {"Retry-After": "Mon, 99999999999999999999 Jan 2030 00:00:00 GMT"}
+    assert fault(error(429, "slow", far)).wait is None
 
 
 def test_a_key_that_a_model_repeats_is_taken_out_of_its_reply() -> None:

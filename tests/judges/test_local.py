@@ -98,6 +98,29 @@ def test_batches_get_smaller_for_want_of_memory(
     assert "batches of 1" in judge.learned[-1]
 
 
+def test_one_request_that_fails_spoils_no_other(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Local._answer
+
+    def picky(self: Local, requests: Any) -> Any:
+        if any("bad" in one.text for one in requests):
+            raise RuntimeError("shape mismatch")
+        return whole(self, requests)
+
+    async def run(judge: Local) -> list[Any]:
+        await judge.open()
+        asked = [judge.ask(request(text)) for text in ("one", "bad", "three", "four", "five")]
+        try:
+            return list(await asyncio.gather(*asked, return_exceptions=True))
+        finally:
+            await judge.close()
+
+    monkeypatch.setattr(Local, "_answer", picky)
+    found = asyncio.run(run(local(model)))
+    assert [isinstance(one, Fault) for one in found] == [False, True, False, False, False]
+
+
 def test_a_model_that_fails_is_a_fault(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> Any:
         raise RuntimeError("shape mismatch")

@@ -123,3 +123,14 @@ def test_prices_go_by_the_name_without_vendor_and_date() -> None:
     assert price_of("gpt-4o-audio-preview") is None
     assert price_of("mystery") is None
     assert Price(2.5, 10).cost(1_000_000, 100_000) == pytest.approx(3.5)
+
+
+def test_one_key_is_not_sent_to_several_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINE", "k")
+    options = JudgeOptions(key="MINE")
+    same = "panel:openai:a@http://h:1/v1+openai:b@http://h:1/v1"
+    assert len(open_judges(same, options)) == 2
+    for spec in ("panel:openai:a@http://h:1/v1+openai:b@http://i:1/v1",
+                 "panel:openai:gpt-4o+openai:b@http://i:1/v1"):  # fmt: skip
+        with pytest.raises(CrevalError, match="at different places"):
+            open_judges(spec, options)

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from creval.core.errors import CrevalError
-from creval.core.files import read_bytes
+from creval.core.files import clean_text, read_bytes
 
 
 def read_json(path: str | Path) -> Any:
@@ -27,4 +27,4 @@ def text_of(value: object) -> str:
 
 def stem_of(name: str) -> str:
     """A file name's stem, in a path with forward or backward slashes."""
-    return PurePosixPath(name.replace("\\", "/")).stem
+    return clean_text(PurePosixPath(name.replace("\\", "/")).stem)

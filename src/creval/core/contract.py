@@ -146,7 +146,8 @@ class Whole(Contract):
         if isinstance(said, bool) and self.most > 1:
             return Status.UNREADABLE, None
         if isinstance(said, int | float):
-            return self._checked(float(said))
+            # Compared first: an integer may be too large for a float.
+            return self._checked(float(said)) if 0 <= said <= self.most else _UNREADABLE
         return self._read(str(said))
 
     def repair(self, released: str) -> str | None:
@@ -174,6 +175,8 @@ class Whole(Contract):
             inapplicable = _INAPPLICABLE.search(text) is not None
             return (Status.INAPPLICABLE if inapplicable else Status.UNREADABLE), None
         number, of, remark = match[1], match[2], match[3] or match[4] or ""
+        further = _OUT_OF.match(remark)
+        of = of or (further[1] if further else None)
         if of is not None and int(of) != self.most:
             return Status.UNREADABLE, None
         if _OTHER_NUMBER.match(remark) or _INAPPLICABLE.search(remark):
@@ -181,6 +184,7 @@ class Whole(Contract):
         return self._checked(float(number))
 
 
+_UNREADABLE: tuple[Status, float | None] = (Status.UNREADABLE, None)
 # What models put around a word: white space, Markdown, quotes, code fences.
 _MARKUP = " \t\r\n\ufeff*_`\"'“”‘’#>"
 # Behind an answer: nothing, or a mark that sets a remark off; "Yes and", "No-one", "7-8" have none.
@@ -190,12 +194,18 @@ _LEADING = re.compile(r"(yes|no)\b" + _REMARK, re.IGNORECASE | re.DOTALL)
 _ECHO = re.compile(
     r"(?:(?:and|or|but)\W+(?P<a>yes|no)\b|\W*(?P<b>yes|no)\b\s*(?:[.,;:!?)]|$))", re.IGNORECASE
 )
+# A sentence further on that is nothing but an answer: "Yes. Actually, no."
+_LATER = re.compile(
+    r"(?:[.!?\n]|^)[\s*_]*(?:(?:actually|so|but|wait|hmm|rather|or)\b[,\s]*)*(yes|no)\s*(?:[.;!?]|$)",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(
     r"(?:(?:score|rating|answer)\W*[:=]\W*)?([0-9]{1,3}(?:\.0+)?)"
     r"(?:\s*(?:/|out of)\s*([0-9]{1,3}))?" + _REMARK,
     re.IGNORECASE | re.DOTALL,
 )
 _OTHER_NUMBER = re.compile(r"(?:(?:and|or|to|but)\W+)?[0-9]")
+_OUT_OF = re.compile(r"(?:out\s+of|of|/)\s*([0-9]+)", re.IGNORECASE)
 _INAPPLICABLE = re.compile(
     r"\b(?:not applicable|inapplicable|n/a|does(?: not|n't|n’t) apply)\b", re.IGNORECASE
 )
@@ -211,8 +221,8 @@ def _read_yes_no(said: str) -> tuple[Status, float | None]:
         inapplicable = _INAPPLICABLE.search(text) is not None
         return (Status.INAPPLICABLE if inapplicable else Status.UNREADABLE), None
     word, remark = match[1].casefold(), match[2] or match[3] or ""
-    echo = _ECHO.match(remark)
-    other = (echo["a"] or echo["b"]).casefold() if echo else word
+    echo = _ECHO.match(remark) or _LATER.search(remark)
+    other = next(filter(None, echo.groups())).casefold() if echo else word
     if other != word or _INAPPLICABLE.search(remark):
         return Status.AMBIGUOUS, None
     return Status.ANSWERED, float(word == "yes")

@@ -25,6 +25,11 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     return content
 
 
+def clean_text(text: str) -> str:
+    """Text that can be kept: what is no character (a lone surrogate) becomes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
 @contextmanager
 def many_small_objects() -> Iterator[None]:
     """Pause the search for reference cycles, which costs a tenth where many objects are made."""

@@ -70,7 +70,7 @@ def encode(path: str | Path, fit: Fit | None = None) -> Encoded:
     with _opened(path, io.BytesIO(content)) as image:
         media = _SENT_AS_THEY_ARE.get(image.format or "", "")
         turned = _orientation(image, content) in range(2, 9)
-        if turned or getattr(image, "n_frames", 1) > 1:
+        if turned or getattr(image, "n_frames", 1) > 1 or image.mode not in _USUAL:
             media = ""
         fitted = fit is None or (media == _JPEG and fit(*image.size) == image.size)
         if media and fitted:
@@ -86,6 +86,12 @@ def encode(path: str | Path, fit: Fit | None = None) -> Encoded:
         plain = plain.resize(size, Image.Resampling.LANCZOS)
     plain.save(sent, "JPEG", quality=90)
     return Encoded(name, _JPEG, sent.getvalue(), *size)
+
+
+def decode(content: bytes) -> Image.Image:
+    """The picture in a file's content, as `open_image` gives it."""
+    with _opened(Path("the picture"), io.BytesIO(content)) as image:
+        return _plain(image)
 
 
 def _check_whole(path: Path, kind: str, content: bytes) -> None:
@@ -121,6 +127,8 @@ def size_of(path: str | Path) -> tuple[int, int]:
 
 _JPEG = "image/jpeg"
 _SENT_AS_THEY_ARE = {"JPEG": _JPEG, "PNG": "image/png", "WEBP": "image/webp"}
+# Others, CMYK and 16 bit among them, are read wrongly by many a server.
+_USUAL = ("RGB", "RGBA", "L", "LA", "P", "PA", "1")
 _ORIENTATION = 0x0112  # in EXIF
 _PNG_EXIF = {"exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp"}
 _ON_THEIR_SIDE = (5, 6, 7, 8)

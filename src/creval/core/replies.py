@@ -33,10 +33,11 @@ def read_reply(
     entries, sound = find_entries(text)
     if not entries:
         bare = len(questions) == 1 and contract_named(questions[0].contract).read(text)[0]
+        entries = find_line_entries(text, _answers_of(questions))
         if bare is Status.ANSWERED:
-            entries = [Entry(None, None, text, text)]
-        else:
-            entries = find_line_entries(text, _answers_of(questions))
+            # `Answer: ...` in a line that says otherwise makes it two answers.
+            lines = [entry for entry in entries if entry.number is None]
+            entries = [Entry(None, None, text, text), *lines]
         # A sound object without an answer is not an answer off the scale.
         if bare and not entries and not (sound and "{" in text):
             entries = [Entry(None, None, text, text)]

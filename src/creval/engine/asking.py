@@ -87,6 +87,7 @@ class Asking:
         halt: Halt,
         pool: ThreadPoolExecutor,
         ahead: int = 4,
+        begun: bool = False,
     ) -> None:
         self.judge, self.settings, self.progress = judge, settings, progress
         self._items, self._prompt, self._fit = items, prompt, fit
@@ -105,12 +106,18 @@ class Asking:
         self._sources: OrderedDict[Path, asyncio.Future[Encoded]] = OrderedDict()
         self._shape = {k: v for k, v in settings.shape().items() if v not in (None, False, {})}
         self._version = prompt.version
-        self._succeeded = self._has_logprobs = False
+        self._counted_several = judge.several
+        self._has_logprobs = False
+        self._succeeded = begun
         self._lost = self._unreached = 0
 
     async def run(self) -> None:
         """Ask until all is asked, or the word to stop comes."""
-        await self.judge.open()
+        try:
+            await self.judge.open()
+        except Exception as error:
+            self._halt.now("error", error)
+            return
         try:
             workers = [asyncio.create_task(self._work()) for _ in range(self.settings.concurrency)]
             try:
@@ -124,10 +131,17 @@ class Asking:
             await self.judge.close()
 
     async def _work(self) -> None:
-        while not self._halt and (call := await self._next()) is not None:
+        while not self._halt:
+            try:
+                call = await self._next()
+            except Exception as error:
+                self._halt.now("error", error)
+                return
+            if call is None:
+                return
             try:
                 await self._through(call)
-            except (CrevalError, OSError) as error:
+            except Exception as error:  # whatever it is, others finish and keep their answers
                 self._halt.now("error", error)
             finally:
                 self._taken -= 1
@@ -177,6 +191,8 @@ class Asking:
                     continue
                 for questions, repeats in look.item.groups:
                     parts = [repeats] if self.judge.several else [(r,) for r in repeats]
+                    if self._counted_several:
+                        self.progress.calls += len(parts) - 1
                     for part in parts:
                         yield Call(look, questions, part)
         finally:
@@ -210,7 +226,7 @@ class Asking:
                 len(group.questions) * len(group.repeats) for group in item.groups
             )
             return None
-        self._ledger.note(item.edit._replace(seen=seen))
+        self._ledger.note(item.edit._replace(seen={**item.edit.seen, **seen}))
         return Look(item, pictures)
 
     def _count(self, repeats: Sequence[int]) -> int:
@@ -235,7 +251,7 @@ class Asking:
         """Make a call until it brings a reply or is given up, keep that, and see what is open."""
         request = make_request(call, self._prompt, bare=self.settings.logprobs)
         try:
-            answer, latency, attempt = await self._made(request)
+            answer, cost, latency, attempt = await self._made(request)
         except _Stopped:
             return
         except Fault as fault:
@@ -254,7 +270,7 @@ class Asking:
                 call.tries * self.settings.attempts + attempt,
                 answer.tokens_in if first else None,
                 answer.tokens_out if first else None,
-                answer.cost if first else None,
+                cost if first else None,
                 latency,
             )
             records.append((self._ask(call, repeat), reply, verdicts))
@@ -272,8 +288,9 @@ class Asking:
         if self.settings.logprobs and proper and not self._has_logprobs:
             raise Unusable(f"{self.judge.name} sent no log-probabilities with its answer.")
 
-    async def _made(self, request: Request) -> tuple[Answer, float, int]:
-        """The answer, how long it took, and the number of the attempt that brought it."""
+    async def _made(self, request: Request) -> tuple[Answer, float | None, float, int]:
+        """The answer, what it cost with all attempts, its latency, and which attempt it was."""
+        wasted = 0.0
         for attempt in range(1, self.settings.attempts + 1):
             if self._halt:
                 raise _Stopped
@@ -285,7 +302,7 @@ class Asking:
             try:
                 if self._halt:
                     raise _Stopped
-                if not self._purse.take(aside):
+                if not await self._purse.take(aside, self._halt):
                     self._halt.now("budget")
                     raise _Stopped
                 cost = 0.0
@@ -293,9 +310,15 @@ class Asking:
                 try:
                     answer = await self.judge.ask(request)
                     cost = aside if answer.cost is None else answer.cost
+                except Fault as fault:
+                    cost = aside if fault.paid else 0.0
+                    raise
                 finally:
                     self._purse.settle(aside, cost)
             except Fault as fault:
+                wasted += cost
+                self.progress.cost += cost
+                fault.wasted = wasted
                 self.progress.faults[fault.kind] += 1
                 if fault.crowded:
                     self.limits.crowded(began, fault.wait)
@@ -312,9 +335,10 @@ class Asking:
                 else:
                     used = answer.tokens_in + answer.tokens_out
                     self.limits.used(tokens_in + tokens_out, used)
-                if answer.cost is None and price:
-                    answer = answer._replace(cost=cost)
-                return answer, time.monotonic() - began, attempt
+                self.progress.cost += cost
+                known = price is not None or answer.cost is not None
+                whole = cost + wasted if known else None
+                return answer, whole, time.monotonic() - began, attempt
             finally:
                 self.progress.under_way -= 1
                 self.limits.end()
@@ -360,7 +384,9 @@ class Asking:
         """Keep that a call brought nothing. What a filter declined may pass one by one."""
         status = Status.REFUSED if fault.kind == "content filter" else Status.FAILED
         verdicts = [Verdict(q.id, status, explanation=str(fault)) for q in call.questions]
-        reply = Reply(status, None, self.judge.name, self.settings.attempts)
+        reply = Reply(
+            status, None, self.judge.name, self.settings.attempts, cost=fault.wasted or None
+        )
         await self._ledger.put([(self._ask(call, r), reply, verdicts) for r in call.repeats])
         follow: list[Call] = []
         if status is Status.REFUSED:
@@ -388,7 +414,6 @@ class Asking:
         self._succeeded, self._lost = True, 0
         progress.tokens_in += answer.tokens_in or 0
         progress.tokens_out += answer.tokens_out or 0
-        progress.cost += answer.cost or 0.0
         progress.done += 1
         progress.calls += len(follow)
         last = call.tries >= self.settings.retries

@@ -23,7 +23,8 @@ TOKENS_OUT = 45
 
 _LONGEST_REASON = 300
 _NO_LOGPROBS = "no log-probabilities came with the answer"
-_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+# Some servers send the beginning of a model's thoughts, some only their end.
+_THOUGHTS = re.compile(r"\A.*</think(?:ing)?>|<think(?:ing)?>.*\Z", re.DOTALL)
 
 
 class Look(NamedTuple):
@@ -121,7 +122,10 @@ def verdicts_of(
     if choice.ended == "refusal":
         why = f"the judge declined: {choice.text}" if choice.text else "a filter declined"
         return [Verdict(q.id, Status.REFUSED, explanation=why[:_LONGEST_REASON]) for q in questions]
-    verdicts = read_reply(_THOUGHTS.sub("", choice.text), questions, request.labels)
+    text = _THOUGHTS.sub("", choice.text)
+    if choice.ended == "length" and "{" not in text:
+        text = text.rpartition("\n")[0]  # a last line that is cut off may begin another answer
+    verdicts = read_reply(text, questions, request.labels)
     if weighed:
         verdicts = [_weighed(verdict, choice, request) for verdict in verdicts]
     if choice.ended == "length":

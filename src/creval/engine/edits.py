@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from creval.core.errors import CrevalError
+from creval.core.files import clean_text
 from creval.core.probe import EditKey
 from creval.core.sample import Edit, EditStatus, Sample, Stamp
 
@@ -77,7 +78,7 @@ def _place(given: str | Path) -> tuple[str, Path]:
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "does not exist"
         raise CrevalError(f"--edits {folder} {what}; give a folder of edited pictures.")
-    name = name.strip() or folder.resolve().name
+    name = clean_text(name.strip() or folder.resolve().name)
     if not name:
         raise CrevalError(f"--edits {folder} has no name; give NAME={folder}.")
     return name, folder

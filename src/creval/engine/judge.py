@@ -16,13 +16,15 @@ from shlex import quote
 from creval.core.benchmark import Benchmark
 from creval.core.contract import contract_named
 from creval.core.errors import CrevalError
+from creval.core.files import clean_text
 from creval.core.images import ImageError, digest
-from creval.core.probe import EditKey
+from creval.core.probe import Ask, EditKey
 from creval.core.sample import Edit, EditStatus, Sample
+from creval.core.verdict import Reply, Status, Verdict
 from creval.engine.asking import Asking, Progress
 from creval.engine.call import paths_of
 from creval.engine.edits import FoundEdits, find_edits
-from creval.engine.ledger import Ledger
+from creval.engine.ledger import Ledger, Record
 from creval.engine.limits import Halt, Purse
 from creval.engine.manifest import check_same, describe
 from creval.engine.plan import Answered, Plan
@@ -80,8 +82,10 @@ class Judging:
         *,
         dry: bool = False,
     ) -> None:
+        judge = clean_text(judge)
         self.benchmark, self.spec, self.run = benchmark, judge, Path(run)
         self.settings = settings or Settings()
+        self._interrupt: Callable[[], object] = lambda: None
         self.judges = open_judges(judge, replace(self.settings.judge_options(), keyless=dry))
         self.fits = [fit_of(member.vision, self.settings.image_fit) for member in self.judges]
         self.found: FoundEdits = find_edits(edits, benchmark.dataset.samples)
@@ -232,7 +236,7 @@ class Judging:
         with Store(self.run) as store:
             self._check_same(store)
             done.notes += self._prepare(store)
-            halt = _in_a_loop(lambda: self._ask_all(store, progress, watch))
+            halt = self._in_a_loop(lambda: self._ask_all(store, progress, watch))
         for judge in self.judges:
             done.notes += judge.learned
         if halt.error is not None:
@@ -242,6 +246,20 @@ class Judging:
             _summarise(done, run)
         return done
 
+    def _in_a_loop(self, make: Callable[[], Coroutine[None, None, Halt]]) -> Halt:
+        """Run to the end, also from a notebook, whose own loop is running already."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(make())
+        with ThreadPoolExecutor(1) as thread:
+            running = thread.submit(lambda: asyncio.run(make()))
+            while True:
+                try:
+                    return running.result()
+                except KeyboardInterrupt:
+                    self._interrupt()
+
     def _prepare(self, store: Store) -> list[str]:
         """Keep samples, edits and manifest; drop verdicts on pictures that have changed since."""
         notes: list[str] = []
@@ -250,6 +268,9 @@ class Judging:
         protocol = self.benchmark.protocol
         held = store.edits
         with store.transaction():
+            if not store.systems:
+                store.clear_edits()
+                held = {}
             store.put_samples(
                 [(sample, protocol.probes(sample)) for sample in samples],
                 {
@@ -263,6 +284,7 @@ class Judging:
             changed = self._changed(held)
             store.put_edits(self._kept(held))
             store.drop_verdicts(changed)
+            store.put_replies(self._unaskable(held))
         if changed:
             names = ", ".join(f"{key.system}/{key.sample}" for key in changed[:3])
             notes.append(
@@ -277,8 +299,20 @@ class Judging:
             if edit.status is EditStatus.DONE or edit.key not in held:
                 yield edit
 
+    def _unaskable(self, held: Mapping[EditKey, Edit]) -> Iterator[Record]:
+        """That questions without words were not asked, for every edit that is new."""
+        reply = Reply(Status.UNASKABLE)
+        for edit in self.plan.all_edits():
+            blank = [q.id for q in self.plan.questions[edit.key.sample] if not q.text.strip()]
+            if blank and edit.status is EditStatus.DONE and edit.key not in held:
+                verdicts = [Verdict(probe, Status.UNASKABLE) for probe in blank]
+                for judge in self.judges:
+                    yield Ask(judge.name, edit.key, tuple(blank)), reply, verdicts
+
     async def _ask_all(self, store: Store, progress: Progress, watch: Watch | None) -> Halt:
         halt, ledger = Halt(), Ledger(store)
+        loop = asyncio.get_running_loop()
+        self._interrupt = lambda: loop.call_soon_threadsafe(halt.now, INTERRUPTED)
         purse = Purse(self.settings.budget, store.spent)
         threads = min(8, os.cpu_count() or 1)
         with ThreadPoolExecutor(threads, thread_name_prefix="creval-pictures") as pool:
@@ -299,6 +333,7 @@ class Judging:
                         halt=halt,
                         pool=pool,
                         ahead=2 * threads,
+                        begun=bool(answered),
                     )
                 )
             watching = asyncio.create_task(_watch(progress, watch)) if watch else None
@@ -372,20 +407,13 @@ def _interruptible(halt: Halt, progress: Progress) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-def _in_a_loop(make: Callable[[], Coroutine[None, None, Halt]]) -> Halt:
-    """Run to the end, also from a notebook, whose own loop is running already."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(make())
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(lambda: asyncio.run(make())).result()
-
-
 def _has_changed(sample: Sample, edit: Edit) -> bool:
     """Whether a picture is another than the one that was judged. Most are known by their date."""
     for name, stamp in edit.seen.items():
-        for path in paths_of(sample, edit, name):
+        shown, _, file = name.partition(" ")
+        for path in paths_of(sample, edit, shown):
+            if file and path.name != file:
+                continue
             with contextlib.suppress(OSError, ImageError):
                 now = path.stat()
                 same = (now.st_size, now.st_mtime_ns) == (stamp.size, stamp.changed)

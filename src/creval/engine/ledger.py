@@ -50,6 +50,7 @@ class Ledger:
             try:
                 await loop.run_in_executor(self._thread, self._commit, edits, records)
             except Exception as error:
+                self._edits = edits + self._edits
                 for _, kept in waiting:
                     if not kept.done():
                         kept.set_exception(_in_words(error))

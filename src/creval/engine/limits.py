@@ -33,7 +33,8 @@ class Limits:
         self.under_way = 0
         self._seconds_a_request = 60.0 / requests_a_minute if requests_a_minute else 0.0
         self._seconds_a_token = 60.0 / tokens_a_minute if tokens_a_minute else 0.0
-        self._next = 0.0  # when the next call may begin
+        self._next = 0.0  # when the next call may begin, by the pace
+        self._not_before = 0.0  # and by the server's wish
         self._halved = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
@@ -51,20 +52,16 @@ class Limits:
                 self._wake()
                 raise
         self.under_way += 1
-        now = time.monotonic()
-        begins = max(now, self._next)
-        self._next = max(self._next, begins + self._seconds_a_request)
-        self._next = max(self._next, begins + self._seconds_a_token * tokens)
-        if begins > now:
-            try:
-                if halt is None:
-                    await asyncio.sleep(begins - now)
-                else:
-                    await halt.sleep(begins - now)
-            except asyncio.CancelledError:
-                self.end()
-                raise
-        return begins
+        begins = max(time.monotonic(), self._next)
+        self._next = begins + max(self._seconds_a_request, self._seconds_a_token * tokens)
+        try:
+            # While one waits for its turn, the server may ask for more time.
+            while (left := max(begins, self._not_before) - time.monotonic()) > 0 and not halt:
+                await (halt.sleep(left) if halt is not None else asyncio.sleep(left))
+        except asyncio.CancelledError:
+            self.end()
+            raise
+        return max(begins, time.monotonic())
 
     def end(self) -> None:
         """Give the slot back."""
@@ -87,7 +84,7 @@ class Limits:
             self.allowed = max(1.0, self.allowed / 2)
             self._halved = now
         if wait is not None:
-            self._next = max(self._next, now + wait)
+            self._not_before = max(self._not_before, now + wait)
 
     def _wake(self) -> None:
         free = max(1, int(self.allowed)) - self.under_way
@@ -125,14 +122,21 @@ class Purse:
 
     def __init__(self, budget: float | None, spent: float) -> None:
         self.budget, self.spent = budget, spent
-        self._aside = 0.0
+        self._aside: list[float] = []
+        self._settled = asyncio.Event()
 
-    def take(self, cost: float) -> bool:
-        if self.budget is not None and self.spent + self._aside + cost > self.budget:
-            return False
-        self._aside += cost
+    async def take(self, cost: float, halt: Halt) -> bool:
+        """Set money aside, if need be when calls under way have cost less; whether there is any."""
+        while self.budget is not None and self.spent + sum(self._aside) + cost > self.budget:
+            if not self._aside or halt:
+                return False
+            self._settled.clear()
+            await self._settled.wait()
+        self._aside.append(cost)
         return True
 
     def settle(self, taken: float, cost: float) -> None:
-        self._aside -= taken
+        """A call for which so much was set aside has cost so much."""
+        self._aside.remove(taken)
         self.spent += cost
+        self._settled.set()

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from yarl import URL
@@ -93,6 +94,7 @@ class Chat(Judge):
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._connections, ttl_dns_cache=300),
+            proxy=_proxy(self._address),
             timeout=aiohttp.ClientTimeout(total=self._timeout, sock_connect=30),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={**headers, "Content-Type": "application/json"},
@@ -162,11 +164,13 @@ class Chat(Judge):
             ) as response:
                 content = await _read(response)
                 status, headers = response.status, response.headers
+        except aiohttp.ConnectionTimeoutError as error:
+            raise Fault("no connection", self._shown(error)) from None
         except asyncio.TimeoutError:
-            raise Fault("timeout", f"after {self._timeout:g} s", crowded=True) from None
+            raise Fault("timeout", f"after {self._timeout:g} s", crowded=True, paid=True) from None
         except aiohttp.ClientPayloadError as error:
-            raise Fault("cut-off reply", self._shown(error)) from None
-        except aiohttp.InvalidURL:
+            raise Fault("cut-off reply", self._shown(error), paid=True) from None
+        except (aiohttp.InvalidURL, UnicodeError):
             raise Unusable(f"{self.name}: {self.url} is not an address.") from None
         except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
             raise Unusable(f"{self.name}: no safe connection ({self._shown(error)}).") from None
@@ -197,7 +201,7 @@ class Chat(Judge):
         except (ValueError, RecursionError):
             kind = "HTML instead of JSON" if content.lstrip()[:1] == b"<" else "broken JSON"
             shown = self._shown(content[:4000].decode("utf-8", "replace"))
-            raise Fault(kind, shown[:80]) from None
+            raise Fault(kind, shown[:80], paid=True) from None
         if not isinstance(reply, dict) or not isinstance(reply.get("choices"), list):
             # Some gateways send their errors with status 200.
             if isinstance(reply, dict) and reply.get("error"):
@@ -223,6 +227,8 @@ class Chat(Judge):
         reason = self._shown(error.text) or f"HTTP {status}"
         wait = _wait(headers)
         words = error.words
+        if wait is None and (told := _RETRY_IN.search(words)):
+            wait = float(told[1])
         if status == 429 and _SPENT.search(words) and wait is None:
             return Unusable(f"{self.name}: the account's quota is used up ({reason}).")
         if status == 402 or _ARREARS.search(words):
@@ -234,6 +240,9 @@ class Chat(Judge):
             )
         if status == 429:
             return Fault("rate limit", reason, crowded=True, wait=wait)
+        if status in (408, 409, 425) or status >= 500:
+            crowded = status in (408, 502, 503, 504, 529)
+            return Fault(f"server error {status}", reason, crowded=crowded, wait=wait)
         if 300 <= status < 400:
             where = self._shown(headers.get("Location", "nowhere"))
             return Unusable(f"{self.name}: {self.url} redirects to {where}; give that address.")
@@ -256,9 +265,6 @@ class Chat(Judge):
             return Unusable(f"{self.name} gives no log-probabilities ({reason}).")
         if status in (400, 405, 422):
             return _Refused(reason, vague=status != 405)
-        if status in (408, 409, 425) or status >= 500:
-            crowded = status in (408, 502, 503, 504, 529)
-            return Fault(f"server error {status}", reason, crowded=crowded, wait=wait)
         return Fault(f"HTTP {status}", reason, again=False)
 
     def _key_hint(self) -> str:
@@ -286,7 +292,9 @@ class _Refused(Exception):  # noqa: N818
 
 _USAGE = ("prompt_tokens", "completion_tokens")
 _SCHEMA = re.compile(r"json_schema|schema|structured|response_format|guided|grammar")
-_SPENT = re.compile(r"insufficient_quota|spend_limit|exceeded your current quota|billing")
+_SPENT = re.compile(r"insufficient_quota|spend_limit|billing_hard_limit")
+# Google tells the time to wait in the body.
+_RETRY_IN = re.compile(r"(?:retry in |\"retrydelay\": \")([0-9]+(?:\.[0-9]+)?)s")
 _ARREARS = re.compile(r"arrearage|insufficient[ _]balance|billing_error|payment required")
 _WRONG_KEY = re.compile(
     r"invalid_api_key|api_key_invalid|incorrect api key|invalid x-api-key|authentication_error"
@@ -391,9 +399,9 @@ def _wait(headers: Mapping[str, str]) -> float | None:
             pass
         try:
             until = email.utils.parsedate_to_datetime(said)
-        except (TypeError, ValueError):
+            return max(0.0, until.timestamp() - time.time())
+        except (TypeError, ValueError, OverflowError, OSError):
             continue
-        return max(0.0, until.timestamp() - time.time())
     return None
 
 
@@ -404,6 +412,14 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
         if len(content) > _LARGEST_REPLY:
             raise Fault("too long a reply", f"more than {_LARGEST_REPLY >> 20} MB", again=False)
     return bytes(content)
+
+
+def _proxy(address: URL) -> str | None:
+    """The proxy that the environment names for an address (HTTPS_PROXY, NO_PROXY ...)."""
+    host = address.host or ""
+    if proxy_bypass(host) or host in ("localhost", "127.0.0.1", "::1"):
+        return None
+    return getproxies().get(address.scheme)
 
 
 @lru_cache(maxsize=256)

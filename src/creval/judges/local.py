@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import io
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Any
 
 from creval.core.errors import CrevalError, known_name
+from creval.core.images import decode
 from creval.judges.judge import Answer, Choice, Fault, Judge, Position, Request, Unusable
 from creval.judges.vision import vision_of
 
@@ -23,8 +23,6 @@ class Local(Judge):
     Requests that wait are answered together, up to `batch_size` of them. Where the memory of the
     device does not suffice, batches get smaller.
     """
-
-    several = True
 
     def __init__(
         self,
@@ -46,6 +44,8 @@ class Local(Judge):
         if self._batch < 1:
             raise CrevalError("--set batch_size takes a whole number from 1.")
         self._logprobs = logprobs
+        # Without chance all choices would be the same.
+        self.several = float(self._parameters.get("temperature", 0.0)) > 0
         self._waiting: list[tuple[Request, asyncio.Future[Answer]]] = []
         self._running: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="creval-model")
@@ -94,34 +94,36 @@ class Local(Judge):
         return await answer
 
     async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
         await asyncio.sleep(0)  # others that are about to ask come into the first batch
         while self._waiting:
             size = self._batch
             batch, self._waiting = self._waiting[:size], self._waiting[size:]
-            try:
-                answers = await loop.run_in_executor(
-                    self._thread, self._answer, [request for request, _ in batch]
-                )
-            except Exception as error:
-                if _is_memory(error) and len(batch) > 1:
-                    self._batch = max(1, len(batch) // 2)
-                    note = f"{self.name}: batches of {self._batch}, for want of memory."
-                    self.learned.append(note)
-                    self._waiting = batch + self._waiting
-                    continue
-                for _, answer in batch:
-                    if not answer.done():
-                        answer.set_exception(Fault("the model failed", str(error), again=False))
-            else:
-                for (_, answer), found in zip(batch, answers, strict=True):
-                    if not answer.done():
-                        answer.set_result(found)
+            await self._settle(batch)
         self._running = None
 
-    def _answer(self, requests: Sequence[Request]) -> list[Answer]:
-        from PIL import Image
+    async def _settle(self, batch: list[tuple[Request, asyncio.Future[Answer]]]) -> None:
+        """Answer a batch; one that fails in smaller ones, so that one request spoils no other."""
+        requests = [request for request, _ in batch]
+        loop = asyncio.get_running_loop()
+        try:
+            answers = await loop.run_in_executor(self._thread, self._answer, requests)
+        except Exception as error:
+            if len(batch) > 1:
+                half = max(1, len(batch) // 2)
+                if _is_memory(error):
+                    self._batch = half
+                    self.learned.append(f"{self.name}: batches of {half}, for want of memory.")
+                await self._settle(batch[:half])
+                await self._settle(batch[half:])
+            elif not batch[0][1].done():
+                fault = Fault("the model failed", str(error), again=False)
+                batch[0][1].set_exception(fault)
+            return
+        for (_, answer), found in zip(batch, answers, strict=True):
+            if not answer.done():
+                answer.set_result(found)
 
+    def _answer(self, requests: Sequence[Request]) -> list[Answer]:
         torch = import_module("torch")
 
         if self._loaded is None:
@@ -138,9 +140,7 @@ class Local(Judge):
                     tokenize=False,
                 )
             )
-            pictures.append(
-                [Image.open(io.BytesIO(p.content)).convert("RGB") for p in request.pictures]
-            )
+            pictures.append([decode(picture.content) for picture in request.pictures])
         inputs = processor(
             text=texts, images=pictures if any(pictures) else None, padding=True,
             return_tensors="pt",

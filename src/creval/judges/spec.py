@@ -59,7 +59,22 @@ def members(spec: str) -> list[str]:
 
 def open_judges(spec: str, options: JudgeOptions) -> list[Judge]:
     """The judges that a name stands for, ready to be opened."""
-    return [_judge(part, options) for part in members(spec)]
+    parts = members(spec)
+    if (
+        options.key
+        and len({part.partition(":")[0] + "@".join(_address(part)[1:]) for part in parts}) > 1
+    ):
+        raise CrevalError(
+            "--key-env names one key, and these judges are at different places: put each one's key "
+            "into its own variable."
+        )
+    return [_judge(part, options) for part in parts]
+
+
+def _place(part: str) -> str:
+    """Whom a judge's key is sent to: its own address, or its provider."""
+    kind, _, rest = part.partition(":")
+    return _address(rest)[2] or kind
 
 
 def fit_of(vision: Vision, image_fit: str) -> Fit | None:

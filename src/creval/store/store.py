@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from creval.core.errors import CrevalError
+from creval.core.files import clean_text
 from creval.core.probe import Ask, EditKey, Measurement, Probe, Question
 from creval.core.sample import Edit, EditStatus, Sample, Stamp
 from creval.core.verdict import Reply, Status, Verdict
@@ -147,6 +148,11 @@ class Store:
         for edit, repeat, probe in self._connection.execute(query, done):
             found.setdefault(keys[edit], set()).add((repeat, probe))
         return found
+
+    def clear_edits(self) -> None:
+        """Drop all edits, where nothing was asked about any."""
+        self._connection.execute("DELETE FROM edits")
+        self._edits.clear()
 
     def drop_verdicts(self, edits: Iterable[EditKey]) -> None:
         """Drop what follows from the replies about these edits; the replies themselves stay."""
@@ -368,5 +374,4 @@ def _path(path: Path | None) -> str | None:
 
 
 def _clean(cell: object) -> object:
-    """Text that SQLite takes: what is no character (a lone surrogate) becomes a question mark."""
-    return cell.encode("utf-8", "replace").decode("utf-8") if isinstance(cell, str) else cell
+    return clean_text(cell) if isinstance(cell, str) else cell
