@@ -16,7 +16,7 @@ from shlex import quote
 from creval.core.benchmark import Benchmark
 from creval.core.contract import contract_named
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text
+from creval.core.files import clean_text, long_lived_objects
 from creval.core.images import ImageError, digest
 from creval.core.probe import Ask, EditKey
 from creval.core.sample import Edit, EditStatus, Sample
@@ -233,7 +233,7 @@ class Judging:
         done = Judged(progress, unmatched=list(self.found.unmatched))
         done.absent = self.absent()
         _allow_files(2 * self.settings.concurrency * len(self.judges) + 64)
-        with Store(self.run) as store:
+        with Store(self.run) as store, long_lived_objects():
             self._check_same(store)
             done.notes += self._prepare(store)
             halt = self._in_a_loop(lambda: self._ask_all(store, progress, watch))

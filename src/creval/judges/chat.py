@@ -1,8 +1,9 @@
 """Judges behind the OpenAI chat wire format, at any address.
 
-A request is written as parts that stand in memory already: a head, a fragment for each picture
-(serialised once), and a small tail with the question. Pictures come first, so that caches of a
-prompt's beginning, the provider's or a server's own, find it again for the next question.
+A request is written as parts of which the large ones stand in memory already: each picture in
+base64, made once, between small pieces of JSON, and a tail with the question. Pictures come first,
+so that caches of a prompt's beginning, the provider's or a server's own, find it again for the next
+question.
 """
 
 from __future__ import annotations
@@ -105,10 +106,8 @@ class Chat(Judge):
             await self._session.close()
 
     def prepare(self, picture: Encoded) -> Encoded:
-        """The picture as the fragment of JSON in which it is sent."""
-        data = binascii.b2a_base64(picture.content, newline=False)
-        head = f'{{"type":"image_url","image_url":{{"url":"data:{picture.media};base64,'.encode()
-        return picture._replace(content=b"".join((head, data, b'"}},')))
+        """The picture as it stands in a request: in base64."""
+        return picture._replace(content=binascii.b2a_base64(picture.content, newline=False))
 
     async def ask(self, request: Request) -> Answer:
         schema, unsure = self._schema, False
@@ -156,8 +155,12 @@ class Chat(Judge):
     async def _post(self, request: Request, schema: bool) -> Answer:
         if self._session is None:
             raise RuntimeError("open the judge first")
-        parts = [self._head, *(picture.content for picture in request.pictures)]
-        parts.append(self._tail(request, schema))
+        parts: list[bytes] = []
+        between = self._head
+        for picture in request.pictures:
+            parts += (between + _before(picture.media), picture.content)
+            between = b'"}},'
+        parts.append(between + self._tail(request, schema))
         try:
             async with self._session.post(
                 self._address, data=_Body(parts, self._slice), allow_redirects=False
@@ -420,6 +423,11 @@ def _proxy(address: URL) -> str | None:
     if proxy_bypass(host) or host in ("localhost", "127.0.0.1", "::1"):
         return None
     return getproxies().get(address.scheme)
+
+
+@lru_cache(maxsize=16)
+def _before(media: str) -> bytes:
+    return f'{{"type":"image_url","image_url":{{"url":"data:{media};base64,'.encode()
 
 
 @lru_cache(maxsize=256)
