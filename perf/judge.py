@@ -20,15 +20,18 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image
 
 import shared_data
+
+if TYPE_CHECKING:
+    from creval.judges.judge import Answer, Request
 
 SAMPLES, QUESTIONS, AT_ONCE = 60, 16, 64
 CALLS = SAMPLES * QUESTIONS
@@ -210,7 +213,7 @@ class Bench:
         return finished(command, self.folder)
 
     def creval_inside(self) -> dict[str, Any]:
-        """The same without the start of Python and the reading of the benchmark."""
+        """The same from the first call to the last."""
         arguments = self._arguments("sixty", "--image-fit", "original")
         return finished(
             [sys.executable, str(HERE / "judge.py"), "--inside", *arguments], self.folder
@@ -231,22 +234,30 @@ class Bench:
 
 
 def inside(arguments: list[str]) -> None:
-    """Ask, and print what the asking alone took."""
+    """Ask, and print what the asking alone took, from the first call to the last."""
     import resource
 
     from creval.benchmarks import open_benchmark
     from creval.engine.judge import Judging
     from creval.engine.settings import Settings
+    from creval.judges.chat import Chat
 
     given = dict(zip(arguments[2::2], arguments[3::2], strict=True))
     settings = Settings(ask="question", image_fit="original", concurrency=AT_ONCE)
     benchmark = open_benchmark(arguments[1])
     judging = Judging(benchmark, [given["--edits"]], given["--judge"], given["--run"], settings)
-    import aiohttp  # noqa: F401
+    began: list[float] = []
+    whole = Chat.ask
 
-    before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+    def first(self: Chat, request: Request) -> Coroutine[None, None, Answer]:
+        began.append(time.perf_counter())
+        Chat.ask = whole  # type: ignore[method-assign]
+        return whole(self, request)
+
+    Chat.ask = first  # type: ignore[method-assign]
+    before = resource.getrusage(resource.RUSAGE_SELF)
     done = judging.ask()
-    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
+    wall, after = time.perf_counter() - began[0], resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     print(json.dumps({"wall": wall, "cpu": cpu, "answered": done.progress.answered}))
 

@@ -33,7 +33,6 @@ def clean_text(text: str) -> str:
 @contextmanager
 def long_lived_objects() -> Iterator[None]:
     """Leave what is in memory now out of the search for cycles: a benchmark has 100,000 objects."""
-    gc.collect()
     gc.freeze()
     try:
         yield
