@@ -98,6 +98,7 @@ class Asking:
         )
         self._chance = random.Random()  # noqa: S311 (jitter)
         self._again: deque[Call] = deque()
+        self._ready: deque[Call] = deque()
         self._source = self._calls()
         self._pulling = asyncio.Lock()
         self._exhausted = False
@@ -152,20 +153,18 @@ class Asking:
     async def _next(self) -> Call | None:
         """The next call: what has to be asked again first, then what the plan brings."""
         while True:
-            if self._again:
+            if self._again or self._ready:
                 self._taken += 1
-                return self._again.popleft()
+                return (self._again or self._ready).popleft()
             if not self._exhausted:
                 async with self._pulling:
-                    if self._again or self._exhausted:
+                    if self._again or self._ready or self._exhausted:
                         continue
                     try:
-                        call = await anext(self._source)
+                        self._ready.extend(await anext(self._source))
                     except StopAsyncIteration:
                         self._exhausted = True
-                        continue
-                    self._taken += 1
-                    return call
+                    continue
             async with self._moved:
                 if self._again:
                     continue
@@ -173,8 +172,8 @@ class Asking:
                     return None
                 await self._moved.wait()
 
-    async def _calls(self) -> AsyncGenerator[Call, None]:
-        """The plan's calls, the pictures of the next few edits made ready meanwhile."""
+    async def _calls(self) -> AsyncGenerator[list[Call], None]:
+        """The plan's calls, edit by edit, the pictures of the next few made ready meanwhile."""
         ready: deque[asyncio.Task[Look | None]] = deque()
         items = iter(self._items)
         try:
@@ -189,12 +188,14 @@ class Asking:
                 look = await ready.popleft()
                 if look is None:
                     continue
+                calls = []
                 for questions, repeats in look.item.groups:
                     parts = [repeats] if self.judge.several else [(r,) for r in repeats]
                     if self._counted_several:
                         self.progress.calls += len(parts) - 1
-                    for part in parts:
-                        yield Call(look, questions, part)
+                    calls += [Call(look, questions, part) for part in parts]
+                yield calls
+                del look, calls  # the pictures live as long as their calls, and no longer
         finally:
             for task in ready:
                 task.cancel()

@@ -81,6 +81,7 @@ class Chat(Judge):
         self._key, self._timeout, self._connections = key, timeout, connections
         self._parameters, self._optional = dict(parameters or {}), optional
         self._logprobs, self._schema = logprobs, provider.schema and not logprobs
+        self._settings = self._serialised()
         self._secrets = {key, quote(key, safe="")} - {""}
         self._session: aiohttp.ClientSession | None = None
         self._address = URL(f"{url}/chat/completions")
@@ -149,6 +150,7 @@ class Chat(Judge):
             if note not in self.learned:
                 self.learned.append(note)
             self._parameters.pop(name, None)
+        self._settings = self._serialised()
         self._schema = self._schema and "response_format" not in names
         self.several = self.several and "n" not in names
 
@@ -185,14 +187,15 @@ class Chat(Judge):
             return self._answer(content, headers, request)
         raise self._fault(status, _errors_in(content), headers)
 
+    def _serialised(self) -> bytes:
+        """The parameters of every request, as they stand in its tail."""
+        body = self._parameters | (_LOGPROBS if self._logprobs else {})
+        return b"".join(b",%s:%s" % (_json(name), _json(value)) for name, value in body.items())
+
     def _tail(self, request: Request, schema: bool) -> bytes:
-        body: dict[str, Any] = dict(self._parameters)
-        if self._logprobs:
-            body |= _LOGPROBS
+        parts = [b'{"type":"text","text":', _json(request.text), b"}]}]", self._settings]
         if request.choices > 1 and self.several:
-            body["n"] = request.choices
-        parts = [b'{"type":"text","text":', _json(request.text), b"}]}]"]
-        parts += [b",%s:%s" % (_json(name), _json(value)) for name, value in body.items()]
+            parts.append(b',"n":%d' % request.choices)
         if schema:
             parts.append(b',"response_format":')
             parts.append(_response_format(request.contract.name, tuple(request.labels)))
