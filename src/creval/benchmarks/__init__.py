@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from creval.benchmarks import creval_bench
+from creval.benchmarks import creval_bench, viescore
 from creval.core.benchmark import Benchmark, Protocol
 from creval.core.errors import CrevalError, known_name
 from creval.core.files import many_small_objects
 
 SYSTEMS = {system.name: system for system in (creval_bench.SYSTEM,)}
+# Protocols that can be put to any dataset, besides the systems' own.
+PROTOCOLS: dict[str, Callable[[], Protocol]] = {
+    **{system.name: system.protocol for system in SYSTEMS.values()},
+    viescore.VIEScore.name: viescore.VIEScore,
+    viescore.EditScore.name: viescore.EditScore,
+}
 
 
 def protocol_named(name: str) -> Protocol:
     """The protocol called `name`."""
-    return SYSTEMS[known_name("protocol", name, SYSTEMS)].protocol()
+    return PROTOCOLS[known_name("protocol", name, PROTOCOLS)]()
 
 
-def open_benchmark(path: str | Path) -> Benchmark:
-    """The benchmark in a folder: an official release is recognised by its files."""
+def open_benchmark(path: str | Path, protocol: str | None = None) -> Benchmark:
+    """The benchmark in a folder, with its own protocol or another.
+
+    An official release is recognised by its files.
+    """
     if not str(path):
         raise CrevalError("give the folder of a benchmark.")
     path = Path(path)
@@ -30,7 +40,8 @@ def open_benchmark(path: str | Path) -> Benchmark:
         folder = system.recognise(path)
         if folder is not None:
             with many_small_objects():
-                return Benchmark(system.load(folder), system.protocol())
+                own = protocol_named(protocol or system.name)
+                return Benchmark(system.load(folder), own)
     raise CrevalError(
         f"{path} is not a benchmark that creval knows. A CREval release holds "
         "bench/instruction.json and bench/questions_all; `creval bench` lists the systems."

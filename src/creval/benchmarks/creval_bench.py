@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from creval.benchmarks import creval_release
-from creval.benchmarks.creval_release import CATEGORY_OF, METRICS, TAXONOMY
+from creval.benchmarks.creval_release import LEVELS, METRICS
 from creval.core.benchmark import Protocol, System
-from creval.core.card import OVERALL, Card, Composite, Level, Metric, Score
+from creval.core.card import Card, Composite, Metric, Score
 from creval.core.contract import YesNo
 from creval.core.probe import Probe, Question
 from creval.core.sample import Sample
@@ -23,11 +23,7 @@ CARD = Card(
         Metric("VQ", "visual quality"),
     ),
     composite=Composite("S", "overall score", {"IF": 0.4, "VC": 0.4, "VQ": 0.2}),
-    levels=(
-        OVERALL,
-        Level("category", "categories", tuple(TAXONOMY), of="dimension"),
-        Level("dimension", "dimensions", tuple(CATEGORY_OF)),
-    ),
+    levels=LEVELS,
 )
 
 

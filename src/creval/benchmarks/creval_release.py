@@ -13,6 +13,7 @@ from typing import Any
 
 from creval.benchmarks.files import read_json, stem_of, text_of
 from creval.core.benchmark import Dataset, Finding
+from creval.core.card import OVERALL, Level
 from creval.core.contract import contract_named
 from creval.core.errors import CrevalError
 from creval.core.probe import Question
@@ -37,6 +38,11 @@ TAXONOMY: dict[str, tuple[str, str, str]] = {
     ),
 }
 CATEGORY_OF = {dim: category for category, dims in TAXONOMY.items() for dim in dims}
+LEVELS = (
+    OVERALL,
+    Level("category", "categories", tuple(TAXONOMY), of="dimension"),
+    Level("dimension", "dimensions", tuple(CATEGORY_OF)),
+)
 # `class_id` 1, 2, ... in the release: its categories stand in another order than the paper's.
 CLASSES = (
     *TAXONOMY["Customization"],
@@ -96,9 +102,9 @@ def load(folder: Path) -> Dataset:
         raise CrevalError(f"{folder / 'instruction.json'} holds no sample that can be used.")
     listed, faults = tuple(samples.values()), tuple(findings)
     if not samples.keys() > _NOT_IN_PAPER:
-        return Dataset("creval", folder, listed, {}, faults)
+        return Dataset("creval", folder, listed, {}, faults, levels=LEVELS)
     paper = frozenset(samples.keys() - _NOT_IN_PAPER)
-    return Dataset("creval", folder, listed, {"paper": paper}, faults, _MADE_BY)
+    return Dataset("creval", folder, listed, {"paper": paper}, faults, _MADE_BY, LEVELS)
 
 
 def _json_files(folder: Path) -> dict[str, str]:

@@ -41,6 +41,10 @@ def judge(
     run: Annotated[
         str, typer.Option(metavar="RUN", help="The run's folder; made, or gone on with.")
     ] = "",
+    protocol: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Ask another system's questions: viescore ..."),
+    ] = None,
     ask: Annotated[
         str, typer.Option(metavar="question|metric|sample", help="What is asked in one call.")
     ] = "metric",
@@ -138,7 +142,7 @@ def judge(
         key=key_env,
     )
     folders = [*(edits or ()), *(more or ())]
-    judging = Judging(open_benchmark(bench), folders, judge, run, settings, dry=dry_run)
+    judging = Judging(open_benchmark(bench, protocol), folders, judge, run, settings, dry=dry_run)
     for line in judging.warnings():
         screen.note(visible(line))
     if dry_run:

@@ -38,9 +38,7 @@ def replay(
         if names:
             shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
             screen.note(visible(f"{len(names)} {what}: {shown}"))
-    absent = {m.name for m in benchmark.protocol.card.metrics} - {
-        file.metric for file in done.recording.files
-    }
+    absent = set(benchmark.metrics) - {file.metric for file in done.recording.files}
     if absent:
         screen.note(f"no answers in {', '.join(sorted(absent))}: these metrics stay empty")
     problems = [found for found in benchmark.dataset.findings if not found.repaired]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
-from creval.core.card import Card, Part, Score
+from creval.core.card import OVERALL, Card, Level, Part, Score
 from creval.core.probe import Probe
 from creval.core.sample import Sample
 
@@ -37,7 +38,7 @@ class Dataset:
     """Samples from a folder, named subsets of them, and all that was found wrong in the files.
 
     `made_by` names the models that helped to make it: `writer` of instructions, `asker` of
-    questions.
+    questions. `levels` are the groups of its samples, for protocols that have none of their own.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Dataset:
     subsets: Mapping[str, frozenset[str]] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     made_by: Mapping[str, str] = field(default_factory=dict)
+    levels: tuple[Level, ...] = (OVERALL,)
 
 
 class Protocol(ABC):
@@ -94,6 +96,17 @@ class Benchmark:
 
     dataset: Dataset
     protocol: Protocol
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that something is asked or measured for; others are made of them."""
+        probes = map(self.protocol.probes, self.dataset.samples)
+        return tuple(dict.fromkeys(probe.metric for several in probes for probe in several))
+
+    @property
+    def card(self) -> Card:
+        """The protocol's card, over its own levels or over the dataset's."""
+        return self.protocol.card.over(self.dataset.levels)
 
     @property
     def name(self) -> str:

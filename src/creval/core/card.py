@@ -104,6 +104,10 @@ class Card:
             return {name: weight for name, weight in self.composite.weights.items() if weight > 0}
         return {known_name("metric", column, self.columns): 1.0}
 
+    def over(self, levels: tuple[Level, ...]) -> Card:
+        """The same over a dataset's levels, if it has none of its own below the whole."""
+        return self if len(self.levels) > 1 else replace(self, levels=levels)
+
     def level(self, name: str) -> Level:
         """The level called `name`, in the singular or the plural."""
         for level in self.levels:

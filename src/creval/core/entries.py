@@ -151,6 +151,9 @@ def _collect(value: Any, number: str | None, depth: int, into: list[Entry]) -> N
     for at in layout.answers:
         if type(values[at]) not in _CONTAINERS:
             into.append(Entry(number, wording or None, values[at], explanation))
+        elif type(values[at]) is list and not any(type(v) in _CONTAINERS for v in values[at]):
+            # One list for all questions, in their order.
+            into += [Entry(None, None, answer, explanation) for answer in values[at]]
     for at in layout.others:
         label, inner = layout.labels.get(at), values[at]
         if type(inner) in _CONTAINERS:

@@ -16,7 +16,10 @@ class Question(NamedTuple):
     releases repeat their own ids; `label` is the id as released, by which recorded replies speak.
     `reference` is the right answer in the contract's words, or none where there is no usable one;
     `released` is the reference letter by letter as released. `shows` names the images and texts
-    that the judge sees with it; `step` the step it asks about.
+    that the judge sees with it; `step` the step it asks about. `prompt` names the text in which it
+    is put, if not the protocol's own, and `rubric` tells how to answer; `group` is whom it is asked
+    together with, if not its metric. `form` is how the judge answers: `explained`, `bare` (the
+    answer alone), or `reasoned` (in free words that end in the answer).
     """
 
     id: str
@@ -30,6 +33,10 @@ class Question(NamedTuple):
     rationale: str = ""
     shows: tuple[str, ...] = ("source", "edit")
     step: int | None = None
+    prompt: str = ""
+    rubric: str = ""
+    group: str = ""
+    form: str = "explained"
 
 
 class Measurement(NamedTuple):

@@ -11,7 +11,7 @@ import errno
 import random
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,7 +79,7 @@ class Asking:
         items: Iterable[Item],
         *,
         settings: Settings,
-        prompt: Prompt,
+        prompts: Mapping[str, Prompt],
         fit: Fit | None,
         ledger: Ledger,
         progress: Progress,
@@ -90,7 +90,7 @@ class Asking:
         begun: bool = False,
     ) -> None:
         self.judge, self.settings, self.progress = judge, settings, progress
-        self._items, self._prompt, self._fit = items, prompt, fit
+        self._items, self._prompts, self._fit = items, prompts, fit
         self._ledger, self._purse, self._halt, self._pool = ledger, purse, halt, pool
         self._ahead = ahead
         self.limits = Limits(
@@ -106,7 +106,7 @@ class Asking:
         self._moved = asyncio.Condition()
         self._sources: OrderedDict[Path, asyncio.Future[Encoded]] = OrderedDict()
         self._shape = {k: v for k, v in settings.shape().items() if v not in (None, False, {})}
-        self._version = prompt.version
+        self._versions = {name: prompt.version for name, prompt in prompts.items()}
         self._counted_several = judge.several
         self._has_logprobs = False
         self._succeeded = begun
@@ -250,7 +250,7 @@ class Asking:
 
     async def _through(self, call: Call) -> None:
         """Make a call until it brings a reply or is given up, keep that, and see what is open."""
-        request = make_request(call, self._prompt, bare=self.settings.logprobs)
+        request = make_request(call, self._prompts, bare=self.settings.logprobs)
         try:
             answer, cost, latency, attempt = await self._made(request)
         except _Stopped:
@@ -295,7 +295,7 @@ class Asking:
         for attempt in range(1, self.settings.attempts + 1):
             if self._halt:
                 raise _Stopped
-            tokens_in, tokens_out = guess_tokens(self.judge, request, bare=self.settings.logprobs)
+            tokens_in, tokens_out = guess_tokens(self.judge, request)
             price = self.judge.price
             aside = price.cost(tokens_in, tokens_out) if price else 0.0
             began = await self.limits.begin(tokens_in + tokens_out, self._halt)
@@ -360,7 +360,7 @@ class Asking:
             self.judge.name,
             call.look.item.edit.key,
             tuple(question.id for question in call.questions),
-            self._version,
+            self._versions[call.questions[0].prompt],
             tuple(picture.digest for picture in call.look.shown(shows)),
             self._shape,
             repeat,

@@ -21,7 +21,9 @@ from creval.prompts import Prompt
 TOKENS_OUT = 45
 """Tokens that a judge spends on one answer with its explanation, as a guess before it is known."""
 
+_TOKENS_ALONE = 20  # for an answer alone, or after a few words
 _LONGEST_REASON = 300
+_SHORT = 40  # letters up to which a reply begins with its answer
 _NO_LOGPROBS = "no log-probabilities came with the answer"
 # Some servers send the beginning of a model's thoughts, some only their end.
 _THOUGHTS = re.compile(r"\A.*</think(?:ing)?>|<think(?:ing)?>.*\Z", re.DOTALL)
@@ -63,7 +65,7 @@ _NAMES = {
 }
 
 
-def make_request(call: Call, prompt: Prompt, *, bare: bool = False) -> Request:
+def make_request(call: Call, prompts: Mapping[str, Prompt], *, bare: bool = False) -> Request:
     """The pictures and the text of a call; `bare` asks for answers without explanations."""
     sample, questions = call.look.item.sample, call.questions
     contract = contract_named(questions[0].contract)
@@ -71,22 +73,29 @@ def make_request(call: Call, prompt: Prompt, *, bare: bool = False) -> Request:
     names = [name for name in questions[0].shows for _ in call.look.pictures.get(name, ())]
     images = [f"Image {at} is {_NAMES[name]}." for at, name in enumerate(names, 1)]
     shows_instruction = "instruction" in questions[0].shows
-    text = prompt.fill(
+    form = "bare" if bare and questions[0].form == "explained" else questions[0].form
+    text = prompts[questions[0].prompt].fill(
         images=" ".join(images),
         instruction=sample.instruction.strip() if shows_instruction else "",
         questions="\n".join(
             f"{label}: {' '.join(question.text.split())}"
             for label, question in zip(labels, questions, strict=True)
         ),
-        format=contract.bare_request() if bare else _format(contract.name, len(labels)),
+        rubric=questions[0].rubric,
+        format=_format(contract.name, form, len(labels)),
     )
     pictures = call.look.shown(questions[0].shows)
-    return Request(pictures, text, contract, labels, len(call.repeats))
+    return Request(pictures, text, contract, labels, len(call.repeats), form == "explained")
 
 
 @lru_cache(maxsize=256)
-def _format(scale: str, count: int) -> str:
-    return contract_named(scale).request(_labels(count))
+def _format(scale: str, form: str, count: int) -> str:
+    contract = contract_named(scale)
+    if form == "bare":
+        return contract.bare_request()
+    if form == "reasoned":
+        return contract.reasoned_request()
+    return contract.request(_labels(count))
 
 
 @lru_cache(maxsize=256)
@@ -94,14 +103,14 @@ def _labels(count: int) -> tuple[str, ...]:
     return tuple(f"Q{number}" for number in range(1, count + 1))
 
 
-def guess_tokens(judge: Judge, request: Request, *, bare: bool = False) -> tuple[float, float]:
+def guess_tokens(judge: Judge, request: Request) -> tuple[float, float]:
     """Tokens in and out of a request, before it is made."""
     seen = judge.vision
     images = 0
     for picture in request.pictures:
         size = (picture.width, picture.height)
         images += seen.tokens(*(seen.fit(*size) if seen.fit else size))
-    out = 2 if bare else TOKENS_OUT * len(request.labels)
+    out = TOKENS_OUT * len(request.labels) if request.structured else _TOKENS_ALONE
     return images + len(request.text) / 4, out * request.choices
 
 
@@ -145,7 +154,9 @@ def _weighed(verdict: Verdict, choice: Choice, request: Request) -> Verdict:
     if verdict.status is not Status.ANSWERED:
         return verdict
     said = (Status.ANSWERED, verdict.value)
-    for position in choice.positions:
+    # In free words the answer comes last, otherwise first.
+    positions = choice.positions if len(choice.text) < _SHORT else reversed(choice.positions)
+    for position in positions:
         if request.contract.read(position.token) == said:
             value = request.contract.weigh(position.options)
             if value is not None:

@@ -88,8 +88,8 @@ def _add(made: Estimate, judging: Judging, judge: Judge, item: Item, sizes: _Siz
     bare = judging.settings.logprobs
     for questions, repeats in item.groups:
         for part in [repeats] if judge.several else [(repeat,) for repeat in repeats]:
-            request = make_request(Call(look, questions, part), judging.prompt, bare=bare)
-            tokens_in, tokens_out = guess_tokens(judge, request, bare=bare)
+            request = make_request(Call(look, questions, part), judging.prompts, bare=bare)
+            tokens_in, tokens_out = guess_tokens(judge, request)
             made.calls += 1
             made.pictures += len(request.pictures)
             made.size += sum(sizes.sent[picture.digest] for picture in request.pictures)

@@ -90,7 +90,11 @@ class Judging:
         self.fits = [fit_of(member.vision, self.settings.image_fit) for member in self.judges]
         self.found: FoundEdits = find_edits(edits, benchmark.dataset.samples)
         self.plan = Plan(benchmark, self.found, self.settings)
-        self.prompt: Prompt = load_prompt(benchmark.protocol.prompt, self.settings.prompts)
+        named = {q.prompt for questions in self.plan.questions.values() for q in questions}
+        self.prompts: dict[str, Prompt] = {
+            name: load_prompt(name or benchmark.protocol.prompt, self.settings.prompts)
+            for name in sorted(named)
+        }
         self._check()
 
     def _check(self) -> None:
@@ -101,8 +105,11 @@ class Judging:
                         f"--budget needs the price of {judge.name}: add --price IN,OUT in US "
                         "dollars for a million tokens."
                     )
-        if self.settings.show_instruction and "instruction" not in self.prompt.places:
-            raise CrevalError("--show-instruction: the prompt has no place {{instruction}}.")
+        for prompt in self.prompts.values():
+            if self.settings.show_instruction and "instruction" not in prompt.places:
+                raise CrevalError(
+                    f"--show-instruction: {prompt.name}.md has no place {{{{instruction}}}}."
+                )
         scales = {q.contract for questions in self.plan.questions.values() for q in questions}
         if self.settings.logprobs and any(len(contract_named(s).choices) > 10 for s in scales):
             raise CrevalError("--logprobs: on this scale an answer takes more than one token.")
@@ -169,11 +176,14 @@ class Judging:
     def _manifest(self) -> dict[str, object]:
         return describe(self.benchmark, self.spec) | {
             "settings": self.settings.shape(),
-            "prompts": {self.prompt.version: self.prompt.text},
+            "prompts": self._prompt_texts(),
             "judges": [judge.facts for judge in self.judges],
             "repeat": self.settings.repeat,
             "seed": self.settings.seed,
         }
+
+    def _prompt_texts(self) -> dict[str, str]:
+        return {prompt.version: prompt.text for prompt in self.prompts.values()}
 
     def _folders(self) -> set[str]:
         return {str(e.image.parent.resolve()) for e in self.found.edits if e.image is not None}
@@ -213,17 +223,22 @@ class Judging:
                 f"{store.folder} was asked other questions: the benchmark has changed since. Give "
                 "another --run."
             )
-        if held.get("prompts", {}).keys() != {self.prompt.version}:
-            raise CrevalError(f"{store.folder} was asked in another prompt. Give another --run.")
-        before, now = held.get("settings", {}), self.settings.shape()
+        before = {version.partition("@")[0]: version for version in held.get("prompts", {})}
+        for prompt in self.prompts.values():
+            if before.get(prompt.name, prompt.version) != prompt.version:
+                raise CrevalError(
+                    f"{store.folder} was asked in another prompt ({prompt.name}). Give another "
+                    "--run."
+                )
+        then, now = held.get("settings", {}), self.settings.shape()
         for name in now:
-            if before.get(name) != now[name]:
+            if then.get(name) != now[name]:
                 option = {"parameters": "set"}.get(name, name.replace("_", "-"))
                 why = ""
                 if name == "temperature" and self.settings.temperature is None:
                     why = " (if not given it is 0, and 1 with --repeat)"
                 raise CrevalError(
-                    f"{store.folder} was asked with --{option} {before.get(name)}, now it is "
+                    f"{store.folder} was asked with --{option} {then.get(name)}, now it is "
                     f"{now[name]}{why}. Go on with the same, or give another --run."
                 )
 
@@ -280,7 +295,10 @@ class Judging:
             )
             manifest = self._manifest()
             folders = set(store.manifest.get("edits_folders", ())) | self._folders()
-            store.put_manifest(manifest | {"edits_folders": sorted(folders)})
+            before = store.manifest.get("prompts", {}) if store.systems else {}
+            prompts = dict(before) | self._prompt_texts()
+            manifest |= {"edits_folders": sorted(folders), "prompts": prompts}
+            store.put_manifest(manifest)
             changed = self._changed(held)
             store.put_edits(self._kept(held))
             store.drop_verdicts(changed)
@@ -325,7 +343,7 @@ class Judging:
                         judge,
                         self.plan.items(answered),
                         settings=self.settings,
-                        prompt=self.prompt,
+                        prompts=self.prompts,
                         fit=fit,
                         ledger=ledger,
                         progress=progress,

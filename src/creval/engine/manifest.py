@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 
 from creval import __version__
 from creval.core.benchmark import Benchmark
@@ -23,6 +24,7 @@ def describe(benchmark: Benchmark, judge: str) -> dict[str, object]:
         "protocol": benchmark.protocol.name,
         "benchmark_folder": str(benchmark.dataset.root.resolve()),
         "judge": judge,
+        "levels": [asdict(level) for level in benchmark.dataset.levels],
         "questions_digest": questions_digest(asked),
         "problems": sum(not finding.repaired for finding in benchmark.dataset.findings),
     }
@@ -46,7 +48,8 @@ def questions_digest(asked: Mapping[str, Sequence[Probe]]) -> str:
         parts = [sample]
         for probe in probes:
             if isinstance(probe, Question):
-                parts += (probe.id, probe.text, probe.released, str(probe.weight))
+                parts += (probe.id, probe.text, probe.released, str(probe.weight), probe.contract)
+                parts += (probe.rubric, probe.prompt, probe.form)
             else:
                 parts.append(repr(probe))
         digest.update("\x1f".join(parts).encode("utf-8", "replace"))

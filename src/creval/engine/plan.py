@@ -45,7 +45,7 @@ class Plan:
     def __init__(self, benchmark: Benchmark, found: FoundEdits, settings: Settings) -> None:
         self.benchmark, self.settings = benchmark, settings
         protocol = benchmark.protocol
-        metrics = [metric.name for metric in protocol.card.metrics]
+        metrics = benchmark.metrics
         for name in settings.metrics or ():
             known_name("metric", name, metrics)
         for name in settings.models or ():
@@ -115,17 +115,22 @@ class Plan:
 
 
 def together(questions: Iterable[Question], way: str) -> list[tuple[Question, ...]]:
-    """Questions as they are put in one call: those that show the same, on the same scale."""
+    """Questions as they are put in one call: those that show the same, and are put alike."""
     found: dict[object, list[Question]] = {}
     for question in questions:
-        part = {"question": question.id, "metric": question.metric, "sample": ""}[way]
-        found.setdefault((question.shows, question.contract, part), []).append(question)
+        # Only explained answers have labels; others are given one at a time.
+        alone = way == "question" or question.form != "explained"
+        part = (
+            question.id if alone else "" if way == "sample" else question.group or question.metric
+        )
+        alike = (question.shows, question.contract, question.prompt, question.rubric, question.form)
+        found.setdefault((*alike, part), []).append(question)
     return [tuple(group) for group in found.values()]
 
 
 def _chosen(benchmark: Benchmark, settings: Settings, edited: Set[str]) -> list[Sample]:
     """The samples that a run is about; a limited number is chosen among those with an edit."""
-    card = benchmark.protocol.card
+    card = benchmark.card
     samples = list(benchmark.dataset.samples)
     if settings.groups:
         known = [group for level in card.levels if level is not OVERALL for group in level.groups]

@@ -44,7 +44,7 @@ def replay(
     It is written as a whole or, when killed, not at all.
     """
     protocol, samples = benchmark.protocol, benchmark.dataset.samples
-    metrics = [metric.name for metric in protocol.card.metrics]
+    metrics = benchmark.metrics
     ids = [sample.id for sample in samples]
     recording = find_answers(Path(answers), metrics, ids, raw=raw, only=models)
     asked = {sample.id: protocol.probes(sample) for sample in samples}

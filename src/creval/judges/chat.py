@@ -111,7 +111,7 @@ class Chat(Judge):
         return picture._replace(content=binascii.b2a_base64(picture.content, newline=False))
 
     async def ask(self, request: Request) -> Answer:
-        schema, unsure = self._schema, False
+        schema, unsure = self._schema and request.structured, False
         while True:
             held = self._held(request, schema)
             try:
@@ -122,7 +122,7 @@ class Chat(Judge):
                     named.add("response_format")
                 if named:
                     self._leave_out(named)
-                    schema = self._schema and not unsure
+                    schema = self._schema and request.structured and not unsure
                 elif schema and refused.vague:
                     # It may be the schema that it minds: if so, that shows when it is left out.
                     schema, unsure = False, True

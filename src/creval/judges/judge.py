@@ -27,7 +27,7 @@ class Price:
 class Request(NamedTuple):
     """Pictures, then a text whose questions under `labels` are to be answered on one scale.
 
-    `choices` is how many independent answers are wanted.
+    `choices` is how many independent answers are wanted; `structured` that they come as JSON.
     """
 
     pictures: Sequence[Encoded]
@@ -35,6 +35,7 @@ class Request(NamedTuple):
     contract: Contract
     labels: Sequence[str]
     choices: int = 1
+    structured: bool = True
 
 
 class Position(NamedTuple):

@@ -128,7 +128,8 @@ def tabulate(
 ) -> ScoreTable:
     """A run's sample scores. Several draws of one system are averaged."""
     protocol = protocol_named(run.manifest["protocol"])
-    card = protocol.card if weights is None else protocol.card.weighted(weights)
+    card = protocol.card.over(run.levels)
+    card = card if weights is None else card.weighted(weights)
     chosen = run.systems if systems is None else systems
     for name in chosen:
         known_name("model", name, run.systems)

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from creval.core.card import OVERALL, Level
 from creval.core.contract import contract_named
 from creval.core.errors import CrevalError, known_name
 from creval.core.probe import EditKey, Measurement, Probe, Question
@@ -80,6 +81,21 @@ class Run:
         """Everything that the run can be repeated from."""
         rows = self._connection.execute("SELECT key, value FROM manifest")
         return {key: json.loads(value) for key, value in rows}
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """The groups of its samples, for a protocol that has none of its own."""
+        return tuple(
+            Level(
+                level["name"],
+                level["plural"],
+                tuple(level["groups"]),
+                level["of"],
+                level["parts"],
+                tuple(level["minus"]) if level["minus"] else None,
+            )
+            for level in self.manifest.get("levels", ())
+        ) or (OVERALL,)
 
     @cached_property
     def systems(self) -> tuple[str, ...]:
@@ -313,6 +329,7 @@ def _probe(identity: str, metric: str, text: str | None, *more: Any) -> Probe:
         return Measurement(identity, metric, rest["gauge"], rest["parameters"])
     question = Question(identity, metric, text, "yes/no", reference, released, weight, label)
     if rest:
-        rest["shows"] = tuple(rest["shows"])
+        if "shows" in rest:
+            rest["shows"] = tuple(rest["shows"])
         question = question._replace(**rest)
     return question

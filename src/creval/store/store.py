@@ -339,11 +339,8 @@ def _probe_row(sample: str, probe: Probe) -> tuple[object, ...]:
 
 
 def _question_detail(question: Question) -> str:
-    same = (question.contract, question.shows, question.step) == _USUAL
-    return (
-        "{}"
-        if same
-        else _json({"contract": question.contract, "shows": question.shows, "step": question.step})
+    return _json(
+        {name: given for name in _MORE if (given := getattr(question, name)) != _USUAL[name]}
     )
 
 
@@ -354,7 +351,8 @@ _NEVER_BACK = (
     f" reply = excluded.reply WHERE verdicts.status <> '{Status.ANSWERED.value}'"
 )
 _WORD = {status: status.value for status in Status}
-_USUAL = tuple(Question._field_defaults[name] for name in ("contract", "shows", "step"))
+_MORE = ("contract", "shows", "step", "prompt", "rubric", "group", "form")
+_USUAL = Question._field_defaults
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)

@@ -1,0 +1,88 @@
+"""VIEScore (arXiv 2312.14867) and EditScore (arXiv 2509.23909): four scores, on any dataset.
+
+SC = min(how well the instruction was followed, how little else was changed), from both pictures
+PQ = min(how natural it looks, how free of artefacts it is), from the edit alone
+O = sqrt(SC * PQ), all from 0 to 10; EditScore's model rates from 0 to 25, which is scaled
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from creval.core.benchmark import Protocol
+from creval.core.card import OVERALL, Card, Metric, Score
+from creval.core.probe import Probe, Question
+from creval.core.sample import Sample
+
+_BOTH = ("source", "edit", "instruction")
+_ASKED = (
+    ("SC/1", "SC", _BOTH, "How well does the edited image carry out the instruction?"),
+    ("SC/2", "SC", _BOTH, "How well is kept what the instruction does not ask to change?"),
+    ("PQ/1", "PQ", ("edit",), "How natural does the image look?"),
+    ("PQ/2", "PQ", ("edit",), "How free of artefacts is the image?"),
+)
+_PROMPTS = {"SC": "viescore_consistency", "PQ": "viescore_quality"}
+CARD = Card(
+    metrics=(
+        Metric("SC", "semantic consistency", 0.0, 10.0),
+        Metric("PQ", "perceptual quality", 0.0, 10.0),
+        Metric("O", "overall", 0.0, 10.0),
+    ),
+    composite=None,
+    levels=(OVERALL,),
+    rank="O",
+)
+
+
+class VIEScore(Protocol):
+    """Four scores of an edit by a multimodal model."""
+
+    name = "viescore"
+    card = CARD
+    contract = "0-10"
+    scale = 1.0
+
+    def probes(self, sample: Sample) -> Sequence[Question]:
+        shown = frozenset() if sample.source is not None else frozenset({"source"})
+        return [
+            Question(
+                name,
+                metric,
+                text,
+                self.contract,
+                shows=tuple(what for what in shows if what not in shown),
+                prompt=_PROMPTS[metric],
+            )
+            for name, metric, shows, text in _ASKED
+        ]
+
+    def score(
+        self,
+        sample: Sample,  # noqa: ARG002
+        probes: Sequence[Probe],
+        values: Mapping[str, float | None],
+        *,
+        strict: bool = False,  # noqa: ARG002
+    ) -> dict[str, Score]:
+        """An unanswered score leaves the sample without this metric, and without O."""
+        found: dict[str, Score] = {}
+        for metric in ("SC", "PQ"):
+            given = [values.get(probe.id) for probe in probes if probe.metric == metric]
+            there = [value for value in given if value is not None]
+            worst = min(there) * self.scale if there and len(there) == len(given) else None
+            found[metric] = Score(worst, len(there), len(given))
+        sc, pq = found["SC"], found["PQ"]
+        both = None
+        if sc.value is not None and pq.value is not None:
+            both = math.sqrt(sc.value * pq.value)
+        found["O"] = Score(both, sc.scored + pq.scored, sc.total + pq.total)
+        return found
+
+
+class EditScore(VIEScore):
+    """The same from a model that was trained for it, on its scale from 0 to 25."""
+
+    name = "editscore"
+    contract = "0-25"
+    scale = 10.0 / 25.0
