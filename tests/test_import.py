@@ -12,7 +12,7 @@ import pytest
 import creval
 
 ROOT = Path(creval.__file__).parent
-RANK = {"core": 0, "benchmarks": 1, "judges": 1, "prompts": 1, "stats": 1, "store": 1,
+RANK = {"core": 0, "benchmarks": 1, "gauges": 1, "judges": 1, "prompts": 1, "stats": 1, "store": 1,
         "engine": 2, "build": 2, "report": 2, "cli": 3}  # fmt: skip
 
 

@@ -46,7 +46,15 @@ def summarise(benchmark: Benchmark) -> dict[str, Any]:
         counted[f"{getattr(probe, 'weight', 1.0):g}"] += 1
     levels = [level for level in protocol.card.levels if level.name != "overall"]
     tagged = {
-        level.plural: Counter(sample.tags.get(level.name, "") for sample in dataset.samples)
+        level.plural: Counter(
+            group
+            for sample in dataset.samples
+            for group in (
+                [step.kind for step in sample.steps]
+                if level.parts
+                else [sample.tags.get(level.name, "")]
+            )
+        )
         for level in levels
     }
     missing = [s.id for s in dataset.samples if s.source is None or not s.source.is_file()]
@@ -82,7 +90,7 @@ def _print(summary: dict[str, Any]) -> None:
     out = screen.console()
     out.print(Text(f"{summary['benchmark']}: {summary['samples']} samples", "bold"))
     for plural, groups in summary["groups"].items():
-        table = Table(plural, "samples", box=SIMPLE_HEAD, pad_edge=False)
+        table = Table(plural, "number", box=SIMPLE_HEAD, pad_edge=False)
         table.columns[1].justify = "right"
         for group, count in groups.items():
             table.add_row(Text(visible(group)), str(count))

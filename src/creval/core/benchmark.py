@@ -38,7 +38,9 @@ class Dataset:
     """Samples from a folder, named subsets of them, and all that was found wrong in the files.
 
     `made_by` names the models that helped to make it: `writer` of instructions, `asker` of
-    questions. `levels` are the groups of its samples, for protocols that have none of their own.
+    questions. `levels` are the groups of its samples, for protocols that have none of their own;
+    `place` finds the sample and the draw of an edit by its path without suffix, in a layout of the
+    authors' own.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Dataset:
     findings: tuple[Finding, ...] = ()
     made_by: Mapping[str, str] = field(default_factory=dict)
     levels: tuple[Level, ...] = (OVERALL,)
+    place: Callable[[str], tuple[str, int] | None] | None = None
 
 
 class Protocol(ABC):

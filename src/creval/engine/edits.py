@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,8 +32,18 @@ class FoundEdits:
     unmatched: list[str] = field(default_factory=list)
 
 
-def find_edits(folders: Sequence[str | Path], samples: Sequence[Sample]) -> FoundEdits:
-    """The edits in these folders, each given as `DIR` or `NAME=DIR`."""
+Place = Callable[[str], tuple[str, int] | None]
+"""The sample and the draw that a file's path, without its suffix, stands for."""
+
+
+def find_edits(
+    folders: Sequence[str | Path], samples: Sequence[Sample], place: Place | None = None
+) -> FoundEdits:
+    """The edits in these folders, each given as `DIR` or `NAME=DIR`.
+
+    A file's stem is the sample's id, with its path in the folder where ids have slashes, or its
+    source's stem; `place` finds files in a layout of the benchmark's own.
+    """
     if not folders:
         raise CrevalError("give the folders of edited pictures: --edits outputs/ModelA ...")
     found = FoundEdits()
@@ -47,7 +57,7 @@ def find_edits(folders: Sequence[str | Path], samples: Sequence[Sample]) -> Foun
                 f"name: --edits {name}-2={folder}"
             )
         places[name] = folder
-        there = _in_folder(folder, stems, found.unmatched)
+        there = _in_folder(folder, stems, place, found.unmatched)
         for sample in samples:
             draws = there.get(sample.id)
             if not draws:
@@ -90,26 +100,32 @@ def _stems(samples: Sequence[Sample]) -> dict[str, str]:
     for sample in samples:
         if sample.source is not None:
             sources.setdefault(sample.source.stem, set()).add(sample.id)
+        # The last part of an id will do where it is nobody else's.
+        sources.setdefault(sample.id.rpartition("/")[2], set()).add(sample.id)
     stems = {stem: min(ids) for stem, ids in sources.items() if len(ids) == 1}
     return stems | {sample.id: sample.id for sample in samples}
 
 
 def _in_folder(
-    folder: Path, stems: dict[str, str], unmatched: list[str]
+    folder: Path, stems: dict[str, str], place: Place | None, unmatched: list[str]
 ) -> dict[str, dict[int, Path]]:
     there: dict[str, dict[int, Path]] = {}
     names = sorted(os.listdir(folder))  # noqa: PTH208 (names are all that is needed)
+    deep = place is not None or any("/" in stem for stem in stems)
     pictures = [
         name
-        for name in names
-        if name.rpartition(".")[2].casefold() in _SUFFIXES and not name.startswith(".")
+        for name in (_below(folder) if deep else names)
+        if name.rpartition(".")[2].casefold() in _SUFFIXES
+        and not name.rpartition("/")[2].startswith(".")
     ]
     strangers = []
     for name in pictures:
         stem = name.rpartition(".")[0]
         draw = 0
         match = _DRAW.fullmatch(stem)
-        if stem not in stems and match and match[1] in stems:
+        if place is not None and (found := place(stem)) is not None:
+            stem, draw = found
+        elif stem not in stems and match and match[1] in stems:
             stem, draw = match[1], int(match[2])
         if stem not in stems:
             strangers.append(f"{folder}/{name}")
@@ -125,6 +141,15 @@ def _in_folder(
         _complain(folder, names, pictures, stems)
     unmatched += strangers
     return there
+
+
+def _below(folder: Path) -> list[str]:
+    """All files in a folder and in the folders inside, by their paths with forward slashes."""
+    return sorted(
+        Path(where, name).relative_to(folder).as_posix()
+        for where, _, names in os.walk(folder)
+        for name in names
+    )
 
 
 def _complain(folder: Path, names: list[str], pictures: list[str], stems: dict[str, str]) -> None:

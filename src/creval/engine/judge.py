@@ -88,7 +88,9 @@ class Judging:
         self._interrupt: Callable[[], object] = lambda: None
         self.judges = open_judges(judge, replace(self.settings.judge_options(), keyless=dry))
         self.fits = [fit_of(member.vision, self.settings.image_fit) for member in self.judges]
-        self.found: FoundEdits = find_edits(edits, benchmark.dataset.samples)
+        self.found: FoundEdits = find_edits(
+            edits, benchmark.dataset.samples, benchmark.dataset.place
+        )
         self.plan = Plan(benchmark, self.found, self.settings)
         named = {q.prompt for questions in self.plan.questions.values() for q in questions}
         self.prompts: dict[str, Prompt] = {

@@ -1,0 +1,218 @@
+"""ComplexBench-Edit: chains by hand, the paper's averages, and the released instructions."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+import shared_data
+from creval.benchmarks import open_benchmark
+from creval.benchmarks.complexbench_edit import CRITERIA, ComplexBenchEdit, chains
+from creval.benchmarks.complexbench_release import KINDS, SUBSETS
+from creval.core.card import Score
+from creval.core.probe import Ask, EditKey
+from creval.core.sample import Edit, Sample, Step
+from creval.core.verdict import Reply, Status, Verdict
+from creval.engine.edits import find_edits
+from creval.engine.judge import judge
+from creval.engine.manifest import describe
+from creval.engine.settings import Settings
+from creval.judges.fake import FakeServer
+from creval.store import Store, open_run
+from tests.serving import serving
+
+PROTOCOL = ComplexBenchEdit()
+PARALLEL = (Step("a", "color"), Step("b", "text"), Step("c", "color"))
+TWO = (Step("a", "add object"), Step("b", "color", (0,)), Step("c", "delete object"))
+THREE = (Step("a", "add object"), Step("b", "color", (0,)), Step("c", "text", (1,)))
+
+# Table 2 of the paper: the five subsets and the average.
+TABLE_2 = {
+    "InstructPix2Pix": (9.95, 10.45, 13.47, 4.83, 0.52, 7.85),
+    "MagicBrush": (18.29, 14.65, 11.90, 9.70, 0.57, 11.02),
+    "UltraEdit": (24.46, 25.78, 23.80, 13.74, 3.10, 18.18),
+    "AnyEdit": (13.51, 11.27, 9.33, 6.61, 1.01, 8.35),
+    "VAR-GPT": (0.86, 0.39, 3.80, 0.54, 0.00, 1.12),
+    "SEED-LLAMA": (5.59, 5.93, 6.00, 4.48, 0.27, 4.46),
+    "OmniGen": (32.34, 26.57, 30.90, 16.96, 4.36, 22.23),
+    "GoT": (20.09, 14.85, 16.42, 11.76, 0.93, 12.81),
+    "ICEdit": (32.97, 26.96, 27.07, 21.80, 8.09, 23.38),
+    "Step1X-Edit": (32.61, 30.14, 31.57, 19.56, 6.34, 24.05),
+    "Gemini": (49.31, 43.47, 37.23, 38.35, 15.10, 36.70),
+    "Gemini-CoT": (51.76, 50.11, 43.08, 39.85, 17.54, 40.47),
+}
+
+
+def score(steps: tuple[Step, ...], *values: float | None) -> Score:
+    sample = Sample("s", "a\nb\nc", steps=steps)
+    probes = PROTOCOL.probes(sample)
+    answers = {probe.id: value for probe, value in zip(probes, values, strict=True)}
+    return PROTOCOL.score(sample, probes, answers)["score"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "values", "expected"),
+    [
+        (PARALLEL, (5, 0, 4), 100 * (1 + 0 + 0.8) / 3),
+        (TWO, (5, 4, 3), 100 * (0.8 + 0.6) / 2),
+        (TWO, (0, 5, 5), 50.0),
+        (THREE, (5, 4, 3), 48.0),
+        (THREE, (5, 5, 0), 0.0),
+    ],
+)
+def test_scores_multiply_along_a_chain(
+    steps: tuple[Step, ...], values: tuple[float, ...], expected: float
+) -> None:
+    assert score(steps, *values).value == pytest.approx(expected)
+
+
+def test_a_step_without_an_answer_leaves_no_score() -> None:
+    assert score(THREE, 0, None, 5) == Score(None, 2, 3)
+    assert chains(PARALLEL) == [[0], [1], [2]]
+    assert chains(TWO) == [[0, 1], [2]]
+    assert chains(THREE) == [[0, 1, 2]]
+
+
+def test_edit_types_are_of_single_steps() -> None:
+    sample = Sample("s", "", steps=THREE)
+    answers = {"score/1": 0.0, "score/2": 4.0, "score/3": None}
+    parts = PROTOCOL.parts(sample, PROTOCOL.probes(sample), answers)["edit_type"]
+    assert [(part.group, part.score) for part in parts] == [
+        ("add object", Score(0.0, 1, 1)),
+        ("color", Score(80.0, 1, 1)),
+        ("text", Score(None, 0, 1)),
+    ]
+
+
+def test_every_type_has_its_criteria_and_each_step_its_own_call() -> None:
+    assert set(CRITERIA) == set(KINDS)
+    asked = PROTOCOL.probes(Sample("s", "", steps=THREE))
+    assert [question.rubric for question in asked] == [CRITERIA[step.kind] for step in THREE]
+    assert len({question.group for question in asked}) == 3
+
+
+def write_release(folder: Path, each: int = 2) -> Path:
+    """A release in miniature; the scores that a subset's samples get are up to the caller."""
+    for subset in SUBSETS:
+        entries = {}
+        for number in range(each):
+            key = f"{1000 * (1 + list(SUBSETS).index(subset)) + number}"
+            kinds = ["change object", "chain two" if "chain" in subset else "color", "text"]
+            entries[key] = {
+                "img_path": f"{int(key):012d}.jpg",
+                "new_ins": "change the cat\r\nadd a collar\r\nwrite Hello",
+                "edit pair": [
+                    {"edit_type": kind, "ori obj": "cat", "new_obj": ""} for kind in kinds
+                ],
+            }
+            picture = folder / "data" / "images" / f"{key}-{int(key):012d}.jpg"
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (32, 32), (number, 90, 90)).save(picture)
+        path = folder / "data" / "instructions" / subset / "final_update_v2.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(entries))
+    return folder
+
+
+def test_the_average_is_of_the_five_subsets_as_in_the_papers_table(tmp_path: Path) -> None:
+    """Each model's subset cell is given to one sample; what comes out is the paper's average."""
+    benchmark = open_benchmark(write_release(tmp_path / "bench", each=1))
+    with Store(tmp_path / "run") as store, store.transaction():
+        protocol = benchmark.protocol
+        store.put_samples([(s, protocol.probes(s)) for s in benchmark.dataset.samples], {})
+        store.put_manifest(describe(benchmark, "paper"))
+        for model, cells in TABLE_2.items():
+            for sample, cell in zip(benchmark.dataset.samples, cells[:5], strict=True):
+                key = EditKey(model, sample.id)
+                store.put_edits([Edit(key)])
+                # Values that make the sample's score the cell: each chain's product is cell / 100.
+                values = [5.0, 5.0, 5.0]
+                for chain in chains(sample.steps):
+                    values[chain[0]] = 5 * cell / 100
+                verdicts = [
+                    Verdict(f"score/{n + 1}", Status.ANSWERED, value)
+                    for n, value in enumerate(values)
+                ]
+                ask = Ask("paper", key, tuple(v.probe for v in verdicts))
+                store.put_replies([(ask, Reply(Status.ANSWERED), verdicts)])
+    with open_run(tmp_path / "run") as run:
+        card = run.score(resamples=100)
+    for model, cells in TABLE_2.items():
+        assert card.cell(model, "score").value == pytest.approx(cells[-1], abs=0.011)
+        for subset, cell in zip(SUBSETS, cells, strict=False):
+            assert card.cell(model, "score", subset).value == pytest.approx(cell)
+    assert card.systems[:2] == ("Gemini-CoT", "Gemini")
+
+
+def test_the_whole_way_with_the_authors_layout_of_results(tmp_path: Path) -> None:
+    benchmark = open_benchmark(write_release(tmp_path / "bench"))
+    results, flat = tmp_path / "Chained", tmp_path / "Flat"
+    flat.mkdir()
+    for sample in benchmark.dataset.samples:
+        subset, _, key = sample.id.partition("/")
+        for seed in (1, 2):
+            path = results / subset / f"testResults_{seed}" / key / f"{key}_1.png"
+            path.parent.mkdir(parents=True)
+            Image.new("RGB", (32, 32), (seed, 0, 200)).save(path)
+        Image.new("RGB", (32, 32), "green").save(flat / f"{key}.png")
+    found = find_edits([results, flat], benchmark.dataset.samples, benchmark.dataset.place)
+    assert not found.unmatched
+    assert Counter(edit.key.system for edit in found.edits) == {"Chained": 20, "Flat": 10}
+    assert {edit.key.draw for edit in found.edits if edit.key.system == "Chained"} == {1, 2}
+    server = FakeServer()
+    with serving(server.app()) as url:
+        spec = f"openai:fake@{url}/v1"
+        done = judge(benchmark, [results, flat], spec, tmp_path / "run", Settings())
+    assert (done.asked, done.unanswered) == (90, 0)
+    assert server.stats["requests"] == 90, "each step is rated by itself, by its own criteria"
+    with open_run(tmp_path / "run") as run:
+        card = run.score(resamples=200)
+        subsets = [card.cell("Flat", "score", subset).value or 0 for subset in SUBSETS]
+        assert card.cell("Flat", "score").value == pytest.approx(sum(subsets) / 5)
+        assert card.groups("edit_type") == ("add object", "change object", "color", "text")
+        steps = [v for key, vs in run.values() if key.system == "Flat" for v in vs.values()]
+        types = [card.cell("Flat", "score", kind) for kind in card.groups("edit_type")]
+        assert sum(cell.scored for cell in types) == len(steps) == 30
+        mean = sum((cell.value or 0) * cell.scored for cell in types) / 30
+        assert mean == pytest.approx(20 * sum(value or 0 for value in steps) / 30)
+
+
+def test_all_released_samples_load() -> None:
+    folder = shared_data.unpacked("complexbench-instructions.tar.xz")
+    if folder is None:
+        pytest.skip("needs the released instructions")
+    dataset = open_benchmark(folder).dataset
+    assert Counter(s.tags["subset"] for s in dataset.samples) == {
+        "COCO-three-obj": 148, "COCO-two-obj-one-attr": 207, "COCO-obj-attr-global": 200,
+        "two-chain": 108, "three-chain": 100,
+    }  # fmt: skip
+    assert len({sample.id for sample in dataset.samples}) == 763
+    assert all(len(sample.steps) == 3 for sample in dataset.samples)
+    assert all(step.kind in KINDS for sample in dataset.samples for step in sample.steps)
+    needs = {s.tags["subset"]: tuple(step.needs for step in s.steps) for s in dataset.samples}
+    assert needs["two-chain"] == ((), (0,), ())
+    assert needs["three-chain"] == ((), (0,), (1,))
+    assert needs["COCO-three-obj"] == ((), (), ())
+    assert Counter(found.rule for found in dataset.findings) == {"edit type": 199}
+
+
+def test_oddities_are_reported_and_not_guessed_over(tmp_path: Path) -> None:
+    bench = write_release(tmp_path / "bench")
+    path = bench / "data" / "instructions" / "two-chain" / "final_update_v2.json"
+    entries = json.loads(path.read_text())
+    first, second = entries
+    entries[first]["new_ins"] = "only one line"
+    entries[second]["edit pair"][2]["edit_type"] = "teleport"
+    entries["x"] = "not an entry"
+    path.write_text(json.dumps(entries))
+    (bench / "data" / "instructions" / "three-chain" / "final_update_v2.json").unlink()
+    dataset = open_benchmark(bench).dataset
+    rules = Counter(found.rule for found in dataset.findings if not found.repaired)
+    assert rules == {
+        "no subset": 1, "steps that do not match": 1, "unknown edit type": 1, "broken entry": 1,
+    }  # fmt: skip
+    assert len(dataset.samples) == 7
