@@ -22,6 +22,7 @@ from creval.engine.judge import judge
 from creval.engine.manifest import describe
 from creval.engine.settings import Settings
 from creval.judges.fake import FakeServer
+from creval.stats.compare import compare
 from creval.store import Store, open_run
 from tests.serving import serving
 
@@ -179,6 +180,13 @@ def test_the_whole_way_with_the_authors_layout_of_results(tmp_path: Path) -> Non
         assert sum(cell.scored for cell in types) == len(steps) == 30
         mean = sum((cell.value or 0) * cell.scored for cell in types) / 30
         assert mean == pytest.approx(20 * sum(value or 0 for value in steps) / 30)
+        compared = compare(run, "Flat", "Chained", resamples=100)
+        assert sum(level == "edit_type" for level, _, _ in compared.differences) == 10
+        gap = compared.samples[0]
+        assert gap.first["score"] != gap.second["score"]
+        for question in gap.questions:
+            first, second = (answer.value or 0 for answer in question.answers)
+            assert question.winner == ("Flat" if first > second else "Chained")
 
 
 def test_all_released_samples_load() -> None:

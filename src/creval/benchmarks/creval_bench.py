@@ -51,7 +51,7 @@ class CREval(Protocol):
                 cell = sums[question.metric]
                 cell[3] += 1
                 if question.id in values:
-                    credit = _credit(question, values[question.id], strict)
+                    credit = self.credit(question, values[question.id], strict=strict)
                     if credit is not None:
                         cell[0] += question.weight * credit
                         cell[1] += question.weight
@@ -61,17 +61,18 @@ class CREval(Protocol):
             for metric, (right, weight, scored, total) in sums.items()
         }
 
-
-def _credit(question: Question, value: float | None, strict: bool) -> float | None:
-    if not strict:
-        if value is None or question.reference is None:
-            return None
-        return _YES_NO.credit(value, question.reference)
-    # The authors compare words, whatever their case: `** Yes` is met by no answer.
-    reference = question.released.strip().capitalize()
-    if value is None or reference not in _YES_NO.choices:
-        return 0.0
-    return _YES_NO.credit(value, reference)
+    def credit(
+        self, question: Question, value: float | None, *, strict: bool = False
+    ) -> float | None:
+        if not strict:
+            if value is None or question.reference is None:
+                return None
+            return _YES_NO.credit(value, question.reference)
+        # The authors compare words, whatever their case: `** Yes` is met by no answer.
+        reference = question.released.strip().capitalize()
+        if value is None or reference not in _YES_NO.choices:
+            return 0.0
+        return _YES_NO.credit(value, reference)
 
 
 _YES_NO = YesNo()

@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 
 from creval.core.card import OVERALL, Card, Level, Part, Score
-from creval.core.probe import Probe
+from creval.core.contract import contract_named
+from creval.core.probe import Probe, Question
 from creval.core.sample import Sample
 
 
@@ -82,6 +83,24 @@ class Protocol(ABC):
         A value of none was asked for and not answered; a probe without one was never asked.
         `strict` scores as the system's authors do.
         """
+
+    def credit(
+        self,
+        question: Question,
+        value: float | None,
+        *,
+        strict: bool = False,  # noqa: ARG002
+    ) -> float | None:
+        """How good one answer is, from 0 to 1: as its reference says, or by its place on the scale.
+
+        None where it counts for nothing.
+        """
+        if value is None:
+            return None
+        contract = contract_named(question.contract)
+        if question.reference is not None:
+            return contract.credit(value, question.reference)
+        return value / (len(contract.choices) - 1)
 
     def parts(
         self,

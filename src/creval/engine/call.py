@@ -131,7 +131,7 @@ def verdicts_of(
     if choice.ended == "refusal":
         why = f"the judge declined: {choice.text}" if choice.text else "a filter declined"
         return [Verdict(q.id, Status.REFUSED, explanation=why[:_LONGEST_REASON]) for q in questions]
-    text = _THOUGHTS.sub("", choice.text)
+    text = _THOUGHTS.sub("", choice.text) if "think" in choice.text else choice.text
     if choice.ended == "length" and "{" not in text:
         text = text.rpartition("\n")[0]  # a last line that is cut off may begin another answer
     verdicts = read_reply(text, questions, request.labels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,7 +102,7 @@ def _gaps(run: Run, pair: ScoreTable, strict: bool, top: int) -> list[SampleGap]
     wanted = {pair.samples[at] for at in order}
     # Of several draws the first stands for its model.
     values: dict[tuple[str, str], Mapping[str, float | None]] = {}
-    for key, found in run.values():
+    for key, found in sorted(run.values(), key=itemgetter(0)):
         if key.system in pair.systems and key.sample in wanted:
             values.setdefault((key.system, key.sample), found)
     gaps = []
@@ -127,8 +128,10 @@ def _question_gaps(
 ) -> list[QuestionGap]:
     """The questions that decide the sample, those that weigh most first."""
     protocol = protocol_named(run.manifest["protocol"])
-    of = run.samples[sample]
-    said = [{answer.probe: answer for answer in run.answers(s, sample)} for s in pair.systems]
+    said: list[dict[str, Answer]] = [{}, {}]
+    for found, system in zip(said, pair.systems, strict=True):
+        for answer in sorted(run.answers(system, sample), key=lambda answer: answer.edit):
+            found.setdefault(answer.probe, answer)
     weights = pair.card.rests_on(pair.card.ranking)
     questions = [probe for probe in run.probes[sample] if isinstance(probe, Question)]
     total = dict.fromkeys((question.metric for question in questions), 0.0)
@@ -138,11 +141,9 @@ def _question_gaps(
     for question in questions:
         if not all(question.id in found for found in values):
             continue
-        scores = [
-            protocol.score(of, [question], {question.id: found[question.id]}, strict=strict)
-            for found in values
-        ]
-        first, second = (score[question.metric].value for score in scores)
+        first, second = (
+            protocol.credit(question, found[question.id], strict=strict) for found in values
+        )
         if first is not None and second is not None and first != second:
             answers = (said[0][question.id], said[1][question.id])
             gaps.append(QuestionGap(question, pair.systems[int(second > first)], answers))
