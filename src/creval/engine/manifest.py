@@ -49,7 +49,8 @@ def questions_digest(asked: Mapping[str, Sequence[Probe]]) -> str:
         for probe in probes:
             if isinstance(probe, Question):
                 parts += (probe.id, probe.text, probe.released, str(probe.weight), probe.contract)
-                parts += (probe.rubric, probe.prompt, probe.form)
+                if probe.prompt or probe.rubric:
+                    parts += (probe.rubric, probe.prompt, probe.form)
             else:
                 parts.append(repr(probe))
         digest.update("\x1f".join(parts).encode("utf-8", "replace"))

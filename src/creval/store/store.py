@@ -339,6 +339,8 @@ def _probe_row(sample: str, probe: Probe) -> tuple[object, ...]:
 
 
 def _question_detail(question: Question) -> str:
+    if question.contract == _USUAL["contract"] and question[-6:] == _REST:
+        return "{}"
     return _json(
         {name: given for name in _MORE if (given := getattr(question, name)) != _USUAL[name]}
     )
@@ -353,6 +355,7 @@ _NEVER_BACK = (
 _WORD = {status: status.value for status in Status}
 _MORE = ("contract", "shows", "step", "prompt", "rubric", "group", "form")
 _USUAL = Question._field_defaults
+_REST = tuple(_USUAL[name] for name in _MORE[1:])
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
