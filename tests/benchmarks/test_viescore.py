@@ -88,6 +88,12 @@ def test_it_can_be_put_to_any_dataset(miniature: Path, tmp_path: Path) -> None:
     assert card.differences[0].low is not None
 
 
+def test_a_protocol_that_has_nothing_to_ask_says_so(miniature: Path, tmp_path: Path) -> None:
+    chains = open_benchmark(miniature, "complexbench-edit")
+    with pytest.raises(CrevalError, match="has nothing to ask"):
+        judge(chains, [miniature / "edits" / "Keeper"], "openai:m@http://127.0.0.1:9/v1", tmp_path)
+
+
 def test_unknown_protocols_get_the_nearest_name(miniature: Path) -> None:
     with pytest.raises(CrevalError, match="did you mean 'viescore'"):
         open_benchmark(miniature, "vie-score")

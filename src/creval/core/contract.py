@@ -56,13 +56,6 @@ class Contract(ABC):
         """What asks for the answer alone, so that its probability can be read off one token."""
         return f"Reply with the answer alone and nothing else. The answer is {self.scale}."
 
-    def reasoned_request(self) -> str:
-        """What asks for reasons in free words, and then the answer in a line of its own."""
-        return (
-            "First say in a few sentences what in the images decides it. Then give the answer in a "
-            f"last line of its own, as `Answer: {self.choices[-1]}`. The answer is {self.scale}."
-        )
-
     def schema(self, labels: Sequence[str]) -> dict[str, Any]:
         """The JSON schema of a reply to the questions under these labels: none can be left out."""
         kind = "string" if isinstance(self.choices[0], str) else "integer"

@@ -21,9 +21,8 @@ from creval.prompts import Prompt
 TOKENS_OUT = 45
 """Tokens that a judge spends on one answer with its explanation, as a guess before it is known."""
 
-_TOKENS_ALONE = 20  # for an answer alone, or after a few words
+_TOKENS_ALONE = 2  # for an answer alone
 _LONGEST_REASON = 300
-_SHORT = 40  # letters up to which a reply begins with its answer
 _NO_LOGPROBS = "no log-probabilities came with the answer"
 # Some servers send the beginning of a model's thoughts, some only their end.
 _THOUGHTS = re.compile(r"\A.*</think(?:ing)?>|<think(?:ing)?>.*\Z", re.DOTALL)
@@ -93,8 +92,6 @@ def _format(scale: str, form: str, count: int) -> str:
     contract = contract_named(scale)
     if form == "bare":
         return contract.bare_request()
-    if form == "reasoned":
-        return contract.reasoned_request()
     return contract.request(_labels(count))
 
 
@@ -154,9 +151,7 @@ def _weighed(verdict: Verdict, choice: Choice, request: Request) -> Verdict:
     if verdict.status is not Status.ANSWERED:
         return verdict
     said = (Status.ANSWERED, verdict.value)
-    # In free words the answer comes last, otherwise first.
-    positions = choice.positions if len(choice.text) < _SHORT else reversed(choice.positions)
-    for position in positions:
+    for position in choice.positions:
         if request.contract.read(position.token) == said:
             value = request.contract.weigh(position.options)
             if value is not None:

@@ -34,7 +34,7 @@ from creval.judges.spec import fit_of, open_judges
 from creval.prompts import Prompt, load_prompt
 from creval.store import DATABASE, Run, Store, open_run
 
-INTERRUPTED, BUDGET = "interrupted", "budget"
+INTERRUPTED = "interrupted"
 _LOOKS = 0.2  # seconds between two looks at the progress
 Watch = Callable[[Progress], None]
 
@@ -112,6 +112,11 @@ class Judging:
                 raise CrevalError(
                     f"--show-instruction: {prompt.name}.md has no place {{{{instruction}}}}."
                 )
+        if not any(self.plan.questions.values()):
+            raise CrevalError(
+                f"the protocol {self.benchmark.protocol.name!r} has nothing to ask about the "
+                f"chosen samples of {self.benchmark.name!r}."
+            )
         scales = {q.contract for questions in self.plan.questions.values() for q in questions}
         if self.settings.logprobs and any(len(contract_named(s).choices) > 10 for s in scales):
             raise CrevalError("--logprobs: on this scale an answer takes more than one token.")
@@ -138,7 +143,8 @@ class Judging:
                         f"warning: {judge.model} also {did}; a judge may favour its own work."
                     )
         voices = len(self.judges) * self.settings.repeat
-        if voices % 2 == 0:
+        asked = (q for questions in self.plan.questions.values() for q in questions)
+        if voices % 2 == 0 and any(question.contract == "yes/no" for question in asked):
             notes.append(
                 f"warning: {voices} answers to a yes/no question can tie, and a tie is no answer; "
                 "what is left is easier than what was asked. An odd number cannot tie."

@@ -238,7 +238,7 @@ def read_asked(body: Mapping[str, Any]) -> Asked:
         dict(_ASKED.findall(text)) or {"Q1": text},
         contract,
         "|".join(f"{len(url)} {url[-200:]}" for url in pictures),
-        contract.bare_request() in text or contract.reasoned_request() in text,
+        contract.bare_request() in text,
         int(body.get("n") or 1),
         bool(body.get("logprobs")),
     )
