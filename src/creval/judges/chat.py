@@ -9,7 +9,6 @@ question.
 from __future__ import annotations
 
 import asyncio
-import binascii
 import email.utils
 import json
 import math
@@ -22,6 +21,7 @@ from urllib.parse import quote
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+import pybase64
 from yarl import URL
 
 from creval.core.contract import contract_named
@@ -108,7 +108,7 @@ class Chat(Judge):
 
     def prepare(self, picture: Encoded) -> Encoded:
         """The picture as it stands in a request: in base64."""
-        return picture._replace(content=binascii.b2a_base64(picture.content, newline=False))
+        return picture._replace(content=pybase64.b64encode(picture.content))
 
     async def ask(self, request: Request) -> Answer:
         schema, unsure = self._schema and request.structured, False
