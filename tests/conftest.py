@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import shared_data
 from creval.benchmarks import open_benchmark
 from creval.build.miniature import write_miniature
+from creval.core.cache import VARIABLE
 from creval.engine.replay import replay
 from creval.store import Run, open_run
 
@@ -49,3 +51,14 @@ def release_run(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     run = tmp_path_factory.mktemp("release-run")
     replay(open_benchmark(release), release / "answer_gpt", run)
     return run
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is made once and kept is kept elsewhere than the user's own."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    os.environ.pop(VARIABLE)
+    if before is not None:
+        os.environ[VARIABLE] = before

@@ -146,7 +146,7 @@ def test_wrong_input_gets_one_sentence(
         (("--weights", "FI=1"), "no metric 'FI'; did you mean 'IF'"),
         (("--weights", "IF"), "METRIC=NUMBER"),
         (("--weights", "IF=-1"), "zero or more"),
-        (("--by", "dimenson"), "no level 'dimenson'; did you mean 'dimension'"),
+        (("--by", "dimenson"), "no level or group 'dimenson'; did you mean 'dimension'"),
         (("--subset", "paper"), "no subset 'paper'"),
         (("--models", "Keper"), "no model 'Keper'; did you mean 'Keeper'"),
         (("--groups", "open=Keper"), "no model 'Keper'; did you mean 'Keeper'"),

@@ -91,3 +91,17 @@ def test_an_explanation_has_an_end() -> None:
     verdict = read(Choice('{"Q1": {"explanation": "%s", "answer": "Yes"}}' % ("x" * 10**6)))
     assert verdict.value == 1.0
     assert len(verdict.explanation) == 4000
+
+
+def test_the_probability_is_that_of_the_answer_and_not_of_a_word_before_it() -> None:
+    told = '{"Q1": {"explanation": "No hat, ", "answer": "Yes"}}'
+    tokens: tuple[str, ...]
+    tokens = ('{"Q1": {"explanation": "', "No", ' hat, ", "', "answer", '": "', "Yes", '"}}')
+    options = {"No": {"No": 1.0}, "Yes": {"Yes": 0.7, "No": 0.3}}
+    positions = tuple(place(token, **options.get(token, {})) for token in tokens)
+    assert read(Choice(told, positions=positions), weighed=True).value == pytest.approx(0.7)
+    said_no = told.replace("Yes", "No").replace("No hat", "Yes, hat")
+    tokens = ('{"Q1": {"explanation": "', "Yes", ', hat, ", "answer": "', "No", '"}}')
+    options = {"Yes": {"Yes": 1.0}, "No": {"Yes": 0.2, "No": 0.8}}
+    positions = tuple(place(token, **options.get(token, {})) for token in tokens)
+    assert read(Choice(said_no, positions=positions), weighed=True).value == pytest.approx(0.2)

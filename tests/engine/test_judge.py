@@ -274,6 +274,14 @@ def test_log_probabilities_are_the_value(miniature: Path, tmp_path: Path) -> Non
     assert any(value not in (0.0, 1.0) for value in values)
     assert all(value is not None and 0 <= value <= 1 for value in values)
 
+    reasoned = judged(
+        miniature, tmp_path / "reasoned", ask="question", logprobs=True, reasoning=True, limit=2
+    )
+    assert reasoned.unanswered == 0
+    assert verdicts(tmp_path / "reasoned").keys() == verdicts(tmp_path / "run").keys()
+    with open_run(tmp_path / "reasoned") as run:
+        assert {answer.explanation for answer in run.answers()} == {"as the images show"}
+
     class Silent(FakeServer):
         def answer(self, body: Any, asked: Asked) -> dict[str, Any]:
             return super().answer(body, asked._replace(logprobs=False))
@@ -297,6 +305,8 @@ def test_a_run_is_asked_in_one_way(miniature: Path, tmp_path: Path) -> None:
             ({"image_fit": "512"}, "--image-fit"),
             ({"repeat": 2}, r"--temperature 0.0, now it is 1.0 \(if not given"),
             ({"show_instruction": True}, "--show-instruction"),
+            ({"reasoning": False}, "--reasoning"),
+            ({"rubric": False}, "--no-rubric"),
             ({"parameters": {"top_p": 0.5}}, "--set"),
         ):
             with pytest.raises(CrevalError, match=sentence):

@@ -3,15 +3,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from creval.core.errors import CrevalError
 from creval.report import tables
-from creval.stats.scorecard import Scorecard, scorecard
+from creval.stats.scorecard import AVERAGE, Scorecard, scorecard
 from creval.store import Run
 from tests.stats.made import table
+
+OVERALL = [("overall", "overall")]
 
 
 @pytest.fixture
@@ -39,19 +43,20 @@ def test_equal_values_share_a_place(card: Scorecard) -> None:
 
 def test_the_terminal_shows_value_interval_coverage_and_place(card: Scorecard) -> None:
     console = Console(width=160, file=io.StringIO())
-    for shown in tables.rich_tables(card, ["overall", "category"], {"open": ["A"]}):
-        console.print(shown)
+    shown = tables.chosen(card, ["overall", "category"])
+    for made in tables.rich_tables(card, shown, {"open": ["A"]}):
+        console.print(made)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     for part in ("Customization", "80.00¹  100 %", "50.00²", "[90.0, 90.0]", "open", "others"):
         assert part in text
 
 
 def test_markdown_and_latex_mark_the_same_cells(card: Scorecard) -> None:
-    rows = tables.markdown_table(card, ["overall"], {}).splitlines()
+    rows = tables.markdown_table(card, OVERALL, {}).splitlines()
     assert rows[0] == "| group | model | IF | VC | VQ | S |"
     assert rows[2].startswith("| overall | A | **90.00** [90.0, 90.0] (100 %) |")
     assert "| <u>80.00</u> " in rows[3]
-    text = tables.latex_table(card, ["overall"], {})
+    text = tables.latex_table(card, OVERALL, {})
     assert r"overall & A & \textbf{90.00} {\scriptsize [90.0, 90.0] (100 \%)} &" in text
     assert r"\underline{80.00}" in text
     assert text.count(r"\\") == 5
@@ -59,9 +64,12 @@ def test_markdown_and_latex_mark_the_same_cells(card: Scorecard) -> None:
 
 def test_csv_and_json_hold_every_cell_unrounded(small_run: Run) -> None:
     card = small_run.score(resamples=200)
-    rows = list(csv.DictReader(io.StringIO(tables.csv_table(card, ["overall", "dimension"]))))
+    shown = tables.chosen(card, ["overall", "dimension"])
+    rows = list(csv.DictReader(io.StringIO(tables.csv_table(card, shown))))
     assert len(rows) == (1 + 9) * 3 * 4
-    everything = tables.as_json(card, small_run.manifest, ["overall", "category", "sample"])
+    everything = tables.as_json(
+        card, small_run.manifest, tables.chosen(card, ["overall", "category", "sample"])
+    )
     assert json.loads(json.dumps(everything)) == everything
     first = next(row for row in rows if (row["model"], row["metric"]) == ("Keeper", "VC"))
     cell = everything["models"]["Keeper"]["overall"]["VC"]
@@ -69,3 +77,54 @@ def test_csv_and_json_hold_every_cell_unrounded(small_run: Run) -> None:
     assert set(cell) == {"value", "low", "high", "scored", "total"}
     assert set(everything["models"]["Keeper"]) == {"overall", "categories", "samples"}
     assert everything["models"]["Keeper"]["samples"]["mini_003"]["S"]["low"] is None
+
+
+def test_levels_and_groups_by_name(card: Scorecard) -> None:
+    shown = tables.chosen(card, ["overall", "categories", "Surreal Fantasy", "samples"])
+    assert shown[0] == ("overall", "overall")
+    assert shown[1:4] == [("category", name) for name in card.groups("category")]
+    assert shown[4] == ("dimension", "Surreal Fantasy")
+    assert ("sample", "s0") in shown
+    with pytest.raises(CrevalError, match="did you mean 'Surreal Fantasy'"):
+        tables.chosen(card, ["Surreal Fantsy"])
+
+
+def test_groups_beside_each_other(card: Scorecard) -> None:
+    shown = tables.chosen(card, ["category"])
+    head, _, first, *_ = tables.markdown_table(card, shown, {}, wide=True).splitlines()
+    assert head.split(" | ")[:3] == ["| model", "Customization IF", "Customization VC"]
+    assert first.startswith("| A | **90.00** ")
+    assert len(head.split(" | ")) == 1 + 3 * 4
+    text = tables.latex_table(card, shown, {}, wide=True)
+    assert r" & \multicolumn{4}{c}{Customization} & " in text
+    assert text.count(r"\\") == 2 + 4
+    console = Console(width=240, file=io.StringIO())
+    (made,) = tables.rich_tables(card, shown, {}, wide=True)
+    console.print(made)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert printed.count("Customization") == 4
+    assert len([line for line in printed.splitlines() if line.strip().startswith("A ")]) == 1
+
+
+def test_the_average_over_models_is_a_row_with_its_interval() -> None:
+    values = np.array([90.0, 80, 50])[:, None, None] + np.zeros((3, 6, 3))
+    values[2, :, 1] = np.nan
+    made = scorecard(table(values, [0, 0, 3, 3, 6, 6]), resamples=200, average=True)
+    assert list(made.cell(AVERAGE, "IF")) == pytest.approx([220 / 3] * 3 + [90, 90])
+    assert list(made.cell(AVERAGE, "VC")) == pytest.approx([85.0] * 3 + [60, 90])
+    assert AVERAGE not in made.systems
+    rows = tables.markdown_table(made, OVERALL, {}).splitlines()
+    assert rows[-1].startswith(f"| overall | {AVERAGE} | 73.33 [73.3, 73.3] (100 %) | 85.00 ")
+    found = tables.as_json(made, {"benchmark": "", "judge": ""}, OVERALL)
+    assert found["average"]["overall"]["IF"]["value"] == pytest.approx(220 / 3)
+    assert set(found["models"]) == {"A", "B", "C"}
+    plain = scorecard(table(values, [0, 0, 3, 3, 6, 6]), resamples=200)
+    with pytest.raises(CrevalError, match="model"):
+        plain.cell(AVERAGE, "IF")
+
+
+def test_columns_of_which_nothing_was_wanted_are_not_shown(card: Scorecard) -> None:
+    total = card.table.total.copy()
+    total[..., 1] = 0
+    without = replace(card, table=replace(card.table, total=total))
+    assert tables.columns(without) == ["IF", "VQ", "S"]

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from creval.benchmarks import complexbench_edit, creval_bench, viescore
+from creval.benchmarks import complex_edit, complexbench_edit, creval_bench, viescore
 from creval.core.benchmark import Benchmark, Protocol
 from creval.core.errors import CrevalError, known_name
 from creval.core.files import many_small_objects
 
-SYSTEMS = {system.name: system for system in (creval_bench.SYSTEM, complexbench_edit.SYSTEM)}
+SYSTEMS = {
+    system.name: system
+    for system in (creval_bench.SYSTEM, complex_edit.SYSTEM, complexbench_edit.SYSTEM)
+}
 # Protocols that can be put to any dataset, besides the systems' own.
 PROTOCOLS: dict[str, Callable[[], Protocol]] = {
     **{system.name: system.protocol for system in SYSTEMS.values()},
+    complex_edit.ComplexEditProbability.name: complex_edit.ComplexEditProbability,
     viescore.VIEScore.name: viescore.VIEScore,
     viescore.EditScore.name: viescore.EditScore,
 }
@@ -44,6 +48,7 @@ def open_benchmark(path: str | Path, protocol: str | None = None) -> Benchmark:
                 return Benchmark(system.load(folder), own)
     raise CrevalError(
         f"{path} is not a benchmark that creval knows. A CREval release holds "
-        "bench/instruction.json and bench/questions_all, ComplexBench-Edit's "
-        "data/instructions; `creval bench` lists the systems."
+        "bench/instruction.json and bench/questions_all, Complex-Edit's Parquet files with the "
+        "columns image and edit, ComplexBench-Edit's data/instructions; `creval bench` lists the "
+        "systems."
     )

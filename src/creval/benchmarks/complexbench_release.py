@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from creval.benchmarks.files import read_json, text_of
-from creval.core.benchmark import Dataset, Finding
+from creval.core.benchmark import Dataset, Finding, Placed
 from creval.core.card import Level
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text
@@ -94,14 +94,14 @@ def load(folder: Path) -> Dataset:
     )
 
 
-def place(path: str) -> tuple[str, int] | None:
+def place(path: str) -> Placed | None:
     """The sample and the draw of an edit in the authors' layout of results.
 
     >>> place("two-chain/testResults_42/198641/198641_1")
-    ('two-chain/198641', 42)
+    Placed(sample='two-chain/198641', draw=42, strategy='')
     """
     match = _DRAWN.fullmatch(path)
-    return (f"{match[1]}/{match[3]}", int(match[2])) if match else None
+    return Placed(f"{match[1]}/{match[3]}", int(match[2])) if match else None
 
 
 def _pictures(folder: Path) -> dict[str, Path]:

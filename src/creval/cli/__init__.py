@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from creval import __version__
-from creval.cli import bench, compare, demo, fake_server, judge, prompts, replay, score
+from creval.cli import bench, compare, demo, fake_server, judge, prompts, replay, score, screen
 from creval.core.errors import CrevalError
 
 app = typer.Typer(
@@ -53,6 +53,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    screen.show_log()
     try:
         # What a command exits with comes back as a value; an interrupt as 130.
         status = app(standalone_mode=False)

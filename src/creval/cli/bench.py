@@ -44,7 +44,7 @@ def summarise(benchmark: Benchmark) -> dict[str, Any]:
     for probe in probes:
         counted = weights.setdefault(probe.metric, Counter())
         counted[f"{getattr(probe, 'weight', 1.0):g}"] += 1
-    levels = [level for level in protocol.card.levels if level.name != "overall"]
+    levels = [level for level in benchmark.card.levels if level.tagged or level.parts]
     tagged = {
         level.plural: Counter(
             group

@@ -67,19 +67,20 @@ def _table(found: Comparison) -> Table:
     title = Text(f"{visible(first)} minus {visible(second)}; bold where zero is left out")
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("group", overflow="fold")
-    for column in found.table.card.columns:
+    card = found.table.card
+    there = {column for (_, _, column), cell in found.differences.items() if cell.value is not None}
+    columns = [column for column in card.columns if column in there]
+    for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
-    for level in found.table.card.levels:
+    for level in card.levels:
         for group in level.groups:
-            cells = [
-                found.differences[level.name, group, column] for column in found.table.card.columns
-            ]
-            if any(cell.value is not None for cell in cells):
-                shown = [
-                    Text(difference(cell).replace(" ", "\n", 1), "bold" if cell.decided else "dim")
-                    for cell in cells
-                ]
-                table.add_row(Text(visible(group)), *shown)
+            row = []
+            for column in columns:
+                cell = found.differences[level.name, group, column]
+                words = difference(cell, card.metric(column).digits).replace(" ", "\n", 1)
+                row.append(Text(words, "bold" if cell.decided else "dim"))
+            if any(cell.plain != "–" for cell in row):
+                table.add_row(Text(visible(group)), *row)
         table.add_section()
     return table
 

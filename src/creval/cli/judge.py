@@ -80,6 +80,15 @@ def judge(
     logprobs: Annotated[
         bool, typer.Option("--logprobs", help="Score by the answer's token probabilities.")
     ] = False,
+    reasoning: Annotated[
+        bool | None,
+        typer.Option(
+            "--reasoning/--no-reasoning", help="Let the judge think aloud, or not at all."
+        ),
+    ] = None,
+    no_rubric: Annotated[
+        bool, typer.Option("--no-rubric", help="Leave out what each score stands for.")
+    ] = False,
     temperature: Annotated[
         float | None, typer.Option(min=0, help="If not given: 0, and 1 with --repeat.")
     ] = None,
@@ -122,6 +131,8 @@ def judge(
         image_fit=image_fit,
         show_instruction=show_instruction,
         logprobs=logprobs,
+        reasoning=reasoning,
+        rubric=not no_rubric,
         temperature=temperature,
         parameters=_parameters(set_ or ()),
         prompts=prompts,

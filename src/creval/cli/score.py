@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from creval.cli import options, screen
 from creval.core.errors import CrevalError, known_name
 
-if TYPE_CHECKING:
-    from creval.stats.scorecard import Scorecard
-
 
 def score(
     run: options.RunFolder,
     by: Annotated[
         str | None,
-        typer.Option(metavar="LEVEL,...", help="overall, category, dimension, sample ..."),
+        typer.Option(metavar="LEVEL|GROUP,...", help="overall, category, dimension, sample ..."),
     ] = None,
     subset: options.Subset = None,
     strict: options.Strict = False,
@@ -29,6 +26,12 @@ def score(
         str | None,
         typer.Option(metavar="open=A,B,closed=C", help="Mark best and second within groups."),
     ] = None,
+    wide: Annotated[
+        bool, typer.Option("--wide", help="Groups beside each other, a row a model.")
+    ] = False,
+    average: Annotated[
+        bool, typer.Option("--average", help="Add the mean over the models.")
+    ] = False,
     json: options.Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print a row a cell.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
@@ -50,16 +53,19 @@ def score(
             systems=options.names(models, "--models"),
             resamples=resamples,
             seed=seed,
+            average=average,
         )
         named = options.groups(groups)
         for name in (name for members in named.values() for name in members):
             known_name("model", name, card.table.systems)
-        levels = _levels(card, by, everything=json or csv)
+        levels = [level.name for level in card.table.card.levels]
+        wanted = options.names(by, "--by") or (levels if json or csv else ["overall"])
+        shown = tables.chosen(card, wanted)
         if json:
-            screen.print_json(tables.as_json(card, opened.manifest, levels))
+            screen.print_json(tables.as_json(card, opened.manifest, shown))
             return
         if csv:
-            print(tables.csv_table(card, levels), end="")
+            print(tables.csv_table(card, shown), end="")
             return
         problems = int(opened.manifest.get("problems", 0))
         notes = [
@@ -70,23 +76,12 @@ def score(
         decided = sentences.decided(card)
     if markdown or latex:
         table = tables.markdown_table if markdown else tables.latex_table
-        print(table(card, levels, named), end="")
+        print(table(card, shown, named, wide=wide), end="")
         notes.append(decided)
     else:
         out = screen.console()
-        for shown in tables.rich_tables(card, levels, named):
-            out.print(shown)
+        for made in tables.rich_tables(card, shown, named, wide=wide):
+            out.print(made)
         out.print(decided)
     for line in notes:
         screen.note(line)
-
-
-def _levels(card: Scorecard, by: str | None, *, everything: bool) -> list[str]:
-    from creval.stats.scorecard import SAMPLE
-
-    known = [level.name for level in card.table.card.levels]
-    wanted = options.names(by, "--by")
-    if wanted is None:
-        return known if everything else ["overall"]
-    plural = {level.plural: level.name for level in card.table.card.levels} | {"samples": SAMPLE}
-    return [known_name("level", plural.get(name, name), [*known, SAMPLE]) for name in wanted]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import shutil
 import sys
@@ -34,6 +35,21 @@ def console() -> Console:
 def note(line: str) -> None:
     """A line on standard error."""
     print(line, file=sys.stderr)
+
+
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        from creval.report.text import visible
+
+        note(visible(record.getMessage()))
+
+
+def show_log() -> None:
+    """What creval's own code logs becomes notes."""
+    log = logging.getLogger("creval")
+    if not log.handlers:
+        log.addHandler(_Notes())
+    log.setLevel(logging.INFO)
 
 
 def print_json(value: object) -> None:

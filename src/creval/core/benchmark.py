@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from creval.core.card import OVERALL, Card, Level, Part, Score
 from creval.core.contract import contract_named
@@ -34,14 +35,21 @@ class Finding:
         return bool(self.became)
 
 
+class Placed(NamedTuple):
+    """Which edit a file is: of which sample, which draw, and by which strategy if not directly."""
+
+    sample: str
+    draw: int = 0
+    strategy: str = ""
+
+
 @dataclass(frozen=True)
 class Dataset:
     """Samples from a folder, named subsets of them, and all that was found wrong in the files.
 
     `made_by` names the models that helped to make it: `writer` of instructions, `asker` of
     questions. `levels` are the groups of its samples, for protocols that have none of their own;
-    `place` finds the sample and the draw of an edit by its path without suffix, in a layout of the
-    authors' own.
+    `place` finds which edit a file is by its path without suffix, in a layout of the authors' own.
     """
 
     name: str
@@ -51,7 +59,7 @@ class Dataset:
     findings: tuple[Finding, ...] = ()
     made_by: Mapping[str, str] = field(default_factory=dict)
     levels: tuple[Level, ...] = (OVERALL,)
-    place: Callable[[str], tuple[str, int] | None] | None = None
+    place: Callable[[str], Placed | None] | None = None
 
 
 class Protocol(ABC):

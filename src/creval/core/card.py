@@ -25,6 +25,13 @@ class Part(NamedTuple):
     score: Score
 
 
+class Digits(NamedTuple):
+    """The decimals of a value, and of the ends of its interval."""
+
+    value: int = 2
+    ends: int = 1
+
+
 @dataclass(frozen=True)
 class Metric:
     """A number that a protocol gives each sample."""
@@ -34,6 +41,12 @@ class Metric:
     low: float = 0.0
     high: float = 100.0
     higher_is_better: bool = True
+
+    @property
+    def digits(self) -> Digits:
+        """So many that a thousandth of the range can be seen."""
+        wide = self.high - self.low
+        return Digits() if wide >= 100 else Digits(2, 2) if wide >= 10 else Digits(4, 4)
 
 
 @dataclass(frozen=True)
@@ -95,8 +108,16 @@ class Card:
         """The column by which systems are ranked."""
         return self.rank or self.columns[-1]
 
+    def metric(self, column: str) -> Metric:
+        """The metric of a column; the composite's is like those that it is made of."""
+        names = self.rests_on(column)
+        found = next(metric for metric in self.metrics if metric.name in names)
+        if self.composite is not None and column == self.composite.name:
+            return replace(found, name=column, label=self.composite.label)
+        return found
+
     def higher_is_better(self, column: str) -> bool:
-        return next((m.higher_is_better for m in self.metrics if m.name == column), True)
+        return self.metric(column).higher_is_better
 
     def rests_on(self, column: str) -> Mapping[str, float]:
         """The metrics that a column is made of, with their weights."""

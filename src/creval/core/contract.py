@@ -40,15 +40,18 @@ class Contract(ABC):
     def reduce(self, values: Sequence[float]) -> float | None:
         """One value for several answers to the same question, or none where they tie."""
 
-    def request(self, labels: Sequence[str]) -> str:
-        """What tells a judge how to answer the questions under these labels."""
+    def request(self, labels: Sequence[str], *, reasoned: bool = False) -> str:
+        """What tells a judge how to answer the questions under these labels.
+
+        `reasoned` lets it think aloud before each answer.
+        """
         entry = {"explanation": "what in the images decides it", "answer": self.choices[-1]}
         example = json.dumps(dict.fromkeys(labels[:2], entry))
         more = "" if len(labels) <= 2 else f", and so on up to {labels[-1]}"
         what = "the question" if len(labels) == 1 else f"each of the {len(labels)} questions"
         return (
             f"Reply with one JSON object and nothing else, with an entry for {what} under its "
-            f"label{more}:\n{example}\nThe explanation is one short sentence and comes first. "
+            f"label{more}:\n{example}\n{_AT_LENGTH if reasoned else _BRIEFLY} "
             f"Every answer is {self.scale}."
         )
 
@@ -77,6 +80,10 @@ class Contract(ABC):
                 weights += probability
                 total += probability * value
         return total / weights if weights else None
+
+
+_BRIEFLY = "The explanation is one short sentence and comes first."
+_AT_LENGTH = "The explanation comes first: reason there step by step, and let the answer follow."
 
 
 def _closed(properties: dict[str, Any]) -> dict[str, Any]:

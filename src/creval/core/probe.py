@@ -18,8 +18,8 @@ class Question(NamedTuple):
     `released` is the reference letter by letter as released. `shows` names the images and texts
     that the judge sees with it; `step` the step it asks about. `prompt` names the text in which it
     is put, if not the protocol's own, and `rubric` tells how to answer; `group` is whom it is asked
-    together with, if not its metric. `form` is how the judge answers: `explained`, or `bare` (the
-    answer alone).
+    together with, if not its metric. `form` is how the judge answers: `explained` in a
+    sentence, `reasoned` at length, or `bare` (the answer alone).
     """
 
     id: str

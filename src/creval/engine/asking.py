@@ -250,7 +250,7 @@ class Asking:
 
     async def _through(self, call: Call) -> None:
         """Make a call until it brings a reply or is given up, keep that, and see what is open."""
-        request = make_request(call, self._prompts, bare=self.settings.logprobs)
+        request = make_request(call, self._prompts)
         try:
             answer, cost, latency, attempt = await self._made(request)
         except _Stopped:

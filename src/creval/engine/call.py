@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,14 +16,14 @@ from creval.core.replies import read_reply
 from creval.core.sample import Edit, Sample
 from creval.core.verdict import Status, Verdict
 from creval.engine.plan import Item
-from creval.judges.judge import Choice, Judge, Request
+from creval.judges.judge import Choice, Judge, Position, Request
 from creval.prompts import Prompt
 
-TOKENS_OUT = 45
-"""Tokens that a judge spends on one answer with its explanation, as a guess before it is known."""
+TOKENS_OUT = {"explained": 45, "reasoned": 200, "bare": 2}
+"""Tokens that a judge spends on one answer in each form, as a guess before it is known."""
 
-_TOKENS_ALONE = 2  # for an answer alone
 _LONGEST_REASON = 300
+_ANSWER = '"answer"'
 _NO_LOGPROBS = "no log-probabilities came with the answer"
 # Some servers send the beginning of a model's thoughts, some only their end.
 _THOUGHTS = re.compile(r"\A.*</think(?:ing)?>|<think(?:ing)?>.*\Z", re.DOTALL)
@@ -64,15 +65,14 @@ _NAMES = {
 }
 
 
-def make_request(call: Call, prompts: Mapping[str, Prompt], *, bare: bool = False) -> Request:
-    """The pictures and the text of a call; `bare` asks for answers without explanations."""
+def make_request(call: Call, prompts: Mapping[str, Prompt]) -> Request:
+    """The pictures and the text of a call."""
     sample, questions = call.look.item.sample, call.questions
     contract = contract_named(questions[0].contract)
     labels = _labels(len(questions))
     names = [name for name in questions[0].shows for _ in call.look.pictures.get(name, ())]
     images = [f"Image {at} is {_NAMES[name]}." for at, name in enumerate(names, 1)]
     shows_instruction = "instruction" in questions[0].shows
-    form = "bare" if bare and questions[0].form == "explained" else questions[0].form
     text = prompts[questions[0].prompt].fill(
         images=" ".join(images),
         instruction=sample.instruction.strip() if shows_instruction else "",
@@ -81,10 +81,10 @@ def make_request(call: Call, prompts: Mapping[str, Prompt], *, bare: bool = Fals
             for label, question in zip(labels, questions, strict=True)
         ),
         rubric=questions[0].rubric,
-        format=_format(contract.name, form, len(labels)),
+        format=_format(contract.name, questions[0].form, len(labels)),
     )
     pictures = call.look.shown(questions[0].shows)
-    return Request(pictures, text, contract, labels, len(call.repeats), form == "explained")
+    return Request(pictures, text, contract, labels, len(call.repeats), questions[0].form)
 
 
 @lru_cache(maxsize=256)
@@ -92,7 +92,7 @@ def _format(scale: str, form: str, count: int) -> str:
     contract = contract_named(scale)
     if form == "bare":
         return contract.bare_request()
-    return contract.request(_labels(count))
+    return contract.request(_labels(count), reasoned=form == "reasoned")
 
 
 @lru_cache(maxsize=256)
@@ -107,8 +107,8 @@ def guess_tokens(judge: Judge, request: Request) -> tuple[float, float]:
     for picture in request.pictures:
         size = (picture.width, picture.height)
         images += seen.tokens(*(seen.fit(*size) if seen.fit else size))
-    out = TOKENS_OUT * len(request.labels) if request.structured else _TOKENS_ALONE
-    return images + len(request.text) / 4, out * request.choices
+    out = TOKENS_OUT[request.form] * len(request.labels) * request.choices
+    return images + len(request.text) / 4, out
 
 
 def status_of(choice: Choice) -> Status:
@@ -151,9 +151,17 @@ def _weighed(verdict: Verdict, choice: Choice, request: Request) -> Verdict:
     if verdict.status is not Status.ANSWERED:
         return verdict
     said = (Status.ANSWERED, verdict.value)
-    for position in choice.positions:
+    for position in _from_answer(choice.positions):
         if request.contract.read(position.token) == said:
             value = request.contract.weigh(position.options)
             if value is not None:
                 return verdict._replace(value=value)
     return Verdict(verdict.probe, Status.MISSING, None, verdict.said, _NO_LOGPROBS)
+
+
+def _from_answer(positions: Sequence[Position]) -> Sequence[Position]:
+    """A reply's tokens from its answer on: the words of an explanation before it do not count."""
+    found = "".join(position.token for position in positions).rfind(_ANSWER)
+    ends = accumulate(len(position.token) for position in positions)
+    first = next((n for n, end in enumerate(ends) if end > found + len(_ANSWER)), 0)
+    return positions[first:] if found >= 0 else positions

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from creval.core.benchmark import Placed
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text
 from creval.core.probe import EditKey
@@ -32,8 +33,10 @@ class FoundEdits:
     unmatched: list[str] = field(default_factory=list)
 
 
-Place = Callable[[str], tuple[str, int] | None]
-"""The sample and the draw that a file's path, without its suffix, stands for."""
+Place = Callable[[str], Placed | None]
+"""The edit that a file's path, without its suffix, stands for."""
+Pictures = dict[str, dict[int, Path]]
+"""A system's pictures by sample and draw."""
 
 
 def find_edits(
@@ -42,7 +45,8 @@ def find_edits(
     """The edits in these folders, each given as `DIR` or `NAME=DIR`.
 
     A file's stem is the sample's id, with its path in the folder where ids have slashes, or its
-    source's stem; `place` finds files in a layout of the benchmark's own.
+    source's stem; `place` finds files in a layout of the benchmark's own. Edits by a strategy are
+    a system of their own, such as `OmniGen+sequential`.
     """
     if not folders:
         raise CrevalError("give the folders of edited pictures: --edits outputs/ModelA ...")
@@ -57,20 +61,22 @@ def find_edits(
                 f"name: --edits {name}-2={folder}"
             )
         places[name] = folder
-        there = _in_folder(folder, stems, place, found.unmatched)
-        for sample in samples:
-            draws = there.get(sample.id)
-            if not draws:
-                reason = "there is no picture of it in the folder"
-                key = EditKey(name, sample.id)
-                found.edits.append(Edit(key, EditStatus.ABSENT, reason=reason))
-                continue
-            found.edits += [
-                Edit(EditKey(name, sample.id, draw), EditStatus.DONE, path)
-                for draw, path in sorted(draws.items())
-            ]
-    found.systems = tuple(places)
+        for strategy, there in sorted(_in_folder(folder, stems, place, found.unmatched).items()):
+            system = f"{name}+{strategy}" if strategy else name
+            if system in found.systems:
+                raise CrevalError(f"{system!r} is there twice; give {folder} another name.")
+            found.systems += (system,)
+            found.edits += _edits(system, samples, there)
     return found
+
+
+def _edits(system: str, samples: Sequence[Sample], there: Pictures) -> Iterator[Edit]:
+    reason = "there is no picture of it in the folder"
+    for sample in samples:
+        for draw, path in sorted(there.get(sample.id, {}).items()):
+            yield Edit(EditKey(system, sample.id, draw), EditStatus.DONE, path)
+        if sample.id not in there:
+            yield Edit(EditKey(system, sample.id), EditStatus.ABSENT, reason=reason)
 
 
 def stamp_of(path: Path, digest: str) -> Stamp:
@@ -108,8 +114,9 @@ def _stems(samples: Sequence[Sample]) -> dict[str, str]:
 
 def _in_folder(
     folder: Path, stems: dict[str, str], place: Place | None, unmatched: list[str]
-) -> dict[str, dict[int, Path]]:
-    there: dict[str, dict[int, Path]] = {}
+) -> dict[str, Pictures]:
+    """The pictures in a folder by strategy, as far as they belong to a sample."""
+    found: dict[str, Pictures] = {}
     names = sorted(os.listdir(folder))  # noqa: PTH208 (names are all that is needed)
     deep = place is not None or any("/" in stem for stem in stems)
     pictures = [
@@ -121,26 +128,26 @@ def _in_folder(
     strangers = []
     for name in pictures:
         stem = name.rpartition(".")[0]
-        draw = 0
+        draw, strategy = 0, ""
         match = _DRAW.fullmatch(stem)
-        if place is not None and (found := place(stem)) is not None:
-            stem, draw = found
+        if place is not None and (placed := place(stem)) is not None:
+            stem, draw, strategy = placed
         elif stem not in stems and match and match[1] in stems:
             stem, draw = match[1], int(match[2])
         if stem not in stems:
             strangers.append(f"{folder}/{name}")
             continue
-        draws = there.setdefault(stems[stem], {})
+        draws = found.setdefault(strategy, {}).setdefault(stems[stem], {})
         if draw in draws:
             raise CrevalError(
                 f"{folder} holds two pictures for sample {stems[stem]!r}: {draws[draw].name} and "
                 f"{name}. Keep one of them."
             )
         draws[draw] = folder / name
-    if not there:
+    if not found:
         _complain(folder, names, pictures, stems)
     unmatched += strangers
-    return there
+    return found
 
 
 def _below(folder: Path) -> list[str]:

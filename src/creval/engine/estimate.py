@@ -85,10 +85,9 @@ def _add(made: Estimate, judging: Judging, judge: Judge, item: Item, sizes: _Siz
         made.unopened += 1
         return
     look = Look(item, pictures)
-    bare = judging.settings.logprobs
     for questions, repeats in item.groups:
         for part in [repeats] if judge.several else [(repeat,) for repeat in repeats]:
-            request = make_request(Call(look, questions, part), judging.prompts, bare=bare)
+            request = make_request(Call(look, questions, part), judging.prompts)
             tokens_in, tokens_out = guess_tokens(judge, request)
             made.calls += 1
             made.pictures += len(request.pictures)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from creval.core.benchmark import Benchmark
-from creval.core.card import OVERALL, Card
+from creval.core.card import Card
 from creval.core.errors import CrevalError, known_name
 from creval.core.probe import EditKey, Question
 from creval.core.sample import Edit, EditStatus, Sample
@@ -60,7 +60,7 @@ class Plan:
         self.samples = _chosen(benchmark, settings, here)
         self.questions = {
             sample.id: tuple(
-                self._shown(probe)
+                self._put(probe)
                 for probe in protocol.probes(sample)
                 if isinstance(probe, Question) and probe.metric in self.metrics
             )
@@ -74,10 +74,18 @@ class Plan:
         for edits in self.edits.values():
             edits.sort(key=lambda edit: (rank[edit.key.system], edit.key.draw))
 
-    def _shown(self, question: Question) -> Question:
-        if self.settings.show_instruction and "instruction" not in question.shows:
-            return question._replace(shows=(*question.shows, "instruction"))
-        return question
+    def _put(self, question: Question) -> Question:
+        """A question as this run puts it."""
+        settings = self.settings
+        shows, form = question.shows, question.form
+        if settings.show_instruction and "instruction" not in shows:
+            shows = (*shows, "instruction")
+        if settings.reasoning is not None:
+            form = "reasoned" if settings.reasoning else "bare"
+        elif settings.logprobs:
+            form = "bare"
+        rubric = question.rubric if settings.rubric else ""
+        return question._replace(shows=shows, form=form, rubric=rubric)
 
     def all_edits(self) -> Iterator[Edit]:
         return (edit for edits in self.edits.values() for edit in edits)
@@ -118,8 +126,8 @@ def together(questions: Iterable[Question], way: str) -> list[tuple[Question, ..
     """Questions as they are put in one call: those that show the same, and are put alike."""
     found: dict[object, list[Question]] = {}
     for question in questions:
-        # Only explained answers have labels; others are given one at a time.
-        alone = way == "question" or question.form != "explained"
+        # An answer alone has no label to tell it from others.
+        alone = way == "question" or question.form == "bare"
         part = (
             question.id if alone else "" if way == "sample" else question.group or question.metric
         )
@@ -133,7 +141,7 @@ def _chosen(benchmark: Benchmark, settings: Settings, edited: Set[str]) -> list[
     card = benchmark.card
     samples = list(benchmark.dataset.samples)
     if settings.groups:
-        known = [group for level in card.levels if level is not OVERALL for group in level.groups]
+        known = [group for level in card.levels if level.tagged for group in level.groups]
         wanted = {known_name("dimension", name, known) for name in settings.groups}
         samples = [sample for sample in samples if wanted & set(sample.tags.values())]
     samples = spread(samples, card, settings.seed)
@@ -148,7 +156,7 @@ def _chosen(benchmark: Benchmark, settings: Settings, edited: Set[str]) -> list[
 
 def spread(samples: Sequence[Sample], card: Card, seed: int) -> list[Sample]:
     """Samples in a random order in which every group of the finest level comes up in turn."""
-    level = card.levels[-1].name
+    level = next((level.name for level in reversed(card.levels) if level.tagged), "")
     groups: dict[str, list[Sample]] = {}
     for sample in samples:
         groups.setdefault(sample.tags.get(level, ""), []).append(sample)

@@ -19,7 +19,8 @@ WAYS = ("question", "metric", "sample")
 class Settings:
     """Everything that can be chosen about a run of `judge`.
 
-    The first group shapes what judges answer, and is the same throughout a run. `retries` bounds
+    The first group shapes what judges answer, and is the same throughout a run. `reasoning` is
+    whether judges think aloud before they answer, if not as each question says. `retries` bounds
     how often a question that a reply leaves open is asked again, `attempts` how often a call that
     brought no reply is made. `budget` is in US dollars, for the whole run.
     """
@@ -28,6 +29,8 @@ class Settings:
     image_fit: str = "provider"
     show_instruction: bool = False
     logprobs: bool = False
+    reasoning: bool | None = None
+    rubric: bool = True
     temperature: float | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     prompts: str | None = None
@@ -87,6 +90,8 @@ class Settings:
             "image_fit": self.image_fit,
             "show_instruction": self.show_instruction,
             "logprobs": self.logprobs,
+            "reasoning": self.reasoning,
+            "no_rubric": None if self.rubric else True,
             "temperature": 0.0 if self.repeat == 1 else 1.0,
             **({} if self.temperature is None else {"temperature": self.temperature}),
             "parameters": dict(self.parameters),

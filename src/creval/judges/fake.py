@@ -36,6 +36,7 @@ FAULTS = (
     "garbled",
 )
 _ASKED = re.compile(r"^(Q[0-9]+): (.+)$", re.MULTILINE)
+_LAST_ANSWER = re.compile(r'(.*"answer": "?)(\w+)(.*)', re.DOTALL)
 _LARGEST = 1 << 28
 
 
@@ -123,7 +124,7 @@ class FakeServer:
             message = {"role": "assistant", "content": text, "refusal": None}
             choice = {"index": at, "message": message, "finish_reason": "stop"}
             if asked.logprobs:
-                choice["logprobs"] = {"content": [self._logprobs(asked, text)]}
+                choice["logprobs"] = {"content": self._logprobs(asked, text)}
             choices.append(choice)
         words = sum(map(len, texts)) // 4
         return {
@@ -162,7 +163,15 @@ class FakeServer:
         key = f"{self.seed}|{choice}|{asked.pictures}|{question}".encode("utf-8", "replace")
         return int.from_bytes(hashlib.blake2b(key, digest_size=6).digest(), "big") / 2**48
 
-    def _logprobs(self, asked: Asked, text: str) -> dict[str, Any]:
+    def _logprobs(self, asked: Asked, text: str) -> list[dict[str, Any]]:
+        """A reply as tokens: its last answer is one, and what stands around it are others."""
+        match = None if asked.bare else _LAST_ANSWER.fullmatch(text)
+        if match is None:
+            return [self._token(asked, text)]
+        before, after = (_plain(match[part]) for part in (1, 3))
+        return [before, self._token(asked, match[2]), after]
+
+    def _token(self, asked: Asked, text: str) -> dict[str, Any]:
         question = next(iter(asked.questions.values()), "")
         sure = 0.5 + 0.5 * self._drawn(asked, f"sure? {question}", 0)
         others = [str(choice) for choice in asked.contract.choices if str(choice) != text]
@@ -203,6 +212,10 @@ class FakeServer:
         for choice in good["choices"]:
             _spoil(choice, kind)
         return web.json_response(good)
+
+
+def _plain(token: str) -> dict[str, Any]:
+    return {"token": token, "logprob": 0.0, "top_logprobs": []}
 
 
 def _spoil(choice: dict[str, Any], kind: str) -> None:

@@ -27,7 +27,8 @@ class Price:
 class Request(NamedTuple):
     """Pictures, then a text whose questions under `labels` are to be answered on one scale.
 
-    `choices` is how many independent answers are wanted; `structured` that they come as JSON.
+    `choices` is how many independent answers are wanted; `form` is how they are given, as in
+    `Question`.
     """
 
     pictures: Sequence[Encoded]
@@ -35,7 +36,12 @@ class Request(NamedTuple):
     contract: Contract
     labels: Sequence[str]
     choices: int = 1
-    structured: bool = True
+    form: str = "explained"
+
+    @property
+    def structured(self) -> bool:
+        """Whether answers come as JSON."""
+        return self.form != "bare"
 
 
 class Position(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from creval.core.card import Digits
 from creval.report.text import difference, visible
 from creval.stats.scorecard import Difference, Scorecard
 
@@ -38,7 +39,13 @@ def _pair(card: Scorecard, found: Difference) -> str:
     if (found.value < 0) == card.table.card.higher_is_better(card.table.card.ranking):
         ends = [None if end is None else -end for end in (found.high, found.low)]
         found = Difference(found.second, found.first, -found.value, ends[0], ends[1], found.samples)
-    return f"{visible(found.first)} over {visible(found.second)} ({difference(found)})"
+    return (
+        f"{visible(found.first)} over {visible(found.second)} ({difference(found, _digits(card))})"
+    )
+
+
+def _digits(card: Scorecard) -> Digits:
+    return card.table.card.metric(card.table.card.ranking).digits
 
 
 def basis(card: Scorecard, manifest: Mapping[str, Any], resamples: int) -> str:
@@ -105,17 +112,20 @@ def voices(run: Run, card: Scorecard) -> list[str]:
 def compared(found: Comparison) -> str:
     """Which of two models is ahead in the column that ranks, and whether that is decided."""
     name = found.table.card.ranking
+    digits = found.table.card.metric(name).digits.value
     overall = found.differences["overall", "overall", name]
     first, second = visible(overall.first), visible(overall.second)
     if overall.value is None:
         return f"{first} and {second} have no {name} on the same samples."
     where = f"on the {overall.samples} samples that both have"
     if overall.low is None or overall.high is None:
-        return f"{first} and {second} differ by {overall.value:+.2f} {name} {where}: too few."
+        return (
+            f"{first} and {second} differ by {overall.value:+.{digits}f} {name} {where}: too few."
+        )
     more = "more" if overall.value >= 0 else "less"
-    ends = f"{overall.low:+.2f} to {overall.high:+.2f}"
+    ends = f"{overall.low:+.{digits}f} to {overall.high:+.{digits}f}"
     verdict = "decided" if overall.decided else "not decided"
     return (
-        f"{first} has {abs(overall.value):.2f} points {more} {name} than {second} {where} "
+        f"{first} has {abs(overall.value):.{digits}f} points {more} {name} than {second} {where} "
         f"(95 % interval {ends}): {verdict}."
     )

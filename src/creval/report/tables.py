@@ -11,14 +11,45 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from creval.core.errors import known_name
 from creval.report import text
-from creval.stats.scorecard import SAMPLE, Cell, Scorecard
+from creval.stats.scorecard import AVERAGE, SAMPLE, Cell, Scorecard
 
 Groups = Mapping[str, Sequence[str]]
 """Named groups of models; best and second are marked within each. Empty: all are one group."""
+Shown = Sequence[tuple[str, str]]
+"""The groups of samples that a table shows, each with its level."""
 
 _RAISED = {0: " ", 1: "¹", 2: "²"}
 _STYLES = {1: "bold", 2: "underline"}
+
+
+def chosen(card: Scorecard, names: Sequence[str]) -> Shown:
+    """The groups that names stand for: of a level, in the singular or the plural, or by themselves.
+
+    Groups without samples are left out.
+    """
+    levels = card.table.card.levels
+    known = {name: level.name for level in levels for name in (level.name, level.plural)}
+    known |= {SAMPLE: SAMPLE, "samples": SAMPLE}
+    alone = {group: level.name for level in levels for group in level.groups}
+    found: list[tuple[str, str]] = []
+    for name in names:
+        if name in alone and name not in known:
+            found.append((alone[name], name))
+            continue
+        shown = [*(level.name for level in levels), SAMPLE, *alone]
+        level = known[name] if name in known else known_name("level or group", name, shown)
+        found += [(level, group) for group in card.groups(level)]
+    return found
+
+
+def columns(card: Scorecard) -> list[str]:
+    """The columns for which anything was to be asked or measured."""
+    table = card.table
+    there = table.total.sum(axis=(0, 1)) > 0
+    metrics = [m.name for m, here in zip(table.card.metrics, there, strict=True) if here]
+    return [*metrics, *table.card.columns[len(table.card.metrics) :]]
 
 
 def _blocks(card: Scorecard, groups: Groups) -> list[tuple[str, list[str]]]:
@@ -31,6 +62,11 @@ def _blocks(card: Scorecard, groups: Groups) -> list[tuple[str, list[str]]]:
 def ordered(card: Scorecard, groups: Groups) -> list[str]:
     """The models, best first, group by group."""
     return [name for _, members in _blocks(card, groups) for name in members]
+
+
+def _lines(card: Scorecard, groups: Groups) -> list[str]:
+    """The models, and their average where that was wanted."""
+    return [*ordered(card, groups), *([AVERAGE] if card.average else [])]
 
 
 def places(card: Scorecard, level: str, group: str, column: str, groups: Groups) -> dict[str, int]:
@@ -46,136 +82,191 @@ def places(card: Scorecard, level: str, group: str, column: str, groups: Groups)
     return found
 
 
-def rich_tables(card: Scorecard, levels: Sequence[str], groups: Groups) -> Iterator[Table | Text]:
-    """A table for each group, for a terminal: a value with its coverage, below it its interval."""
-    for level in levels:
-        if level == SAMPLE:
-            yield _sample_lines(card)
-            continue
-        for group in card.groups(level):
-            title = None if list(levels) == ["overall"] else Text(text.visible(group), "bold")
-            yield _rich_table(card, level, group, groups, title)
+class _Spot:
+    """One column of a table: a group of samples and a metric, with who is best and second."""
+
+    def __init__(self, card: Scorecard, level: str, group: str, column: str, groups: Groups):
+        self.card, self.level, self.group, self.column = card, level, group, column
+        self.marks = places(card, level, group, column, groups)
+        self.digits = card.table.card.metric(column).digits
+        self.sign = "+" if card.table.card.level(level).minus is not None else ""
+
+    def cell(self, name: str) -> Cell:
+        return self.card.cell(name, self.column, self.group, self.level)
+
+    def value(self, cell: Cell) -> str:
+        return text.value(cell.value, self.digits, self.sign)
+
+    def ends(self, cell: Cell) -> str:
+        return text.interval(cell.low, cell.high, self.digits, self.sign)
 
 
-def _sample_lines(card: Scorecard) -> Text:
-    """All samples, a line for each model: thousands of rows take long to lay out as a table."""
-    columns = card.table.card.columns
-    names = {name: text.visible(name) for name in (*card.table.samples, *card.systems)}
-    wide = [max(len(names[n]) for n in of) for of in (card.table.samples, card.systems)]
-    head = "".join(f"{column:>16}" for column in columns)
+def _spots(card: Scorecard, shown: Shown, groups: Groups) -> list[_Spot]:
+    return [
+        _Spot(card, level, group, column, groups)
+        for level, group in shown
+        for column in columns(card)
+    ]
+
+
+def rich_tables(
+    card: Scorecard, shown: Shown, groups: Groups, *, wide: bool = False
+) -> Iterator[Table | Text]:
+    """For a terminal: a value with its coverage, below it its interval.
+
+    A table for each group of samples or, if `wide`, one with the groups beside each other.
+    """
+    samples = [group for level, group in shown if level == SAMPLE]
+    if samples:
+        yield _sample_lines(card, samples)
+    rest = [pair for pair in shown if pair[0] != SAMPLE]
+    if wide and rest:
+        yield _rich_table(card, _spots(card, rest, groups), groups, None, wide=True)
+        return
+    for pair in rest:
+        title = None if rest == [("overall", "overall")] else Text(text.visible(pair[1]), "bold")
+        yield _rich_table(card, _spots(card, [pair], groups), groups, title)
+
+
+def _sample_lines(card: Scorecard, samples: Sequence[str]) -> Text:
+    """Samples, a line for each model: thousands of rows take long to lay out as a table."""
+    names = {name: text.visible(name) for name in (*samples, *card.systems)}
+    wide = [max(len(names[n]) for n in of) for of in (samples, card.systems)]
+    digits = {column: card.table.card.metric(column).digits for column in columns(card)}
+    head = "".join(f"{column:>16}" for column in digits)
     lines = [f"{'sample':{wide[0]}}  {'model':{wide[1]}}{head}"]
-    for sample in card.table.samples:
+    for sample in samples:
         for name in card.systems:
-            cells = (card.cell(name, column, sample, SAMPLE) for column in columns)
-            shown = "".join(f"{text.value(c.value):>9} {text.coverage(c):>6}" for c in cells)
-            lines.append(f"{names[sample]:{wide[0]}}  {names[name]:{wide[1]}}{shown}")
+            row = f"{names[sample]:{wide[0]}}  {names[name]:{wide[1]}}"
+            for column, wanted in digits.items():
+                cell = card.cell(name, column, sample, SAMPLE)
+                row += f"{text.value(cell.value, wanted):>9} {text.coverage(cell):>6}"
+            lines.append(row)
     return Text("\n".join(lines), no_wrap=True, overflow="ignore")
 
 
 def _rich_table(
-    card: Scorecard, level: str, group: str, groups: Groups, title: Text | None
+    card: Scorecard,
+    spots: Sequence[_Spot],
+    groups: Groups,
+    title: Text | None,
+    *,
+    wide: bool = False,
 ) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("model", overflow="fold", min_width=12)
-    columns = card.table.card.columns
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
-    marks = {column: places(card, level, group, column, groups) for column in columns}
+    for spot in spots:
+        head = f"{text.visible(spot.group)}\n{spot.column}" if wide else spot.column
+        table.add_column(Text(head), justify="right", no_wrap=True)
     heads = {members[0]: head for head, members in _blocks(card, groups) if members}
-    for name in ordered(card, groups):
+    for name in _lines(card, groups):
         if groups and name in heads:
             table.add_section()
             table.add_row(Text(text.visible(heads[name]), "italic"))
-        cells = [
-            _rich_cell(card.cell(name, column, group, level), marks[column].get(name, 0))
-            for column in columns
-        ]
-        table.add_row(Text(text.visible(name)), *cells)
+        if name == AVERAGE:
+            table.add_section()
+        table.add_row(Text(text.visible(name)), *(_rich_cell(spot, name) for spot in spots))
     return table
 
 
-def _rich_cell(cell: Cell, place: int) -> Text:
-    shown = (text.value(cell.value) + _RAISED[place], _STYLES.get(place, ""))
-    below = text.interval(cell.low, cell.high)
-    return Text.assemble(shown, (f" {text.coverage(cell):>6}\n{below}", "dim"))
+def _rich_cell(spot: _Spot, name: str) -> Text:
+    cell, place = spot.cell(name), spot.marks.get(name, 0)
+    shown = (spot.value(cell) + _RAISED[place], _STYLES.get(place, ""))
+    return Text.assemble(shown, (f" {text.coverage(cell):>6}\n{spot.ends(cell)}", "dim"))
 
 
-def markdown_table(card: Scorecard, levels: Sequence[str], groups: Groups) -> str:
+def markdown_table(card: Scorecard, shown: Shown, groups: Groups, *, wide: bool = False) -> str:
     """A Markdown table: best bold, second underlined."""
     marks = {1: ("**", "**"), 2: ("<u>", "</u>")}
-    rows = _rows(card, levels, groups, marks, text.markdown)
-    columns = card.table.card.columns
-    lines = [["group", "model", *columns], ["---", "---", *["---:"] * len(columns)], *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    head, rows = _rows(card, shown, groups, marks, text.markdown, wide)
+    words = 1 if wide else 2
+    head = [name.strip() for name in head]
+    rule = ["---"] * words + ["---:"] * (len(head) - words)
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *rows))
 
 
-def latex_table(card: Scorecard, levels: Sequence[str], groups: Groups) -> str:
+def latex_table(card: Scorecard, shown: Shown, groups: Groups, *, wide: bool = False) -> str:
     """A LaTeX `tabular` for `booktabs`: best bold, second underlined."""
     marks = {1: (r"\textbf{", "}"), 2: (r"\underline{", "}"), 0: (r"{\scriptsize ", "}")}
-    rows = _rows(card, levels, groups, marks, text.latex)
-    columns = card.table.card.columns
+    head, rows = _rows(card, shown, groups, marks, text.latex, wide)
+    words = 1 if wide else 2
+    lines = [" & ".join(head[:words]).title() + " & " + " & ".join(head[words:])]
+    if wide:
+        across = len(columns(card))
+        over = [f"\\multicolumn{{{across}}}{{c}}{{{text.latex(group)}}}" for _, group in shown]
+        lines = [" & ".join(["", *over]), " & ".join(["Model", *columns(card) * len(shown)])]
+    top = "".join(f"{line} \\\\\n" for line in lines)
     body = "".join(f"{' & '.join(row)} \\\\\n" for row in rows)
-    head = " & ".join(["Group", "Model", *columns])
+    layout = "l" * words + "r" * (len(head) - words)
     return (
-        f"\\begin{{tabular}}{{ll{'r' * len(columns)}}}\n\\toprule\n{head} \\\\\n\\midrule\n"
+        f"\\begin{{tabular}}{{{layout}}}\n\\toprule\n{top}\\midrule\n"
         f"{body}\\bottomrule\n\\end{{tabular}}\n"
     )
 
 
 def _rows(
     card: Scorecard,
-    levels: Sequence[str],
+    shown: Shown,
     groups: Groups,
     marks: Mapping[int, tuple[str, str]],
     escape: Callable[[str], str],
-) -> list[list[str]]:
-    """Rows of text; `marks` go around the best, the second, and (0) what stands behind a value."""
-    columns = card.table.card.columns
+    wide: bool,
+) -> tuple[list[str], list[list[str]]]:
+    """A head and rows of text; `marks` go around the best, the second, and (0) what stands behind
+    a value."""
     before, after = marks.get(0, ("", ""))
+
+    def row(name: str, spots: Sequence[_Spot]) -> Iterator[str]:
+        for spot in spots:
+            cell = spot.cell(name)
+            start, end = marks.get(spot.marks.get(name, -1), ("", ""))
+            ends = f"{spot.ends(cell)} ({text.coverage(cell)})".strip().replace("%", escape("%"))
+            yield f"{start}{spot.value(cell)}{end} {before}{ends}{after}"
+
+    names = _lines(card, groups)
+    if wide:
+        spots = _spots(card, shown, groups)
+        head = ["model", *(f"{escape(spot.group)} {spot.column}" for spot in spots)]
+        return head, [[escape(name), *row(name, spots)] for name in names]
     rows = []
-    for level in levels:
-        for group in card.groups(level):
-            found = {column: places(card, level, group, column, groups) for column in columns}
-            for name in ordered(card, groups):
-                row = [escape(group), escape(name)]
-                for column in columns:
-                    cell = card.cell(name, column, group, level)
-                    start, end = marks.get(found[column].get(name, -1), ("", ""))
-                    ends = f"{text.interval(cell.low, cell.high)} ({text.coverage(cell)})".strip()
-                    ends = ends.replace("%", escape("%"))
-                    row.append(f"{start}{text.value(cell.value)}{end} {before}{ends}{after}")
-                rows.append(row)
-    return rows
+    for pair in shown:
+        spots = _spots(card, [pair], groups)
+        rows += [[escape(pair[1]), escape(name), *row(name, spots)] for name in names]
+    return ["group", "model", *columns(card)], rows
 
 
-def csv_table(card: Scorecard, levels: Sequence[str]) -> str:
+def csv_table(card: Scorecard, shown: Shown) -> str:
     """A row a cell, unrounded."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(
         ["level", "group", "model", "metric", "value", "low", "high", "scored", "total"]
     )
-    for level, group, name, column, cell in card.rows(levels):
-        words = [level, text.visible(group), text.visible(name), column]
-        writer.writerow([*words, *("" if value is None else value for value in cell)])
+    for level, group in shown:
+        for name in _lines(card, {}):
+            for column in card.table.card.columns:
+                cell = card.cell(name, column, group, level)
+                words = [level, text.visible(group), text.visible(name), column]
+                writer.writerow([*words, *("" if value is None else value for value in cell)])
     return out.getvalue()
 
 
-def as_json(card: Scorecard, manifest: Mapping[str, Any], levels: Sequence[str]) -> dict[str, Any]:
+def as_json(card: Scorecard, manifest: Mapping[str, Any], shown: Shown) -> dict[str, Any]:
     """Everything, unrounded: `models`, then level, group and metric."""
     table = card.table
-    models: dict[str, Any] = {name: {} for name in card.systems}
-    for level in levels:
+    found: dict[str, Any] = {name: {} for name in _lines(card, {})}
+    for level, group in shown:
         plural = "samples" if level == SAMPLE else table.card.level(level).plural
-        for name in card.systems:
-            found = {
-                group: {
-                    column: card.cell(name, column, group, level)._asdict()
-                    for column in table.card.columns
-                }
-                for group in card.groups(level)
+        for name, levels in found.items():
+            cells = {
+                column: card.cell(name, column, group, level)._asdict()
+                for column in table.card.columns
             }
-            models[name][plural] = found["overall"] if level == "overall" else found
+            if level == "overall":
+                levels[plural] = cells
+            else:
+                levels.setdefault(plural, {})[group] = cells
+    average = {"average": found.pop(AVERAGE)} if card.average else {}
     return {
         "benchmark": manifest["benchmark"],
         "judge": manifest["judge"],
@@ -183,7 +274,8 @@ def as_json(card: Scorecard, manifest: Mapping[str, Any], levels: Sequence[str])
         "subset": table.subset,
         "samples": len(table.samples),
         "weights": dict(table.card.rests_on(table.card.ranking)),
-        "models": models,
+        "models": found,
+        **average,
         "differences": [
             {**found._asdict(), "decided": found.decided} for found in card.differences
         ],

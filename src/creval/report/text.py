@@ -6,9 +6,12 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from creval.core.card import Digits
+
 if TYPE_CHECKING:  # NumPy comes with it, and a replay has no use for that
     from creval.stats.scorecard import Cell, Difference
 
+DIGITS = Digits()
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
@@ -45,21 +48,20 @@ def coverage(cell: Cell) -> str:
     return f"{math.floor(1000 * cell.scored / cell.total) / 10:.1f} %"
 
 
-def value(number: float | None) -> str:
-    return "–" if number is None else f"{number:.2f}"
+def value(number: float | None, digits: Digits = DIGITS, sign: str = "") -> str:
+    return "–" if number is None else f"{number:{sign}.{digits.value}f}"
 
 
-def interval(low: float | None, high: float | None, sign: str = "") -> str:
+def interval(low: float | None, high: float | None, digits: Digits = DIGITS, sign: str = "") -> str:
     if low is None or high is None:
         return ""
-    return f"[{low:{sign}.1f}, {high:{sign}.1f}]"
+    return f"[{low:{sign}.{digits.ends}f}, {high:{sign}.{digits.ends}f}]"
 
 
-def difference(found: Difference) -> str:
+def difference(found: Difference, digits: Digits = DIGITS) -> str:
     """A difference with its interval, such as `+0.73 [-0.2, +1.7]`."""
-    if found.value is None:
-        return "–"
-    return f"{found.value:+.2f} {interval(found.low, found.high, '+')}".rstrip()
+    ends = interval(found.low, found.high, digits, "+")
+    return f"{value(found.value, digits, '+')} {ends}".rstrip()
 
 
 def count(number: float) -> str:

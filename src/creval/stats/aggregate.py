@@ -79,7 +79,7 @@ def _levels(
                     means.append(sums[:, chosen].sum(axis=1) / sizes[:, chosen].sum(axis=1))
         else:
             for finer in children(table, level.name, level.of):
-                means.append(_mean_of_present(values[level.of][:, finer]))
+                means.append(mean_of_present(values[level.of][:, finer], axis=1))
         values[level.name] = np.stack(means, axis=1)
     return {name: add_composite(table.card, found) for name, found in values.items()}
 
@@ -96,8 +96,9 @@ def children(table: ScoreTable, level: str, of: str) -> list[list[int]]:
     return [[int(group) for group in inside if group >= 0] for inside in found]
 
 
-def _mean_of_present(values: Floats) -> Floats:
+def mean_of_present(values: Floats, axis: int) -> Floats:
+    """The mean over an axis of what is there."""
     here = ~np.isnan(values)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean: Floats = np.where(here, values, 0.0).sum(axis=1) / here.sum(axis=1)
+        mean: Floats = np.where(here, values, 0.0).sum(axis=axis) / here.sum(axis=axis)
     return mean

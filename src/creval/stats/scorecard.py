@@ -10,10 +10,11 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from creval.core.card import Card, Level
 from creval.core.errors import known_name, unknown
-from creval.stats.aggregate import aggregate, strata
+from creval.stats.aggregate import aggregate, mean_of_present, strata
 from creval.stats.bootstrap import interval, replicate
 from creval.stats.table import Floats, Integers, ScoreTable
 
@@ -25,6 +26,10 @@ FEWEST = 5
 """Samples below which there is no interval."""
 SAMPLE = "sample"
 """The level below all groups: each sample by its id."""
+
+
+AVERAGE = "average over models"
+"""In the place of a system: the unweighted mean over those that have a value."""
 
 
 class Cell(NamedTuple):
@@ -62,11 +67,15 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class Scorecard:
-    """All cells of a run, and which systems differ in the column that ranks them."""
+    """All cells of a run, and which systems differ in the column that ranks them.
+
+    With `average` there are cells of `AVERAGE` too.
+    """
 
     table: ScoreTable
     levels: Mapping[str, Mapping[str, Any]]
     differences: tuple[Difference, ...]
+    average: bool = False
 
     @cached_property
     def systems(self) -> tuple[str, ...]:
@@ -85,7 +94,8 @@ class Scorecard:
         `level` is needed only for `sample`: its groups are the samples' ids.
         """
         card = self.table.card
-        place = self.table.systems.index(known_name("model", system, self.table.systems))
+        names = (*self.table.systems, *((AVERAGE,) if self.average else ()))
+        place = names.index(known_name("model", system, names))
         at = card.columns.index(known_name("metric", column, card.columns))
         if level == SAMPLE:
             return self._sample_cell(place, at, group)
@@ -103,6 +113,8 @@ class Scorecard:
     def _sample_cell(self, system: int, column: int, name: str) -> Cell:
         if name not in self._sample_places:
             raise unknown("sample", name, self.table.samples)
+        if system == len(self.table.systems):
+            return Cell(None, None, None, 0, 0)
         sample = self._sample_places[name]
         scored, total = self.table.scored[system, sample], self.table.total[system, sample]
         here = slice(column, column + 1) if column < len(self.table.card.metrics) else slice(None)
@@ -154,17 +166,20 @@ def number(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0) -> Scorecard:
+def scorecard(
+    table: ScoreTable, *, resamples: int = 2_000, seed: int = 0, average: bool = False
+) -> Scorecard:
     """Score a table: values, percentile intervals over paired resamples, coverage, differences."""
     pairs = list(combinations(table.systems, 2))
     shared = table.pairs(pairs).overall()
     drawn, drawn_pairs = replicate([table, shared], resamples, seed)
     there = points(table)
     levels = {
-        level.name: _arrays(table, level, there[level.name], drawn[level.name])
+        level.name: _arrays(table, level, there[level.name], drawn[level.name], average)
         for level in table.card.levels
     }
-    return Scorecard(table, levels, tuple(_differences(pairs, shared, drawn_pairs["overall"])))
+    differences = tuple(_differences(pairs, shared, drawn_pairs["overall"]))
+    return Scorecard(table, levels, differences, average)
 
 
 def rests_on(card: Card, column: str) -> list[int]:
@@ -195,9 +210,18 @@ def _differences(
         yield Difference(first, second, value, *ends, int(samples[n]))
 
 
-def _arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats) -> dict[str, Any]:
-    low, high = interval(draws)
+def _arrays(
+    table: ScoreTable, level: Level, point: Floats, draws: Floats, average: bool
+) -> dict[str, Any]:
     there = _by_group(table, level, "there")
+    scored, total = (_by_group(table, level, what) for what in ("scored", "total"))
+    if average:
+        point, draws = (_with(mean_of_present(a, -2), a) for a in (point, draws))
+        # As many samples as the system has that has the fewest, of those that have any.
+        fewest = np.where(there > 0, there, there.max(initial=0)).min(axis=-2)
+        there = _with(fewest, there)
+        scored, total = (_with(a.sum(axis=-2), a) for a in (scored, total))
+    low, high = interval(draws)
     if table.card.composite is not None:
         # The composite rests on as many samples as that of its metrics which has the fewest.
         least = there[..., rests_on(table.card, table.card.composite.name)].min(axis=-1)
@@ -207,9 +231,14 @@ def _arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats) -> di
         "value": point,
         "low": np.where(few, np.nan, low),
         "high": np.where(few, np.nan, high),
-        "scored": _by_group(table, level, "scored"),
-        "total": _by_group(table, level, "total"),
+        "scored": scored,
+        "total": total,
     }
+
+
+def _with(last: NDArray[Any], systems: NDArray[Any]) -> NDArray[Any]:
+    """Values whose last axes are system and column, with one more behind the systems."""
+    return np.concatenate([systems, last[..., None, :]], axis=-2)
 
 
 def _by_group(table: ScoreTable, level: Level, what: str) -> Integers:

@@ -247,13 +247,17 @@ class Run:
         systems: tuple[str, ...] | None = None,
         resamples: int = 2_000,
         seed: int = 0,
+        average: bool = False,
     ) -> Scorecard:
-        """The scores, with intervals and coverage, at every level of the protocol's card."""
+        """The scores, with intervals and coverage, at every level of the protocol's card.
+
+        With `average` also the mean over the systems.
+        """
         from creval.stats.scorecard import scorecard
         from creval.stats.table import tabulate
 
         table = tabulate(self, strict=strict, subset=subset, weights=weights, systems=systems)
-        return scorecard(table, resamples=resamples, seed=seed)
+        return scorecard(table, resamples=resamples, seed=seed, average=average)
 
 
 _WHY = {

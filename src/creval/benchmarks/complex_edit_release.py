@@ -1,0 +1,234 @@
+"""Complex-Edit's dataset in its Hugging Face form: Parquet files, or a folder saved by `datasets`.
+
+A row has `image` and `edit`: the `sequence` of atomic operations and the `compound` instructions,
+one for each complexity. Splits are `test_real` and `test_syn`. A sample is one compound instruction
+of one row; its id is `SPLIT/C3/0007`, by the row's number from 0.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from creval.benchmarks.files import text_of
+from creval.core.benchmark import Dataset, Finding, Placed
+from creval.core.cache import made_once
+from creval.core.card import OVERALL, Level
+from creval.core.errors import CrevalError
+from creval.core.files import clean_text
+from creval.core.sample import Sample, Step
+
+if TYPE_CHECKING:
+    import polars
+
+LOG = logging.getLogger(__name__)
+SPLITS = ("test_real", "test_syn")
+_COLUMNS = {"image", "edit"}
+_SHARD = re.compile(r"(.+)-[0-9]+-of-[0-9]+")
+_NAME = re.compile(r"\w[\w.-]*")
+_ROWS = 64  # pictures in memory at a time
+_SUFFIXES = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"RIFF": ".webp"}
+_OTHER_NAMES = {"real": "test_real", "syn": "test_syn", "synthetic": "test_syn"}
+_MODES = {"direct": "", "sequential": "sequential"}
+_COMPLEXITY = re.compile("C[0-9]+")
+_FILE = re.compile(r"([0-9]+)(?:--([0-9]{1,9}))?")
+
+
+def recognise(path: Path) -> Path | None:
+    """The folder, if it holds files of such rows."""
+    files = next(iter(_files(path).values()), None)
+    try:
+        return path if files and set(_frame(files[0]).collect_schema()) >= _COLUMNS else None
+    except CrevalError:
+        return None
+
+
+def load(folder: Path) -> Dataset:
+    """The samples of all splits that are there, with every oddity as a finding."""
+    folder = folder.resolve()
+    splits = _files(folder)
+    pictures = made_once(
+        "complex-edit",
+        [file for files in splits.values() for file in files],
+        partial(_unpack, splits, folder),
+    )
+    findings: list[Finding] = []
+    samples: list[Sample] = []
+    for split, files in splits.items():
+        sources = {path.stem: path for path in (pictures / split).iterdir()}
+        for row, edit in enumerate(_edits(files)):
+            where = f"{split}/{row:04d}"
+            source = sources.get(f"{row:04d}")
+            if source is None:
+                findings.append(Finding("no picture", where, note="the row is left out"))
+                continue
+            samples += _samples(split, row, edit, source, findings)
+    if not samples:
+        raise CrevalError(f"{folder} holds no sample that can be used.")
+    most = max(len(sample.steps) for sample in samples)
+    names = tuple(f"C{number}" for number in range(1, most + 1))
+    levels = [OVERALL, Level("complexity", "complexity", names)]
+    if most > 1:
+        first, last = names[0], names[-1]
+        ends = ("complexity", last, first)
+        levels.append(Level("delta", "deltas", (f"{last}-{first}",), minus=ends))
+    return Dataset(
+        "complex-edit",
+        folder,
+        tuple(samples),
+        subsets={
+            split: frozenset(sample.id for sample in samples if sample.tags["split"] == split)
+            for split in splits
+        },
+        findings=tuple(findings),
+        made_by={"writer": "gpt-4o"},
+        levels=tuple(levels),
+        place=partial(place, tuple(splits)),
+    )
+
+
+def place(splits: Sequence[str], path: str) -> Placed | None:
+    """Which sample, draw and strategy an edit is of: folders name split, mode and complexity.
+
+    >>> place(["test_real"], "sequential/C3/0007")
+    Placed(sample='test_real/C3/0007', draw=0, strategy='sequential')
+    """
+    *folders, stem = path.split("/")
+    split = splits[0] if len(splits) == 1 else ""
+    complexity = mode = ""
+    for name in folders:
+        named = _OTHER_NAMES.get(name, name)
+        if named in splits:
+            split = named
+        elif name in _MODES:
+            mode = _MODES[name]
+        elif _COMPLEXITY.fullmatch(name) and not complexity:
+            complexity = name
+        else:
+            return None
+    match = _FILE.fullmatch(stem)
+    if not (match and split and complexity):
+        return None
+    return Placed(f"{split}/{complexity}/{int(match[1]):04d}", int(match[2] or 0), mode)
+
+
+def _files(folder: Path) -> dict[str, list[Path]]:
+    """The data files of each split, the paper's splits first."""
+    found: dict[str, list[Path]] = {}
+    for pattern in ("*.parquet", "*/*.parquet", "*/*/*.parquet", "data-*.arrow", "*/data-*.arrow"):
+        for file in sorted(folder.glob(pattern)):
+            found.setdefault(_split(file), []).append(file)
+        if found:
+            break
+    return {split: found[split] for split in (*SPLITS, *sorted(found)) if split in found}
+
+
+def _split(file: Path) -> str:
+    if file.suffix == ".arrow":
+        try:
+            named = json.loads((file.parent / "state.json").read_text(encoding="utf-8"))["_split"]
+        except (OSError, ValueError, KeyError, TypeError):
+            named = None
+        return named if isinstance(named, str) and _NAME.fullmatch(named) else file.parent.name
+    match = _SHARD.fullmatch(file.stem)
+    return match[1] if match else file.parent.name if file.stem.isdigit() else file.stem
+
+
+def _frame(file: Path) -> polars.LazyFrame:
+    import polars
+
+    try:
+        if file.suffix == ".arrow":
+            return polars.read_ipc_stream(file).lazy()
+        frame = polars.scan_parquet(file)
+        frame.collect_schema()
+        return frame
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise CrevalError(f"{file} cannot be read: {error}.") from error
+
+
+def _edits(files: Iterable[Path]) -> Iterator[Any]:
+    for file in files:
+        yield from _frame(file).select("edit").collect()["edit"].to_list()
+
+
+def _unpack(splits: Mapping[str, Sequence[Path]], folder: Path, into: Path) -> None:
+    """Write the pictures as files: `SPLIT/0007.jpg`, byte for byte."""
+    LOG.info("unpacking the pictures of %s, once", folder)
+    for split, files in splits.items():
+        (into / split).mkdir()
+        for row, image in enumerate(_images(files)):
+            content = _content(image, folder)
+            if content:
+                suffixes = (end for start, end in _SUFFIXES.items() if content.startswith(start))
+                (into / split / f"{row:04d}{next(suffixes, '.img')}").write_bytes(content)
+
+
+def _images(files: Iterable[Path]) -> Iterator[Any]:
+    """The files' column of pictures, a few rows in memory at a time."""
+    for file in files:
+        frame, start = _frame(file).select("image"), 0
+        while len(rows := frame.slice(start, _ROWS).collect()):
+            yield from rows["image"].to_list()
+            start += _ROWS
+
+
+def _content(image: Any, folder: Path) -> bytes:
+    """A picture's bytes, from the row or from a file that it names inside the folder."""
+    if not isinstance(image, dict):
+        return b""
+    if isinstance(image.get("bytes"), bytes) and image["bytes"]:
+        return bytes(image["bytes"])
+    path = folder / str(image.get("path") or ".")
+    if path.is_file() and path.resolve().is_relative_to(folder):
+        return path.read_bytes()
+    return b""
+
+
+def _samples(
+    split: str, row: int, edit: Any, source: Path, findings: list[Finding]
+) -> Iterator[Sample]:
+    where = f"{split}/{row:04d}"
+    if isinstance(edit, str):
+        try:
+            edit = json.loads(edit)
+        except (ValueError, RecursionError):
+            edit = None
+    edit = edit if isinstance(edit, dict) else {}
+    compound = [_word(entry, "compound_instruction") for entry in _entries(edit.get("compound"))]
+    steps = [
+        Step(_word(entry, "instruction"), _word(entry, "name"))
+        for entry in _entries(edit.get("sequence"))
+    ]
+    if not compound:
+        findings.append(Finding("no compound instruction", where, note="the row is left out"))
+    for number, instruction in enumerate(compound, 1):
+        name = f"{split}/C{number}/{row:04d}"
+        if not instruction:
+            findings.append(Finding("no instruction", name, note="the sample is left out"))
+            continue
+        if number > len(steps):
+            note = f"its atomic operations are {len(steps)}, not {number}; the sample is left out"
+            findings.append(Finding("steps that do not match", name, note=note))
+            continue
+        tags = {"complexity": f"C{number}", "split": split}
+        yield Sample(name, instruction, source, tags, steps=tuple(steps[:number]))
+
+
+def _entries(given: Any) -> list[Any]:
+    """A list of records, which `datasets` may store as a record of lists."""
+    if isinstance(given, dict):
+        columns = {name: column for name, column in given.items() if isinstance(column, list)}
+        return [
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=False)
+        ]
+    return given if isinstance(given, list) else []
+
+
+def _word(entry: Any, name: str) -> str:
+    return clean_text(text_of(entry.get(name) if isinstance(entry, dict) else entry)).strip()

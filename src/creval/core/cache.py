@@ -1,0 +1,53 @@
+"""Where things are kept that were made from files and can be made again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from creval.core.errors import CrevalError
+
+VARIABLE = "CREVAL_CACHE"
+
+
+def cache_folder() -> Path:
+    """The folder that `CREVAL_CACHE` names, or the user's own."""
+    given = os.environ.get(VARIABLE)
+    if given:
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "creval"
+
+
+def made_once(kind: str, of: Iterable[Path], make: Callable[[Path], None]) -> Path:
+    """A folder that `make` fills from files, once for each state of them.
+
+    It is there as a whole or not at all.
+    """
+    digest = hashlib.blake2b(digest_size=12)
+    for path in of:
+        status = path.stat()
+        state = f"{path.resolve()}\x1f{status.st_size}\x1f{status.st_mtime_ns}\x1e"
+        digest.update(state.encode("utf-8", "surrogateescape"))
+    folder = cache_folder() / kind / digest.hexdigest()
+    if folder.is_dir():
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=".", dir=folder.parent))
+        try:
+            make(unfinished)
+            # Another process may have been quicker.
+            if not folder.is_dir():
+                unfinished.rename(folder)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    except OSError as error:
+        raise CrevalError(
+            f"{folder.parent} cannot be written ({error.strerror or error}). Make room, or name "
+            f"another folder in the environment variable {VARIABLE}."
+        ) from error
+    return folder

@@ -1,0 +1,76 @@
+"""Models of the transformers library, for gauges: loaded once, used by one thread at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from creval.core.errors import CrevalError
+
+
+class Model:
+    """A model and its processor, from the hub or from a folder, loaded when first used.
+
+    `kind` is the transformers class that loads it (`AutoModel`), `method` one it must have.
+    """
+
+    def __init__(self, name: str, kind: str, method: str = "forward") -> None:
+        self.name = name
+        self._kind, self._method = kind, method
+        self._lock = Lock()
+        self._loaded: tuple[Any, Any] | None = None
+
+    @contextmanager
+    def in_use(self) -> Iterator[tuple[Any, Any]]:
+        """The processor and the model, for one thread at a time."""
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._load()
+            try:
+                with import_module("torch").inference_mode():
+                    yield self._loaded
+            except ImportError as error:
+                # Some processors look for their libraries only when called: OWLv2's for SciPy.
+                reason = " ".join(str(error).split())
+                raise CrevalError(f"{self.name} lacks a library: {reason}") from error
+
+    def _load(self) -> tuple[Any, Any]:
+        try:
+            torch = import_module("torch")
+            transformers = import_module("transformers")
+        except ImportError as error:
+            raise CrevalError(
+                f"{self.name} needs torch and transformers: pip install 'creval[local]' ({error})."
+            ) from error
+        folder = Path(self.name)
+        if (folder.is_absolute() or self.name.startswith(".")) and not folder.is_dir():
+            raise CrevalError(f"there is no folder {self.name} to load a model from.")
+        try:
+            processor = transformers.AutoProcessor.from_pretrained(self.name)
+            kind = getattr(transformers, self._kind)
+            # Pictures come as float32, whatever the weights were saved as.
+            model = kind.from_pretrained(self.name, dtype=torch.float32)
+            model = model.to(_device(torch)).eval()
+        except Exception as error:  # damaged files raise errors of many libraries
+            reason = str(error).strip().partition("\n")[0]
+            raise CrevalError(f"{self.name} cannot be loaded: {reason}") from error
+        if not hasattr(model, self._method):
+            found = type(model).__name__
+            raise CrevalError(f"{self.name} is a {found}, which has no {self._method}.")
+        return processor, model
+
+
+def text_length(processor: Any, model: Any) -> int:
+    """How many tokens of a text the model can read."""
+    positions = model.config.text_config.max_position_embeddings
+    return int(min(positions, processor.tokenizer.model_max_length))
+
+
+def _device(torch: Any) -> str:
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"

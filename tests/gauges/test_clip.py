@@ -1,0 +1,90 @@
+"""Vectors of pictures and texts, tried with tiny models of random weights in the real format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from creval.core.errors import CrevalError
+from creval.gauges.clip import Clip, directional_similarity, image_similarity
+from tests.gauges.tiny import write_clip, write_grounding_dino, write_siglip
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+
+@pytest.fixture(scope="module", params=[write_clip, write_siglip])
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    folder: Path = request.param(tmp_path_factory.mktemp("tiny"))
+    return folder
+
+
+@pytest.fixture
+def picture() -> Image.Image:
+    noise = np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8)
+    return Image.fromarray(noise)
+
+
+def test_vectors_are_those_of_the_model(model: Path, picture: Image.Image) -> None:
+    processor = transformers.AutoProcessor.from_pretrained(model)
+    direct = transformers.AutoModel.from_pretrained(model).eval()
+    # SigLIP is made for texts filled up to its length, CLIP for texts as they are.
+    filled = "max_length" if direct.config.model_type == "siglip" else False
+    inputs = processor(
+        text=["a red hat"], images=picture, padding=filled, max_length=20, return_tensors="pt"
+    )
+    with torch.inference_mode():
+        made = direct(**inputs)  # its embeddings have length 1
+    clip = Clip(str(model))
+    assert np.allclose(clip.image(picture), made.image_embeds[0].numpy(), atol=1e-6)
+    assert np.allclose(clip.text("a red hat"), made.text_embeds[0].numpy(), atol=1e-6)
+
+
+def test_vectors_have_length_one(model: Path, picture: Image.Image) -> None:
+    clip = Clip(str(model))
+    for vector in (clip.image(picture), clip.image(picture.convert("P")), clip.text("")):
+        assert vector.dtype == np.float64
+        assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_long_texts_are_cut(model: Path) -> None:
+    clip = Clip(str(model))
+    start = "a hat " * 20
+    assert np.array_equal(clip.text(start), clip.text(start + "and a cat"))
+    assert not np.array_equal(clip.text("a hat"), clip.text("a cat"))
+
+
+def test_wrong_models_get_a_sentence(tmp_path: Path, picture: Image.Image) -> None:
+    with pytest.raises(CrevalError, match="there is no folder"):
+        Clip(str(tmp_path / "missing")).image(picture)
+    with pytest.raises(CrevalError, match="cannot be loaded"):
+        Clip(str(tmp_path)).text("a cat")
+    with pytest.raises(CrevalError, match="is a GroundingDinoModel"):
+        Clip(str(write_grounding_dino(tmp_path))).image(picture)
+
+
+def test_image_similarity_is_a_cosine() -> None:
+    a, b = np.array([0.6, 0.8]), np.array([0.8, 0.6])
+    assert image_similarity(a, b) == pytest.approx(0.96)
+    assert image_similarity(a, a) == pytest.approx(1.0)
+    assert image_similarity(a, -a) == pytest.approx(-1.0)
+
+
+def test_directional_similarity_by_hand() -> None:
+    x, y, z = np.eye(3)
+    # (y - x) and (z - x): (1 + 0 + 0) / (sqrt 2 * sqrt 2)
+    assert directional_similarity(x, y, x, z) == pytest.approx(0.5)
+    assert directional_similarity(x, y, x, y) == pytest.approx(1.0)
+    assert directional_similarity(x, y, y, x) == pytest.approx(-1.0)
+    # (y - x) and (x + y - 0): -1 + 1
+    assert directional_similarity(x, y, np.zeros(3), x + y) == pytest.approx(0.0)
+
+
+def test_without_a_change_there_is_no_direction() -> None:
+    x, y, _ = np.eye(3)
+    assert directional_similarity(x, x, x, y) is None
+    assert directional_similarity(x, y, y, y) is None

@@ -1,0 +1,114 @@
+"""Tiny detectors and embedders of random weights, saved as real ones are."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+_PICTURE = {"height": 32, "width": 32}
+_LAYERS: dict[str, Any] = {
+    "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+}  # fmt: skip
+_VISION = _LAYERS | {"image_size": 32, "patch_size": 8}
+
+
+def write_grounding_dino(folder: Path) -> Path:
+    """Write a Grounding DINO with its processor, on a Swin and a BERT."""
+    transformers = _library()
+    # The model knows these four by their numbers in BERT's vocabulary.
+    numbers = {101: "[CLS]", 102: "[SEP]", 1012: ".", 1029: "?", 0: "[PAD]", 100: "[UNK]"}
+    words = {numbers.get(number, f"[unused{number}]"): number for number in range(1030)}
+    words |= {word: 1030 + at for at, word in enumerate(["a", "cat", "red", "hat"])}
+    tokenizer = transformers.BertTokenizer(vocab=words, model_max_length=64)
+    pictures = transformers.GroundingDinoImageProcessorPil(
+        size={"shortest_edge": 32, "longest_edge": 64}
+    )
+    transformers.GroundingDinoProcessor(pictures, tokenizer).save_pretrained(folder)
+    config = transformers.GroundingDinoConfig(
+        backbone_config=transformers.SwinConfig(
+            image_size=32, embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2],
+            window_size=4, out_indices=[2, 3, 4],
+        ),
+        text_config=transformers.BertConfig(
+            **_LAYERS, vocab_size=len(words), max_position_embeddings=64
+        ),
+        d_model=64, num_queries=12, max_text_len=64, encoder_layers=1, decoder_layers=2,
+        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+    )  # fmt: skip
+    transformers.GroundingDinoForObjectDetection(config).save_pretrained(folder)
+    return folder
+
+
+def write_owl(folder: Path, family: str = "OwlViT") -> Path:
+    """Write an OWL-ViT, or an OWLv2 (`family="Owlv2"`), with its processor."""
+    transformers = _library()
+    tokenizer = _clip_tokenizer(transformers, length=16)
+    pictures = getattr(transformers, f"{family}ImageProcessorPil")(size=_PICTURE)
+    getattr(transformers, f"{family}Processor")(pictures, tokenizer).save_pretrained(folder)
+    config = getattr(transformers, f"{family}Config")(
+        text_config=_LAYERS | _ends(tokenizer) | {"max_position_embeddings": 16},
+        vision_config=_VISION,
+        projection_dim=16,
+    )
+    getattr(transformers, f"{family}ForObjectDetection")(config).save_pretrained(folder)
+    return folder
+
+
+def write_clip(folder: Path) -> Path:
+    """Write a CLIP that reads 20 tokens, with its processor."""
+    transformers = _library()
+    tokenizer = _clip_tokenizer(transformers, length=20)
+    pictures = transformers.CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size=_PICTURE)
+    transformers.CLIPProcessor(pictures, tokenizer).save_pretrained(folder)
+    config = transformers.CLIPConfig(
+        text_config=_LAYERS | _ends(tokenizer) | {"max_position_embeddings": 20},
+        vision_config=_VISION,
+        projection_dim=12,
+    )
+    transformers.CLIPModel(config).save_pretrained(folder)
+    return folder
+
+
+def write_siglip(folder: Path) -> Path:
+    """Write a SigLIP that reads 20 tokens, with a tokenizer that knows no limit, as SigLIP 2's."""
+    transformers = _library()
+    clip = _clip_tokenizer(transformers, length=20)
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=clip.backend_tokenizer, pad_token="!", eos_token="<|endoftext|>",
+        model_input_names=["input_ids"],
+    )  # fmt: skip
+    pictures = transformers.SiglipImageProcessorPil(size=_PICTURE)
+    transformers.SiglipProcessor(pictures, tokenizer).save_pretrained(folder)
+    config = transformers.SiglipConfig(
+        text_config=_LAYERS | _ends(clip) | {"max_position_embeddings": 20, "projection_size": 16},
+        vision_config=_VISION,
+    )
+    transformers.SiglipModel(config).save_pretrained(folder)
+    return folder
+
+
+def _library() -> Any:
+    import_module("torch").manual_seed(0)
+    return import_module("transformers")
+
+
+def _clip_tokenizer(transformers: Any, length: int) -> Any:
+    """Letter by letter, with the marks of start and end at the end, as CLIP has them."""
+    letters = ["!", *"abcdefghijklmnopqrstuvwxyz"]
+    tokens = [*letters, *(f"{letter}</w>" for letter in letters)]
+    tokens += ["<|startoftext|>", "<|endoftext|>"]
+    return transformers.CLIPTokenizer(
+        vocab={token: number for number, token in enumerate(tokens)},
+        merges=[],
+        model_max_length=length,
+    )
+
+
+def _ends(tokenizer: Any) -> dict[str, int]:
+    return {
+        "vocab_size": len(tokenizer),
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+    }
