@@ -99,11 +99,12 @@ def test_groups_beside_each_other(card: Scorecard) -> None:
     assert r" & \multicolumn{4}{c}{Customization} & " in text
     assert text.count(r"\\") == 2 + 4
     console = Console(width=240, file=io.StringIO())
-    (made,) = tables.rich_tables(card, shown, {}, wide=True)
+    (made,) = tables.rich_tables(card, shown, {}, wide=240)
     console.print(made)
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert printed.count("Customization") == 4
     assert len([line for line in printed.splitlines() if line.strip().startswith("A ")]) == 1
+    assert len(list(tables.rich_tables(card, shown, {}, wide=80))) == 3
 
 
 def test_the_average_over_models_is_a_row_with_its_interval() -> None:

@@ -80,7 +80,7 @@ def score(
         notes.append(decided)
     else:
         out = screen.console()
-        for made in tables.rich_tables(card, shown, named, wide=wide):
+        for made in tables.rich_tables(card, shown, named, wide=out.width if wide else 0):
             out.print(made)
         out.print(decided)
     for line in notes:

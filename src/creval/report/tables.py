@@ -20,6 +20,7 @@ Groups = Mapping[str, Sequence[str]]
 Shown = Sequence[tuple[str, str]]
 """The groups of samples that a table shows, each with its level."""
 
+_WIDEST = 17  # characters of a cell with its margin
 _RAISED = {0: " ", 1: "¹", 2: "²"}
 _STYLES = {1: "bold", 2: "underline"}
 
@@ -110,18 +111,23 @@ def _spots(card: Scorecard, shown: Shown, groups: Groups) -> list[_Spot]:
 
 
 def rich_tables(
-    card: Scorecard, shown: Shown, groups: Groups, *, wide: bool = False
+    card: Scorecard, shown: Shown, groups: Groups, *, wide: int = 0
 ) -> Iterator[Table | Text]:
     """For a terminal: a value with its coverage, below it its interval.
 
-    A table for each group of samples or, if `wide`, one with the groups beside each other.
+    A table for each group of samples or, where `wide` gives a terminal's width, as many of them
+    beside each other as it has room for.
     """
     samples = [group for level, group in shown if level == SAMPLE]
     if samples:
         yield _sample_lines(card, samples)
     rest = [pair for pair in shown if pair[0] != SAMPLE]
-    if wide and rest:
-        yield _rich_table(card, _spots(card, rest, groups), groups, None, wide=True)
+    if wide:
+        names = max(map(len, _lines(card, groups)), default=0)
+        room = max(1, (wide - names) // (_WIDEST * len(columns(card))))
+        for start in range(0, len(rest), room):
+            spots = _spots(card, rest[start : start + room], groups)
+            yield _rich_table(card, spots, groups, None, wide=True)
         return
     for pair in rest:
         title = None if rest == [("overall", "overall")] else Text(text.visible(pair[1]), "bold")

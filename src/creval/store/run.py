@@ -167,7 +167,9 @@ class Run:
         rows = self._connection.execute(
             "SELECT system, sample, sum(value = 1), sum(value = 0) FROM verdicts"
             " JOIN edits ON edits.id = edit"
-            " WHERE voice IN (SELECT id FROM voices WHERE variant = '')"
+            " JOIN probes USING (sample) WHERE probes.id = probe AND text IS NOT NULL"
+            " AND json_extract(probes.detail, '$.contract') IS NULL"  # on other scales none tie
+            " AND voice IN (SELECT id FROM voices WHERE variant = '')"
             " GROUP BY edit, probe HAVING count(*) > 1"
         )
         return sum(
