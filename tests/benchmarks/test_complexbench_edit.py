@@ -14,7 +14,7 @@ from creval.benchmarks import open_benchmark
 from creval.benchmarks.complexbench_edit import CRITERIA, ComplexBenchEdit, chains
 from creval.benchmarks.complexbench_release import KINDS, SUBSETS
 from creval.core.card import Score
-from creval.core.probe import Ask, EditKey
+from creval.core.probe import Ask, EditKey, Question
 from creval.core.sample import Edit, Sample, Step
 from creval.core.verdict import Reply, Status, Verdict
 from creval.engine.edits import find_edits
@@ -22,6 +22,7 @@ from creval.engine.judge import judge
 from creval.engine.manifest import describe
 from creval.engine.settings import Settings
 from creval.judges.fake import FakeServer
+from creval.report import tables
 from creval.stats.compare import compare
 from creval.store import Store, open_run
 from tests.serving import serving
@@ -46,6 +47,48 @@ TABLE_2 = {
     "Gemini": (49.31, 43.47, 37.23, 38.35, 15.10, 36.70),
     "Gemini-CoT": (51.76, 50.11, 43.08, 39.85, 17.54, 40.47),
 }
+
+
+# Table 4: L1 and L2 in the four subsets that have a consistency, and the average.
+TABLE_4 = {
+    "InstructPix2Pix": (
+        (0.1663, 0.0588), (0.1581, 0.0560), (0.1696, 0.0617), (0.1374, 0.0428), (0.1578, 0.0548),
+    ),
+    "MagicBrush": (
+        (0.0701, 0.0233), (0.0707, 0.0242), (0.0609, 0.0210), (0.0599, 0.0180), (0.0654, 0.0216),
+    ),
+    "UltraEdit": (
+        (0.0568, 0.0098), (0.0522, 0.0081), (0.0556, 0.0092), (0.0596, 0.0099), (0.0560, 0.0092),
+    ),
+    "AnyEdit": (
+        (0.0685, 0.0239), (0.0602, 0.0194), (0.0747, 0.0292), (0.0424, 0.0078), (0.0614, 0.0201),
+    ),
+    "VAR-GPT": (
+        (0.2539, 0.1165), (0.2421, 0.1112), (0.2400, 0.1066), (0.2390, 0.1038), (0.2437, 0.1095),
+    ),
+    "SEED-LLAMA": (
+        (0.2763, 0.1223), (0.2754, 0.1213), (0.2716, 0.1184), (0.2727, 0.1174), (0.2740, 0.1198),
+    ),
+    "OmniGen": (
+        (0.0392, 0.0071), (0.0352, 0.0059), (0.0381, 0.0079), (0.0382, 0.0062), (0.0377, 0.0068),
+    ),
+    "GoT": (
+        (0.0730, 0.0287), (0.0819, 0.0351), (0.0564, 0.0221), (0.0587, 0.0219), (0.0675, 0.0269),
+    ),
+    "ICEdit": (
+        (0.0422, 0.0095), (0.0411, 0.0104), (0.0471, 0.0131), (0.0397, 0.0083), (0.0425, 0.0103),
+    ),
+    "Step1X-Edit": (
+        (0.0462, 0.0157), (0.0392, 0.0113), (0.0413, 0.0130), (0.0498, 0.0155), (0.0441, 0.0139),
+    ),
+    "Gemini": (
+        (0.0657, 0.0192), (0.0559, 0.0159), (0.0634, 0.0197), (0.0531, 0.0129), (0.0595, 0.0169),
+    ),
+    "Gemini-CoT": (
+        (0.0982, 0.0348), (0.0718, 0.0209), (0.0823, 0.0292), (0.0863, 0.0273), (0.0846, 0.0281),
+    ),
+}  # fmt: skip
+MEASURED = [subset for subset in SUBSETS if subset != "COCO-obj-attr-global"]
 
 
 def score(steps: tuple[Step, ...], *values: float | None) -> Score:
@@ -91,7 +134,7 @@ def test_edit_types_are_of_single_steps() -> None:
 
 def test_every_type_has_its_criteria_and_each_step_its_own_call() -> None:
     assert set(CRITERIA) == set(KINDS)
-    asked = PROTOCOL.probes(Sample("s", "", steps=THREE))
+    asked = [q for q in PROTOCOL.probes(Sample("s", "", steps=THREE)) if isinstance(q, Question)]
     assert [question.rubric for question in asked] == [CRITERIA[step.kind] for step in THREE]
     assert len({question.group for question in asked}) == 3
 
@@ -103,6 +146,8 @@ def write_release(folder: Path, each: int = 2) -> Path:
         for number in range(each):
             key = f"{1000 * (1 + list(SUBSETS).index(subset)) + number}"
             kinds = ["change object", "chain two" if "chain" in subset else "color", "text"]
+            if subset.endswith("global"):
+                kinds[2] = "change style"
             entries[key] = {
                 "img_path": f"{int(key):012d}.jpg",
                 "new_ins": "change the cat\r\nadd a collar\r\nwrite Hello",
@@ -138,6 +183,12 @@ def test_the_average_is_of_the_five_subsets_as_in_the_papers_table(tmp_path: Pat
                     Verdict(f"score/{n + 1}", Status.ANSWERED, value)
                     for n, value in enumerate(values)
                 ]
+                if (subset := sample.tags["subset"]) in MEASURED:
+                    distances = TABLE_4[model][MEASURED.index(subset)]
+                    verdicts += [
+                        Verdict(name, Status.ANSWERED, value)
+                        for name, value in zip(("L1", "L2"), distances, strict=True)
+                    ]
                 ask = Ask("paper", key, tuple(v.probe for v in verdicts))
                 store.put_replies([(ask, Reply(Status.ANSWERED), verdicts)])
     with open_run(tmp_path / "run") as run:
@@ -146,7 +197,13 @@ def test_the_average_is_of_the_five_subsets_as_in_the_papers_table(tmp_path: Pat
         assert card.cell(model, "score").value == pytest.approx(cells[-1], abs=0.011)
         for subset, cell in zip(SUBSETS, cells, strict=False):
             assert card.cell(model, "score", subset).value == pytest.approx(cell)
+        # Each of five published numbers is within half of its last digit.
+        for at, column in enumerate(("L1", "L2")):
+            average = TABLE_4[model][-1][at]
+            assert card.cell(model, column).value == pytest.approx(average, abs=0.0001 + 1e-9)
     assert card.systems[:2] == ("Gemini-CoT", "Gemini")
+    assert card.cell("Gemini", "L1", "COCO-obj-attr-global").value is None
+    assert tables.places(card, "overall", "overall", "L1", {}) == {"OmniGen": 1, "ICEdit": 2}
 
 
 def test_the_whole_way_with_the_authors_layout_of_results(tmp_path: Path) -> None:
@@ -174,14 +231,18 @@ def test_the_whole_way_with_the_authors_layout_of_results(tmp_path: Path) -> Non
         card = run.score(resamples=200)
         subsets = [card.cell("Flat", "score", subset).value or 0 for subset in SUBSETS]
         assert card.cell("Flat", "score").value == pytest.approx(sum(subsets) / 5)
-        assert card.groups("edit_type") == ("add object", "change object", "color", "text")
-        steps = [v for key, vs in run.values() if key.system == "Flat" for v in vs.values()]
+        assert card.groups("edit_type") == (
+            "add object", "change object", "color", "text", "change style",
+        )  # fmt: skip
+        answers = [vs for key, vs in run.values() if key.system == "Flat"]
+        steps = [v for vs in answers for name, v in vs.items() if name.startswith("score")]
         types = [card.cell("Flat", "score", kind) for kind in card.groups("edit_type")]
         assert sum(cell.scored for cell in types) == len(steps) == 30
         mean = sum((cell.value or 0) * cell.scored for cell in types) / 30
         assert mean == pytest.approx(20 * sum(value or 0 for value in steps) / 30)
         compared = compare(run, "Flat", "Chained", resamples=100)
-        assert sum(level == "edit_type" for level, _, _ in compared.differences) == 10
+        kinds = {group for level, group, _ in compared.differences if level == "edit_type"}
+        assert len(kinds) == 10
         gap = compared.samples[0]
         assert gap.first["score"] != gap.second["score"]
         for question in gap.questions:

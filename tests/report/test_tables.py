@@ -124,8 +124,13 @@ def test_the_average_over_models_is_a_row_with_its_interval() -> None:
         plain.cell(AVERAGE, "IF")
 
 
-def test_columns_of_which_nothing_was_wanted_are_not_shown(card: Scorecard) -> None:
-    total = card.table.total.copy()
-    total[..., 1] = 0
-    without = replace(card, table=replace(card.table, total=total))
+def test_columns_of_which_nothing_came_are_not_shown_unless_ranks_rest_on_them(
+    card: Scorecard,
+) -> None:
+    scored = card.table.scored.copy()
+    scored[..., 1] = 0
+    without = replace(card, table=replace(card.table, scored=scored))
+    assert tables.columns(without) == ["IF", "VC", "VQ", "S"]
+    by_first = replace(without.table.card, rank="IF")
+    without = replace(without, table=replace(without.table, card=by_first))
     assert tables.columns(without) == ["IF", "VQ", "S"]

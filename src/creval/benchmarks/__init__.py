@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from creval.benchmarks import complex_edit, complexbench_edit, creval_bench, viescore
+from creval.benchmarks import clip, complex_edit, complexbench_edit, creval_bench, viescore
 from creval.core.benchmark import Benchmark, Protocol
 from creval.core.errors import CrevalError, known_name
 from creval.core.files import many_small_objects
@@ -19,6 +19,7 @@ PROTOCOLS: dict[str, Callable[[], Protocol]] = {
     **{system.name: system.protocol for system in SYSTEMS.values()},
     complex_edit.ComplexEditProbability.name: complex_edit.ComplexEditProbability,
     viescore.VIEScore.name: viescore.VIEScore,
+    clip.ClipProtocol.name: clip.ClipProtocol,
     viescore.EditScore.name: viescore.EditScore,
 }
 

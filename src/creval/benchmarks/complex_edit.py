@@ -66,12 +66,7 @@ class ComplexEdit(Protocol):
         *,
         strict: bool = False,  # noqa: ARG002
     ) -> dict[str, Score]:
-        found = {}
-        for probe in probes:
-            value = values.get(probe.id)
-            scaled = None if value is None else value * self.scale
-            found[probe.metric] = Score(scaled, int(value is not None), 1)
-        return found
+        return self.one_each(probes, values, self.scale)
 
 
 class ComplexEditProbability(ComplexEdit):

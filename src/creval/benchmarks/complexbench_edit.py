@@ -4,6 +4,7 @@ a step's score s_i is from 0 to 5; steps that need each other are a chain, and m
 a sample = mean over its chains of the product of s_i / 5, in percent: so
 parallel = mean(s_i / 5), two-chain = (s1/5 * s2/5 + s3/5) / 2, three-chain = product(s_i / 5)
 the average = unweighted mean of the subsets; edit types are means of single steps
+consistency: L1 and L2 outside the boxes of what is edited; samples with a global step have none
 """
 
 from __future__ import annotations
@@ -15,14 +16,20 @@ from creval.benchmarks import complexbench_release
 from creval.benchmarks.complexbench_release import KINDS, LEVELS
 from creval.core.benchmark import Protocol, System
 from creval.core.card import Card, Level, Metric, Part, Score
-from creval.core.probe import Probe, Question
+from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample, Step
 
 CARD = Card(
-    metrics=(Metric("score", "instructions carried out, along the chain"),),
+    metrics=(
+        Metric("score", "instructions carried out, along the chain"),
+        Metric("L1", "mean absolute difference outside what was edited", 0.0, 1.0, False),
+        Metric("L2", "mean squared difference outside what was edited", 0.0, 1.0, False),
+    ),
     composite=None,
     levels=(*LEVELS, Level("edit_type", "edit_types", KINDS, parts=True)),
+    rank="score",
 )
+_GLOBAL = frozenset({"change background", "change style"})
 _MOST = 5.0
 # How an edit of each type is judged; a step of another type is judged by its words alone.
 CRITERIA = {
@@ -76,8 +83,9 @@ class ComplexBenchEdit(Protocol):
     card = CARD
     prompt = "complexbench"
 
-    def probes(self, sample: Sample) -> Sequence[Question]:
-        return [
+    def probes(self, sample: Sample) -> Sequence[Probe]:
+        """The steps' scores, and the consistency of what no step is about, if there is any."""
+        asked = [
             Question(
                 f"score/{at + 1}",
                 "score",
@@ -90,6 +98,10 @@ class ComplexBenchEdit(Protocol):
             )
             for at, step in enumerate(sample.steps)
         ]
+        everywhere = any(step.kind in _GLOBAL for step in sample.steps)
+        if not asked or sample.source is None or everywhere:
+            return asked
+        return [*asked, *(Measurement(name, name, "outside") for name in ("L1", "L2"))]
 
     def score(
         self,
@@ -100,21 +112,22 @@ class ComplexBenchEdit(Protocol):
         strict: bool = False,  # noqa: ARG002
     ) -> dict[str, Score]:
         """A step without an answer leaves the sample without a score."""
-        given = [values.get(probe.id) for probe in probes]
+        measured = [probe for probe in probes if isinstance(probe, Measurement)]
+        given = [values.get(probe.id) for probe in probes if probe not in measured]
         there = [value for value in given if value is not None]
         whole = None
         if there and len(there) == len(given):
             shares = [value / _MOST for value in there]
             products = [math.prod(shares[at] for at in chain) for chain in chains(sample.steps)]
             whole = 100.0 * sum(products) / len(products)
-        return {"score": Score(whole, len(there), len(given))}
+        return self.one_each(measured, values) | {"score": Score(whole, len(there), len(given))}
 
     def parts(
         self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None]
     ) -> dict[str, list[Part]]:
         """Each step by its edit type."""
         found = []
-        for probe, step in zip(probes, sample.steps, strict=True):
+        for probe, step in zip(probes, sample.steps, strict=False):
             value = values.get(probe.id)
             if step.kind in KINDS:
                 share = None if value is None else 100.0 * value / _MOST

@@ -3,23 +3,26 @@
 Layout: `data/instructions/SUBSET/final_update_v2.json`, from a key to `img_path`, `new_ins` (one
 line a step) and `edit pair` (a type, an old and a new object for each step). Source pictures are
 named `KEY-IMG_PATH`, wherever they lie in the folder. Five keys occur in two subsets, so a sample's
-id is `SUBSET/KEY`.
+id is `SUBSET/KEY`. Boxes come from `bbox` in the edit pairs, or from COCO's annotations in the
+folder.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from creval.benchmarks.coco import Annotated, annotation_files, boxes_of, read_boxes
 from creval.benchmarks.files import read_json, text_of
 from creval.core.benchmark import Dataset, Finding, Placed
 from creval.core.card import Level
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text
-from creval.core.sample import Sample, Step
+from creval.core.sample import Box, Sample, Step
 
 # In the paper's order and words.
 SUBSETS = {
@@ -58,9 +61,15 @@ _DRAWN = re.compile(rf"(?:.*/)?({'|'.join(SUBSETS)})/testResults_([0-9]+)/([^/]+
 def recognise(path: Path) -> Path | None:
     """The folder whose `instructions` hold the subsets, if `path` is, or holds, one."""
     for folder in (path, path / "data", path.parent):
-        if any((folder / "instructions" / name / _FILE).is_file() for name in SUBSETS):
+        if any(_file(folder, subset) for subset in SUBSETS):
             return folder
     return None
+
+
+def _file(folder: Path, subset: str) -> Path | None:
+    """A subset's file; that into which the authors' script wrote boxes comes first."""
+    paths = (folder / "instructions" / subset / f"{start}{_FILE}" for start in ("updated_", ""))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def load(folder: Path) -> Dataset:
@@ -69,17 +78,14 @@ def load(folder: Path) -> Dataset:
     findings: list[Finding] = []
     samples: list[Sample] = []
     pictures = _pictures(folder)
-    for subset in SUBSETS:
-        path = folder / "instructions" / subset / _FILE
-        if not path.is_file():
-            note = "the subset is absent; the overall mean is of the others"
-            findings.append(Finding("no subset", subset, note=note))
-            continue
-        entries = read_json(path)
-        if not isinstance(entries, dict):
-            raise CrevalError(f"{path} should hold an object of samples by their keys.")
-        for key, entry in entries.items():
-            sample = _sample(subset, clean_text(key), entry, folder, pictures, findings)
+    entries = {subset: _entries(folder, subset, findings) for subset in SUBSETS}
+    files = annotation_files(folder)
+    numbers = {_number(entry) for found in entries.values() for entry in found.values()}
+    objects = read_boxes(files, numbers) if files else {}
+    for subset, found in entries.items():
+        for key, entry in found.items():
+            annotated = objects.get(_number(entry), ())
+            sample = _sample(subset, clean_text(key), entry, folder, pictures, annotated, findings)
             if sample is not None:
                 samples.append(sample)
     if not samples:
@@ -92,6 +98,18 @@ def load(folder: Path) -> Dataset:
         levels=LEVELS,
         place=place,
     )
+
+
+def _entries(folder: Path, subset: str, findings: list[Finding]) -> dict[str, Any]:
+    path = _file(folder, subset)
+    if path is None:
+        note = "the subset is absent; the overall mean is of the others"
+        findings.append(Finding("no subset", subset, note=note))
+        return {}
+    entries = read_json(path)
+    if not isinstance(entries, dict):
+        raise CrevalError(f"{path} should hold an object of samples by their keys.")
+    return entries
 
 
 def place(path: str) -> Placed | None:
@@ -113,12 +131,35 @@ def _pictures(folder: Path) -> dict[str, Path]:
     return found
 
 
+def _number(entry: Any) -> int:
+    """The number of a picture in COCO, which is its file's name; otherwise one that none has."""
+    stem = Path(text_of(entry.get("img_path") if isinstance(entry, dict) else "")).stem
+    return int(stem) if re.fullmatch("[0-9]{1,12}", stem) else -1
+
+
+def _object(pair: Any, name: str) -> str:
+    said = clean_text(text_of(pair.get(name) if isinstance(pair, dict) else "")).strip()
+    return "" if said.casefold() == "nothing" else said
+
+
+def _box(given: Any) -> tuple[Box, ...]:
+    """A box as the authors' script writes it; words such as `not detected` are none."""
+    if not isinstance(given, list) or len(given) != 4:
+        return ()
+    try:
+        left, top, right, bottom = map(float, given)
+    except (TypeError, ValueError):
+        return ()
+    return ((left, top, right, bottom),) if math.isfinite(left + top + right + bottom) else ()
+
+
 def _sample(
     subset: str,
     key: str,
     entry: Any,
     folder: Path,
     pictures: Mapping[str, Path],
+    annotated: Sequence[Annotated],
     findings: list[Finding],
 ) -> Sample | None:
     where = f"{subset}/{key}"
@@ -147,7 +188,10 @@ def _sample(
         elif kind not in KINDS:
             note = f"the edit type {kind!r} is not one of the ten; it counts in no type"
             findings.append(Finding("unknown edit type", where, f"step {at + 1}", note=note))
-        steps.append(Step(line, kind, needs[at] if needs else ()))
+        old, new = (_object(pair, name) for name in ("ori obj", "new_obj"))
+        boxes = _box(pair.get("bbox") if isinstance(pair, dict) else None)
+        boxes = boxes or boxes_of(annotated, old)
+        steps.append(Step(line, kind, needs[at] if needs else (), boxes, old, new))
     name = text_of(entry.get("img_path")).strip()
     # Where it should be, if it is nowhere: then somebody says that it is missing.
     source = pictures.get(f"{key}-{name}") or pictures.get(name) or folder / f"{key}-{name}"

@@ -96,6 +96,10 @@ def judge(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A parameter of every request."),
     ] = None,
+    gauge: Annotated[
+        list[str] | None,
+        typer.Option(metavar="USE=MODEL", help="Measure with a model: boxes=..., clip=..."),
+    ] = None,
     prompts: Annotated[
         str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")
     ] = None,
@@ -123,8 +127,8 @@ def judge(
     from creval.engine.settings import Settings
     from creval.report.text import visible
 
-    if not judge or not run:
-        raise CrevalError("give --judge SPEC and --run RUN, such as --judge openai:gpt-4o --run r.")
+    if not run:
+        raise CrevalError("give --run RUN, the folder to keep the answers in.")
     allowed = _percent(max_unanswered)
     settings = Settings(
         ask=ask,
@@ -136,6 +140,7 @@ def judge(
         temperature=temperature,
         parameters=_parameters(set_ or ()),
         prompts=prompts,
+        gauges=_models(gauge or ()),
         repeat=repeat,
         limit=limit,
         metrics=options.names(metrics, "--metrics"),
@@ -159,10 +164,14 @@ def judge(
     if dry_run:
         for system, missing in judging.absent().items():
             screen.note(visible(f"{system} has no picture for {missing} samples"))
-        _print_estimates(estimate(judging, _held(judging)), settings)
+        if judging.gauges:
+            screen.note(f"to be measured: {', '.join(judging.plan.gauges)}, which costs nothing")
+        if judging.judges:
+            _print_estimates(estimate(judging, _held(judging)), settings)
         return
     estimates = estimate(judging, judging.answered(), _GLANCE)
-    screen.note(_in_a_line(estimates))
+    if estimates:
+        screen.note(_in_a_line(estimates))
     shown = screen.Line()
     try:
         done = judging.ask(_watcher(shown))
@@ -204,10 +213,14 @@ def _watcher(line: screen.Line) -> Callable[[Progress], None]:
             calls = f"{progress.under_way:,} calls under way"
             line.show(f"stopping: {calls} are finished first; Ctrl-C again does not wait")
             return
-        parts = [f"{done:,} of {progress.calls:,} calls", f"{rate:.1f}/s"]
-        parts.append(f"{progress.answered:,} answered, {progress.open:,} unanswered")
+        parts = []
+        if progress.to_measure:
+            parts.append(f"{progress.measured:,} of {progress.to_measure:,} edits measured")
         about = "about " if progress.guessed else ""
-        parts.append(f"{about}{count(progress.tokens_in + progress.tokens_out)} tokens")
+        if progress.calls:
+            parts += [f"{done:,} of {progress.calls:,} calls", f"{rate:.1f}/s"]
+            parts.append(f"{progress.answered:,} answered, {progress.open:,} unanswered")
+            parts.append(f"{about}{count(progress.tokens_in + progress.tokens_out)} tokens")
         if progress.cost:
             parts.append(f"{about}{money(progress.cost)}")
         faults = sum(progress.faults.values())
@@ -268,6 +281,7 @@ def _print_estimates(estimates: Sequence[Estimate], settings: Settings) -> None:
 
 
 def _print_summary(done: Judged, voices: int, run: str) -> None:
+    from creval.report.sentences import listed
     from creval.report.statuses import status_table
     from creval.report.text import count, duration, money, visible
 
@@ -286,10 +300,18 @@ def _print_summary(done: Judged, voices: int, run: str) -> None:
         more = len(progress.broken) - _SHOWN
         screen.note(f'... and {more} more: sqlite3 {quote(run)}/creval.db "{query}"')
     if progress.faults:
-        listed = ", ".join(f"{kind} {n}" for kind, n in progress.faults.most_common(_SHOWN))
-        screen.note(visible(f"calls that brought no answer: {listed}"))
+        kinds = ", ".join(f"{kind} {n}" for kind, n in progress.faults.most_common(_SHOWN))
+        screen.note(visible(f"calls that brought no answer: {kinds}"))
     what = "questions" if voices == 1 else f"questions x {voices}"
-    screen.console().print(status_table(done.statuses, what))
+    if done.statuses:
+        screen.console().print(status_table(done.statuses, what))
+    if done.measured or done.unmeasured:
+        screen.note(f"{done.measured:,} edits are measured")
+    if done.unmeasured:
+        lost = sum(number for _, number in done.unmeasured)
+        screen.note(f"{lost:,} could not be measured: {listed(done.unmeasured)}")
+    if not done.statuses:
+        return
     about = "about " if progress.guessed else ""
     spent = f", {about}{money(progress.cost)}" if progress.cost else ""
     tokens = progress.tokens_in + progress.tokens_out
@@ -317,6 +339,17 @@ def _parameters(given: Sequence[str]) -> dict[str, Any]:
             found[name.strip()] = json.loads(value)
         except ValueError:
             found[name.strip()] = value
+    return found
+
+
+def _models(given: Sequence[str]) -> dict[str, str]:
+    """`clip=ORG/MODEL` and the like."""
+    found = {}
+    for part in given:
+        use, equals, model = part.partition("=")
+        if not equals or not model.strip():
+            raise CrevalError(f"--gauge takes USE=MODEL, such as clip=ORG/MODEL, not {part!r}.")
+        found[use.strip()] = model.strip()
     return found
 
 

@@ -92,6 +92,17 @@ class Protocol(ABC):
         `strict` scores as the system's authors do.
         """
 
+    def one_each(
+        self, probes: Sequence[Probe], values: Mapping[str, float | None], scale: float = 1.0
+    ) -> dict[str, Score]:
+        """A sample's metrics where each is the value of its only probe, if it has one."""
+        found = {metric.name: Score(None, 0, 0) for metric in self.card.metrics}
+        for probe in probes:
+            value = values.get(probe.id)
+            scaled = None if value is None else value * scale
+            found[probe.metric] = Score(scaled, int(value is not None), 1)
+        return found
+
     def credit(
         self,
         question: Question,

@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 _CHUNK = 1 << 16
 # A pipe under a file's name is not waited for.
@@ -28,6 +29,17 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 def clean_text(text: str) -> str:
     """Text that can be kept: what is no character (a lone surrogate) becomes a question mark."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def files_below(folder: Path) -> list[str]:
+    """The files in a folder and in those inside, by their paths with forward slashes; none that
+    is hidden."""
+    return sorted(
+        Path(where, name).relative_to(folder).as_posix()
+        for where, _, names in os.walk(folder)
+        for name in names
+        if not name.startswith(".")
+    )
 
 
 @contextmanager

@@ -15,14 +15,23 @@ Box = tuple[float, float, float, float]
 """Left, top, right, bottom, in pixels of the upright image."""
 
 
+CAPTIONS = frozenset({"source", "target"})
+"""What a sample's captions can be of."""
+
+
 @dataclass(frozen=True)
 class Step:
-    """One of several instructions in a sample; `needs` are the positions of steps it builds on."""
+    """One of several instructions in a sample; `needs` are the positions of steps it builds on.
+
+    It changes the object `old`, which lies in `boxes` of the source, and makes `new`.
+    """
 
     text: str
     kind: str = ""
     needs: tuple[int, ...] = ()
     boxes: tuple[Box, ...] = ()
+    old: str = ""
+    new: str = ""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,8 @@ class Progress:
     """What a run has done so far.
 
     `calls` are those planned, and those that were added because a reply left something open; `done`
-    those that are through, of which `cached` needed no asking. `guessed` says that a server does
+    those that are through, of which `cached` needed no asking. `measured` counts edits that gauges
+    looked at. `guessed` says that a server does
     not count its tokens, and that they and the money are guesses.
     """
 
@@ -65,6 +66,8 @@ class Progress:
     under_way: int = 0
     stopping: bool = False
     unopened: int = 0
+    to_measure: int = 0
+    measured: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     broken: dict[str, str] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from creval.core.benchmark import Placed
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text
+from creval.core.files import clean_text, files_below
 from creval.core.probe import EditKey
 from creval.core.sample import Edit, EditStatus, Sample, Stamp
 
@@ -121,7 +121,7 @@ def _in_folder(
     deep = place is not None or any("/" in stem for stem in stems)
     pictures = [
         name
-        for name in (_below(folder) if deep else names)
+        for name in (files_below(folder) if deep else names)
         if name.rpartition(".")[2].casefold() in _SUFFIXES
         and not name.rpartition("/")[2].startswith(".")
     ]
@@ -148,15 +148,6 @@ def _in_folder(
         _complain(folder, names, pictures, stems)
     unmatched += strangers
     return found
-
-
-def _below(folder: Path) -> list[str]:
-    """All files in a folder and in the folders inside, by their paths with forward slashes."""
-    return sorted(
-        Path(where, name).relative_to(folder).as_posix()
-        for where, _, names in os.walk(folder)
-        for name in names
-    )
 
 
 def _complain(folder: Path, names: list[str], pictures: list[str], stems: dict[str, str]) -> None:

@@ -27,12 +27,15 @@ from creval.engine.edits import FoundEdits, find_edits
 from creval.engine.ledger import Ledger, Record
 from creval.engine.limits import Halt, Purse
 from creval.engine.manifest import check_same, describe
+from creval.engine.measuring import measure, to_measure, voice
 from creval.engine.plan import Answered, Plan
 from creval.engine.settings import Settings
+from creval.gauges.gauge import open_gauge
 from creval.judges.judge import Judge
 from creval.judges.spec import fit_of, open_judges
 from creval.prompts import Prompt, load_prompt
 from creval.store import DATABASE, Run, Store, open_run
+from creval.store.run import VOICE
 
 INTERRUPTED = "interrupted"
 _LOOKS = 0.2  # seconds between two looks at the progress
@@ -50,6 +53,8 @@ class Judged:
     unmatched: list[str] = field(default_factory=list)
     statuses: dict[str, dict[str, int]] = field(default_factory=dict)
     reasons: list[tuple[str, int]] = field(default_factory=list)
+    measured: int = 0
+    unmeasured: list[tuple[str, int]] = field(default_factory=list)
     examples: list[str] = field(default_factory=list)
 
     @property
@@ -66,7 +71,9 @@ class Judged:
     def share_unanswered(self) -> float:
         """The share without an answer; pictures that could not be opened count as well."""
         wanted = self.asked + self.progress.unopened
-        return (self.unanswered + self.progress.unopened) / wanted if wanted else 1.0
+        if not wanted:
+            return 0.0 if self.measured else 1.0
+        return (self.unanswered + self.progress.unopened) / wanted
 
 
 class Judging:
@@ -86,12 +93,14 @@ class Judging:
         self.benchmark, self.spec, self.run = benchmark, judge, Path(run)
         self.settings = settings or Settings()
         self._interrupt: Callable[[], object] = lambda: None
-        self.judges = open_judges(judge, replace(self.settings.judge_options(), keyless=dry))
+        options = replace(self.settings.judge_options(), keyless=dry)
+        self.judges = open_judges(judge, options) if judge else []
         self.fits = [fit_of(member.vision, self.settings.image_fit) for member in self.judges]
         self.found: FoundEdits = find_edits(
             edits, benchmark.dataset.samples, benchmark.dataset.place
         )
         self.plan = Plan(benchmark, self.found, self.settings)
+        self.gauges = {name: open_gauge(name, self.settings.gauges) for name in self.plan.gauges}
         named = {q.prompt for questions in self.plan.questions.values() for q in questions}
         self.prompts: dict[str, Prompt] = {
             name: load_prompt(name or benchmark.protocol.prompt, self.settings.prompts)
@@ -112,7 +121,10 @@ class Judging:
                 raise CrevalError(
                     f"--show-instruction: {prompt.name}.md has no place {{{{instruction}}}}."
                 )
-        if not any(self.plan.questions.values()):
+        asked, measured = (any(of.values()) for of in (self.plan.questions, self.plan.measurements))
+        if asked and not self.judges:
+            raise CrevalError("give --judge SPEC, such as --judge openai:gpt-4o.")
+        if not asked and not measured:
             raise CrevalError(
                 f"the protocol {self.benchmark.protocol.name!r} has nothing to ask about the "
                 f"chosen samples of {self.benchmark.name!r}."
@@ -173,16 +185,19 @@ class Judging:
             self._check_same(store)
             changed = set(self._changed(store.edits))
             return {
-                judge.name: {
-                    key: done
-                    for key, done in store.answered(judge.name).items()
-                    if key not in changed
-                }
-                for judge in self.judges
+                name: {k: done for k, done in store.answered(name).items() if k not in changed}
+                for name in self._voices()
             }
 
+    def _voices(self) -> list[str]:
+        """The names of all that brings verdicts: judges and gauges."""
+        return [judge.name for judge in self.judges] + [voice(g) for g in self.gauges.values()]
+
     def _manifest(self) -> dict[str, object]:
-        return describe(self.benchmark, self.spec) | {
+        described = describe(self.benchmark, self.spec)
+        if not self.judges:
+            return described
+        return described | {
             "settings": self.settings.shape(),
             "prompts": self._prompt_texts(),
             "judges": [judge.facts for judge in self.judges],
@@ -226,6 +241,14 @@ class Judging:
             return
         manifest, held = self._manifest(), store.manifest
         check_same(store, manifest, ("benchmark", "protocol", "judge"))
+        for name in self._voices():
+            gauge = name.partition("@")[0]
+            others = [v for v in store.voices if v.partition("@")[0] == gauge and v != name]
+            if gauge.startswith(VOICE) and others:
+                raise CrevalError(
+                    f"{store.folder} was measured with {others[0].removeprefix(VOICE)}, not with "
+                    f"{name.removeprefix(VOICE)}. Give another --run."
+                )
         if held.get("questions_digest") != manifest["questions_digest"]:
             raise CrevalError(
                 f"{store.folder} was asked other questions: the benchmark has changed since. Give "
@@ -239,7 +262,7 @@ class Judging:
                     "--run."
                 )
         then, now = held.get("settings", {}), self.settings.shape()
-        for name in now:
+        for name in now if then and self.judges else ():
             if then.get(name) != now[name]:
                 option = {"parameters": "set"}.get(name, name.replace("_", "-"))
                 why = ""
@@ -306,6 +329,8 @@ class Judging:
             before = store.manifest.get("prompts", {}) if store.systems else {}
             prompts = dict(before) | self._prompt_texts()
             manifest |= {"edits_folders": sorted(folders), "prompts": prompts}
+            if not self.spec:  # what judges were asked, if any were, is still true
+                manifest["judge"] = store.manifest.get("judge", "")
             store.put_manifest(manifest)
             changed = self._changed(held)
             store.put_edits(self._kept(held))
@@ -362,10 +387,18 @@ class Judging:
                         begun=bool(answered),
                     )
                 )
+            done = {name: store.answered(name) for name in self._voices()}
+            works = list(to_measure(self.plan, self.gauges, done))
+            progress.to_measure = len(works)
             watching = asyncio.create_task(_watch(progress, watch)) if watch else None
             try:
                 with _interruptible(halt, progress):
-                    await asyncio.gather(*(asking.run() for asking in askings))
+                    await asyncio.gather(
+                        *(asking.run() for asking in askings),
+                        measure(
+                            works, threads=threads, ledger=ledger, progress=progress, halt=halt
+                        ),
+                    )
             finally:
                 if watching is not None:
                     watching.cancel()
@@ -471,6 +504,7 @@ def _summarise(done: Judged, run: Run) -> None:
     """What is unanswered in the run, and why."""
     done.statuses = run.statuses()
     done.reasons = run.unanswered_reasons()
+    done.measured, done.unmeasured = run.measured()
     for answer in run.unanswered(5):
         said = answer.said if answer.status in ("unreadable", "ambiguous") else ""
         words = " ".join((said or answer.explanation or answer.status).split())

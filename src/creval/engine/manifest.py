@@ -34,7 +34,8 @@ def check_same(store: Store, manifest: Mapping[str, object], names: Iterable[str
     """Refuse to put beside what a run holds something of another benchmark, judge ..."""
     held = store.manifest
     for name in names:
-        if held.get(name, manifest[name]) != manifest[name]:
+        # A run that was only measured has no judge yet, or no more.
+        if held.get(name) and manifest[name] and held[name] != manifest[name]:
             raise CrevalError(
                 f"{store.folder} holds a run of the {name} {held[name]!r}, not of "
                 f"{manifest[name]!r}. Give another --run."

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from creval.core.benchmark import Benchmark
 from creval.core.card import Card
 from creval.core.errors import CrevalError, known_name
-from creval.core.probe import EditKey, Question
+from creval.core.probe import EditKey, Measurement, Question
 from creval.core.sample import Edit, EditStatus, Sample
 from creval.engine.edits import FoundEdits
 from creval.engine.settings import Settings
@@ -58,14 +58,14 @@ class Plan:
             if edit.status is EditStatus.DONE and edit.key.system in self.systems
         }
         self.samples = _chosen(benchmark, settings, here)
-        self.questions = {
-            sample.id: tuple(
-                self._put(probe)
-                for probe in protocol.probes(sample)
-                if isinstance(probe, Question) and probe.metric in self.metrics
-            )
-            for sample in self.samples
-        }
+        self.questions: dict[str, tuple[Question, ...]] = {}
+        self.measurements: dict[str, tuple[Measurement, ...]] = {}
+        for sample in self.samples:
+            probes = [p for p in protocol.probes(sample) if p.metric in self.metrics]
+            asked = [self._put(probe) for probe in probes if isinstance(probe, Question)]
+            measured = [probe for probe in probes if isinstance(probe, Measurement)]
+            self.questions[sample.id] = tuple(asked)
+            self.measurements[sample.id] = tuple(measured)
         self.edits: dict[str, list[Edit]] = {sample.id: [] for sample in self.samples}
         rank = {system: at for at, system in enumerate(self.systems)}
         for edit in found.edits:
@@ -86,6 +86,12 @@ class Plan:
             form = "bare"
         rubric = question.rubric if settings.rubric else ""
         return question._replace(shows=shows, form=form, rubric=rubric)
+
+    @property
+    def gauges(self) -> tuple[str, ...]:
+        """The names of all that measures."""
+        wanted = (probe.gauge for several in self.measurements.values() for probe in several)
+        return tuple(dict.fromkeys(wanted))
 
     def all_edits(self) -> Iterator[Edit]:
         return (edit for edits in self.edits.values() for edit in edits)

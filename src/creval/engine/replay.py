@@ -44,15 +44,15 @@ def replay(
     It is written as a whole or, when killed, not at all.
     """
     protocol, samples = benchmark.protocol, benchmark.dataset.samples
-    metrics = benchmark.metrics
-    ids = [sample.id for sample in samples]
-    recording = find_answers(Path(answers), metrics, ids, raw=raw, only=models)
     asked = {sample.id: protocol.probes(sample) for sample in samples}
+    probes = [probe for several in asked.values() for probe in several]
+    metrics = tuple(dict.fromkeys(p.metric for p in probes if isinstance(p, Question)))
     questions = {
-        (sample, metric): [q for q in probes if isinstance(q, Question) and q.metric == metric]
-        for sample, probes in asked.items()
+        (sample, metric): [q for q in several if isinstance(q, Question) and q.metric == metric]
+        for sample, several in asked.items()
         for metric in metrics
     }
+    recording = find_answers(Path(answers), metrics, list(asked), raw=raw, only=models)
     done = Replayed(recording)
     with Store(run) as store, store.bulk(), many_small_objects():
         manifest = describe(benchmark, recording.judge)

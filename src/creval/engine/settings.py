@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from creval.core.errors import CrevalError, known_name
+from creval.gauges.gauge import MODELS
 from creval.judges.judge import Price
 from creval.judges.spec import JudgeOptions
 
@@ -20,7 +21,8 @@ class Settings:
     """Everything that can be chosen about a run of `judge`.
 
     The first group shapes what judges answer, and is the same throughout a run. `reasoning` is
-    whether judges think aloud before they answer, if not as each question says. `retries` bounds
+    whether judges think aloud before they answer, if not as each question says; `gauges` are the
+    models to measure with, by what they are for. `retries` bounds
     how often a question that a reply leaves open is asked again, `attempts` how often a call that
     brought no reply is made. `budget` is in US dollars, for the whole run.
     """
@@ -34,6 +36,7 @@ class Settings:
     temperature: float | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     prompts: str | None = None
+    gauges: Mapping[str, str] = field(default_factory=dict)
 
     repeat: int = 1
     limit: int | None = None
@@ -54,6 +57,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         known_name("way to ask", self.ask, WAYS)
+        for name in self.gauges:
+            known_name("use of a model", name, MODELS)
         if self.logprobs and self.ask != "question":
             raise CrevalError("--logprobs takes one question a call: add --ask question.")
         for name in ("repeat", "concurrency", "attempts"):

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from creval.core.images import open_image
+from creval.core.sample import CAPTIONS, Sample
+from creval.gauges.gauge import Gauge, Unmeasured
 from creval.gauges.models import Model, text_length
 
 Vector = NDArray[np.float64]
+
+
+DEFAULT = "openai/clip-vit-base-patch32"
 
 
 class Clip:
@@ -19,7 +28,7 @@ class Clip:
     It is loaded when first used. Several threads may share it; it works for one at a time.
     """
 
-    def __init__(self, model: str = "openai/clip-vit-base-patch32") -> None:
+    def __init__(self, model: str = DEFAULT) -> None:
         self._model = Model(model, "AutoModel", "get_text_features")
 
     def image(self, picture: Image.Image) -> Vector:
@@ -36,6 +45,33 @@ class Clip:
                 max_length=text_length(processor, model),
             )  # fmt: skip
             return _unit(model.get_text_features(**inputs.to(model.device)))
+
+
+class ClipScores(Gauge):
+    """How near an edit is to its source, and how far it went the way from one caption to the other.
+
+    The second only where a sample has captions of its source and of its target.
+    """
+
+    def __init__(self, models: Mapping[str, str]) -> None:
+        model = models.get("clip", DEFAULT)
+        self.name = f"clip@{model}"
+        self._clip = Clip(model)
+        self._text = lru_cache(maxsize=4096)(self._clip.text)
+        # Systems' edits of one source follow each other.
+        self._source = lru_cache(maxsize=64)(lambda path: self._clip.image(open_image(path)))
+
+    def measure(self, sample: Sample, edit: Path) -> dict[str, float]:
+        if sample.source is None:
+            raise Unmeasured("there is no source to compare with")
+        source, edited = self._source(sample.source), self._clip.image(open_image(edit))
+        values = {"CLIP_img": image_similarity(source, edited)}
+        if sample.captions.keys() >= CAPTIONS:
+            texts = (self._text(sample.captions[name]) for name in ("source", "target"))
+            direction = directional_similarity(source, edited, *texts)
+            if direction is not None:
+                values["CLIP_dir"] = direction
+        return values
 
 
 def image_similarity(source: Vector, edit: Vector) -> float:

@@ -44,6 +44,11 @@ def outside(size: tuple[int, int], boxes: Iterable[Box]) -> Mask:
     return mask
 
 
+def scaled(picture: Image.Image, size: tuple[int, int]) -> Image.Image:
+    """A picture in another size; bicubic, as ComplexBench-Edit's authors do it."""
+    return picture if picture.size == size else picture.resize(size, Image.Resampling.BICUBIC)
+
+
 def distance(first: Image.Image, second: Image.Image, mask: Mask | None = None) -> Distance | None:
     """How far two pictures in RGB differ; none where the mask leaves no pixel.
 
@@ -51,9 +56,7 @@ def distance(first: Image.Image, second: Image.Image, mask: Mask | None = None) 
     """
     import cv2
 
-    if second.size != first.size:
-        second = second.resize(first.size, Image.Resampling.LANCZOS)
-    a, b = np.asarray(first), np.asarray(second)
+    a, b = np.asarray(first), np.asarray(scaled(second, first.size))
     pixels = a.shape[0] * a.shape[1]
     kept = pixels if mask is None else int(cv2.countNonZero(mask))
     if kept == 0:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from creval.core.contract import contract_named
 from creval.core.errors import CrevalError, known_name
-from creval.core.files import read_bytes
+from creval.core.files import files_below, read_bytes
 from creval.core.probe import Question
 from creval.core.replies import read_reply
 from creval.core.verdict import Reply, Status, Verdict
@@ -62,6 +62,7 @@ def find_answers(
     if not folder.is_dir():
         raise CrevalError(f"{folder} is not a folder of recorded answers (METRIC/MODEL/ID.json).")
     known = set(samples)
+    deep = any("/" in name for name in known)
     there = {metric: _subfolders(folder / metric) for metric in metrics}
     ignored = [name for name in _names(folder) if name not in metrics]
     if not any((folder / metric).is_dir() for metric in metrics):
@@ -78,7 +79,7 @@ def find_answers(
     unmatched: list[str] = []
     for metric, found in there.items():
         for system in (system for system in systems if system in found):
-            chosen, others = _by_stem(folder / metric / system, raw)
+            chosen, others = _by_stem(folder / metric / system, raw, deep)
             ignored += [f"{metric}/{system}/{name}" for name in others]
             unmatched += [f"{metric}/{system}/{stem}" for stem in chosen if stem not in known]
             files += [
@@ -110,12 +111,15 @@ def _subfolders(folder: Path) -> list[str]:
     return [name for name in _names(folder) if (folder / name).is_dir()]
 
 
-def _by_stem(folder: Path, raw: bool) -> tuple[dict[str, str], list[str]]:
-    """The folder's answer files by stem, one for each, by name; and the other files."""
+def _by_stem(folder: Path, raw: bool, deep: bool) -> tuple[dict[str, str], list[str]]:
+    """The folder's answer files by stem, one for each, by name; and the other files.
+
+    `deep` looks into the folders inside too: there a stem has slashes.
+    """
     first, second = ("txt", "json") if raw else ("json", "txt")
     chosen: dict[str, str] = {}
     others: list[str] = []
-    for name in _names(folder):
+    for name in files_below(folder) if deep else _names(folder):
         stem, _, suffix = name.rpartition(".")
         if suffix not in (first, second):
             others.append(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from creval.core.card import Digits
@@ -57,8 +57,9 @@ def basis(card: Scorecard, manifest: Mapping[str, Any], resamples: int) -> str:
         weights = " + ".join(f"{weight:.3g} {name}" for name, weight in made.weights.items())
         formula = f"; {made.name} = {weights}"
     subset = f" (subset {table.subset})" if table.subset else ""
+    judge = f"judge {visible(manifest['judge'])}" if manifest["judge"] else "measured"
     return (
-        f"{manifest['benchmark']}, judge {visible(manifest['judge'])}, {len(table.samples)} "
+        f"{manifest['benchmark']}, {judge}, {len(table.samples)} "
         f"samples{subset}{formula}; beside a value the share of "
         "its questions that were scored, in brackets its 95 % interval over samples "
         f"({resamples} resamples); ¹ best, ² second."
@@ -84,6 +85,12 @@ def strictness(card: Scorecard, problems: int = 0) -> str:
     return f"Every question that was asked was answered.{never}"
 
 
+def listed(reasons: Sequence[tuple[str, int]], most: int = 4) -> str:
+    """Reasons with how many there are of each, the most frequent first."""
+    words = "; ".join(f"{visible(reason)} ({count:,})" for reason, count in reasons[:most])
+    return f"{words}; and others" if len(reasons) > most else words
+
+
 def voices(run: Run, card: Scorecard) -> list[str]:
     """What several judges or repeats did not do alike, and pictures that nobody could judge."""
     notes = []
@@ -101,6 +108,11 @@ def voices(run: Run, card: Scorecard) -> list[str]:
         ties = run.tied(card.table.systems, card.table.samples)
         if ties:
             notes.append(f"{ties:,} of the questions without an answer were tied between voices.")
+    unmeasured = run.measured()[1]
+    if unmeasured:
+        notes.append(
+            f"{sum(n for _, n in unmeasured):,} edits could not be measured: {listed(unmeasured)}."
+        )
     unopened = run.unopened()
     if unopened:
         notes.append(

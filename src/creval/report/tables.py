@@ -46,11 +46,16 @@ def chosen(card: Scorecard, names: Sequence[str]) -> Shown:
 
 
 def columns(card: Scorecard) -> list[str]:
-    """The columns for which anything was to be asked or measured."""
+    """The columns to show: all but those of which nothing came and on which no rank rests."""
     table = card.table
-    there = table.total.sum(axis=(0, 1)) > 0
-    metrics = [m.name for m, here in zip(table.card.metrics, there, strict=True) if here]
-    return [*metrics, *table.card.columns[len(table.card.metrics) :]]
+    came = table.scored.sum(axis=(0, 1)) > 0
+    needed = table.card.rests_on(table.card.ranking)
+    empty = {
+        metric.name
+        for metric, here in zip(table.card.metrics, came, strict=True)
+        if not here and metric.name not in needed
+    }
+    return [column for column in table.card.columns if column not in empty]
 
 
 def _blocks(card: Scorecard, groups: Groups) -> list[tuple[str, list[str]]]:

@@ -138,7 +138,11 @@ def tabulate(
     samples = run.subset(subset)
     found: dict[str, dict[str, list[Mapping[str, Score]]]] = {name: {} for name in chosen}
     unanswered = dict.fromkeys(chosen, 0)
-    unasked = dict.fromkeys(chosen, sum(len(run.probes[identity]) for identity in samples))
+    measured = run.measurements
+    questions = sum(len(run.probes[identity]) for identity in samples)
+    if measured:
+        questions -= sum(p.id in measured for identity in samples for p in run.probes[identity])
+    unasked = dict.fromkeys(chosen, questions)
     wanted = frozenset(samples)
     metrics = [metric.name for metric in card.metrics]
     parts = _Parts(card, chosen, samples, metrics)
@@ -150,9 +154,12 @@ def tabulate(
     with many_small_objects():
         for key, values in run.values():
             if key.system in found and key.sample in wanted:
-                unanswered[key.system] += list(values.values()).count(None)
+                asked = values
+                if measured:
+                    asked = {name: v for name, v in values.items() if name not in measured}
+                unanswered[key.system] += list(asked.values()).count(None)
                 draws = found[key.system].setdefault(key.sample, [])
-                unasked[key.system] -= 0 if draws else len(values)
+                unasked[key.system] -= 0 if draws else len(asked)
                 sample, probes = run.samples[key.sample], run.probes[key.sample]
                 draws.append(protocol.score(sample, probes, values, strict=strict))
                 if places:

@@ -23,6 +23,10 @@ from creval.store.store import DATABASE, Store
 if TYPE_CHECKING:
     from creval.stats.scorecard import Scorecard
 
+VOICE = "gauge:"
+"""How the name of what was measured begins, where a judge's name would stand."""
+_JUDGED = f"voice IN (SELECT id FROM voices WHERE judge NOT LIKE '{VOICE}%')"
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -122,6 +126,12 @@ class Run:
         return {identity: tuple(probes) for identity, probes in found.items()}
 
     @cached_property
+    def measurements(self) -> frozenset[str]:
+        """The ids of probes that were measured, not asked."""
+        query = "SELECT DISTINCT id FROM probes WHERE text IS NULL"
+        return frozenset(row[0] for row in self._connection.execute(query))
+
+    @cached_property
     def subsets(self) -> Mapping[str, frozenset[str]]:
         """The named subsets of the samples."""
         found: dict[str, set[str]] = {}
@@ -181,7 +191,8 @@ class Run:
         """How many questions each judge has answered in each repeat."""
         query = (
             "SELECT judge, repeat, sum(verdicts.status = 'answered') FROM verdicts"
-            " JOIN voices ON voices.id = voice WHERE variant = '' GROUP BY 1, 2 ORDER BY 1, 2"
+            f" JOIN voices ON voices.id = voice WHERE variant = '' AND {_JUDGED}"
+            " GROUP BY 1, 2 ORDER BY 1, 2"
         )
         return {(judge, repeat): count for judge, repeat, count in self._connection.execute(query)}
 
@@ -209,7 +220,7 @@ class Run:
         """How many questions ended in which way, by system."""
         query = (
             "SELECT system, verdicts.status, count(*) FROM verdicts"
-            " JOIN edits ON edits.id = verdicts.edit GROUP BY 1, 2 ORDER BY 1, 2"
+            f" JOIN edits ON edits.id = verdicts.edit WHERE {_JUDGED} GROUP BY 1, 2 ORDER BY 1, 2"
         )
         counts: dict[str, dict[str, int]] = {}
         for system, status, count in self._connection.execute(query):
@@ -220,7 +231,7 @@ class Run:
         """Why questions stayed unanswered, with how many of each, the most frequent first."""
         query = (
             "SELECT status, explanation, count(*) FROM verdicts WHERE status <> 'answered'"
-            " GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
+            f" AND {_JUDGED} GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
         )
         reasons: dict[str, int] = {}
         for status, explanation, count in self._connection.execute(query):
@@ -230,12 +241,23 @@ class Run:
             reasons[reason] = reasons.get(reason, 0) + count
         return sorted(reasons.items(), key=lambda entry: -entry[1])
 
+    def measured(self) -> tuple[int, list[tuple[str, int]]]:
+        """How many edits were measured, and for how many that was not possible, by the reason."""
+        query = (
+            "SELECT status = 'answered', explanation, count(DISTINCT edit) FROM verdicts"
+            f" WHERE NOT {_JUDGED} GROUP BY 1, 2 ORDER BY 3 DESC, 2"
+        )
+        rows = list(self._connection.execute(query))
+        done = sum(count for well, _, count in rows if well)
+        return done, [(reason, count) for well, reason, count in rows if not well]
+
     def unanswered(self, most: int) -> list[Answer]:
         """The first few verdicts without a value."""
         query = (
             "SELECT system, edits.sample, draw, probe, verdicts.status, value, said, explanation"
             " FROM verdicts JOIN edits ON edits.id = verdicts.edit"
-            " WHERE verdicts.status <> 'answered' ORDER BY system, sample, probe LIMIT ?"
+            f" WHERE verdicts.status <> 'answered' AND {_JUDGED}"
+            " ORDER BY system, sample, probe LIMIT ?"
         )
         rows = self._connection.execute(query, (most,))
         return [Answer(EditKey(*row[:3]), *row[3:]) for row in rows]
@@ -319,7 +341,7 @@ def _sample(identity: str, instruction: str, source: str | None, tags: str, deta
         Path(source) if source else None,
         json.loads(tags),
         steps=tuple(
-            Step(s["text"], s["kind"], tuple(s["needs"]), tuple(map(tuple, s["boxes"])))
+            Step(**{**s, "needs": tuple(s["needs"]), "boxes": tuple(map(tuple, s["boxes"]))})
             for s in more.get("steps", ())
         ),
         mask=Path(more["mask"]) if "mask" in more else None,

@@ -149,6 +149,11 @@ class Store:
             found.setdefault(keys[edit], set()).add((repeat, probe))
         return found
 
+    @property
+    def voices(self) -> tuple[str, ...]:
+        """The judges and gauges of which the store holds verdicts."""
+        return tuple(dict.fromkeys(judge for judge, _, _ in self._voices))
+
     def clear_edits(self) -> None:
         """Drop all edits, where nothing was asked about any."""
         self._connection.execute("DELETE FROM edits")

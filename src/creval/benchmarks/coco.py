@@ -1,0 +1,84 @@
+"""Boxes of objects in COCO's pictures, from its annotations (`annotations/instances_*.json`)."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Collection, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from creval.benchmarks.files import read_json
+from creval.core.cache import made_once
+from creval.core.errors import CrevalError
+from creval.core.sample import Box
+
+LOG = logging.getLogger(__name__)
+
+
+class Annotated(NamedTuple):
+    """An object in a picture: what it is, and where."""
+
+    category: str
+    box: Box
+
+
+def annotation_files(folder: Path) -> list[Path]:
+    """The files of annotations in a folder or beside it."""
+    places = (folder, folder / "annotations", folder.parent / "annotations")
+    return sorted({file for place in places for file in place.glob("instances_*.json")})
+
+
+def read_boxes(files: Sequence[Path], pictures: Collection[int]) -> dict[int, list[Annotated]]:
+    """The objects in pictures, by the pictures' numbers.
+
+    The files are large: what is needed of them is kept, and read from there the next time.
+    """
+    import polars
+
+    kept = made_once("coco", files, partial(_keep, files)) / "boxes.parquet"
+    wanted = polars.scan_parquet(kept).filter(polars.col("picture").is_in(list(pictures)))
+    found: dict[int, list[Annotated]] = {}
+    for picture, category, *box in wanted.collect().iter_rows():
+        left, top, right, bottom = box
+        found.setdefault(picture, []).append(Annotated(category, (left, top, right, bottom)))
+    return found
+
+
+def boxes_of(annotated: Sequence[Annotated], name: str) -> tuple[Box, ...]:
+    """The boxes of all objects that a name can mean: `left bottle` can be any bottle.
+
+    >>> boxes_of([Annotated("bottle", (0, 0, 9, 9)), Annotated("cat", (5, 5, 8, 8))], "left bottle")
+    ((0, 0, 9, 9),)
+    """
+    words = f" {name.casefold().replace('_', ' ')}"
+    return tuple(box for category, box in annotated if words.endswith(f" {category}"))
+
+
+def _keep(files: Sequence[Path], into: Path) -> None:
+    import polars
+
+    rows: list[tuple[Any, ...]] = []
+    for file in files:
+        LOG.info("reading the boxes in %s, once", file)
+        rows += _rows(file)
+    numbers = dict.fromkeys(("left", "top", "right", "bottom"), polars.Float64)
+    schema = {"picture": polars.Int64, "category": polars.String, **numbers}
+    polars.DataFrame(rows, schema=schema, orient="row").write_parquet(into / "boxes.parquet")
+
+
+def _rows(file: Path) -> list[tuple[Any, ...]]:
+    content = read_json(file)
+    try:
+        names = {entry["id"]: str(entry["name"]).casefold() for entry in content["categories"]}
+        found = content["annotations"]
+        rows = []
+        for entry in found:
+            left, top, width, height = map(float, entry["bbox"])
+            if math.isfinite(left + top + width + height):
+                box = (left, top, left + width, top + height)
+                rows.append((int(entry["image_id"]), names[entry["category_id"]], *box))
+        return rows
+    except (KeyError, TypeError, ValueError) as error:
+        raise CrevalError(f"{file} is not a file of COCO's annotations ({error!r}).") from error

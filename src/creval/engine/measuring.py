@@ -1,0 +1,105 @@
+"""Measuring edits, beside the asking: every value kept as an answer is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from creval.core.images import ImageError, digest
+from creval.core.probe import Ask, Measurement
+from creval.core.sample import Edit, EditStatus, Sample, Stamp
+from creval.core.verdict import Reply, Status, Verdict
+from creval.engine.asking import Progress
+from creval.engine.call import paths_of
+from creval.engine.edits import stamp_of
+from creval.engine.ledger import Ledger
+from creval.engine.limits import Halt
+from creval.engine.plan import Answered, Plan
+from creval.gauges.gauge import Gauge, Unmeasured
+from creval.store.run import VOICE
+
+_ERROR = 300  # characters of a reason
+
+
+class Work(NamedTuple):
+    """What a gauge is to measure of one edit."""
+
+    gauge: Gauge
+    sample: Sample
+    edit: Edit
+    probes: tuple[Measurement, ...]
+
+
+def voice(gauge: Gauge) -> str:
+    """The name under which a run keeps what a gauge measured."""
+    return VOICE + gauge.name
+
+
+def to_measure(
+    plan: Plan, gauges: Mapping[str, Gauge], done: Mapping[str, Answered]
+) -> Iterator[Work]:
+    """What is not measured yet; `done` is by the gauges' voices."""
+    for sample in plan.samples:
+        by_gauge: dict[str, list[Measurement]] = {}
+        for probe in plan.measurements[sample.id]:
+            by_gauge.setdefault(probe.gauge, []).append(probe)
+        for name, probes in by_gauge.items():
+            gauge = gauges[name]
+            held = done.get(voice(gauge), {})
+            for edit in plan.edits[sample.id]:
+                there = held.get(edit.key, set())
+                open_ = tuple(probe for probe in probes if (0, probe.id) not in there)
+                if open_ and edit.status is EditStatus.DONE:
+                    yield Work(gauge, sample, edit, open_)
+
+
+async def measure(
+    works: Sequence[Work], *, threads: int, ledger: Ledger, progress: Progress, halt: Halt
+) -> None:
+    """Measure until all is measured, or the word to stop comes."""
+    loop = asyncio.get_running_loop()
+    left = iter(works)
+
+    async def keep(pool: ThreadPoolExecutor) -> None:
+        while not halt and (work := next(left, None)) is not None:
+            try:
+                edit, verdicts = await loop.run_in_executor(pool, _measured, work)
+                ledger.note(edit)
+                ask = Ask(voice(work.gauge), edit.key, tuple(probe.id for probe in work.probes))
+                whole = all(verdict.status is Status.ANSWERED for verdict in verdicts)
+                status = Status.ANSWERED if whole else verdicts[0].status
+                await ledger.put([(ask, Reply(status, origin=work.gauge.name), verdicts)])
+            except Exception as error:  # whatever it is, others finish and keep their answers
+                halt.now("error", error)
+            progress.measured += 1
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="creval-gauges") as pool:
+        await asyncio.gather(*(keep(pool) for _ in range(min(threads, len(works)))))
+
+
+def _measured(work: Work) -> tuple[Edit, list[Verdict]]:
+    """The verdicts, and the edit with the pictures that were looked at."""
+    sample, edit = work.sample, work.edit
+    seen: dict[str, Stamp] = {}
+    values: Mapping[str, float] = {}
+    status, reason = Status.INAPPLICABLE, "there is nothing to measure"
+    try:
+        if edit.image is None:
+            raise Unmeasured("there is no picture")
+        values = work.gauge.measure(sample, edit.image)
+        for name in ("source", "edit"):
+            for path in paths_of(sample, edit, name):
+                seen[name] = stamp_of(path, digest(path))
+    except Unmeasured as error:
+        reason = str(error)
+    except (ImageError, OSError) as error:
+        status, reason = Status.FAILED, str(error)
+    verdicts = [
+        Verdict(probe.id, Status.ANSWERED, values[probe.metric])
+        if probe.metric in values
+        else Verdict(probe.id, status, explanation=reason[:_ERROR])
+        for probe in work.probes
+    ]
+    return edit._replace(seen={**edit.seen, **seen}), verdicts

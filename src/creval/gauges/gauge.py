@@ -1,0 +1,38 @@
+"""What is measured of an edit without asking anybody."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+from creval.core.sample import Sample
+
+
+class Unmeasured(Exception):  # noqa: N818
+    """That there is nothing to measure in an edit, and why."""
+
+
+class Gauge(ABC):
+    """Measures edits, in several threads at once; one look gives the values of several metrics.
+
+    `name` tells it apart in a run, with the model that it measures with, if any: `clip@MODEL`.
+    """
+
+    name: str
+
+    @abstractmethod
+    def measure(self, sample: Sample, edit: Path) -> Mapping[str, float]:
+        """The values by metric; raises `Unmeasured`, or `ImageError` for a picture."""
+
+
+def open_gauge(name: str, models: Mapping[str, str]) -> Gauge:
+    """The gauge called `name`. `models` are those to measure with, by what they are for."""
+    from creval.gauges.clip import ClipScores
+    from creval.gauges.consistency import Outside
+
+    return {"clip": ClipScores, "outside": Outside}[name](models)
+
+
+MODELS = ("boxes", "clip")
+"""What gauges take models for: a zero-shot detector, and one that embeds pictures and texts."""

@@ -1,0 +1,51 @@
+"""Boxes from COCO's annotations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from creval.benchmarks.coco import Annotated, annotation_files, boxes_of, read_boxes
+from creval.core.errors import CrevalError
+
+
+def write_annotations(path: Path, boxes: dict[int, list[tuple[int, list[float]]]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {
+        "categories": [{"id": 1, "name": "cat"}, {"id": 7, "name": "traffic light"}],
+        "annotations": [
+            {"image_id": image, "category_id": category, "bbox": box, "iscrowd": 0}
+            for image, several in boxes.items()
+            for category, box in several
+        ],
+    }
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_boxes_by_picture_and_name(tmp_path: Path) -> None:
+    first = write_annotations(tmp_path / "annotations" / "instances_val.json", {
+        5: [(1, [10, 20, 5, 6]), (7, [0, 0, 2.5, 2])], 6: [(1, [1, 1, 1, 1])],
+    })  # fmt: skip
+    second = write_annotations(tmp_path / "instances_train.json", {9: [(1, [0, 0, 3, 3])]})
+    files = annotation_files(tmp_path)
+    assert files == sorted([first, second])
+    found = read_boxes(files, {5, 9, 1234})
+    assert found == {
+        5: [Annotated("cat", (10, 20, 15, 26)), Annotated("traffic light", (0, 0, 2.5, 2))],
+        9: [Annotated("cat", (0, 0, 3, 3))],
+    }
+    assert boxes_of(found[5], "left Cat") == ((10, 20, 15, 26),)
+    assert boxes_of(found[5], "traffic_light") == ((0, 0, 2.5, 2),)
+    assert boxes_of(found[5], "bobcat") == ()
+    assert boxes_of(found[5], "") == ()
+
+
+@pytest.mark.parametrize("content", ["[]", '{"categories": []}', "{", '{"annotations": [3]}'])
+def test_a_file_that_is_something_else(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "instances_x.json"
+    path.write_text(content)
+    with pytest.raises(CrevalError, match=r"instances_x\.json"):
+        read_boxes([path], {1})

@@ -1,0 +1,162 @@
+"""Measurements in a run: kept like answers, counted where there is none, made once."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from creval.benchmarks import open_benchmark
+from creval.core.errors import CrevalError
+from creval.engine.judge import Judged, Judging, judge
+from creval.engine.settings import Settings
+from creval.gauges.consistency import Outside
+from creval.judges.fake import FakeServer
+from creval.report import sentences, tables
+from creval.store import open_run
+from tests.gauges.tiny import write_clip
+from tests.serving import serving
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    """Four samples: a box over half the picture, over all of it, none at all, and a global step."""
+    boxes: list[Any] = [[0, 0, 16, 32], [0, 0, 99, 99], "not detected"]
+    three, three_global = {}, {}
+    for number in range(4):
+        key = str(number + 1)
+        kind = "change style" if number == 3 else "color"
+        pairs = [{"edit_type": kind, "ori obj": "nothing", "new_obj": "nothing"} for _ in range(3)]
+        pairs[0] |= {"ori obj": "cat", "bbox": boxes[min(number, 2)]}
+        entry = {"img_path": f"{key}.jpg", "new_ins": "a\r\nb\r\nc", "edit pair": pairs}
+        (three_global if number == 3 else three)[key] = entry
+        picture = tmp_path / "data" / "images" / f"{key}-{key}.png"
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (32, 32)).save(picture.with_suffix(".jpg"), quality=100)
+    for subset, entries in (("COCO-three-obj", three), ("COCO-obj-attr-global", three_global)):
+        folder = tmp_path / "data" / "instructions" / subset
+        folder.mkdir(parents=True)
+        (folder / "updated_final_update_v2.json").write_text(json.dumps(entries))
+    return tmp_path
+
+
+@pytest.fixture
+def edits(tmp_path: Path) -> Path:
+    folder = tmp_path / "Model"
+    folder.mkdir()
+    for number in range(4):
+        Image.new("RGB", (32, 32), (51, 51, 51)).save(folder / f"{number + 1}.png")
+    return folder
+
+
+def run_of(bench: Path, edits: Path, run: Path, spec: str = "", **chosen: Any) -> Judged:
+    return judge(open_benchmark(bench), [edits], spec, run, Settings(**chosen))
+
+
+MEASURED: dict[str, Any] = {"metrics": ("L1", "L2")}
+
+
+def test_measured_without_a_judge_and_counted_where_not(bench: Path, edits: Path) -> None:
+    run = bench / "run"
+    done = run_of(bench, edits, run, **MEASURED)
+    assert (done.asked, done.measured, done.share_unanswered) == (0, 1, 0.0)
+    assert dict(done.unmeasured) == {
+        "the boxes cover the whole picture": 1,
+        "no box is known of 'cat' in the source": 1,
+    }
+    with open_run(run) as opened:
+        card = opened.score(resamples=50)
+        cell = card.cell("Model", "L1")
+        assert cell.value == pytest.approx(0.2)
+        assert (cell.scored, cell.total) == (1, 3), "the global sample has none"
+        assert card.cell("Model", "L2").value == pytest.approx(0.04)
+        assert card.cell("Model", "L1", "COCO-obj-attr-global").total == 0
+        assert "2 edits could not be measured" in " ".join(sentences.voices(opened, card))
+        assert "measured" in sentences.basis(card, opened.manifest, 50)
+        table = tables.markdown_table(card, tables.chosen(card, ["overall"]), {})
+        assert "0.2000" in table
+
+
+def test_asked_first_and_measured_later_or_the_other_way_round(bench: Path, edits: Path) -> None:
+    server = FakeServer()
+    with serving(server.app()) as url:
+        spec = f"openai:m@{url}/v1"
+        run_of(bench, edits, bench / "a", spec, metrics=("score",), ask="question")
+        run_of(bench, edits, bench / "a", **MEASURED)
+        run_of(bench, edits, bench / "b", **MEASURED)
+        both = run_of(bench, edits, bench / "b", spec, ask="question")
+        assert server.stats["requests"] == 2 * 12
+        again = run_of(bench, edits, bench / "b", spec, ask="question")
+        assert server.stats["requests"] == 2 * 12
+    assert (both.asked, both.unanswered, both.measured) == (12, 0, 1)
+    assert again.measured == 1
+    with open_run(bench / "a") as first, open_run(bench / "b") as second:
+        assert first.manifest["judge"] == second.manifest["judge"] == spec
+        one, two = (dict(run.values()) for run in (first, second))
+        assert one == two
+        card = second.score(resamples=50)
+        assert sum(card.table.unanswered.values()) == sum(card.table.unasked.values()) == 0
+        assert not any("not all are there" in note for note in sentences.voices(second, card))
+        assert tables.columns(card) == ["score", "L1", "L2"]
+
+
+def test_without_a_judge_only_what_is_measured(bench: Path, edits: Path) -> None:
+    with pytest.raises(CrevalError, match="give --judge"):
+        run_of(bench, edits, bench / "run")
+
+
+def test_pictures_that_changed_are_measured_anew(bench: Path, edits: Path) -> None:
+    run_of(bench, edits, bench / "run", **MEASURED)
+    time.sleep(0.01)
+    Image.new("RGB", (32, 32), (255, 255, 255)).save(edits / "1.png")
+    done = run_of(bench, edits, bench / "run", **MEASURED)
+    assert any("have changed" in note for note in done.notes)
+    with open_run(bench / "run") as run:
+        assert run.score(resamples=50).cell("Model", "L1").value == pytest.approx(1.0)
+
+
+def test_a_picture_that_cannot_be_opened_is_counted(bench: Path, edits: Path) -> None:
+    (edits / "1.png").write_bytes(b"no picture")
+    done = run_of(bench, edits, bench / "run", **MEASURED)
+    assert done.measured == 0
+    assert any("1.png" in reason for reason, _ in done.unmeasured)
+
+
+def test_two_ways_of_measuring_do_not_mix(bench: Path, edits: Path) -> None:
+    run_of(bench, edits, bench / "run", **MEASURED)
+    with pytest.raises(CrevalError, match="was measured with outside, not with outside@other"):
+        run_of(bench, edits, bench / "run", **MEASURED, gauges={"boxes": "other"})
+    with pytest.raises(CrevalError, match="no use of a model 'box'; did you mean 'boxes'"):
+        Settings(gauges={"box": "x"})
+
+
+def test_what_breaks_while_measuring_stops_with_its_reason(
+    bench: Path, edits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise CrevalError("the detector cannot be loaded")
+
+    monkeypatch.setattr(Outside, "measure", broken)
+    with pytest.raises(CrevalError, match="cannot be loaded"):
+        run_of(bench, edits, bench / "run", **MEASURED)
+
+
+def test_clip_scores_on_any_dataset(miniature: Path, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    model = write_clip(tmp_path / "clip")
+    benchmark = open_benchmark(miniature, "clip")
+    folders = sorted((miniature / "edits").iterdir())
+    settings = Settings(gauges={"clip": str(model)}, limit=3)
+    judging = Judging(benchmark, folders, "", tmp_path / "run", settings)
+    done = judging.ask()
+    assert done.measured == 3 * len(folders)
+    with open_run(tmp_path / "run") as run:
+        card = run.score(resamples=50)
+        values = [card.cell(name, "CLIP_img").value for name in card.systems]
+        assert all(value is not None and -1 <= value <= 1 for value in values)
+        assert tables.columns(card) == ["CLIP_img"]
+        assert card.cell("Keeper", "CLIP_img", "Surreal Fantasy").total > 0
