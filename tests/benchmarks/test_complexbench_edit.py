@@ -25,6 +25,7 @@ from creval.judges.fake import FakeServer
 from creval.report import tables
 from creval.stats.compare import compare
 from creval.store import Store, open_run
+from tests.benchmarks.complexbench_files import write_release
 from tests.serving import serving
 
 PROTOCOL = ComplexBenchEdit()
@@ -137,31 +138,6 @@ def test_every_type_has_its_criteria_and_each_step_its_own_call() -> None:
     asked = [q for q in PROTOCOL.probes(Sample("s", "", steps=THREE)) if isinstance(q, Question)]
     assert [question.rubric for question in asked] == [CRITERIA[step.kind] for step in THREE]
     assert len({question.group for question in asked}) == 3
-
-
-def write_release(folder: Path, each: int = 2) -> Path:
-    """A release in miniature; the scores that a subset's samples get are up to the caller."""
-    for subset in SUBSETS:
-        entries = {}
-        for number in range(each):
-            key = f"{1000 * (1 + list(SUBSETS).index(subset)) + number}"
-            kinds = ["change object", "chain two" if "chain" in subset else "color", "text"]
-            if subset.endswith("global"):
-                kinds[2] = "change style"
-            entries[key] = {
-                "img_path": f"{int(key):012d}.jpg",
-                "new_ins": "change the cat\r\nadd a collar\r\nwrite Hello",
-                "edit pair": [
-                    {"edit_type": kind, "ori obj": "cat", "new_obj": ""} for kind in kinds
-                ],
-            }
-            picture = folder / "data" / "images" / f"{key}-{int(key):012d}.jpg"
-            picture.parent.mkdir(parents=True, exist_ok=True)
-            Image.new("RGB", (32, 32), (number, 90, 90)).save(picture)
-        path = folder / "data" / "instructions" / subset / "final_update_v2.json"
-        path.parent.mkdir(parents=True)
-        path.write_text(json.dumps(entries))
-    return folder
 
 
 def test_the_average_is_of_the_five_subsets_as_in_the_papers_table(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -26,8 +27,10 @@ from creval.engine.judge import Judged, Judging, judge
 from creval.engine.settings import Settings
 from creval.judges.fake import FAULTS, Asked, FakeServer
 from creval.judges.judge import Price
-from creval.report import sentences
+from creval.report import sentences, tables
 from creval.store import DATABASE, open_run
+from tests.benchmarks.complex_edit_files import row, write_parquet
+from tests.benchmarks.complexbench_files import write_release
 from tests.serving import serving
 
 MODELS = ("Careful", "Keeper")
@@ -83,6 +86,44 @@ def test_answers_do_not_depend_on_how_many_are_asked_at_once(
     for name, at_once in (("one", 1), ("many", 16)):
         judged(miniature, tmp_path / name, FakeServer(latency=0.001), concurrency=at_once, limit=6)
     assert verdicts(tmp_path / "one") == verdicts(tmp_path / "many")
+
+
+class Shuffling(FakeServer):
+    """Answers when it likes."""
+
+    async def reply(self, request: Any, body: Any, asked: Asked) -> web.StreamResponse:
+        await asyncio.sleep(0.05 * random.random())
+        return await super().reply(request, body, asked)
+
+
+@pytest.mark.parametrize("system", ["creval", "complex-edit", "complexbench-edit"])
+def test_results_do_not_depend_on_the_order_of_completion(
+    miniature: Path, tmp_path: Path, system: str
+) -> None:
+    bench = miniature
+    if system == "complex-edit":
+        bench = write_parquet(tmp_path / "bench", test_real=[row(n) for n in range(4)])
+    elif system == "complexbench-edit":
+        bench = write_release(tmp_path / "bench")
+    benchmark = open_benchmark(bench)
+    chance = random.Random(5)
+    edits = [tmp_path / name for name in ("A", "B")]
+    for folder in edits:
+        for sample in benchmark.dataset.samples:
+            path = folder / f"{sample.id}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (16, 16), tuple(chance.randbytes(3))).save(path)
+    found = []
+    for server, at_once in ((FakeServer(), 1), (Shuffling(), 32)):
+        run = tmp_path / f"run{at_once}"
+        with spec_of(server, "m") as spec:
+            judge(benchmark, edits, spec, run, Settings(concurrency=at_once, limit=8, repeat=2))
+        with open_run(run) as opened:
+            card = opened.score(resamples=200)
+            shown = tables.chosen(card, [level.name for level in card.table.card.levels])
+            found.append(tables.csv_table(card, [*shown, *tables.chosen(card, ["sample"])]))
+    assert found[0] == found[1]
+    assert found[0].count("\nsample,") > 8
 
 
 def test_a_second_time_nothing_is_asked(miniature: Path, tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ from tests.serving import serving
 def bench(tmp_path: Path) -> Path:
     """Four samples: a box over half the picture, over all of it, none at all, and a global step."""
     boxes: list[Any] = [[0, 0, 16, 32], [0, 0, 99, 99], "not detected"]
-    three, three_global = {}, {}
+    three: dict[str, Any] = {}
+    three_global: dict[str, Any] = {}
     for number in range(4):
         key = str(number + 1)
         kind = "change style" if number == 3 else "color"

@@ -12,6 +12,8 @@ from creval.build.miniature import write_miniature
 from creval.core.errors import CrevalError
 from creval.engine.replay import replay
 from creval.store import DATABASE, open_run
+from tests.benchmarks.complex_edit_files import row, write_parquet
+from tests.benchmarks.complexbench_files import write_release
 
 
 def dump(run: Path) -> list[tuple[object, ...]]:
@@ -109,3 +111,31 @@ def test_a_pipe_among_the_answers_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     done = replay(open_benchmark(tmp_path), tmp_path / "answers", tmp_path / "run")
     assert list(done.broken) == ["IF/Keeper/mini_002.json"]
+
+
+def test_answers_to_other_systems_lie_as_deep_as_their_ids(tmp_path: Path) -> None:
+    """ComplexBench-Edit and Complex-Edit: ids with slashes are folders, answers go by Q1, Q2 ..."""
+    chains = write_release(tmp_path / "chains")
+    benchmark = open_benchmark(chains)
+    for at, sample in enumerate(benchmark.dataset.samples):
+        path = tmp_path / "answers" / "score" / "Model" / f"{sample.id}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"Q1": 5, "Q2": {"answer": 4}, "Q3": at % 6}))
+    replay(benchmark, tmp_path / "answers", tmp_path / "run")
+    with open_run(tmp_path / "run") as run:
+        card = run.score(resamples=50)
+        first = benchmark.dataset.samples[0].id
+        assert card.cell("Model", "score", first, "sample").value == pytest.approx(100 * 9 / 15)
+        assert sum(card.table.unasked.values()) == 0
+    rows = [row(number) for number in range(2)]
+    benchmark = open_benchmark(write_parquet(tmp_path / "complex", test_real=rows))
+    for sample in benchmark.dataset.samples:
+        for metric in ("IF", "IP", "PQ"):
+            path = tmp_path / "scores" / metric / "Model" / f"{sample.id}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("7" if metric == "PQ" else json.dumps({"reasoning": "", "score": 8}))
+    replay(benchmark, tmp_path / "scores", tmp_path / "other")
+    with open_run(tmp_path / "other") as run:
+        cell = run.score(resamples=50).cell("Model", "O")
+        assert cell.value == pytest.approx(23 / 3)
+        assert cell.scored == cell.total == 18

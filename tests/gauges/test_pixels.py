@@ -75,3 +75,11 @@ def test_a_mask_that_covers_everything_leaves_nothing_to_measure() -> None:
 def test_an_edit_of_another_size_is_scaled_to_its_source() -> None:
     small, large = Image.new("RGB", (10, 8), "red"), Image.new("RGB", (30, 24), "red")
     assert distance(small, large) == (0.0, 0.0, 1.0)
+
+
+def test_pictures_higher_than_a_strip() -> None:
+    first, second = picture(1, 7, 300), picture(2, 7, 300)
+    given: list[Box] = [(1.5, 100.2, 5, 131), (0, 250, 7, 256.5)]
+    found = distance(first, second, outside((7, 300), given))
+    assert found is not None
+    assert (found.l1, found.l2) == pytest.approx(reference(first, second, given), abs=1e-12)

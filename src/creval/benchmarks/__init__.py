@@ -14,6 +14,7 @@ SYSTEMS = {
     system.name: system
     for system in (creval_bench.SYSTEM, complex_edit.SYSTEM, complexbench_edit.SYSTEM)
 }
+_ENTRIES = "creval.protocols"
 # Protocols that can be put to any dataset, besides the systems' own.
 PROTOCOLS: dict[str, Callable[[], Protocol]] = {
     **{system.name: system.protocol for system in SYSTEMS.values()},
@@ -25,8 +26,20 @@ PROTOCOLS: dict[str, Callable[[], Protocol]] = {
 
 
 def protocol_named(name: str) -> Protocol:
-    """The protocol called `name`."""
-    return PROTOCOLS[known_name("protocol", name, PROTOCOLS)]()
+    """The protocol called `name`: one of creval's, or of a package that is installed."""
+    if name in PROTOCOLS:
+        return PROTOCOLS[name]()
+    from importlib.metadata import entry_points
+
+    others = {found.name: found for found in entry_points(group=_ENTRIES)}
+    found = others[known_name("protocol", name, [*PROTOCOLS, *others])]
+    try:
+        made = found.load()()
+    except Exception as error:  # it is somebody else's code
+        raise CrevalError(f"the protocol {name!r} ({found.value}) fails: {error!r}.") from error
+    if not isinstance(made, Protocol):
+        raise CrevalError(f"{found.value} is not a protocol.")
+    return made
 
 
 def open_benchmark(path: str | Path, protocol: str | None = None) -> Benchmark:

@@ -24,11 +24,11 @@ def read_reply(
 ) -> list[Verdict]:
     """One verdict for each question, in their order, from the reply to all of them.
 
-    `labels` are the names under which the questions were put, if not their own. Reads fenced or
-    bare JSON: objects in a row, an array, objects inside objects, an object from label to answer;
-    JSON with slips of punctuation; lines such as `Q3: Yes`; and, where one question was asked, the
-    bare answer. An answer without a label goes by the question's text, or by order where there are
-    as many answers as questions.
+    `labels` are the names under which the questions were put, if not their own, or Q1, Q2 ... where
+    they have none. Reads fenced or bare JSON: objects in a row, an array, objects inside objects,
+    an object from label to answer; JSON with slips of punctuation; lines such as `Q3: Yes`; and,
+    where one question was asked, the bare answer. An answer without a label goes by the question's
+    text, or by order where there are as many answers as questions.
     """
     entries, sound = find_entries(text)
     if not entries:
@@ -41,7 +41,8 @@ def read_reply(
         # A sound object without an answer is not an answer off the scale.
         if bare and not entries and not (sound and "{" in text):
             entries = [Entry(None, None, text, text)]
-    keys = [label_key(label) for label in labels or [q.label or q.id for q in questions]]
+    own = [question.label or f"Q{n}" for n, question in enumerate(questions, 1)]
+    keys = [label_key(label) for label in labels or own]
     return [
         _verdict(question, given)
         for question, given in zip(questions, _assign(entries, questions, keys, sound), strict=True)

@@ -15,6 +15,7 @@ from PIL import Image
 
 from creval.core.sample import Box
 
+_ROWS = 128
 Mask = NDArray[np.uint8]
 """255 where pixels count, 0 where they do not; as high and wide as the picture."""
 
@@ -56,12 +57,19 @@ def distance(first: Image.Image, second: Image.Image, mask: Mask | None = None) 
     """
     import cv2
 
-    a, b = np.asarray(first), np.asarray(scaled(second, first.size))
-    pixels = a.shape[0] * a.shape[1]
+    second = scaled(second, first.size)
+    width, height = first.size
+    pixels = width * height
     kept = pixels if mask is None else int(cv2.countNonZero(mask))
     if kept == 0:
         return None
+    # Strip by strip: getting memory for whole pictures would take longer than all else.
+    total = square = 0.0
+    for top in range(0, height, _ROWS):
+        strip = (0, top, width, min(height, top + _ROWS))
+        a, b = np.asarray(first.crop(strip)), np.asarray(second.crop(strip))
+        inside = None if mask is None else mask[top : top + _ROWS]
+        total += cv2.norm(a, b, cv2.NORM_L1, inside)
+        square += cv2.norm(a, b, cv2.NORM_L2SQR, inside)
     values = 3.0 * kept
-    l1 = cv2.norm(a, b, cv2.NORM_L1, mask) / 255.0 / values
-    l2 = cv2.norm(a, b, cv2.NORM_L2SQR, mask) / 255.0**2 / values
-    return Distance(float(l1), float(l2), kept / pixels)
+    return Distance(total / 255.0 / values, square / 255.0**2 / values, kept / pixels)
