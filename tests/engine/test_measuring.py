@@ -65,12 +65,13 @@ def test_measured_without_a_judge_and_counted_where_not(bench: Path, edits: Path
     run = bench / "run"
     done = run_of(bench, edits, run, **MEASURED)
     assert (done.asked, done.measured, done.share_unanswered) == (0, 1, 0.0)
-    assert dict(done.unmeasured) == {
+    assert {reason.partition(" (")[0]: number for reason, number in done.unmeasured} == {
         "the boxes cover the whole picture": 1,
-        "no box is known of 'cat' in the source": 1,
+        "no box is known of what is to be changed": 1,
     }
     with open_run(run) as opened:
         card = opened.score(resamples=50)
+        assert [a.said for a in opened.answers() if a.said] == ["cat", "cat"]
         cell = card.cell("Model", "L1")
         assert cell.value == pytest.approx(0.2)
         assert (cell.scored, cell.total) == (1, 3), "the global sample has none"

@@ -4,7 +4,7 @@ a step's score s_i is from 0 to 5; steps that need each other are a chain, and m
 a sample = mean over its chains of the product of s_i / 5, in percent: so
 parallel = mean(s_i / 5), two-chain = (s1/5 * s2/5 + s3/5) / 2, three-chain = product(s_i / 5)
 the average = unweighted mean of the subsets; edit types are means of single steps
-consistency: L1 and L2 outside the boxes of what is edited; samples with a global step have none
+consistency: L1 and L2 outside the boxes of what is edited; the global subset has none
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from creval.benchmarks import complexbench_release
-from creval.benchmarks.complexbench_release import KINDS, LEVELS
+from creval.benchmarks.complexbench_release import GLOBAL, KINDS, LEVELS
 from creval.core.benchmark import Protocol, System
 from creval.core.card import Card, Level, Metric, Part, Score
 from creval.core.probe import Measurement, Probe, Question
@@ -98,7 +98,9 @@ class ComplexBenchEdit(Protocol):
             )
             for at, step in enumerate(sample.steps)
         ]
-        everywhere = any(step.kind in _GLOBAL for step in sample.steps)
+        everywhere = sample.tags.get("subset") == GLOBAL or any(
+            step.kind in _GLOBAL for step in sample.steps
+        )
         if not asked or sample.source is None or everywhere:
             return asked
         return [*asked, *(Measurement(name, name, "outside") for name in ("L1", "L2"))]

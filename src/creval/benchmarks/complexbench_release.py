@@ -32,6 +32,8 @@ SUBSETS = {
     "two-chain": "Two-chain",
     "three-chain": "Three-chain",
 }
+GLOBAL = "COCO-obj-attr-global"
+"""The subset in which a step changes the whole picture."""
 # Which steps each step builds on.
 _NEEDS: dict[str, tuple[tuple[int, ...], ...]] = {
     "two-chain": ((), (0,), ()),

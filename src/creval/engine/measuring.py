@@ -84,7 +84,7 @@ def _measured(work: Work) -> tuple[Edit, list[Verdict]]:
     sample, edit = work.sample, work.edit
     seen: dict[str, Stamp] = {}
     values: Mapping[str, float] = {}
-    status, reason = Status.INAPPLICABLE, "there is nothing to measure"
+    status, reason, about = Status.INAPPLICABLE, "there is nothing to measure", ""
     try:
         if edit.image is None:
             raise Unmeasured("there is no picture")
@@ -93,13 +93,13 @@ def _measured(work: Work) -> tuple[Edit, list[Verdict]]:
             for path in paths_of(sample, edit, name):
                 seen[name] = stamp_of(path, digest(path))
     except Unmeasured as error:
-        reason = str(error)
+        reason, about = str(error), error.about
     except (ImageError, OSError) as error:
         status, reason = Status.FAILED, str(error)
     verdicts = [
         Verdict(probe.id, Status.ANSWERED, values[probe.metric])
         if probe.metric in values
-        else Verdict(probe.id, status, explanation=reason[:_ERROR])
+        else Verdict(probe.id, status, said=about, explanation=reason[:_ERROR])
         for probe in work.probes
     ]
     return edit._replace(seen={**edit.seen, **seen}), verdicts

@@ -17,6 +17,8 @@ from creval.gauges.boxes import Detector
 from creval.gauges.gauge import Gauge, Unmeasured
 from creval.gauges.pixels import distance, outside, scaled
 
+_NO_BOX = "no box is known of what is to be changed (a detector can find it: --gauge boxes=MODEL)"
+
 
 class Outside(Gauge):
     """L1 and L2 outside boxes; without a detector what was added counts as a change."""
@@ -46,8 +48,8 @@ class Outside(Gauge):
             # What a step before it makes is not in the source.
             if not found and not step.needs:
                 if self._detector is None:
-                    raise Unmeasured(f"no box is known of {step.old!r} in the source")
-                raise Unmeasured(f"the detector finds no {step.old!r} in the source")
+                    raise Unmeasured(_NO_BOX, step.old)
+                raise Unmeasured("the detector does not find what is to be changed", step.old)
             yield from found
         if self._detector is not None:
             made = [step.new for step in sample.steps if step.new]

@@ -10,7 +10,11 @@ from creval.core.sample import Sample
 
 
 class Unmeasured(Exception):  # noqa: N818
-    """That there is nothing to measure in an edit, and why."""
+    """That there is nothing to measure in an edit, why, and what it is about."""
+
+    def __init__(self, reason: str, about: str = "") -> None:
+        super().__init__(reason)
+        self.about = about
 
 
 class Gauge(ABC):

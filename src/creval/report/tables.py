@@ -20,7 +20,8 @@ Groups = Mapping[str, Sequence[str]]
 Shown = Sequence[tuple[str, str]]
 """The groups of samples that a table shows, each with its level."""
 
-_WIDEST = 17  # characters of a cell with its margin
+_MARGIN = 3  # characters between columns
+_SHORTEST = 12  # characters of the column of names
 _RAISED = {0: " ", 1: "¹", 2: "²"}
 _STYLES = {1: "bold", 2: "underline"}
 
@@ -128,15 +129,33 @@ def rich_tables(
         yield _sample_lines(card, samples)
     rest = [pair for pair in shown if pair[0] != SAMPLE]
     if wide:
-        names = max(map(len, _lines(card, groups)), default=0)
-        room = max(1, (wide - names) // (_WIDEST * len(columns(card))))
-        for start in range(0, len(rest), room):
-            spots = _spots(card, rest[start : start + room], groups)
+        for pairs in _fitting(card, rest, groups, wide):
+            spots = _spots(card, pairs, groups)
             yield _rich_table(card, spots, groups, None, wide=True)
         return
     for pair in rest:
         title = None if rest == [("overall", "overall")] else Text(text.visible(pair[1]), "bold")
         yield _rich_table(card, _spots(card, [pair], groups), groups, title)
+
+
+def _fitting(card: Scorecard, shown: Shown, groups: Groups, wide: int) -> Iterator[Shown]:
+    """The groups of samples, as many at a time as a table of this width has room for."""
+    names = _lines(card, groups)
+    taken = first = max(_SHORTEST, *map(len, names)) + _MARGIN
+    fitting: list[tuple[str, str]] = []
+    for pair in shown:
+        needed = 0
+        for spot in _spots(card, [pair], groups):
+            lines = (_rich_cell(spot, name).plain.split("\n") for name in names)
+            texts = [text.visible(spot.group), *(line for both in lines for line in both)]
+            needed += max(map(len, texts)) + _MARGIN
+        if fitting and taken + needed > wide:
+            yield fitting
+            taken, fitting = first, []
+        taken += needed
+        fitting.append(pair)
+    if fitting:
+        yield fitting
 
 
 def _sample_lines(card: Scorecard, samples: Sequence[str]) -> Text:
@@ -165,7 +184,7 @@ def _rich_table(
     wide: bool = False,
 ) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("model", overflow="fold", min_width=12)
+    table.add_column("model", overflow="fold", min_width=_SHORTEST)
     for spot in spots:
         head = f"{text.visible(spot.group)}\n{spot.column}" if wide else spot.column
         table.add_column(Text(head), justify="right", no_wrap=True)
