@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -138,16 +137,3 @@ def test_a_library_that_is_missed_late_gets_a_sentence(tmp_path: Path) -> None:
     model = Model(str(write_owl(tmp_path)), "AutoModelForZeroShotObjectDetection")
     with pytest.raises(CrevalError, match="lacks a library: needs SciPy"), model.in_use():
         raise ImportError("\nneeds\nSciPy")
-
-
-def test_without_torch_there_is_a_sentence(
-    picture: Image.Image, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def absent(name: str) -> Any:
-        if name == "torch":
-            raise ImportError("No module named 'torch'")
-        return import_module(name)
-
-    monkeypatch.setattr("creval.gauges.models.import_module", absent)
-    with pytest.raises(CrevalError, match=r"pip install 'creval\[local\]'"):
-        Detector("x").find(picture, ["cat"])

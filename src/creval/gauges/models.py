@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from creval.core.errors import CrevalError
+from creval.core.models import load_model
 
 
 class Model:
@@ -39,25 +39,8 @@ class Model:
                 raise CrevalError(f"{self.name} lacks a library: {reason}") from error
 
     def _load(self) -> tuple[Any, Any]:
-        try:
-            torch = import_module("torch")
-            transformers = import_module("transformers")
-        except ImportError as error:
-            raise CrevalError(
-                f"{self.name} needs torch and transformers: pip install 'creval[local]' ({error})."
-            ) from error
-        folder = Path(self.name)
-        if (folder.is_absolute() or self.name.startswith(".")) and not folder.is_dir():
-            raise CrevalError(f"there is no folder {self.name} to load a model from.")
-        try:
-            processor = transformers.AutoProcessor.from_pretrained(self.name)
-            kind = getattr(transformers, self._kind)
-            # Pictures come as float32, whatever the weights were saved as.
-            model = kind.from_pretrained(self.name, dtype=torch.float32)
-            model = model.to(_device(torch)).eval()
-        except Exception as error:  # damaged files raise errors of many libraries
-            reason = str(error).strip().partition("\n")[0]
-            raise CrevalError(f"{self.name} cannot be loaded: {reason}") from error
+        # Pictures come as float32, whatever the weights were saved as.
+        processor, model = load_model(self.name, self._kind, dtype="float32")
         if not hasattr(model, self._method):
             found = type(model).__name__
             raise CrevalError(f"{self.name} is a {found}, which has no {self._method}.")
@@ -68,9 +51,3 @@ def text_length(processor: Any, model: Any) -> int:
     """How many tokens of a text the model can read."""
     positions = model.config.text_config.max_position_embeddings
     return int(min(positions, processor.tokenizer.model_max_length))
-
-
-def _device(torch: Any) -> str:
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"

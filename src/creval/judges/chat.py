@@ -9,12 +9,9 @@ question.
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import json
-import math
 import re
-import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -28,16 +25,15 @@ from creval.core.contract import contract_named
 from creval.core.images import Encoded
 from creval.judges.judge import (
     Answer,
-    Choice,
     Fault,
     Judge,
-    Position,
     Price,
     Request,
     Unusable,
 )
 from creval.judges.providers import Provider
 from creval.judges.vision import Vision
+from creval.judges.wire import USAGE, Said, errors_in, read_choice, read_count, read_wait
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
@@ -185,7 +181,7 @@ class Chat(Judge):
             raise Fault("connection lost", self._shown(error)) from None
         if status == 200:
             return self._answer(content, headers, request)
-        raise self._fault(status, _errors_in(content), headers)
+        raise self._fault(status, errors_in(content), headers)
 
     def _serialised(self) -> bytes:
         """The parameters of every request, as they stand in its tail."""
@@ -211,16 +207,16 @@ class Chat(Judge):
         if not isinstance(reply, dict) or not isinstance(reply.get("choices"), list):
             # Some gateways send their errors with status 200.
             if isinstance(reply, dict) and reply.get("error"):
-                error = _errors_in(content)
+                error = errors_in(content)
                 raise self._fault(error.number or 502, error, headers)
             raise Fault("broken JSON", "a reply without choices")
-        found = [_choice(choice, self._masked) for choice in reply["choices"]]
+        found = [read_choice(choice, self._masked) for choice in reply["choices"]]
         choices = tuple(choice for choice in found if choice is not None)
         if not choices:
             raise Fault("broken JSON", "a reply without a choice that can be read")
         usage = reply.get("usage")
         usage = usage if isinstance(usage, dict) else {}
-        tokens_in, tokens_out = (_count(usage, name) for name in _USAGE)
+        tokens_in, tokens_out = (read_count(usage, name) for name in USAGE)
         cost = usage.get("cost")
         if not isinstance(cost, int | float) or isinstance(cost, bool) or not 0 <= cost < 1e6:
             cost = None
@@ -228,10 +224,10 @@ class Chat(Judge):
                 cost = self.price.cost(tokens_in, tokens_out)
         return Answer(choices[: request.choices], tokens_in, tokens_out, cost)
 
-    def _fault(self, status: int, error: _Said, headers: Mapping[str, str]) -> Exception:
+    def _fault(self, status: int, error: Said, headers: Mapping[str, str]) -> Exception:
         """What a reply that is no answer means for this call, or for all of them."""
         reason = self._shown(error.text) or f"HTTP {status}"
-        wait = _wait(headers)
+        wait = read_wait(headers)
         words = error.words
         if wait is None and (told := _RETRY_IN.search(words)):
             wait = float(told[1])
@@ -296,7 +292,6 @@ class _Refused(Exception):  # noqa: N818
         self.vague = vague
 
 
-_USAGE = ("prompt_tokens", "completion_tokens")
 _SCHEMA = re.compile(r"json_schema|schema|structured|response_format|guided|grammar")
 _SPENT = re.compile(r"insufficient_quota|spend_limit|billing_hard_limit")
 # Google tells the time to wait in the body.
@@ -314,101 +309,6 @@ _FILTERED = re.compile(
     r"content_filter|content_policy|data_?inspection_?failed|responsibleaipolicy|prohibited_content"
     r"|moderation|safety system|inappropriate content"
 )
-_ENDED_BY_FILTER = re.compile(r"filter|safety|blocklist|prohibited|recitation|spii|refus")
-
-
-class _Said:
-    """What an error body says: a text for people, all its words for us, and its own status."""
-
-    def __init__(self, text: str, words: str, number: int | None) -> None:
-        self.text, self.words, self.number = text, words.casefold(), number
-
-
-def _errors_in(content: bytes) -> _Said:
-    """The error in a body, in any of the shapes that servers give it."""
-    try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
-        text = re.sub(r"<[^>]*>", " ", content[:2000].decode("utf-8", "replace"))
-        return _Said(text, "", None)
-    if isinstance(body, list) and body:
-        body = body[0]
-    error = body.get("error", body) if isinstance(body, dict) else body
-    if not isinstance(error, dict):
-        return _Said(str(error or ""), str(error or ""), None)
-    text = str(error.get("message") or error.get("detail") or error.get("type") or "")
-    metadata = error.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("raw"):
-        text = f"{text}: {metadata['raw']}"
-    code = str(error.get("code"))
-    number = int(code) if re.fullmatch("[45][0-9][0-9]", code) else None
-    return _Said(text, json.dumps(error, ensure_ascii=False)[:4000], number)
-
-
-def _choice(choice: Any, masked: Callable[[str], str]) -> Choice | None:
-    """One choice of a reply; none where it has no message."""
-    if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
-        return None
-    if isinstance(choice.get("error"), dict):
-        return None
-    message = choice["message"]
-    content = message.get("content")
-    if isinstance(content, list):
-        texts = (part.get("text") for part in content if isinstance(part, dict))
-        content = "".join(text for text in texts if isinstance(text, str))
-    text = masked(content) if isinstance(content, str) else ""
-    ended = str(choice.get("finish_reason") or "stop").casefold()
-    refusal = message.get("refusal")
-    if isinstance(refusal, str) and refusal:
-        return Choice(masked(refusal), "refusal")
-    if _ENDED_BY_FILTER.search(ended):
-        return Choice(text, "refusal")
-    if ended in ("length", "max_tokens"):
-        return Choice(text, "length", _positions(choice.get("logprobs")))
-    return Choice(text, "stop", _positions(choice.get("logprobs")))
-
-
-def _positions(logprobs: Any) -> tuple[Position, ...]:
-    content = logprobs.get("content") if isinstance(logprobs, dict) else None
-    if not isinstance(content, list):
-        return ()
-    try:
-        return tuple(
-            Position(
-                str(place["token"]),
-                tuple(
-                    (str(option["token"]), float(option["logprob"]))
-                    for option in place["top_logprobs"] or [place]
-                ),
-            )
-            for place in content
-        )
-    except (KeyError, TypeError, ValueError):
-        return ()
-
-
-def _count(usage: Mapping[str, Any], name: str) -> int | None:
-    number = usage.get(name)
-    return number if isinstance(number, int) and 0 <= number < 10**9 else None
-
-
-def _wait(headers: Mapping[str, str]) -> float | None:
-    """How long a server asks to wait, in seconds."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        said = headers.get(name)
-        if said is None:
-            continue
-        try:
-            seconds = float(said) / unit
-            return None if math.isnan(seconds) else max(0.0, seconds)
-        except ValueError:
-            pass
-        try:
-            until = email.utils.parsedate_to_datetime(said)
-            return max(0.0, until.timestamp() - time.time())
-        except (TypeError, ValueError, OverflowError, OSError):
-            continue
-    return None
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

@@ -10,7 +10,8 @@ from typing import Any
 
 from creval.core.errors import CrevalError, known_name
 from creval.core.images import decode
-from creval.judges.judge import Answer, Choice, Fault, Judge, Position, Request, Unusable
+from creval.core.models import load_model
+from creval.judges.judge import Answer, Choice, Fault, Judge, Position, Request
 from creval.judges.vision import vision_of
 
 _TOP = 20  # options kept for a token
@@ -65,23 +66,9 @@ class Local(Judge):
         self._thread.shutdown()
 
     def _load(self) -> tuple[Any, Any]:
-        try:
-            torch = import_module("torch")
-            transformers = import_module("transformers")
-        except ImportError as error:
-            raise Unusable(
-                f"{self.name} needs torch and transformers: pip install 'creval[local]' ({error})."
-            ) from error
-        device = str(self._parameters.get("device") or _device(torch))
-        dtype = self._parameters.get("dtype", "auto")
-        try:
-            processor = transformers.AutoProcessor.from_pretrained(self.model)
-            kind = transformers.AutoModelForImageTextToText
-            model = kind.from_pretrained(self.model, dtype=dtype)
-            model = model.to(device).eval()
-        except (OSError, ValueError, RuntimeError, KeyError, ImportError, AttributeError) as error:
-            reason = str(error).strip().partition("\n")[0]
-            raise Unusable(f"{self.name} cannot be loaded: {reason}") from error
+        device, dtype = (str(self._parameters.get(name) or "") for name in ("device", "dtype"))
+        kind = "AutoModelForImageTextToText"
+        processor, model = load_model(self.model, kind, device=device, dtype=dtype or "auto")
         # Answers follow the prompt, so shorter prompts are filled up in front.
         processor.tokenizer.padding_side = "left"
         return processor, model
@@ -200,12 +187,6 @@ class Local(Judge):
             words = tuple((decode([index]), value) for index, value in options)
             positions.append(Position(decode([token]), words))
         return tuple(positions)
-
-
-def _device(torch: Any) -> str:
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def _is_memory(error: Exception) -> bool:
