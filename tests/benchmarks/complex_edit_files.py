@@ -53,6 +53,8 @@ def write_saved(folder: Path, **splits: Sequence[dict[str, Any]]) -> Path:
             name = f"data-{at:05d}-of-00002.arrow"
             polars.DataFrame(part).write_ipc_stream(folder / split / name, compat_level=COMPAT)
         (folder / split / "state.json").write_text(json.dumps({"_split": split}))
+        features = {"image": {"_type": "Image"}, "edit": {}}
+        (folder / split / "dataset_info.json").write_text(json.dumps({"features": features}))
     return folder
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,58 @@ def test_table_5_contradicts_itself_in_one_cell() -> None:
     mended: dict[str, Sequence[float]] = dict(TABLE_5)
     mended["AnyEdit"] = (*TABLE_5["AnyEdit"][:4], 1.60, *TABLE_5["AnyEdit"][5:])
     assert deviations(mended) == {("AnyEdit", "C8-C1", "IF"): -3.01}
+
+
+def many(systems: int = 2, pictures: int = 12) -> ScoreTable:
+    """A table whose samples differ by picture only: all complexities of one are alike."""
+    chance = np.random.default_rng(4)
+    each = chance.uniform(2, 9, (systems, pictures, 1, 3))
+    values = np.repeat(each, 8, axis=2).reshape(systems, -1, 3)
+    total = np.ones(values.shape, dtype=np.int64)
+    return ScoreTable(
+        card=ComplexEdit.card.over(LEVELS),
+        systems=tuple("ABCDEF"[:systems]),
+        samples=tuple(f"C{c}/{n}" for n in range(pictures) for c in range(1, 9)),
+        groups={"complexity": np.tile(np.arange(8), pictures)},
+        values=values,
+        scored=total,
+        total=total,
+        unanswered={},
+        unasked={},
+        units=np.repeat(np.arange(pictures), 8),
+    )
+
+
+def test_the_complexities_of_a_picture_are_drawn_together() -> None:
+    table = many()
+    together = scorecard(table, resamples=800)
+    apart = scorecard(replace(table, units=np.arange(table.values.shape[1])), resamples=800)
+
+    def width(card: Scorecard, group: str) -> float:
+        cell = card.cell("A", "IF", group)
+        assert cell.low is not None
+        assert cell.high is not None
+        return cell.high - cell.low
+
+    # Eight samples of one picture are one observation, so the whole is no surer than C1 alone.
+    assert width(together, "overall") == pytest.approx(width(together, "C1"), rel=0.01)
+    assert width(apart, "overall") < 0.5 * width(together, "overall")
+    # And what is alike in every resample makes a difference that never varies.
+    assert width(together, "C8-C1") == pytest.approx(0.0, abs=1e-9)
+    assert width(apart, "C8-C1") > 1.0
+
+
+def test_a_difference_rests_on_the_samples_of_both_ends() -> None:
+    table = many()
+    values, scored = table.values.copy(), table.scored.copy()
+    c8 = table.groups["complexity"] == 7
+    values[0, np.flatnonzero(c8)[4:]] = np.nan
+    scored[0, np.flatnonzero(c8)[4:]] = 0
+    card = scorecard(replace(table, values=values, scored=scored), resamples=50)
+    cell = card.cell("A", "IF", "C8-C1")
+    assert (cell.scored, cell.total) == (12 + 4, 24)
+    assert cell.low is None, "four samples at C8 are too few for an interval"
+    assert card.cell("B", "IF", "C8-C1").low is not None
 
 
 def test_scores_by_hand() -> None:
@@ -316,6 +369,33 @@ def _of(card: Scorecard, name: str, column: str, group: str = "overall") -> floa
     value = card.cell(name, column, group).value
     assert value is not None
     return value
+
+
+def test_other_instructions_are_other_questions(folder: Path, tmp_path: Path) -> None:
+    edits = write_edits(tmp_path / "M", *(f"real/C1/{n}.png" for n in range(5)))
+    with serving(FakeServer().app()) as url:
+        spec = f"openai:m@{url}/v1"
+        judge(open_benchmark(folder), [edits], spec, tmp_path / "run", Settings(limit=2))
+        rows = [row(number) for number in range(5)]
+        rows[0]["edit"]["compound"][0]["compound_instruction"] = "Do something else."
+        write_parquet(folder, test_real=rows)
+        with pytest.raises(CrevalError, match="was asked other questions"):
+            judge(open_benchmark(folder), [edits], spec, tmp_path / "run", Settings(limit=2))
+        with pytest.raises(CrevalError, match="--strict: complex-edit is scored in one way"):
+            open_run(tmp_path / "run").score(strict=True)
+
+
+def test_a_file_that_is_damaged_gets_a_sentence(folder: Path) -> None:
+    path = next((folder / "data").glob("test_syn*"))
+    polars.read_parquet(path).drop("edit").write_parquet(path)
+    with pytest.raises(CrevalError, match=f"{path.name} cannot be read"):
+        open_benchmark(folder)
+    path = next((folder / "data").glob("test_real*"))
+    content = bytearray(path.read_bytes())
+    content[40:400] = bytes(360)
+    path.write_bytes(content)
+    with pytest.raises(CrevalError, match=f"{path.name} cannot be read"):
+        open_benchmark(folder)
 
 
 def test_without_rubric_and_by_probability(folder: Path, tmp_path: Path) -> None:

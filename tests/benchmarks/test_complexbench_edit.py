@@ -12,7 +12,8 @@ from PIL import Image
 import shared_data
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.complexbench_edit import CRITERIA, ComplexBenchEdit, chains
-from creval.benchmarks.complexbench_release import KINDS, SUBSETS
+from creval.benchmarks.complexbench_release import KINDS, LEVELS, SUBSETS
+from creval.core.benchmark import Benchmark, Dataset
 from creval.core.card import Score
 from creval.core.probe import Ask, EditKey, Question
 from creval.core.sample import Edit, Sample, Step
@@ -25,6 +26,7 @@ from creval.judges.fake import FakeServer
 from creval.report import tables
 from creval.stats.compare import compare
 from creval.store import Store, open_run
+from tests.benchmarks.complex_edit_files import row, write_parquet
 from tests.benchmarks.complexbench_files import write_release
 from tests.serving import serving
 
@@ -261,3 +263,59 @@ def test_oddities_are_reported_and_not_guessed_over(tmp_path: Path) -> None:
         "no subset": 1, "steps that do not match": 1, "unknown edit type": 1, "broken entry": 1,
     }  # fmt: skip
     assert len(dataset.samples) == 7
+
+
+def test_two_pictures_of_one_name_are_not_guessed_between(tmp_path: Path) -> None:
+    bench = write_release(tmp_path / "bench", each=1)
+    source = next((bench / "data" / "images").iterdir())
+    same, other = (bench / "data" / name / source.name for name in ("copies", "aaa_edits"))
+    for path in (same, other):
+        path.parent.mkdir()
+    same.write_bytes(source.read_bytes())
+    assert not any(f.rule.startswith("several") for f in open_benchmark(bench).dataset.findings)
+    Image.new("RGB", (32, 32), "white").save(other)
+    dataset = open_benchmark(bench).dataset
+    (found,) = (f for f in dataset.findings if f.rule == "several pictures of one name")
+    sample = next(s for s in dataset.samples if s.id == found.where)
+    assert sample.source is not None
+    assert not sample.source.exists()
+
+
+def test_on_other_datasets_the_groups_are_theirs_and_the_types_its_own(tmp_path: Path) -> None:
+    bench = write_parquet(tmp_path / "complex", test_real=[row(number) for number in range(6)])
+    benchmark = open_benchmark(bench, "complexbench-edit")
+    assert [level.name for level in benchmark.card.levels] == [
+        "overall", "complexity", "delta", "edit_type",
+    ]  # fmt: skip
+    edits = tmp_path / "M" / "C2"
+    edits.mkdir(parents=True)
+    for number in range(6):
+        Image.new("RGB", (32, 24), (number, 5, 5)).save(edits / f"{number}.png")
+    with serving(FakeServer().app()) as url:
+        spec = f"openai:m@{url}/v1"
+        judge(benchmark, [edits.parent], spec, tmp_path / "run", Settings(metrics=("score",)))
+    with open_run(tmp_path / "run") as run:
+        card = run.score(resamples=50)
+        assert card.cell("M", "score").value == card.cell("M", "score", "C2").value
+        assert card.cell("M", "score").value is not None
+
+
+def test_edit_types_are_compared_on_the_same_steps(tmp_path: Path) -> None:
+    """Of two steps of one type, one that only one model has an answer to does not count."""
+    sample = Sample("s", "a\nb\nc", steps=PARALLEL, tags={"subset": "COCO-three-obj"})
+    benchmark = Benchmark(Dataset("made", tmp_path, (sample,), levels=LEVELS), PROTOCOL)
+    with Store(tmp_path / "run") as store, store.transaction():
+        store.put_samples([(sample, PROTOCOL.probes(sample))], {})
+        store.put_manifest(describe(benchmark, "j"))
+        for model, values in (("A", (5.0, 5.0, None)), ("B", (5.0, 5.0, 0.0))):
+            store.put_edits([Edit(EditKey(model, "s"))])
+            verdicts = [
+                Verdict(f"score/{n}", Status.MISSING if v is None else Status.ANSWERED, v)
+                for n, v in enumerate(values, 1)
+            ]
+            ask = Ask("j", EditKey(model, "s"), tuple(v.probe for v in verdicts))
+            store.put_replies([(ask, Reply(Status.ANSWERED), verdicts)])
+    with open_run(tmp_path / "run") as run:
+        found = compare(run, "A", "B", resamples=50).differences
+        assert found["edit_type", "text", "score"].value == 0.0
+        assert found["edit_type", "color", "score"].value is None

@@ -58,3 +58,19 @@ def test_without_the_variable_it_is_the_users(monkeypatch: pytest.MonkeyPatch) -
     assert cache_folder() == Path(os.sep, "somewhere", "creval")
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_folder() == Path.home() / ".cache" / "creval"
+
+
+def test_another_process_that_is_quicker(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_text("")
+    made: list[Path] = []
+
+    def make(folder: Path) -> None:
+        (folder / "mine").write_text("")
+        if not made:
+            made.append(folder)
+            made_once("copies", [source], make)
+
+    found = made_once("copies", [source], make)
+    assert (found / "mine").exists()
+    assert [entry.name for entry in found.parent.iterdir()] == [found.name]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from creval.core.files import many_small_objects, read_bytes
+from creval.core.files import files_below, many_small_objects, read_bytes
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 300_000])
@@ -29,3 +29,10 @@ def test_the_collector_is_back_afterwards() -> None:
     with pytest.raises(ZeroDivisionError), many_small_objects():
         _ = 1 / 0
     assert gc.isenabled()
+
+
+def test_files_below_without_hidden_ones(tmp_path: Path) -> None:
+    for name in ("a.png", ".b.png", "c/d.png", ".old/e.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert files_below(tmp_path) == ["a.png", "c/d.png"]

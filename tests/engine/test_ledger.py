@@ -30,12 +30,12 @@ def test_when_put_returns_others_can_read_it(tmp_path: Path) -> None:
     async def run(store: Store) -> None:
         ledger = Ledger(store)
         for number in range(20):
-            ledger.note(Edit(EditKey("A", f"s{number}")))
+            ledger.note(Edit(EditKey("A", f"s{number}")), {})
         await ledger.put([record(0)])
         assert rows(tmp_path, "verdicts") == 1
         await asyncio.gather(*(ledger.put([record(number)]) for number in range(1, 20)))
         assert rows(tmp_path, "verdicts") == 20
-        ledger.note(Edit(EditKey("B", "s0")))
+        ledger.note(Edit(EditKey("B", "s0")), {})
         await ledger.close()
         assert rows(tmp_path, "edits") == 21
 
@@ -46,7 +46,7 @@ def test_when_put_returns_others_can_read_it(tmp_path: Path) -> None:
 def test_a_full_disk_is_a_sentence_and_spoils_nothing(tmp_path: Path) -> None:
     async def run(store: Store) -> None:
         ledger = Ledger(store)
-        ledger.note(Edit(EditKey("A", "s0")))
+        ledger.note(Edit(EditKey("A", "s0")), {})
         await ledger.put([record(0)])
         pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
         store._connection.execute(f"PRAGMA max_page_count = {pages}")

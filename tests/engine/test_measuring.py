@@ -12,13 +12,15 @@ from PIL import Image
 
 from creval.benchmarks import open_benchmark
 from creval.core.errors import CrevalError
+from creval.core.sample import Sample
 from creval.engine.judge import Judged, Judging, judge
 from creval.engine.settings import Settings
+from creval.gauges import consistency
 from creval.gauges.consistency import Outside
 from creval.judges.fake import FakeServer
 from creval.report import sentences, tables
 from creval.store import open_run
-from tests.gauges.tiny import write_clip
+from tests.gauges.tiny import write_clip, write_owl
 from tests.serving import serving
 
 
@@ -124,16 +126,64 @@ def test_pictures_that_changed_are_measured_anew(bench: Path, edits: Path) -> No
 def test_a_picture_that_cannot_be_opened_is_counted(bench: Path, edits: Path) -> None:
     (edits / "1.png").write_bytes(b"no picture")
     done = run_of(bench, edits, bench / "run", **MEASURED)
-    assert done.measured == 0
+    assert (done.measured, done.broken, done.share_unanswered) == (0, 1, 1.0)
     assert any("1.png" in reason for reason, _ in done.unmeasured)
 
 
 def test_two_ways_of_measuring_do_not_mix(bench: Path, edits: Path) -> None:
+    pytest.importorskip("transformers")
+    model = str(write_owl(bench / "owl"))
     run_of(bench, edits, bench / "run", **MEASURED)
-    with pytest.raises(CrevalError, match="was measured with outside, not with outside@other"):
-        run_of(bench, edits, bench / "run", **MEASURED, gauges={"boxes": "other"})
+    done = run_of(bench, edits, bench / "run", **MEASURED, gauges={"boxes": model})
+    assert any(note.startswith("what was measured with outside is dropped") for note in done.notes)
+    with open_run(bench / "run") as run:
+        query = "SELECT DISTINCT judge FROM answers"
+        assert [row[0] for row in run._connection.execute(query)] == [f"gauge:outside@{model}"]
     with pytest.raises(CrevalError, match="no use of a model 'box'; did you mean 'boxes'"):
         Settings(gauges={"box": "x"})
+    with pytest.raises(CrevalError, match="--gauge clip: nothing is measured with it"):
+        run_of(bench, edits, bench / "run", **MEASURED, gauges={"clip": "x"})
+
+
+def test_other_boxes_are_measured_anew_and_answers_kept(bench: Path, edits: Path) -> None:
+    server = FakeServer()
+    with serving(server.app()) as url:
+        spec = f"openai:m@{url}/v1"
+        run_of(bench, edits, bench / "run", spec)
+        path = bench / "data/instructions/COCO-three-obj/updated_final_update_v2.json"
+        path.write_text(path.read_text().replace("[0, 0, 99, 99]", "[0, 0, 16, 32]"))
+        done = run_of(bench, edits, bench / "run", spec)
+        assert server.stats["requests"] == 12
+    assert (done.asked, done.measured) == (12, 2)
+
+
+class Slow(Outside):
+    """Measures when all is answered."""
+
+    def measure(self, sample: Sample, edit: Path) -> dict[str, float]:
+        time.sleep(0.3)
+        return super().measure(sample, edit)
+
+
+def test_measuring_does_not_undo_what_asking_noted(
+    bench: Path, edits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consistency, "Outside", Slow)
+    server = FakeServer()
+    with serving(server.app()) as url:
+        spec = f"openai:m@{url}/v1"
+        run_of(bench, edits, bench / "run", spec)
+        for path in edits.iterdir():
+            Image.new("RGB", (32, 32), (9, 99, 9)).save(path)
+        run_of(bench, edits, bench / "run", spec)
+        assert server.stats["requests"] == 2 * 12
+        run_of(bench, edits, bench / "run", spec)
+        assert server.stats["requests"] == 2 * 12, "nothing has changed since"
+        (edits / "2.png").write_bytes(b"no picture")
+        broken = run_of(bench, edits, bench / "other", spec)
+    assert broken.progress.unopened == 3
+    with open_run(bench / "other") as run:
+        assert run.unopened() == 1
 
 
 def test_what_breaks_while_measuring_stops_with_its_reason(

@@ -10,8 +10,11 @@ import pytest
 from creval.benchmarks import open_benchmark
 from creval.build.miniature import write_miniature
 from creval.core.errors import CrevalError
+from creval.core.probe import EditKey
+from creval.core.sample import Edit
+from creval.engine.manifest import describe
 from creval.engine.replay import replay
-from creval.store import DATABASE, open_run
+from creval.store import DATABASE, Store, open_run
 from tests.benchmarks.complex_edit_files import row, write_parquet
 from tests.benchmarks.complexbench_files import write_release
 
@@ -139,3 +142,20 @@ def test_answers_to_other_systems_lie_as_deep_as_their_ids(tmp_path: Path) -> No
         cell = run.score(resamples=50).cell("Model", "O")
         assert cell.value == pytest.approx(23 / 3)
         assert cell.scored == cell.total == 18
+
+
+def test_a_run_of_another_protocol_is_left_alone(miniature: Path, tmp_path: Path) -> None:
+    with Store(tmp_path / "run") as store, store.transaction():
+        store.put_manifest(describe(open_benchmark(miniature, "clip"), ""))
+    with pytest.raises(CrevalError, match="protocol 'clip'"):
+        replay(open_benchmark(miniature), miniature / "answers", tmp_path / "run")
+
+
+def test_edits_that_are_there_keep_their_pictures(miniature: Path, tmp_path: Path) -> None:
+    key = EditKey("Keeper", "mini_003")
+    with Store(tmp_path / "run") as store, store.transaction():
+        store.put_manifest(describe(open_benchmark(miniature), ""))
+        store.put_edits([Edit(key, image=Path("there.png"))])
+    replay(open_benchmark(miniature), miniature / "answers", tmp_path / "run")
+    with Store(tmp_path / "run") as store:
+        assert store.edits[key].image == Path("there.png")

@@ -9,7 +9,10 @@ import pytest
 from PIL import Image
 
 from creval.core.errors import CrevalError
-from creval.gauges.clip import Clip, directional_similarity, image_similarity
+from creval.core.images import open_image
+from creval.core.sample import Sample
+from creval.gauges.clip import Clip, ClipScores, directional_similarity, image_similarity
+from creval.gauges.gauge import Unmeasured
 from tests.gauges.tiny import write_clip, write_grounding_dino, write_siglip
 
 torch = pytest.importorskip("torch")
@@ -88,3 +91,26 @@ def test_without_a_change_there_is_no_direction() -> None:
     x, y, _ = np.eye(3)
     assert directional_similarity(x, x, x, y) is None
     assert directional_similarity(x, y, y, y) is None
+
+
+def test_the_direction_is_from_the_sources_caption_to_the_targets(
+    model: Path, picture: Image.Image, tmp_path: Path
+) -> None:
+    picture.save(tmp_path / "source.png")
+    picture.transpose(Image.Transpose.ROTATE_180).save(tmp_path / "edit.png")
+    captions = {"source": "a cat", "target": "a red hat"}
+    sample = Sample("s", "", tmp_path / "source.png", captions=captions)
+    found = ClipScores({"clip": str(model)}).measure(sample, tmp_path / "edit.png")
+    clip = Clip(str(model))
+    vectors = [clip.image(open_image(tmp_path / name)) for name in ("source.png", "edit.png")]
+    texts = [clip.text(captions[name]) for name in ("source", "target")]
+    assert found["CLIP_img"] == pytest.approx(float(vectors[0] @ vectors[1]))
+    change, wanted = vectors[1] - vectors[0], texts[1] - texts[0]
+    cosine = change @ wanted / np.linalg.norm(change) / np.linalg.norm(wanted)
+    assert found["CLIP_dir"] == pytest.approx(float(cosine))
+    without = Sample("s", "", tmp_path / "source.png")
+    assert set(ClipScores({"clip": str(model)}).measure(without, tmp_path / "edit.png")) == {
+        "CLIP_img"
+    }
+    with pytest.raises(Unmeasured):
+        ClipScores({}).measure(Sample("s", ""), tmp_path / "edit.png")

@@ -134,3 +134,13 @@ def test_columns_of_which_nothing_came_are_not_shown_unless_ranks_rest_on_them(
     by_first = replace(without.table.card, rank="IF")
     without = replace(without, table=replace(without.table, card=by_first))
     assert tables.columns(without) == ["IF", "VQ", "S"]
+
+
+def test_samples_as_rows_for_papers(card: Scorecard) -> None:
+    shown = tables.chosen(card, ["sample"])
+    for made in (tables.markdown_table, tables.latex_table):
+        assert made(card, shown, {}).count("s0 ") == 4
+    averaged = scorecard(card.table, resamples=50, average=True)
+    assert AVERAGE not in tables.csv_table(averaged, shown)
+    assert AVERAGE in tables.csv_table(averaged, tables.chosen(averaged, ["overall"]))
+    assert set(averaged.frame("overall")["model"]) == {"A", "B", "C", "D", AVERAGE}

@@ -11,9 +11,10 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from creval.benchmarks.files import text_of
 from creval.core.benchmark import Dataset, Finding, Placed
@@ -22,9 +23,6 @@ from creval.core.card import OVERALL, Level
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text
 from creval.core.sample import Sample, Step
-
-if TYPE_CHECKING:
-    import polars
 
 LOG = logging.getLogger(__name__)
 SPLITS = ("test_real", "test_syn")
@@ -41,11 +39,10 @@ _FILE = re.compile(r"([0-9]+)(?:--([0-9]{1,9}))?")
 
 def recognise(path: Path) -> Path | None:
     """The folder, if it holds files of such rows."""
-    files = next(iter(_files(path).values()), None)
-    try:
-        return path if files and set(_frame(files[0]).collect_schema()) >= _COLUMNS else None
-    except CrevalError:
-        return None
+    for file in next(iter(_files(path).values()), ()):
+        with suppress(Exception):  # whatever it is, it is not this
+            return path if _columns(file) >= _COLUMNS else None
+    return None
 
 
 def load(folder: Path) -> Dataset:
@@ -60,6 +57,8 @@ def load(folder: Path) -> Dataset:
     findings: list[Finding] = []
     samples: list[Sample] = []
     for split, files in splits.items():
+        if not (pictures / split).is_dir():
+            raise CrevalError(f"{pictures} is damaged: delete it, and it is made again.")
         sources = {path.stem: path for path in (pictures / split).iterdir()}
         for row, edit in enumerate(_edits(files)):
             where = f"{split}/{row:04d}"
@@ -139,22 +138,35 @@ def _split(file: Path) -> str:
     return match[1] if match else file.parent.name if file.stem.isdigit() else file.stem
 
 
-def _frame(file: Path) -> polars.LazyFrame:
+def _columns(file: Path) -> set[str]:
+    """The names of a file's columns."""
+    import polars
+
+    if file.suffix == ".parquet":
+        return set(polars.read_parquet_schema(file))
+    # The whole stream would have to be read; `datasets` writes beside it what it holds.
+    content = json.loads((file.parent / "dataset_info.json").read_text(encoding="utf-8"))
+    return set(content["features"])
+
+
+def _column(file: Path, name: str, start: int | None = None) -> list[Any]:
+    """A column, or of a Parquet file some rows of it."""
     import polars
 
     try:
         if file.suffix == ".arrow":
-            return polars.read_ipc_stream(file).lazy()
-        frame = polars.scan_parquet(file)
-        frame.collect_schema()
-        return frame
+            return polars.read_ipc_stream(file, columns=[name])[name].to_list()
+        frame = polars.scan_parquet(file).select(name)
+        frame = frame if start is None else frame.slice(start, _ROWS)
+        return frame.collect()[name].to_list()
     except (polars.exceptions.PolarsError, OSError) as error:
-        raise CrevalError(f"{file} cannot be read: {error}.") from error
+        reason = str(error).strip().partition("\n")[0]
+        raise CrevalError(f"{file} cannot be read: {reason}.") from error
 
 
 def _edits(files: Iterable[Path]) -> Iterator[Any]:
     for file in files:
-        yield from _frame(file).select("edit").collect()["edit"].to_list()
+        yield from _column(file, "edit")
 
 
 def _unpack(splits: Mapping[str, Sequence[Path]], folder: Path, into: Path) -> None:
@@ -170,12 +182,14 @@ def _unpack(splits: Mapping[str, Sequence[Path]], folder: Path, into: Path) -> N
 
 
 def _images(files: Iterable[Path]) -> Iterator[Any]:
-    """The files' column of pictures, a few rows in memory at a time."""
+    """The files' column of pictures; one file at most is in memory."""
     for file in files:
-        frame, start = _frame(file).select("image"), 0
-        while len(rows := frame.slice(start, _ROWS).collect()):
-            yield from rows["image"].to_list()
+        start = 0
+        while rows := _column(file, "image", start):
+            yield from rows
             start += _ROWS
+            if file.suffix == ".arrow":
+                break
 
 
 def _content(image: Any, folder: Path) -> bytes:

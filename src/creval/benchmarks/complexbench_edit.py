@@ -103,7 +103,9 @@ class ComplexBenchEdit(Protocol):
         )
         if not asked or sample.source is None or everywhere:
             return asked
-        return [*asked, *(Measurement(name, name, "outside") for name in ("L1", "L2"))]
+        # Other boxes give other distances.
+        basis = {"steps": [[step.old, step.new, *step.boxes] for step in sample.steps]}
+        return [*asked, *(Measurement(name, name, "outside", basis) for name in ("L1", "L2"))]
 
     def score(
         self,

@@ -9,8 +9,8 @@ folder.
 
 from __future__ import annotations
 
+import filecmp
 import math
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ from creval.benchmarks.files import read_json, text_of
 from creval.core.benchmark import Dataset, Finding, Placed
 from creval.core.card import Level
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text
+from creval.core.files import clean_text, files_below
 from creval.core.sample import Box, Sample, Step
 
 # In the paper's order and words.
@@ -124,12 +124,15 @@ def place(path: str) -> Placed | None:
     return Placed(f"{match[1]}/{match[3]}", int(match[2])) if match else None
 
 
-def _pictures(folder: Path) -> dict[str, Path]:
-    found: dict[str, Path] = {}
-    for where, _, names in os.walk(folder):
-        for name in names:
-            if Path(name).suffix.casefold() in _PICTURES:
-                found.setdefault(name, Path(where) / name)
+def _pictures(folder: Path) -> dict[str, list[Path]]:
+    """The pictures in a folder by name; of files with the same content the first."""
+    found: dict[str, list[Path]] = {}
+    for name in files_below(folder):
+        path = folder / name
+        if path.suffix.casefold() in _PICTURES:
+            others = found.setdefault(path.name, [])
+            if not any(filecmp.cmp(path, other, shallow=False) for other in others):
+                others.append(path)
     return found
 
 
@@ -160,7 +163,7 @@ def _sample(
     key: str,
     entry: Any,
     folder: Path,
-    pictures: Mapping[str, Path],
+    pictures: Mapping[str, Sequence[Path]],
     annotated: Sequence[Annotated],
     findings: list[Finding],
 ) -> Sample | None:
@@ -195,6 +198,11 @@ def _sample(
         boxes = boxes or boxes_of(annotated, old)
         steps.append(Step(line, kind, needs[at] if needs else (), boxes, old, new))
     name = text_of(entry.get("img_path")).strip()
+    there = pictures.get(f"{key}-{name}") or pictures.get(name) or ()
+    if len(there) > 1:
+        shown = " and ".join(str(path.relative_to(folder)) for path in there[:2])
+        note = f"which is its source cannot be told: {shown}; keep one of them in the folder"
+        findings.append(Finding("several pictures of one name", where, note=note))
     # Where it should be, if it is nowhere: then somebody says that it is missing.
-    source = pictures.get(f"{key}-{name}") or pictures.get(name) or folder / f"{key}-{name}"
+    source = there[0] if len(there) == 1 else folder / f"{key}-{name}"
     return Sample(where, "\n".join(lines), source, {"subset": subset}, steps=tuple(steps))

@@ -32,6 +32,7 @@ class CREval(Protocol):
 
     name = "creval"
     card = CARD
+    has_strict = True
 
     def probes(self, sample: Sample) -> Sequence[Question]:
         return sample.questions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +12,8 @@ from creval.cli import options, screen
 
 if TYPE_CHECKING:
     from creval.core.benchmark import Benchmark, Finding
+    from creval.core.card import Level, Part
+    from creval.core.sample import Sample
 
 
 def bench(
@@ -50,7 +52,7 @@ def summarise(benchmark: Benchmark) -> dict[str, Any]:
             group
             for sample in dataset.samples
             for group in (
-                [step.kind for step in sample.steps]
+                [part.group for part in _parts(benchmark, sample, level)]
                 if level.parts
                 else [sample.tags.get(level.name, "")]
             )
@@ -73,6 +75,12 @@ def summarise(benchmark: Benchmark) -> dict[str, Any]:
         "repairs": [_as_json(finding) for finding in dataset.findings if finding.repaired],
         "problems": [_as_json(finding) for finding in dataset.findings if not finding.repaired],
     }
+
+
+def _parts(benchmark: Benchmark, sample: Sample, level: Level) -> Sequence[Part]:
+    """A sample's parts that a level groups."""
+    protocol = benchmark.protocol
+    return protocol.parts(sample, protocol.probes(sample), {}).get(level.name, ())
 
 
 def _as_json(finding: Finding) -> dict[str, str]:

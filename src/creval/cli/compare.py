@@ -97,7 +97,11 @@ def _print_gap(found: Comparison, gap: SampleGap) -> None:
     out.print(Text(f"\n{visible(gap.sample)}: {rank} {scores}", "bold"))
     out.print(Text(f"  {visible(gap.instruction)}", "dim"))
     for question in gap.questions[:3]:
-        said = " / ".join(visible(answer.said) or "–" for answer in question.answers)
+        # The first of several answers may say something else than all of them together.
+        said = " / ".join(
+            visible(answer.said) or "–" if answer.value == value else f"{value:.3g}"
+            for answer, value in zip(question.answers, question.values, strict=True)
+        )
         asked = question.question
         out.print(Text(f"  {asked.id}, weight {asked.weight:g}: {visible(asked.text)}"))
         out.print(Text(f"    {visible(first)} / {visible(second)}: {said}", "dim"))
@@ -131,6 +135,7 @@ def _as_json(found: Comparison) -> dict[str, Any]:
                         "weight": question.question.weight,
                         "reference": question.question.reference,
                         "winner": question.winner,
+                        "values": list(question.values),
                         "answers": [answer.said for answer in question.answers],
                         "explanations": [answer.explanation for answer in question.answers],
                     }

@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from creval.core.errors import CrevalError
@@ -35,19 +36,22 @@ def made_once(kind: str, of: Iterable[Path], make: Callable[[Path], None]) -> Pa
     folder = cache_folder() / kind / digest.hexdigest()
     if folder.is_dir():
         return folder
+    unfinished = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=".", dir=folder.parent))
-        try:
-            make(unfinished)
-            # Another process may have been quicker.
-            if not folder.is_dir():
-                unfinished.rename(folder)
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
+        make(unfinished)
+        with suppress(OSError):  # another process may have been quicker
+            unfinished.rename(folder)
+        if not folder.is_dir():
+            raise OSError("it cannot be renamed")
     except OSError as error:
+        where = error.filename or folder.parent
         raise CrevalError(
-            f"{folder.parent} cannot be written ({error.strerror or error}). Make room, or name "
-            f"another folder in the environment variable {VARIABLE}."
+            f"{where}: {error.strerror or error}. {folder.parent} is where creval keeps what it "
+            f"made; the environment variable {VARIABLE} names another folder."
         ) from error
+    finally:
+        if unfinished is not None:
+            shutil.rmtree(unfinished, ignore_errors=True)
     return folder

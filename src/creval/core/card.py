@@ -126,8 +126,9 @@ class Card:
         return {known_name("metric", column, self.columns): 1.0}
 
     def over(self, levels: tuple[Level, ...]) -> Card:
-        """The same over a dataset's levels, if it has none of its own below the whole."""
-        return self if len(self.levels) > 1 else replace(self, levels=levels)
+        """The same over a dataset's levels; those of samples' parts are the protocol's own."""
+        parts = tuple(level for level in self.levels if level.parts)
+        return replace(self, levels=(*levels, *parts)) if levels else self
 
     def level(self, name: str) -> Level:
         """The level called `name`, in the singular or the plural."""

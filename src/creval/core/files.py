@@ -34,12 +34,12 @@ def clean_text(text: str) -> str:
 def files_below(folder: Path) -> list[str]:
     """The files in a folder and in those inside, by their paths with forward slashes; none that
     is hidden."""
-    return sorted(
-        Path(where, name).relative_to(folder).as_posix()
-        for where, _, names in os.walk(folder)
-        for name in names
-        if not name.startswith(".")
-    )
+    found = []
+    for where, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        inside = Path(where).relative_to(folder)
+        found += [(inside / name).as_posix() for name in names if not name.startswith(".")]
+    return sorted(found)
 
 
 @contextmanager

@@ -40,7 +40,11 @@ class Question(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """One measurement of one edit by a gauge."""
+    """One measurement of one edit by a gauge.
+
+    `parameters` is what its value depends on besides the pictures: where that has changed, it is
+    measured anew.
+    """
 
     id: str
     metric: str

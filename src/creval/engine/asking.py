@@ -19,7 +19,7 @@ from pathlib import Path
 from creval.core.errors import CrevalError
 from creval.core.images import Encoded, Fit, ImageError, encode
 from creval.core.probe import Ask
-from creval.core.sample import EditStatus
+from creval.core.sample import Stamp
 from creval.core.verdict import Reply, Status, Verdict
 from creval.engine.call import (
     Call,
@@ -207,7 +207,7 @@ class Asking:
         """An edit with its pictures encoded; none, and a note, where one cannot be opened."""
         wanted = {name for group in item.groups for q in group.questions for name in q.shows}
         pictures: dict[str, tuple[Encoded, ...]] = {}
-        seen = {}
+        seen: dict[str, Stamp] = {}
         try:
             for name in sorted(wanted):
                 paths = paths_of(item.sample, item.edit, name)
@@ -224,13 +224,13 @@ class Asking:
                 ) from error
             reason = str(error)
             self.progress.broken[f"{item.edit.key.system}/{item.edit.key.sample}"] = reason
-            self._ledger.note(item.edit._replace(status=EditStatus.FAILED, reason=reason))
+            self._ledger.note(item.edit, seen, reason)
             self.progress.calls -= sum(self._count(group.repeats) for group in item.groups)
             self.progress.unopened += sum(
                 len(group.questions) * len(group.repeats) for group in item.groups
             )
             return None
-        self._ledger.note(item.edit._replace(seen={**item.edit.seen, **seen}))
+        self._ledger.note(item.edit, seen)
         return Look(item, pictures)
 
     def _count(self, repeats: Sequence[int]) -> int:

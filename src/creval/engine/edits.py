@@ -29,6 +29,7 @@ class FoundEdits:
     """
 
     systems: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
     edits: list[Edit] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
 
@@ -61,6 +62,7 @@ def find_edits(
                 f"name: --edits {name}-2={folder}"
             )
         places[name] = folder
+        found.folders += (folder,)
         for strategy, there in sorted(_in_folder(folder, stems, place, found.unmatched).items()):
             system = f"{name}+{strategy}" if strategy else name
             if system in found.systems:

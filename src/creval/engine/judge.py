@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 
-from creval.core.benchmark import Benchmark
+from creval.core.benchmark import Benchmark, Protocol
 from creval.core.contract import contract_named
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, long_lived_objects
 from creval.core.images import ImageError, digest
-from creval.core.probe import Ask, EditKey
+from creval.core.probe import Ask, EditKey, Measurement
 from creval.core.sample import Edit, EditStatus, Sample
 from creval.core.verdict import Reply, Status, Verdict
 from creval.engine.asking import Asking, Progress
@@ -36,6 +36,7 @@ from creval.judges.spec import fit_of, open_judges
 from creval.prompts import Prompt, load_prompt
 from creval.store import DATABASE, Run, Store, open_run
 from creval.store.run import VOICE
+from creval.store.store import detail_of
 
 INTERRUPTED = "interrupted"
 _LOOKS = 0.2  # seconds between two looks at the progress
@@ -54,6 +55,7 @@ class Judged:
     statuses: dict[str, dict[str, int]] = field(default_factory=dict)
     reasons: list[tuple[str, int]] = field(default_factory=list)
     measured: int = 0
+    broken: int = 0
     unmeasured: list[tuple[str, int]] = field(default_factory=list)
     examples: list[str] = field(default_factory=list)
 
@@ -70,10 +72,9 @@ class Judged:
     @property
     def share_unanswered(self) -> float:
         """The share without an answer; pictures that could not be opened count as well."""
-        wanted = self.asked + self.progress.unopened
-        if not wanted:
-            return 0.0 if self.measured else 1.0
-        return (self.unanswered + self.progress.unopened) / wanted
+        wanted = self.asked + self.progress.unopened + self.measured + self.broken
+        lost = self.unanswered + self.progress.unopened + self.broken
+        return lost / wanted if wanted else float(not self.unmeasured)
 
 
 class Judging:
@@ -132,14 +133,21 @@ class Judging:
         scales = {q.contract for questions in self.plan.questions.values() for q in questions}
         if self.settings.logprobs and any(len(contract_named(s).choices) > 10 for s in scales):
             raise CrevalError("--logprobs: on this scale an answer takes more than one token.")
+        used = {use for gauge in self.gauges.values() for use in gauge.uses}
+        for use in self.settings.gauges:
+            if use not in used:
+                raise CrevalError(f"--gauge {use}: nothing is measured with it here.")
         if not any(edit.status is EditStatus.DONE for edit in self.plan.all_edits()):
             raise CrevalError("none of the chosen samples has an edited picture.")
+        needed = measured or any(
+            "source" in q.shows for questions in self.plan.questions.values() for q in questions
+        )
         lost = [
             sample.source
             for sample in self.plan.samples
             if sample.source is not None and not sample.source.is_file()
         ]
-        if len(lost) == len(self.plan.samples):
+        if needed and len(lost) == len(self.plan.samples):
             raise CrevalError(f"the source pictures are not there: {lost[0]} does not exist.")
 
     def warnings(self) -> list[str]:
@@ -194,7 +202,8 @@ class Judging:
         return [judge.name for judge in self.judges] + [voice(g) for g in self.gauges.values()]
 
     def _manifest(self) -> dict[str, object]:
-        described = describe(self.benchmark, self.spec)
+        shown = self.settings.show_instruction
+        described = describe(self.benchmark, self.spec, show_instruction=shown)
         if not self.judges:
             return described
         return described | {
@@ -209,7 +218,7 @@ class Judging:
         return {prompt.version: prompt.text for prompt in self.prompts.values()}
 
     def _folders(self) -> set[str]:
-        return {str(e.image.parent.resolve()) for e in self.found.edits if e.image is not None}
+        return {str(folder.resolve()) for folder in self.found.folders}
 
     def _changed(self, held: Mapping[EditKey, Edit]) -> list[EditKey]:
         """The edits whose pictures, or sources, are others than those that were judged.
@@ -241,19 +250,6 @@ class Judging:
             return
         manifest, held = self._manifest(), store.manifest
         check_same(store, manifest, ("benchmark", "protocol", "judge"))
-        for name in self._voices():
-            gauge = name.partition("@")[0]
-            others = [v for v in store.voices if v.partition("@")[0] == gauge and v != name]
-            if gauge.startswith(VOICE) and others:
-                raise CrevalError(
-                    f"{store.folder} was measured with {others[0].removeprefix(VOICE)}, not with "
-                    f"{name.removeprefix(VOICE)}. Give another --run."
-                )
-        if held.get("questions_digest") != manifest["questions_digest"]:
-            raise CrevalError(
-                f"{store.folder} was asked other questions: the benchmark has changed since. Give "
-                "another --run."
-            )
         before = {version.partition("@")[0]: version for version in held.get("prompts", {})}
         for prompt in self.prompts.values():
             if before.get(prompt.name, prompt.version) != prompt.version:
@@ -272,6 +268,11 @@ class Judging:
                     f"{store.folder} was asked with --{option} {then.get(name)}, now it is "
                     f"{now[name]}{why}. Go on with the same, or give another --run."
                 )
+        if held.get("questions_digest") != manifest["questions_digest"]:
+            raise CrevalError(
+                f"{store.folder} was asked other questions: the benchmark has changed since. Give "
+                "another --run."
+            )
 
     def ask(self, watch: Watch | None = None) -> Judged:
         """Ask what is not answered yet, and say what came of it."""
@@ -317,6 +318,9 @@ class Judging:
             if not store.systems:
                 store.clear_edits()
                 held = {}
+            before = store.measurements()
+            other = {s.id for s in samples if before.get(s.id, ()) != _measured_by(protocol, s)}
+            keys = [key for key in held if key.sample in other]
             store.put_samples(
                 [(sample, protocol.probes(sample)) for sample in samples],
                 {
@@ -332,9 +336,11 @@ class Judging:
             if not self.spec:  # what judges were asked, if any were, is still true
                 manifest["judge"] = store.manifest.get("judge", "")
             store.put_manifest(manifest)
+            notes += self._measured_otherwise(store)
             changed = self._changed(held)
             store.put_edits(self._kept(held))
             store.drop_verdicts(changed)
+            store.drop_verdicts(keys, measured=True)
             store.put_replies(self._unaskable(held))
         if changed:
             names = ", ".join(f"{key.system}/{key.sample}" for key in changed[:3])
@@ -342,6 +348,21 @@ class Judging:
                 f"{len(changed)} edits, or their sources, have changed since they were judged "
                 f"and are asked about anew: {names}{' ...' if len(changed) > 3 else ''}"
             )
+        return notes
+
+    def _measured_otherwise(self, store: Store) -> list[str]:
+        """Drop what was measured with another model: measuring costs no money."""
+        notes = []
+        for gauge in self.gauges.values():
+            name = voice(gauge).partition("@")[0]
+            others = [v for v in store.voices if v.partition("@")[0] == name and v != voice(gauge)]
+            for other in others:
+                if store.answered(other):
+                    notes.append(
+                        f"what was measured with {other.removeprefix(VOICE)} is dropped, and "
+                        f"measured anew with {gauge.name}."
+                    )
+                store.forget(other, store.systems)
         return notes
 
     def _kept(self, held: Mapping[EditKey, Edit]) -> Iterator[Edit]:
@@ -387,7 +408,7 @@ class Judging:
                         begun=bool(answered),
                     )
                 )
-            done = {name: store.answered(name) for name in self._voices()}
+            done = {voice(g): store.answered(voice(g)) for g in self.gauges.values()}
             works = list(to_measure(self.plan, self.gauges, done))
             progress.to_measure = len(works)
             watching = asyncio.create_task(_watch(progress, watch)) if watch else None
@@ -421,6 +442,12 @@ def judge(
     The same call goes on where an earlier one stopped. `judge` is a name such as `openai:gpt-4o`.
     """
     return Judging(benchmark, edits, judge, run, settings).ask(watch)
+
+
+def _measured_by(protocol: Protocol, sample: Sample) -> tuple[str, ...]:
+    """What a sample's measurements depend on, to see whether it has changed."""
+    probes = protocol.probes(sample)
+    return tuple(detail_of(probe) for probe in probes if isinstance(probe, Measurement))
 
 
 def count_calls(plan: Plan, answered: Answered, judge: Judge) -> int:
@@ -504,7 +531,7 @@ def _summarise(done: Judged, run: Run) -> None:
     """What is unanswered in the run, and why."""
     done.statuses = run.statuses()
     done.reasons = run.unanswered_reasons()
-    done.measured, done.unmeasured = run.measured()
+    done.measured, done.broken, done.unmeasured = run.measured()
     for answer in run.unanswered(5):
         said = answer.said if answer.status in ("unreadable", "ambiguous") else ""
         words = " ".join((said or answer.explanation or answer.status).split())

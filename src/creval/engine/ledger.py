@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from creval.core.errors import CrevalError
-from creval.core.probe import Ask
-from creval.core.sample import Edit
+from creval.core.probe import Ask, EditKey
+from creval.core.sample import Edit, EditStatus, Stamp
 from creval.core.verdict import Reply, Verdict
 from creval.store import Store
 
@@ -27,13 +27,20 @@ class Ledger:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="creval-ledger")
-        self._edits: list[Edit] = []
+        self._edits: dict[EditKey, Edit] = {}
+        self._open: set[EditKey] = set()
         self._waiting: list[tuple[Sequence[Record], asyncio.Future[None]]] = []
         self._writing: asyncio.Task[None] | None = None
 
-    def note(self, edit: Edit) -> None:
-        """Keep an edit anew, with the next records."""
-        self._edits.append(edit)
+    def note(self, edit: Edit, seen: Mapping[str, Stamp], broken: str = "") -> None:
+        """Keep, with the next records, which pictures of an edit were looked at, or what is wrong
+        with them. What others noted about it before stays."""
+        known = self._edits.get(edit.key, edit)
+        known = known._replace(seen={**known.seen, **seen})
+        if broken:
+            known = known._replace(status=EditStatus.FAILED, reason=broken)
+        self._edits[edit.key] = known
+        self._open.add(edit.key)
 
     async def put(self, records: Sequence[Record]) -> None:
         """Keep records; when this returns, they outlive a kill."""
@@ -48,12 +55,13 @@ class Ledger:
         while self._waiting:
             await asyncio.sleep(_COMPANY)
             waiting, self._waiting = self._waiting, []
-            edits, self._edits = self._edits, []
+            open_, self._open = self._open, set()
+            edits = [self._edits[key] for key in open_]
             records = [record for several, _ in waiting for record in several]
             try:
                 await loop.run_in_executor(self._thread, self._commit, edits, records)
             except Exception as error:
-                self._edits = edits + self._edits
+                self._open |= open_
                 for _, kept in waiting:
                     if not kept.done():
                         kept.set_exception(_in_words(error))
@@ -72,7 +80,7 @@ class Ledger:
         """Keep what is still noted, and end the thread."""
         if self._writing is not None:
             await self._writing
-        if self._edits:
+        if self._open:
             await self.put(())
         self._thread.shutdown()
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from creval import __version__
 from creval.core.benchmark import Benchmark
 from creval.core.errors import CrevalError
-from creval.core.probe import Probe, Question
+from creval.core.probe import Question
 from creval.store import Store
 
 
-def describe(benchmark: Benchmark, judge: str) -> dict[str, object]:
+def describe(
+    benchmark: Benchmark, judge: str, *, show_instruction: bool = False
+) -> dict[str, object]:
     """What every run keeps: the versions, the benchmark, its questions, and the judge."""
-    asked = {s.id: benchmark.protocol.probes(s) for s in benchmark.dataset.samples}
     return {
         "creval": __version__,
         "python": platform.python_version(),
@@ -25,7 +26,7 @@ def describe(benchmark: Benchmark, judge: str) -> dict[str, object]:
         "benchmark_folder": str(benchmark.dataset.root.resolve()),
         "judge": judge,
         "levels": [asdict(level) for level in benchmark.dataset.levels],
-        "questions_digest": questions_digest(asked),
+        "questions_digest": questions_digest(benchmark, show_instruction),
         "problems": sum(not finding.repaired for finding in benchmark.dataset.findings),
     }
 
@@ -42,17 +43,20 @@ def check_same(store: Store, manifest: Mapping[str, object], names: Iterable[str
             )
 
 
-def questions_digest(asked: Mapping[str, Sequence[Probe]]) -> str:
-    """A name for all questions of a benchmark with their references and weights."""
+def questions_digest(benchmark: Benchmark, show_instruction: bool = False) -> str:
+    """A name for all that judges are asked, with references and weights.
+
+    What is measured can be measured again, and is no part of it.
+    """
     digest = hashlib.blake2b(digest_size=16)
-    for sample, probes in asked.items():
-        parts = [sample]
-        for probe in probes:
-            if isinstance(probe, Question):
-                parts += (probe.id, probe.text, probe.released, str(probe.weight), probe.contract)
-                if probe.prompt or probe.rubric:
-                    parts += (probe.rubric, probe.prompt, probe.form)
-            else:
-                parts.append(repr(probe))
+    for sample in benchmark.dataset.samples:
+        asked = [q for q in benchmark.protocol.probes(sample) if isinstance(q, Question)]
+        parts = [sample.id]
+        for question in asked:
+            parts += (question.id, question.text, question.released, str(question.weight))
+            parts += (question.contract, *question.shows, question.group)
+            parts += (question.rubric, question.prompt, question.form)
+        if show_instruction or any("instruction" in question.shows for question in asked):
+            parts.append(sample.instruction)
         digest.update("\x1f".join(parts).encode("utf-8", "replace"))
     return digest.hexdigest()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+from creval.core.errors import CrevalError
 from creval.core.images import ImageError, digest
 from creval.core.probe import Ask, Measurement
 from creval.core.sample import Edit, EditStatus, Sample, Stamp
@@ -20,7 +21,7 @@ from creval.engine.plan import Answered, Plan
 from creval.gauges.gauge import Gauge, Unmeasured
 from creval.store.run import VOICE
 
-_ERROR = 300  # characters of a reason
+_LONGEST = 300  # characters of a reason
 
 
 class Work(NamedTuple):
@@ -65,9 +66,10 @@ async def measure(
     async def keep(pool: ThreadPoolExecutor) -> None:
         while not halt and (work := next(left, None)) is not None:
             try:
-                edit, verdicts = await loop.run_in_executor(pool, _measured, work)
-                ledger.note(edit)
-                ask = Ask(voice(work.gauge), edit.key, tuple(probe.id for probe in work.probes))
+                found = await loop.run_in_executor(pool, _measured, work)
+                ledger.note(work.edit, found.seen, found.broken)
+                verdicts, key = found.verdicts, work.edit.key
+                ask = Ask(voice(work.gauge), key, tuple(probe.id for probe in work.probes))
                 whole = all(verdict.status is Status.ANSWERED for verdict in verdicts)
                 status = Status.ANSWERED if whole else verdicts[0].status
                 await ledger.put([(ask, Reply(status, origin=work.gauge.name), verdicts)])
@@ -79,27 +81,39 @@ async def measure(
         await asyncio.gather(*(keep(pool) for _ in range(min(threads, len(works)))))
 
 
-def _measured(work: Work) -> tuple[Edit, list[Verdict]]:
-    """The verdicts, and the edit with the pictures that were looked at."""
+class _Found(NamedTuple):
+    """What came of measuring an edit: verdicts, the pictures that were looked at, and what is wrong
+    with the edit's own, if anything is."""
+
+    verdicts: list[Verdict]
+    seen: Mapping[str, Stamp]
+    broken: str
+
+
+def _measured(work: Work) -> _Found:
     sample, edit = work.sample, work.edit
     seen: dict[str, Stamp] = {}
     values: Mapping[str, float] = {}
-    status, reason, about = Status.INAPPLICABLE, "there is nothing to measure", ""
+    status, reason, about, broken = Status.INAPPLICABLE, "there is nothing to measure", "", ""
     try:
-        if edit.image is None:
-            raise Unmeasured("there is no picture")
-        values = work.gauge.measure(sample, edit.image)
         for name in ("source", "edit"):
             for path in paths_of(sample, edit, name):
                 seen[name] = stamp_of(path, digest(path))
+        if edit.image is None:
+            raise Unmeasured("there is no picture")
+        values = work.gauge.measure(sample, edit.image)
     except Unmeasured as error:
         reason, about = str(error), error.about
     except (ImageError, OSError) as error:
-        status, reason = Status.FAILED, str(error)
+        status, reason, broken = Status.FAILED, str(error), str(error)
+    except CrevalError:
+        raise  # it is not about this picture
+    except Exception as error:  # somebody else's model on one picture
+        status, reason = Status.FAILED, f"the model failed: {error!r}"
     verdicts = [
         Verdict(probe.id, Status.ANSWERED, values[probe.metric])
         if probe.metric in values
-        else Verdict(probe.id, status, said=about, explanation=reason[:_ERROR])
+        else Verdict(probe.id, status, said=about, explanation=reason[:_LONGEST])
         for probe in work.probes
     ]
-    return edit._replace(seen={**edit.seen, **seen}), verdicts
+    return _Found(verdicts, seen, broken)

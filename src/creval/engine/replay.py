@@ -64,7 +64,10 @@ def replay(
         store.forget(recording.judge, recording.systems)
         keys = dict.fromkeys(EditKey(file.system, file.sample) for file in recording.files)
         reason = "recorded answers came without the edited image"
-        store.put_edits(Edit(key, EditStatus.ABSENT, reason=reason) for key in keys)
+        held = store.edits
+        store.put_edits(
+            Edit(key, EditStatus.ABSENT, reason=reason) for key in keys if key not in held
+        )
         files = track(recording.files, "reading answers")
         store.put_replies(_replies(files, questions, done))
     return done
@@ -93,7 +96,7 @@ def _reason(verdicts: Sequence[Verdict]) -> str:
 
 def _check_same(store: Store, manifest: Mapping[str, object], systems: Sequence[str]) -> None:
     """Refuse to put answers to other questions, or from elsewhere, beside what a run holds."""
-    check_same(store, manifest, ("benchmark", "judge"))
+    check_same(store, manifest, ("benchmark", "protocol", "judge"))
     held = store.manifest
     kept = sorted(set(store.systems) - set(systems))
     for what, name in (("questions", "questions_digest"), ("answers", "answers_folder")):

@@ -53,6 +53,8 @@ class ClipScores(Gauge):
     The second only where a sample has captions of its source and of its target.
     """
 
+    uses = ("clip",)
+
     def __init__(self, models: Mapping[str, str]) -> None:
         model = models.get("clip", DEFAULT)
         self.name = f"clip@{model}"

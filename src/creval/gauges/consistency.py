@@ -7,6 +7,7 @@ gives them, and those of the objects that steps make, as a detector finds them i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from PIL import Image
@@ -23,28 +24,37 @@ _NO_BOX = "no box is known of what is to be changed (a detector can find it: --g
 class Outside(Gauge):
     """L1 and L2 outside boxes; without a detector what was added counts as a change."""
 
+    uses = ("boxes",)
+
     def __init__(self, models: Mapping[str, str]) -> None:
         model = models.get("boxes")
         self._detector = Detector(model) if model else None
         self.name = f"outside@{model}" if model else "outside"
+        # Systems' edits of one source follow each other.
+        self._in_source = lru_cache(maxsize=256)(self._find_in_source)
 
     def measure(self, sample: Sample, edit: Path) -> dict[str, float]:
         if sample.source is None:
             raise Unmeasured("there is no source to compare with")
         source = open_image(sample.source)
         edited = scaled(open_image(edit), source.size)
-        boxes = list(self._boxes(sample, source, edited))
+        boxes = list(self._boxes(sample, sample.source, edited))
         found = distance(source, edited, outside(source.size, boxes))
         if found is None:
             raise Unmeasured("the boxes cover the whole picture")
         return {"L1": found.l1, "L2": found.l2}
 
-    def _boxes(self, sample: Sample, source: Image.Image, edited: Image.Image) -> Iterator[Box]:
+    def _find_in_source(self, source: Path, name: str) -> list[Box]:
+        if self._detector is None:
+            return []
+        return self._detector.find(open_image(source), [name])[name]
+
+    def _boxes(self, sample: Sample, source: Path, edited: Image.Image) -> Iterator[Box]:
         for step in sample.steps:
             if step.boxes or not step.old:
                 yield from step.boxes
                 continue
-            found = self._detector.find(source, [step.old])[step.old] if self._detector else []
+            found = self._in_source(source, step.old)
             # What a step before it makes is not in the source.
             if not found and not step.needs:
                 if self._detector is None:

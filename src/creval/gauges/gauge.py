@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from creval.core.errors import known_name
 from creval.core.sample import Sample
 
 
@@ -24,6 +25,8 @@ class Gauge(ABC):
     """
 
     name: str
+    uses: tuple[str, ...] = ()
+    """What it takes models for."""
 
     @abstractmethod
     def measure(self, sample: Sample, edit: Path) -> Mapping[str, float]:
@@ -35,7 +38,9 @@ def open_gauge(name: str, models: Mapping[str, str]) -> Gauge:
     from creval.gauges.clip import ClipScores
     from creval.gauges.consistency import Outside
 
-    return {"clip": ClipScores, "outside": Outside}[name](models)
+    kinds: dict[str, Callable[[Mapping[str, str]], Gauge]]
+    kinds = {"clip": ClipScores, "outside": Outside}
+    return kinds[known_name("gauge", name, kinds)](models)
 
 
 MODELS = ("boxes", "clip")

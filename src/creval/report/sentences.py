@@ -108,7 +108,7 @@ def voices(run: Run, card: Scorecard) -> list[str]:
         ties = run.tied(card.table.systems, card.table.samples)
         if ties:
             notes.append(f"{ties:,} of the questions without an answer were tied between voices.")
-    unmeasured = run.measured()[1]
+    unmeasured = run.measured()[2]
     if unmeasured:
         notes.append(
             f"{sum(n for _, n in unmeasured):,} edits could not be measured: {listed(unmeasured)}."

@@ -71,9 +71,10 @@ def ordered(card: Scorecard, groups: Groups) -> list[str]:
     return [name for _, members in _blocks(card, groups) for name in members]
 
 
-def _lines(card: Scorecard, groups: Groups) -> list[str]:
-    """The models, and their average where that was wanted."""
-    return [*ordered(card, groups), *([AVERAGE] if card.average else [])]
+def _lines(card: Scorecard, groups: Groups, level: str = "") -> list[str]:
+    """The models, and their average where that was wanted; single samples have none."""
+    average = card.average and level != SAMPLE
+    return [*ordered(card, groups), *([AVERAGE] if average else [])]
 
 
 def places(card: Scorecard, level: str, group: str, column: str, groups: Groups) -> dict[str, int]:
@@ -96,7 +97,8 @@ class _Spot:
         self.card, self.level, self.group, self.column = card, level, group, column
         self.marks = places(card, level, group, column, groups)
         self.digits = card.table.card.metric(column).digits
-        self.sign = "+" if card.table.card.level(level).minus is not None else ""
+        minus = level != SAMPLE and card.table.card.level(level).minus is not None
+        self.sign = "+" if minus else ""
 
     def cell(self, name: str) -> Cell:
         return self.card.cell(name, self.column, self.group, self.level)
@@ -253,15 +255,16 @@ def _rows(
             ends = f"{spot.ends(cell)} ({text.coverage(cell)})".strip().replace("%", escape("%"))
             yield f"{start}{spot.value(cell)}{end} {before}{ends}{after}"
 
-    names = _lines(card, groups)
     if wide:
+        names = _lines(card, groups)
         spots = _spots(card, shown, groups)
         head = ["model", *(f"{escape(spot.group)} {spot.column}" for spot in spots)]
         return head, [[escape(name), *row(name, spots)] for name in names]
     rows = []
-    for pair in shown:
-        spots = _spots(card, [pair], groups)
-        rows += [[escape(pair[1]), escape(name), *row(name, spots)] for name in names]
+    for level, group in shown:
+        spots = _spots(card, [(level, group)], groups)
+        for name in _lines(card, groups, level):
+            rows.append([escape(group), escape(name), *row(name, spots)])
     return ["group", "model", *columns(card)], rows
 
 
@@ -273,7 +276,7 @@ def csv_table(card: Scorecard, shown: Shown) -> str:
         ["level", "group", "model", "metric", "value", "low", "high", "scored", "total"]
     )
     for level, group in shown:
-        for name in _lines(card, {}):
+        for name in _lines(card, {}, level):
             for column in card.table.card.columns:
                 cell = card.cell(name, column, group, level)
                 words = [level, text.visible(group), text.visible(name), column]
@@ -287,7 +290,8 @@ def as_json(card: Scorecard, manifest: Mapping[str, Any], shown: Shown) -> dict[
     found: dict[str, Any] = {name: {} for name in _lines(card, {})}
     for level, group in shown:
         plural = "samples" if level == SAMPLE else table.card.level(level).plural
-        for name, levels in found.items():
+        for name in _lines(card, {}, level):
+            levels = found[name]
             cells = {
                 column: card.cell(name, column, group, level)._asdict()
                 for column in table.card.columns

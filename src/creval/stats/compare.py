@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QuestionGap:
-    """A question that one system passes and the other fails."""
+    """A question that one system passes and the other fails.
+
+    `values` are on its scale, over all judges and repeats; `answers` are the first ones.
+    """
 
     question: Question
     winner: str
+    values: tuple[float, float]
     answers: tuple[Answer, Answer]
 
 
@@ -146,7 +150,9 @@ def _question_gaps(
         )
         if first is not None and second is not None and first != second:
             answers = (said[0][question.id], said[1][question.id])
-            gaps.append(QuestionGap(question, pair.systems[int(second > first)], answers))
+            one, two = (found[question.id] or 0.0 for found in values)
+            winner = pair.systems[int(second > first)]
+            gaps.append(QuestionGap(question, winner, (one, two), answers))
     gaps.sort(
         key=lambda gap: (
             -gap.question.weight

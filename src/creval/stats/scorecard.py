@@ -113,8 +113,6 @@ class Scorecard:
     def _sample_cell(self, system: int, column: int, name: str) -> Cell:
         if name not in self._sample_places:
             raise unknown("sample", name, self.table.samples)
-        if system == len(self.table.systems):
-            return Cell(None, None, None, 0, 0)
         sample = self._sample_places[name]
         scored, total = self.table.scored[system, sample], self.table.total[system, sample]
         here = slice(column, column + 1) if column < len(self.table.card.metrics) else slice(None)
@@ -137,11 +135,14 @@ class Scorecard:
         there = self.levels[found.name]["total"].sum(axis=(1, 2)) > 0
         return tuple(g for g, has in zip(found.groups, there, strict=True) if has)
 
+    def _averaged(self, level: str) -> bool:
+        return self.average and level != SAMPLE
+
     def rows(self, levels: Sequence[str]) -> Iterator[tuple[str, str, str, str, Cell]]:
         """Level, group, system, column and cell of everything at these levels."""
         for level in levels:
             for group in self.groups(level):
-                for system in self.systems:
+                for system in (*self.systems, *([AVERAGE] if self._averaged(level) else ())):
                     for column in self.table.card.columns:
                         yield level, group, system, column, self.cell(system, column, group, level)
 

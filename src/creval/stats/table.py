@@ -40,8 +40,9 @@ class PartTable:
 
     def paired(self) -> PartTable:
         """Two systems one behind the other: only what both have."""
-        here = self.counts > 0
-        both = np.repeat(here[::2] & here[1::2], 2, axis=0)
+        one, two = self.counts[::2], self.counts[1::2]
+        # Where one has more of a sample's parts than the other, which they are cannot be told.
+        both = np.repeat((one > 0) & np.isclose(one, two), 2, axis=0)
         return replace(
             self, sums=np.where(both, self.sums, 0.0), counts=np.where(both, self.counts, 0.0)
         )
@@ -128,6 +129,8 @@ def tabulate(
 ) -> ScoreTable:
     """A run's sample scores. Several draws of one system are averaged."""
     protocol = protocol_named(run.manifest["protocol"])
+    if strict and not protocol.has_strict:
+        raise CrevalError(f"--strict: {protocol.name} is scored in one way only.")
     card = protocol.card.over(run.levels)
     card = card if weights is None else card.weighted(weights)
     chosen = run.systems if systems is None else systems
@@ -143,6 +146,7 @@ def tabulate(
     if measured:
         questions -= sum(p.id in measured for identity in samples for p in run.probes[identity])
     unasked = dict.fromkeys(chosen, questions)
+    known: dict[tuple[str, str], int] = {}
     wanted = frozenset(samples)
     metrics = [metric.name for metric in card.metrics]
     parts = _Parts(card, chosen, samples, metrics)
@@ -159,7 +163,10 @@ def tabulate(
                     asked = {name: v for name, v in values.items() if name not in measured}
                 unanswered[key.system] += list(asked.values()).count(None)
                 draws = found[key.system].setdefault(key.sample, [])
-                unasked[key.system] -= 0 if draws else len(asked)
+                more = len(asked) - known.get((key.system, key.sample), 0)
+                if more > 0:
+                    unasked[key.system] -= more
+                    known[key.system, key.sample] = len(asked)
                 sample, probes = run.samples[key.sample], run.probes[key.sample]
                 draws.append(protocol.score(sample, probes, values, strict=strict))
                 if places:

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from creval.core.card import OVERALL, Level
+from creval.core.card import Level
 from creval.core.contract import contract_named
 from creval.core.errors import CrevalError, known_name
 from creval.core.probe import EditKey, Measurement, Probe, Question
@@ -88,7 +88,7 @@ class Run:
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """The groups of its samples, for a protocol that has none of its own."""
+        """The groups of its samples, as the dataset has them."""
         return tuple(
             Level(
                 level["name"],
@@ -99,7 +99,7 @@ class Run:
                 tuple(level["minus"]) if level["minus"] else None,
             )
             for level in self.manifest.get("levels", ())
-        ) or (OVERALL,)
+        )
 
     @cached_property
     def systems(self) -> tuple[str, ...]:
@@ -152,6 +152,7 @@ class Run:
         edits = {number: EditKey(*key) for number, *key in rows}
         voices = self._connection.execute("SELECT count(*) FROM voices WHERE variant = ''")
         several = voices.fetchone()[0] > 1
+        weighed = bool(self.manifest.get("settings", {}).get("logprobs"))
         rows = self._connection.execute(
             "SELECT edit, probe, value FROM verdicts"
             " WHERE voice IN (SELECT id FROM voices WHERE variant = '')"
@@ -169,7 +170,7 @@ class Run:
                 continue
             if several:
                 probes = {probe.id: probe for probe in self.probes[key.sample]}
-                values = {name: _reduced(probes[name], all_) for name, all_ in values.items()}
+                values = {n: _reduced(probes[n], all_, weighed) for n, all_ in values.items()}
             yield key, values
 
     def tied(self, systems: Container[str], samples: Container[str]) -> int:
@@ -241,15 +242,17 @@ class Run:
             reasons[reason] = reasons.get(reason, 0) + count
         return sorted(reasons.items(), key=lambda entry: -entry[1])
 
-    def measured(self) -> tuple[int, list[tuple[str, int]]]:
-        """How many edits were measured, and for how many that was not possible, by the reason."""
+    def measured(self) -> tuple[int, int, list[tuple[str, int]]]:
+        """How many edits were measured, at how many that failed, and why others were not."""
         query = (
-            "SELECT status = 'answered', explanation, count(DISTINCT edit) FROM verdicts"
+            "SELECT status, explanation, count(DISTINCT edit) FROM verdicts"
             f" WHERE NOT {_JUDGED} GROUP BY 1, 2 ORDER BY 3 DESC, 2"
         )
         rows = list(self._connection.execute(query))
-        done = sum(count for well, _, count in rows if well)
-        return done, [(reason, count) for well, reason, count in rows if not well]
+        done, failed = (
+            sum(n for s, _, n in rows if s == status) for status in ("answered", "failed")
+        )
+        return done, failed, [(reason, n) for status, reason, n in rows if status != "answered"]
 
     def unanswered(self, most: int) -> list[Answer]:
         """The first few verdicts without a value."""
@@ -323,12 +326,12 @@ def _reader(path: Path) -> tuple[sqlite3.Connection, int]:
         raise
 
 
-def _reduced(probe: Probe, given: Sequence[float | None]) -> float | None:
-    """One value for all that was answered to one probe."""
+def _reduced(probe: Probe, given: Sequence[float | None], weighed: bool) -> float | None:
+    """One value for all that was answered to one probe; of probabilities (`weighed`) the mean."""
     values = [value for value in given if value is not None]
     if not values:
         return None
-    if isinstance(probe, Measurement):
+    if weighed or isinstance(probe, Measurement):
         return sum(values) / len(values)
     return contract_named(probe.contract).reduce(values)
 

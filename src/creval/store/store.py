@@ -159,10 +159,22 @@ class Store:
         self._connection.execute("DELETE FROM edits")
         self._edits.clear()
 
-    def drop_verdicts(self, edits: Iterable[EditKey]) -> None:
-        """Drop what follows from the replies about these edits; the replies themselves stay."""
+    def measurements(self) -> dict[str, tuple[str, ...]]:
+        """What each sample's measurements are made of, in their order."""
+        found: dict[str, tuple[str, ...]] = {}
+        query = "SELECT sample, detail FROM probes WHERE text IS NULL ORDER BY rowid"
+        for sample, detail in self._connection.execute(query):
+            found[sample] = (*found.get(sample, ()), detail)
+        return found
+
+    def drop_verdicts(self, edits: Iterable[EditKey], *, measured: bool = False) -> None:
+        """Drop what follows from the replies about these edits, or what was `measured` of them;
+        the replies themselves stay."""
         numbers = [(self._edits[key],) for key in edits]
-        self._connection.executemany("DELETE FROM verdicts WHERE edit = ?", numbers)
+        query = "DELETE FROM verdicts WHERE edit = ?"
+        if measured:
+            query += " AND probe IN (SELECT id FROM probes WHERE text IS NULL)"
+        self._connection.executemany(query, numbers)
 
     def put_manifest(self, entries: Mapping[str, Any]) -> None:
         rows = [(key, _ENCODER.encode(value)) for key, value in entries.items()]
@@ -337,10 +349,14 @@ def _sample_row(sample: Sample, position: int) -> tuple[object, ...]:
 def _probe_row(sample: str, probe: Probe) -> tuple[object, ...]:
     key = (sample, probe.id, probe.metric)
     if isinstance(probe, Measurement):
-        detail = {"gauge": probe.gauge, "parameters": dict(probe.parameters)}
-        return (*key, *(None,) * 5, _json(detail))
+        return (*key, *(None,) * 5, detail_of(probe))
     words = (probe.text, probe.label, probe.reference, probe.released)
     return (*key, *words, probe.weight, _question_detail(probe))
+
+
+def detail_of(probe: Measurement) -> str:
+    """What a measurement is made of, as it is kept."""
+    return _json({"gauge": probe.gauge, "parameters": dict(probe.parameters)})
 
 
 def _question_detail(question: Question) -> str:
