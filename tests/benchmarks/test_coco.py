@@ -15,6 +15,7 @@ def write_annotations(path: Path, boxes: dict[int, list[tuple[int, list[float]]]
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {
         "categories": [{"id": 1, "name": "cat"}, {"id": 7, "name": "traffic light"}],
+        "images": [{"id": image, "width": 100, "height": 50} for image in boxes],
         "annotations": [
             {"image_id": image, "category_id": category, "bbox": box, "iscrowd": 0}
             for image, several in boxes.items()
@@ -34,13 +35,15 @@ def test_boxes_by_picture_and_name(tmp_path: Path) -> None:
     assert files == sorted([first, second])
     found = read_boxes(files, {5, 9, 1234})
     assert found == {
-        5: [Annotated("cat", (10, 20, 15, 26)), Annotated("traffic light", (0, 0, 2.5, 2))],
-        9: [Annotated("cat", (0, 0, 3, 3))],
-    }
-    assert boxes_of(found[5], "left Cat") == ((10, 20, 15, 26),)
-    assert boxes_of(found[5], "traffic_light") == ((0, 0, 2.5, 2),)
-    assert boxes_of(found[5], "bobcat") == ()
-    assert boxes_of(found[5], "") == ()
+        5: [Annotated("cat", (0.1, 0.4, 0.15, 0.52)),
+            Annotated("traffic light", (0, 0, 0.025, 0.04))],
+        9: [Annotated("cat", (0, 0, 0.03, 0.06))],
+    }  # fmt: skip
+    size = (200, 100)
+    assert boxes_of(found[5], "left Cat", size)[0] == pytest.approx((20, 40, 30, 52))
+    assert boxes_of(found[5], "traffic_light", size)[0] == pytest.approx((0, 0, 5, 4))
+    assert boxes_of(found[5], "bobcat", size) == ()
+    assert boxes_of(found[5], "", size) == ()
 
 
 @pytest.mark.parametrize("content", ["[]", '{"categories": []}', "{", '{"annotations": [3]}'])

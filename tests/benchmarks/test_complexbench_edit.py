@@ -319,3 +319,21 @@ def test_edit_types_are_compared_on_the_same_steps(tmp_path: Path) -> None:
         found = compare(run, "A", "B", resamples=50).differences
         assert found["edit_type", "text", "score"].value == 0.0
         assert found["edit_type", "color", "score"].value is None
+
+
+def test_boxes_from_cocos_annotations_in_a_picture_of_another_size(tmp_path: Path) -> None:
+    bench = write_release(tmp_path / "bench", each=1)
+    entries = json.loads((bench / "data/instructions/three-chain/final_update_v2.json").read_text())
+    (key,) = entries
+    number = int(Path(entries[key]["img_path"]).stem)
+    # The picture is 32 pixels wide and high here, and was 64 there.
+    content = {
+        "categories": [{"id": 1, "name": "cat"}],
+        "images": [{"id": number, "width": 64, "height": 64}],
+        "annotations": [{"image_id": number, "category_id": 1, "bbox": [8, 16, 32, 32]}],
+    }
+    (bench / "data" / "annotations").mkdir()
+    (bench / "data" / "annotations" / "instances_val.json").write_text(json.dumps(content))
+    samples = {s.tags["subset"]: s for s in open_benchmark(bench).dataset.samples}
+    assert samples["three-chain"].steps[0].boxes == ((4, 8, 20, 24),)
+    assert samples["two-chain"].steps[0].boxes == ()

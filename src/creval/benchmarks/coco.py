@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Annotated(NamedTuple):
-    """An object in a picture: what it is, and where."""
+    """An object in a picture: what it is, and where, in shares of its width and height."""
 
     category: str
     box: Box
@@ -46,14 +46,20 @@ def read_boxes(files: Sequence[Path], pictures: Collection[int]) -> dict[int, li
     return found
 
 
-def boxes_of(annotated: Sequence[Annotated], name: str) -> tuple[Box, ...]:
-    """The boxes of all objects that a name can mean: `left bottle` can be any bottle.
+def boxes_of(annotated: Sequence[Annotated], name: str, size: tuple[int, int]) -> tuple[Box, ...]:
+    """The boxes of all objects that a name can mean, in a picture of this width and height.
 
-    >>> boxes_of([Annotated("bottle", (0, 0, 9, 9)), Annotated("cat", (5, 5, 8, 8))], "left bottle")
-    ((0, 0, 9, 9),)
+    >>> there = [Annotated("bottle", (0.0, 0.5, 1.0, 1.0)), Annotated("cat", (0.0, 0.0, 0.1, 0.1))]
+    >>> boxes_of(there, "left bottle", (40, 20))
+    ((0.0, 10.0, 40.0, 20.0),)
     """
     words = f" {name.casefold().replace('_', ' ')}"
-    return tuple(box for category, box in annotated if words.endswith(f" {category}"))
+    width, height = size
+    return tuple(
+        (left * width, top * height, right * width, bottom * height)
+        for category, (left, top, right, bottom) in annotated
+        if words.endswith(f" {category}")
+    )
 
 
 def _keep(files: Sequence[Path], into: Path) -> None:
@@ -72,13 +78,17 @@ def _rows(file: Path) -> list[tuple[Any, ...]]:
     content = read_json(file)
     try:
         names = {entry["id"]: str(entry["name"]).casefold() for entry in content["categories"]}
-        found = content["annotations"]
+        sizes = {
+            entry["id"]: (float(entry["width"]), float(entry["height"]))
+            for entry in content["images"]
+        }
         rows = []
-        for entry in found:
+        for entry in content["annotations"]:
             left, top, width, height = map(float, entry["bbox"])
-            if math.isfinite(left + top + width + height):
-                box = (left, top, left + width, top + height)
+            across, down = sizes[entry["image_id"]]
+            box = (left / across, top / down, (left + width) / across, (top + height) / down)
+            if math.isfinite(sum(box)):
                 rows.append((int(entry["image_id"]), names[entry["category_id"]], *box))
         return rows
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise CrevalError(f"{file} is not a file of COCO's annotations ({error!r}).") from error

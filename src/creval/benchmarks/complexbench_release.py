@@ -22,6 +22,7 @@ from creval.core.benchmark import Dataset, Finding, Placed
 from creval.core.card import Level
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, files_below
+from creval.core.images import ImageError, size_of
 from creval.core.sample import Box, Sample, Step
 
 # In the paper's order and words.
@@ -158,6 +159,13 @@ def _box(given: Any) -> tuple[Box, ...]:
     return ((left, top, right, bottom),) if math.isfinite(left + top + right + bottom) else ()
 
 
+def _size(source: Path) -> tuple[int, int]:
+    try:
+        return size_of(source)
+    except (ImageError, OSError):  # whoever needs it will say so
+        return 0, 0
+
+
 def _sample(
     subset: str,
     key: str,
@@ -183,6 +191,15 @@ def _sample(
         note = f"a chain of {len(lines)} steps where {len(needs)} are expected; left out"
         findings.append(Finding("steps that do not match", where, note=note))
         return None
+    name = text_of(entry.get("img_path")).strip()
+    there = pictures.get(f"{key}-{name}") or pictures.get(name) or ()
+    if len(there) > 1:
+        shown = " and ".join(str(path.relative_to(folder)) for path in there[:2])
+        note = f"which is its source cannot be told: {shown}; keep one of them in the folder"
+        findings.append(Finding("several pictures of one name", where, note=note))
+    # Where it should be, if it is nowhere: then somebody says that it is missing.
+    source = there[0] if len(there) == 1 else folder / f"{key}-{name}"
+    size = _size(source) if annotated else (0, 0)
     steps = []
     for at, (line, pair) in enumerate(zip(lines, pairs, strict=True)):
         kind = text_of(pair.get("edit_type") if isinstance(pair, dict) else None).strip()
@@ -195,14 +212,6 @@ def _sample(
             findings.append(Finding("unknown edit type", where, f"step {at + 1}", note=note))
         old, new = (_object(pair, name) for name in ("ori obj", "new_obj"))
         boxes = _box(pair.get("bbox") if isinstance(pair, dict) else None)
-        boxes = boxes or boxes_of(annotated, old)
+        boxes = boxes or (boxes_of(annotated, old, size) if any(size) else ())
         steps.append(Step(line, kind, needs[at] if needs else (), boxes, old, new))
-    name = text_of(entry.get("img_path")).strip()
-    there = pictures.get(f"{key}-{name}") or pictures.get(name) or ()
-    if len(there) > 1:
-        shown = " and ".join(str(path.relative_to(folder)) for path in there[:2])
-        note = f"which is its source cannot be told: {shown}; keep one of them in the folder"
-        findings.append(Finding("several pictures of one name", where, note=note))
-    # Where it should be, if it is nowhere: then somebody says that it is missing.
-    source = there[0] if len(there) == 1 else folder / f"{key}-{name}"
     return Sample(where, "\n".join(lines), source, {"subset": subset}, steps=tuple(steps))
