@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from creval.benchmarks.coco import Annotated, annotation_files, boxes_of, read_boxes
+from creval.core.cache import cache_folder
 from creval.core.errors import CrevalError
 
 
@@ -44,6 +45,15 @@ def test_boxes_by_picture_and_name(tmp_path: Path) -> None:
     assert boxes_of(found[5], "traffic_light", size)[0] == pytest.approx((0, 0, 5, 4))
     assert boxes_of(found[5], "bobcat", size) == ()
     assert boxes_of(found[5], "", size) == ()
+
+
+def test_a_number_that_no_picture_has_and_a_damaged_cache(tmp_path: Path) -> None:
+    path = write_annotations(tmp_path / "instances_x.json", {10**30: [(1, [0, 0, 3, 3])]})
+    assert read_boxes([path], {1}) == {}
+    for kept in cache_folder().glob("coco/*/boxes.parquet"):
+        kept.write_bytes(b"PAR1")
+    with pytest.raises(CrevalError, match="is damaged: delete it"):
+        read_boxes([path], {1})
 
 
 @pytest.mark.parametrize("content", ["[]", '{"categories": []}', "{", '{"annotations": [3]}'])

@@ -185,6 +185,9 @@ def test_a_difference_rests_on_the_samples_of_both_ends() -> None:
     assert (cell.scored, cell.total) == (12 + 4, 24)
     assert cell.low is None, "four samples at C8 are too few for an interval"
     assert card.cell("B", "IF", "C8-C1").low is not None
+    total = np.where(c8[None, :, None], 0, table.total)
+    alone = scorecard(replace(table, values=values, scored=total, total=total), resamples=50)
+    assert alone.cell("A", "IF", "C8-C1")[3:] == (0, 0), "one end alone covers nothing"
 
 
 def test_scores_by_hand() -> None:
@@ -297,6 +300,31 @@ def test_a_split_cannot_lead_out_of_the_cache(tmp_path: Path) -> None:
     assert {s.tags["split"] for s in open_benchmark(saved).dataset.samples} == {"test_real"}
 
 
+def test_a_file_that_is_missing_or_left_over(folder: Path, tmp_path: Path) -> None:
+    """Rows are numbered through all files: without one, edits would be judged as others."""
+    rows = [row(number) for number in range(4)]
+    saved = write_saved(tmp_path / "saved", test_real=rows) / "test_real"
+    names = [f"data-{at:05d}-of-00002.arrow" for at in (0, 1)]
+    polars.DataFrame(rows).write_ipc_stream(saved / "data-00000-of-00001.arrow")
+    with pytest.raises(CrevalError, match="not saved together"):
+        open_benchmark(saved)
+    state = {"_split": "test_real", "_data_files": [{"filename": name} for name in names]}
+    (saved / "state.json").write_text(json.dumps(state))
+    assert len(open_benchmark(saved).dataset.samples) == 3 * 4
+    (saved / names[0]).unlink()
+    with pytest.raises(CrevalError, match=f"not complete: {names[0]} is missing"):
+        open_benchmark(saved)
+    file = next((folder / "data").glob("test_syn*"))
+    file.rename(file.with_name("test_syn-00001-of-00003.parquet"))
+    with pytest.raises(CrevalError, match="not complete: file 00000-of-00003 is missing"):
+        open_benchmark(folder)
+
+
+def test_a_folder_whose_name_looks_like_a_pattern(folder: Path) -> None:
+    other = folder.rename(folder.with_name("Complex[1] *"))
+    assert len(open_benchmark(other).dataset.samples) == 3 * (5 + 2)
+
+
 def write_edits(folder: Path, *paths: str) -> Path:
     for number, path in enumerate(paths):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -386,6 +414,12 @@ def test_other_instructions_are_other_questions(folder: Path, tmp_path: Path) ->
 
 
 def test_a_file_that_is_damaged_gets_a_sentence(folder: Path) -> None:
+    pointer = next((folder / "data").glob("test_real*"))
+    whole = pointer.read_bytes()
+    pointer.write_text("version https://git-lfs.github.com/spec/v1\n")
+    with pytest.raises(CrevalError, match=f"{pointer.name} cannot be read"):
+        open_benchmark(folder)
+    pointer.write_bytes(whole)
     path = next((folder / "data").glob("test_syn*"))
     polars.read_parquet(path).drop("edit").write_parquet(path)
     with pytest.raises(CrevalError, match=f"{path.name} cannot be read"):

@@ -321,6 +321,13 @@ def test_edit_types_are_compared_on_the_same_steps(tmp_path: Path) -> None:
         assert found["edit_type", "color", "score"].value is None
 
 
+def test_pictures_are_found_anywhere_inside(tmp_path: Path) -> None:
+    folder = write_release(tmp_path, each=1)
+    (folder / "data" / "images").rename(folder / "pictures")
+    sources = [sample.source for sample in open_benchmark(folder).dataset.samples]
+    assert all(source is not None and source.is_file() for source in sources)
+
+
 def test_boxes_from_cocos_annotations_in_a_picture_of_another_size(tmp_path: Path) -> None:
     bench = write_release(tmp_path / "bench", each=1)
     entries = json.loads((bench / "data/instructions/three-chain/final_update_v2.json").read_text())

@@ -80,6 +80,9 @@ def test_what_is_answered_is_not_asked_and_what_is_left_is_asked_alone(miniature
     done = {(0, f"IF/{n}") for n in range(1, 6)} | {(1, f"IF/{n}") for n in (1, 2, 3)}
     (item,) = chosen.items({key: done})
     assert item.cached == 1
+    every = {(repeat, f"IF/{n}") for n in range(1, 6) for repeat in (0, 1)}
+    cached = [next(chosen.items({key: every}, several=way)).cached for way in (False, True)]
+    assert cached == [2, 1], "one call can bring all repeats, or each takes its own"
     groups = [([q.id for q in group.questions], group.repeats) for group in item.groups]
     assert groups == [
         (["IF/4"], (1,)),

@@ -25,6 +25,7 @@ def test_only_what_is_complete_is_called_complete() -> None:
 
 def test_numbers() -> None:
     assert (value(None), value(78.966)) == ("–", "78.97")
+    assert (value(-1e-16), value(-1e-16, sign="+")) == ("0.00", "+0.00")
     assert (interval(None, 1), interval(77.61, 80.1)) == ("", "[77.6, 80.1]")
     assert difference(Difference("A", "B", 0.731, -0.26, 1.74, 9)) == "+0.73 [-0.3, +1.7]"
     assert difference(Difference("A", "B", None, None, None, 0)) == "–"

@@ -15,6 +15,7 @@ from creval.core.errors import CrevalError
 from creval.core.sample import Box
 
 LOG = logging.getLogger(__name__)
+_MOST = 10**12  # numbers of pictures are smaller
 
 
 class Annotated(NamedTuple):
@@ -26,7 +27,8 @@ class Annotated(NamedTuple):
 
 def annotation_files(folder: Path) -> list[Path]:
     """The files of annotations in a folder or beside it."""
-    places = (folder, folder / "annotations", folder.parent / "annotations")
+    inside = (folder, folder / "annotations", folder / "data" / "annotations")
+    places = (*inside, folder.parent / "annotations")
     return sorted({file for place in places for file in place.glob("instances_*.json")})
 
 
@@ -38,9 +40,14 @@ def read_boxes(files: Sequence[Path], pictures: Collection[int]) -> dict[int, li
     import polars
 
     kept = made_once("coco", files, partial(_keep, files)) / "boxes.parquet"
-    wanted = polars.scan_parquet(kept).filter(polars.col("picture").is_in(list(pictures)))
+    wanted = polars.scan_parquet(kept, glob=False)
+    wanted = wanted.filter(polars.col("picture").is_in(list(pictures)))
+    try:
+        rows = wanted.collect().rows()
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise CrevalError(f"{kept.parent} is damaged: delete it, and it is made again.") from error
     found: dict[int, list[Annotated]] = {}
-    for picture, category, *box in wanted.collect().iter_rows():
+    for picture, category, *box in rows:
         left, top, right, bottom = box
         found.setdefault(picture, []).append(Annotated(category, (left, top, right, bottom)))
     return found
@@ -87,8 +94,9 @@ def _rows(file: Path) -> list[tuple[Any, ...]]:
             left, top, width, height = map(float, entry["bbox"])
             across, down = sizes[entry["image_id"]]
             box = (left / across, top / down, (left + width) / across, (top + height) / down)
-            if math.isfinite(sum(box)):
-                rows.append((int(entry["image_id"]), names[entry["category_id"]], *box))
+            picture = int(entry["image_id"])
+            if math.isfinite(sum(box)) and abs(picture) < _MOST:
+                rows.append((picture, names[entry["category_id"]], *box))
         return rows
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise CrevalError(f"{file} is not a file of COCO's annotations ({error!r}).") from error

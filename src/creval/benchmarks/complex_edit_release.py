@@ -11,7 +11,6 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from creval.core.sample import Sample, Step
 LOG = logging.getLogger(__name__)
 SPLITS = ("test_real", "test_syn")
 _COLUMNS = {"image", "edit"}
-_SHARD = re.compile(r"(.+)-[0-9]+-of-[0-9]+")
+_SHARD = re.compile(r"(.+)-([0-9]{1,9})-of-([0-9]{1,9})")
 _NAME = re.compile(r"\w[\w.-]*")
 _ROWS = 64  # pictures in memory at a time
 _SUFFIXES = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"RIFF": ".webp"}
@@ -39,16 +38,24 @@ _FILE = re.compile(r"([0-9]+)(?:--([0-9]{1,9}))?")
 
 def recognise(path: Path) -> Path | None:
     """The folder, if it holds files of such rows."""
-    for file in next(iter(_files(path).values()), ()):
-        with suppress(Exception):  # whatever it is, it is not this
-            return path if _columns(file) >= _COLUMNS else None
-    return None
+    splits = _files(path)
+    damaged = False
+    for file in (file for files in splits.values() for file in files[:1]):
+        try:
+            if _columns(file) >= _COLUMNS:
+                return path
+        except Exception:  # whatever it is, it cannot be read
+            damaged = True
+    # By their names they are ours; `load` says what is wrong with them.
+    return path if damaged and splits.keys() & set(SPLITS) else None
 
 
 def load(folder: Path) -> Dataset:
     """The samples of all splits that are there, with every oddity as a finding."""
     folder = folder.resolve()
     splits = _files(folder)
+    for files in splits.values():
+        _check_whole(files)
     pictures = made_once(
         "complex-edit",
         [file for files in splits.values() for file in files],
@@ -104,6 +111,8 @@ def place(splits: Sequence[str], path: str) -> Placed | None:
         named = _OTHER_NAMES.get(name, name)
         if named in splits:
             split = named
+        elif named in SPLITS and len(splits) == 1:
+            continue  # the only split is called something else
         elif name in _MODES:
             mode = _MODES[name]
         elif _COMPLEXITY.fullmatch(name) and not complexity:
@@ -121,21 +130,58 @@ def _files(folder: Path) -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for pattern in ("*.parquet", "*/*.parquet", "*/*/*.parquet", "data-*.arrow", "*/data-*.arrow"):
         for file in sorted(folder.glob(pattern)):
-            found.setdefault(_split(file), []).append(file)
+            # What an earlier save left behind is not in the list.
+            if file.suffix != ".arrow" or file.name in (_listed(file.parent) or {file.name}):
+                found.setdefault(_split(file), []).append(file)
         if found:
             break
     return {split: found[split] for split in (*SPLITS, *sorted(found)) if split in found}
 
 
 def _split(file: Path) -> str:
-    if file.suffix == ".arrow":
-        try:
-            named = json.loads((file.parent / "state.json").read_text(encoding="utf-8"))["_split"]
-        except (OSError, ValueError, KeyError, TypeError):
-            named = None
-        return named if isinstance(named, str) and _NAME.fullmatch(named) else file.parent.name
     match = _SHARD.fullmatch(file.stem)
-    return match[1] if match else file.parent.name if file.stem.isdigit() else file.stem
+    named: object = match[1] if match else "" if file.stem.isdigit() else file.stem
+    if file.suffix == ".arrow":
+        named = _state(file.parent).get("_split")
+    return named if isinstance(named, str) and _NAME.fullmatch(named) else file.parent.name
+
+
+def _state(folder: Path) -> dict[str, Any]:
+    """What `datasets` wrote down about the files that it saved in a folder."""
+    try:
+        content = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _listed(folder: Path) -> list[str]:
+    files = _state(folder).get("_data_files")
+    entries = files if isinstance(files, list) else []
+    return [
+        str(entry["filename"])
+        for entry in entries
+        if isinstance(entry, dict) and "filename" in entry
+    ]
+
+
+def _check_whole(files: Sequence[Path]) -> None:
+    """Rows are numbered through all files of a split: without one of them all would be others."""
+    first = files[0]
+    there = {file.name for file in files if file.parent == first.parent}
+    lost = [name for name in _listed(first.parent) if name not in there]
+    parts = [match for file in files if (match := _SHARD.fullmatch(file.stem))]
+    counts = {int(match[3]) for match in parts}
+    if len(counts) > 1 or (parts and len(parts) < len(files)):
+        raise CrevalError(
+            f"{first.parent} holds files of one split that were not saved together, such as "
+            f"{first.name} and {files[-1].name}. Keep those of one save."
+        )
+    for count in counts if not lost else ():
+        numbers = {int(match[2]) for match in parts}
+        lost = [f"file {n:05d}-of-{count:05d}" for n in range(count) if n not in numbers]
+    if lost:
+        raise CrevalError(f"{first.parent} is not complete: {lost[0]} is missing.")
 
 
 def _columns(file: Path) -> set[str]:
@@ -143,7 +189,7 @@ def _columns(file: Path) -> set[str]:
     import polars
 
     if file.suffix == ".parquet":
-        return set(polars.read_parquet_schema(file))
+        return set(polars.scan_parquet(file, glob=False).collect_schema())
     # The whole stream would have to be read; `datasets` writes beside it what it holds.
     content = json.loads((file.parent / "dataset_info.json").read_text(encoding="utf-8"))
     return set(content["features"])
@@ -156,7 +202,7 @@ def _column(file: Path, name: str, start: int | None = None) -> list[Any]:
     try:
         if file.suffix == ".arrow":
             return polars.read_ipc_stream(file, columns=[name])[name].to_list()
-        frame = polars.scan_parquet(file).select(name)
+        frame = polars.scan_parquet(file, glob=False).select(name)
         frame = frame if start is None else frame.slice(start, _ROWS)
         return frame.collect()[name].to_list()
     except (polars.exceptions.PolarsError, OSError) as error:

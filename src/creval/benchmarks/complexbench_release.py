@@ -62,8 +62,8 @@ _DRAWN = re.compile(rf"(?:.*/)?({'|'.join(SUBSETS)})/testResults_([0-9]+)/([^/]+
 
 
 def recognise(path: Path) -> Path | None:
-    """The folder whose `instructions` hold the subsets, if `path` is, or holds, one."""
-    for folder in (path, path / "data", path.parent):
+    """The folder that holds the subsets' instructions, if `path` is one or is in one."""
+    for folder in (path, path.parent):
         if any(_file(folder, subset) for subset in SUBSETS):
             return folder
     return None
@@ -71,7 +71,11 @@ def recognise(path: Path) -> Path | None:
 
 def _file(folder: Path, subset: str) -> Path | None:
     """A subset's file; that into which the authors' script wrote boxes comes first."""
-    paths = (folder / "instructions" / subset / f"{start}{_FILE}" for start in ("updated_", ""))
+    paths = (
+        inside / "instructions" / subset / f"{start}{_FILE}"
+        for inside in (folder, folder / "data")
+        for start in ("updated_", "")
+    )
     return next((path for path in paths if path.is_file()), None)
 
 

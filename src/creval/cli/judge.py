@@ -162,6 +162,7 @@ def judge(
     for line in judging.warnings():
         screen.note(visible(line))
     if dry_run:
+        _note_unmatched(judging.found.unmatched)
         for system, missing in judging.absent().items():
             screen.note(visible(f"{system} has no picture for {missing} samples"))
         if judging.gauges:
@@ -186,6 +187,8 @@ def judge(
         raise typer.Exit(1)
     screen.note(f"Now: creval score {quote(run)}")
     if done.share_unanswered > allowed:
+        share = f"{100 * done.share_unanswered:.1f} %"
+        screen.note(f"{share} of what was wanted did not come: exit status 1 (--max-unanswered).")
         raise typer.Exit(1)
 
 
@@ -288,9 +291,7 @@ def _print_summary(done: Judged, voices: int, run: str) -> None:
     progress = done.progress
     for note in done.notes:
         screen.note(visible(note))
-    if done.unmatched:
-        shown = ", ".join(done.unmatched[:3]) + (", ..." if len(done.unmatched) > 3 else "")
-        screen.note(visible(f"{len(done.unmatched)} pictures belong to no sample: {shown}"))
+    _note_unmatched(done.unmatched)
     for system, missing in done.absent.items():
         screen.note(visible(f"{system} has no picture for {missing} samples: not asked about"))
     for name, reason in list(progress.broken.items())[:_SHOWN]:
@@ -326,6 +327,14 @@ def _print_summary(done: Judged, voices: int, run: str) -> None:
         for example in done.examples:
             screen.note(visible(f"  such as {example}"))
         screen.note("Repeating the command asks them once more.")
+
+
+def _note_unmatched(names: Sequence[str]) -> None:
+    from creval.report.text import visible
+
+    if names:
+        shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+        screen.note(visible(f"{len(names)} pictures belong to no sample: {shown}"))
 
 
 def _parameters(given: Sequence[str]) -> dict[str, Any]:

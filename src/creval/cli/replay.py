@@ -38,7 +38,8 @@ def replay(
         if names:
             shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
             screen.note(visible(f"{len(names)} {what}: {shown}"))
-    absent = set(benchmark.metrics) - {file.metric for file in done.recording.files}
+    answered = {file.metric for file in done.recording.files}
+    absent = benchmark.asked_metrics - answered
     if absent:
         screen.note(f"no answers in {', '.join(sorted(absent))}: these metrics stay empty")
     problems = [found for found in benchmark.dataset.findings if not found.repaired]

@@ -145,6 +145,12 @@ class Benchmark:
         probes = map(self.protocol.probes, self.dataset.samples)
         return tuple(dict.fromkeys(probe.metric for several in probes for probe in several))
 
+    @cached_property
+    def asked_metrics(self) -> frozenset[str]:
+        """Those of them that a judge is asked about."""
+        probes = (probe for s in self.dataset.samples for probe in self.protocol.probes(s))
+        return frozenset(probe.metric for probe in probes if isinstance(probe, Question))
+
     @property
     def card(self) -> Card:
         """The protocol's card, over its own levels or over the dataset's."""

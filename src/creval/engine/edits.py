@@ -142,8 +142,8 @@ def _in_folder(
         draws = found.setdefault(strategy, {}).setdefault(stems[stem], {})
         if draw in draws:
             raise CrevalError(
-                f"{folder} holds two pictures for sample {stems[stem]!r}: {draws[draw].name} and "
-                f"{name}. Keep one of them."
+                f"{folder} holds two pictures for sample {stems[stem]!r}: "
+                f"{draws[draw].relative_to(folder)} and {name}. Keep one of them."
             )
         draws[draw] = folder / name
     if not found:
@@ -157,7 +157,8 @@ def _complain(folder: Path, names: list[str], pictures: list[str], stems: dict[s
     if pictures:
         raise CrevalError(
             f"no picture in {folder} has the name of a sample: it holds {pictures[0]}, a sample "
-            f"is called {example!r}. Are these edits of this benchmark?"
+            f"is called {example!r}. Are these edits of this benchmark, and is this the model's "
+            "folder rather than one inside it?"
         )
     inside = [name for name in names if (folder / name).is_dir() and not name.startswith(".")]
     if inside:

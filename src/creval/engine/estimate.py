@@ -47,7 +47,7 @@ def estimate(
     """What each judge will take; from `most` edits, evenly chosen, where that is given."""
     found = []
     for judge, fit in zip(judging.judges, judging.fits, strict=True):
-        items = list(judging.plan.items(answered.get(judge.name, {})))
+        items = list(judging.plan.items(answered.get(judge.name, {}), several=judge.several))
         made = Estimate(judge.name, cached=sum(item.cached for item in items))
         items = [item for item in items if item.groups]
         chosen = items[:: 1 if most is None else max(1, len(items) // most)]

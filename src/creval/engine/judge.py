@@ -395,7 +395,7 @@ class Judging:
                 askings.append(
                     Asking(
                         judge,
-                        self.plan.items(answered),
+                        self.plan.items(answered, several=judge.several),
                         settings=self.settings,
                         prompts=self.prompts,
                         fit=fit,
@@ -454,7 +454,7 @@ def count_calls(plan: Plan, answered: Answered, judge: Judge) -> int:
     """How many calls a judge is planned to get, those that are answered already among them."""
     return sum(
         item.cached + sum(1 if judge.several else len(group.repeats) for group in item.groups)
-        for item in plan.items(answered)
+        for item in plan.items(answered, several=judge.several)
     )
 
 

@@ -100,17 +100,22 @@ class Plan:
         """The questions about an edit that have words."""
         return [q for q in self.questions[edit.key.sample] if q.text.strip()]
 
-    def items(self, answered: Answered) -> Iterator[Item]:
-        """The work, edit by edit, without what is answered."""
+    def items(self, answered: Answered, *, several: bool = False) -> Iterator[Item]:
+        """The work, edit by edit, without what is answered.
+
+        `several` says that one call can bring all repeats.
+        """
         nothing: set[tuple[int, str]] = set()
         for sample in self.samples:
             for edit in self.edits[sample.id]:
                 if edit.status is not EditStatus.DONE:
                     continue
-                groups, cached = self._groups(edit, answered.get(edit.key, nothing))
+                groups, cached = self._groups(edit, answered.get(edit.key, nothing), several)
                 yield Item(sample, edit, tuple(groups), cached)
 
-    def _groups(self, edit: Edit, done: set[tuple[int, str]]) -> tuple[list[Group], int]:
+    def _groups(
+        self, edit: Edit, done: set[tuple[int, str]], several: bool
+    ) -> tuple[list[Group], int]:
         groups: list[Group] = []
         cached = 0
         for questions in together(self.askable(edit), self.settings.ask):
@@ -119,8 +124,9 @@ class Plan:
                 open_ = tuple(q for q in questions if (repeat, q.id) not in done)
                 if open_:
                     pending.setdefault(open_, []).append(repeat)
-                else:
+                elif not several:
                     cached += 1
+            cached += several and not pending
             for open_, repeats in pending.items():
                 # What an earlier run left open is asked alone, like what a reply leaves open.
                 alone = [(q,) for q in open_] if len(open_) < len(questions) else [open_]

@@ -58,8 +58,10 @@ def basis(card: Scorecard, manifest: Mapping[str, Any], resamples: int) -> str:
         formula = f"; {made.name} = {weights}"
     subset = f" (subset {table.subset})" if table.subset else ""
     judge = f"judge {visible(manifest['judge'])}" if manifest["judge"] else "measured"
+    asked = manifest.get("protocol", manifest["benchmark"])
+    protocol = f", asked as {visible(asked)}" if asked != manifest["benchmark"] else ""
     return (
-        f"{manifest['benchmark']}, {judge}, {len(table.samples)} "
+        f"{manifest['benchmark']}{protocol}, {judge}, {len(table.samples)} "
         f"samples{subset}{formula}; beside a value the share of "
         "its questions that were scored, in brackets its 95 % interval over samples "
         f"({resamples} resamples); ¹ best, ² second."
@@ -116,7 +118,8 @@ def voices(run: Run, card: Scorecard) -> list[str]:
     unopened = run.unopened()
     if unopened:
         notes.append(
-            f"{unopened:,} edits could not be opened and were not judged: they lower the coverage."
+            f"{unopened:,} edits were not judged, because a picture cannot be opened: they lower "
+            "the coverage."
         )
     return notes
 

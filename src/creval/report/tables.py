@@ -303,6 +303,7 @@ def as_json(card: Scorecard, manifest: Mapping[str, Any], shown: Shown) -> dict[
     average = {"average": found.pop(AVERAGE)} if card.average else {}
     return {
         "benchmark": manifest["benchmark"],
+        "protocol": manifest.get("protocol", manifest["benchmark"]),
         "judge": manifest["judge"],
         "strict": table.strict,
         "subset": table.subset,

@@ -49,13 +49,18 @@ def coverage(cell: Cell) -> str:
 
 
 def value(number: float | None, digits: Digits = DIGITS, sign: str = "") -> str:
-    return "–" if number is None else f"{number:{sign}.{digits.value}f}"
+    return "–" if number is None else _rounded(number, digits.value, sign)
+
+
+def _rounded(number: float, digits: int, sign: str) -> str:
+    # What is rounded to zero has no sign.
+    return f"{round(number, digits) + 0.0:{sign}.{digits}f}"
 
 
 def interval(low: float | None, high: float | None, digits: Digits = DIGITS, sign: str = "") -> str:
     if low is None or high is None:
         return ""
-    return f"[{low:{sign}.{digits.ends}f}, {high:{sign}.{digits.ends}f}]"
+    return f"[{_rounded(low, digits.ends, sign)}, {_rounded(high, digits.ends, sign)}]"
 
 
 def difference(found: Difference, digits: Digits = DIGITS) -> str:

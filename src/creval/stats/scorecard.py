@@ -252,6 +252,10 @@ def _by_group(table: ScoreTable, level: Level, what: str) -> Integers:
         finer = table.card.level(of)
         both = _by_group(table, finer, what)[[finer.groups.index(group) for group in two]]
         one: Integers = both.min(axis=0) if what == "there" else both.sum(axis=0)
+        if what == "scored":  # with one end alone there is nothing to subtract
+            one = np.where(_by_group(table, level, "total")[0] > 0, one, 0)
+        elif what == "total":
+            one = np.where(both.min(axis=0) > 0, one, 0)
         return one[None]
     sums: Integers
     if level.parts:

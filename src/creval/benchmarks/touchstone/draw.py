@@ -32,17 +32,17 @@ def draw(scene: Scene) -> Image.Image:
     if scene.panels == 2:
         _draw_panels(picture, scene, chance)
     else:
-        _container(picture, scene.container, behind=True)
+        _enclose(picture, scene.container, behind=True)
         body = subject(scene, SIZES[scene.size], chance)
         _stand(picture, body, PLACES[scene.place], SIZES[scene.size], shadow=not scene.sticker)
-        _container(picture, scene.container, behind=False)
+        _enclose(picture, scene.container, behind=False)
     for other in scene.others:
         small = sprite(other.kind, other.colour, SMALL_SIZE)
         x, y = SLOTS[other.slot]
         picture.paste(small, (x - SMALL_SIZE // 2, y - SMALL_SIZE // 2), small)
     if scene.text:
-        _banner(picture, scene.text)
-    _frame(picture, scene.frame)
+        banner(picture, scene.text)
+    frame(picture, scene.frame)
     picture = STYLED[scene.style](picture)
     if "banding" in scene.flaws:
         picture = _banded(picture)
@@ -256,11 +256,16 @@ def _sticker(body: Image.Image, size: int) -> Image.Image:
     return made
 
 
-def _container(picture: Image.Image, kind: str, *, behind: bool) -> None:
-    """What the subject is in: the part behind it, and the part in front of it."""
-    if not kind:
-        return
-    layer = Image.new("RGBA", picture.size, (255, 255, 255, 0))
+def _enclose(picture: Image.Image, kind: str, *, behind: bool) -> None:
+    if kind:
+        layer = container(kind, behind=behind)
+        picture.paste(layer, (0, 0), layer)
+
+
+@lru_cache(maxsize=8)
+def container(kind: str, *, behind: bool) -> Image.Image:
+    """What the subject is in: the part behind it, or the part in front of it, in RGBA."""
+    layer = Image.new("RGBA", (SIDE, SIDE), (255, 255, 255, 0))
     pen = ImageDraw.Draw(layer)
     width = 5
     wood, glass = (150, 104, 70, 255), (230, 244, 250, 70 if behind else 36)
@@ -292,7 +297,7 @@ def _container(picture: Image.Image, kind: str, *, behind: bool) -> None:
                 for x, y in chance.uniform((190, 230), (580, 600), (46, 2)):
                     if (x - 384) ** 2 + (y - 412) ** 2 < 205**2:
                         pen.ellipse((x - 5, y - 5, x + 5, y + 5), (255, 255, 255, 235))
-    picture.paste(layer, (0, 0), layer)
+    return layer
 
 
 def _box(pen: ImageDraw.ImageDraw, behind: bool) -> None:
@@ -316,13 +321,13 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size)
 
 
-def _banner(picture: Image.Image, words: str) -> None:
+def banner(picture: Image.Image, words: str) -> None:
     pen = ImageDraw.Draw(picture)
     pen.rounded_rectangle((180, 664, 588, 724), 14, _PAPER, INK, 5)
     pen.text((384, 694), words, INK, _font(40), anchor="mm")
 
 
-def _frame(picture: Image.Image, kind: str) -> None:
+def frame(picture: Image.Image, kind: str) -> None:
     pen = ImageDraw.Draw(picture)
     last = SIDE - 1
     if kind == "stamp":
@@ -352,7 +357,7 @@ def _sketched(picture: Image.Image) -> Image.Image:
     """Grey lines on paper, with light hatching where it is dark."""
     grey = np.asarray(picture.convert("L")).astype(np.float32)
     lines = np.asarray(picture.convert("L").filter(ImageFilter.FIND_EDGES)).astype(np.float32)
-    rows, columns = np.mgrid[0:SIDE, 0:SIDE]
+    rows, columns = np.mgrid[: picture.height, : picture.width]
     hatch = ((rows + columns) % 9 < 2) & (grey < 150)
     tone = 250 - 0.22 * (255 - grey) - 0.75 * np.clip(lines, 0, 160) - 46 * hatch
     tone = np.where(grey < 70, 64 + 0.5 * grey, tone)
@@ -364,7 +369,7 @@ def _pixelled(picture: Image.Image) -> Image.Image:
     """Blocks of eight pixels, in few colours."""
     small = picture.reduce(8)
     few: Pixels = np.asarray(small).astype(np.float32)
-    return _image(24 * np.round(few / 24)).resize((SIDE, SIDE), Image.Resampling.NEAREST)
+    return _image(24 * np.round(few / 24)).resize(picture.size, Image.Resampling.NEAREST)
 
 
 def _flattened(picture: Image.Image) -> Image.Image:
@@ -379,7 +384,7 @@ def _blueprint(picture: Image.Image) -> Image.Image:
     """White lines on blue, over a grid."""
     lines = np.asarray(picture.convert("L").filter(ImageFilter.FIND_EDGES)).astype(np.float32)
     lines = np.clip(lines * 1.6, 0, 255) / 255
-    rows, columns = np.mgrid[0:SIDE, 0:SIDE]
+    rows, columns = np.mgrid[: picture.height, : picture.width]
     grid = ((rows % 48 == 0) | (columns % 48 == 0)) * 0.16
     share = np.maximum(lines, grid)[..., None]
     blue = np.array([34, 78, 150], dtype=np.float32)

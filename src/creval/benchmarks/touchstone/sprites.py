@@ -45,7 +45,6 @@ _FINE = 2  # times as large as it is wanted, while it is painted
 _LINE = 0.014  # of a thing's size: its outline
 
 
-@lru_cache(maxsize=160)
 def sprite(
     kind: str, colour: str, size: int, material: str = "plain", *, margin: int = 0, on: str = ""
 ) -> Image.Image:
@@ -53,6 +52,17 @@ def sprite(
 
     With `on` it is what a thing of that kind has on, in its place.
     """
+    made, left, top = _painted(kind, colour, size, material, on)
+    whole = Image.new("RGBA", (size + 2 * margin, size + 2 * margin), (*INK, 0))
+    whole.paste(made, (left + margin, top + margin))
+    return whole
+
+
+@lru_cache(maxsize=256)
+def _painted(
+    kind: str, colour: str, size: int, material: str, on: str
+) -> tuple[Image.Image, int, int]:
+    """A thing without anything around it, and where that is in its square."""
     parts = parts_of(kind, on)
     width = max(2 * _FINE, round(_LINE * size * _FINE))
     left, top, right, bottom = _bounds(parts, size, width)
@@ -64,12 +74,7 @@ def sprite(
             for x, y in part.points
         ]
         _paint(pen, part, points, _tone(part.tone, COLOURS[colour], material), size, width)
-    made = _shaded(flat.reduce(_FINE), material, size, left, top)
-    if (left, top, right, bottom) == (0, 0, size, size) and not margin:
-        return made
-    whole = Image.new("RGBA", (size + 2 * margin, size + 2 * margin), (*INK, 0))
-    whole.paste(made, (left + margin, top + margin))
-    return whole
+    return _shaded(flat.reduce(_FINE), material, size, left, top), left, top
 
 
 def _bounds(parts: Sequence[Part], size: int, width: int) -> tuple[int, int, int, int]:
