@@ -20,9 +20,9 @@ from pathlib import Path
 
 import shared_data
 from creval.benchmarks import open_benchmark
-from creval.build.miniature import write_miniature
 from creval.engine.replay import replay
 from creval.store import open_run
+from miniature import write_miniature
 
 ROUNDS = 9
 

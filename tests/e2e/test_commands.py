@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from creval.build.miniature import write_miniature
+from miniature import write_miniature
 
 
 def creval(
@@ -47,12 +47,24 @@ def parsed(*arguments: str | Path) -> Any:
 
 
 def test_demo_goes_the_whole_way_and_may_be_repeated(tmp_path: Path) -> None:
-    for _ in range(2):
-        shown = right("demo", cwd=tmp_path)
-        assert "Careful" in shown
+    for samples in (1, 18):
+        shown = right("demo", "--samples", str(samples), cwd=tmp_path)
+        assert "faithful" in shown
         assert "pairs of models differ" in shown
-    assert (tmp_path / "creval-demo" / "run" / "creval.db").is_file()
-    assert (tmp_path / "creval-demo" / "bench" / "instruction.json").is_file()
+    made = tmp_path / "creval-demo"
+    assert len(list((made / "bench" / "image").iterdir())) == 18
+    assert len(list((made / "edits" / "overeager").iterdir())) == 18
+    assert "Samples that tell models apart" in (made / "report.html").read_text()
+    cells = parsed("score", made / "run")["models"]
+    found = {
+        name: {column: cell["value"] for column, cell in cells[name]["overall"].items()}
+        for name in cells
+    }
+    assert next(iter(found)) == "faithful"
+    assert found["lazy"]["VC"] >= found["faithful"]["VC"]
+    assert found["lazy"]["IF"] == min(found[name]["IF"] for name in found if name != "stranger")
+    assert found["overeager"]["VC"] < found["faithful"]["VC"] - 10
+    assert found["clumsy"]["VQ"] < found["faithful"]["VQ"] - 10
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("mine")
     assert "holds other things" in wrong("demo", "--out", tmp_path / "full")
@@ -217,6 +229,24 @@ def test_a_terminal_that_knows_few_characters_is_served(miniature_run: Path) -> 
 def test_names_that_are_too_long_get_a_sentence() -> None:
     assert "too long" in wrong("bench", "x" * 300)
     assert "too long" in wrong("score", "x" * 300)
+
+
+def test_build_touchstone(tmp_path: Path) -> None:
+    right("build", "touchstone", "--seed", "7", "--samples", "2", "--out", tmp_path / "bench")
+    assert parsed("bench", tmp_path / "bench")["samples"] == 2
+    again = ("build", "touchstone", "--out", tmp_path / "bench")
+    assert "not empty" in wrong(*again)
+    assert "Missing option '--out'" in wrong("build", "touchstone")
+    assert "No such command" in wrong("build", "towerstone", "--out", tmp_path / "x")
+
+
+def test_report(miniature_run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "page.html"
+    right("report", miniature_run, "--out", out)
+    page = out.read_text(encoding="utf-8")
+    assert page.count("<section>") == 6
+    assert "Careful" in page
+    assert "is not a run" in wrong("report", tmp_path)
 
 
 def test_help_and_no_arguments() -> None:

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from creval.build.miniature import write_miniature
 from creval.judges.fake import FakeServer
+from miniature import write_miniature
 from tests.serving import serving
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from creval.build.miniature import write_miniature
 from creval.judges.fake import FAULTS, FakeServer
 from creval.store import DATABASE, open_run
+from miniature import write_miniature
 from tests.serving import serving
 
 KEY = "sk-very-secret-0123456789"

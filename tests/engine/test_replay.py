@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.build.miniature import write_miniature
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
 from creval.core.sample import Edit
 from creval.engine.manifest import describe
 from creval.engine.replay import replay
 from creval.store import DATABASE, Store, open_run
+from miniature import write_miniature
 from tests.benchmarks.complex_edit_files import row, write_parquet
 from tests.benchmarks.complexbench_files import write_release
 

@@ -78,7 +78,9 @@ def ask(
             try:
                 prepared = [judge.prepare(picture) for picture in pictures]
                 contract = contract_named("yes/no")
-                request = Request(prepared, "Is it “red”?\n\u2028", contract, labels, choices)
+                request = Request(
+                    prepared, "Is it “red”?\n\u2028", contract, labels, range(choices)
+                )
                 for _ in range(times):
                     found = await judge.ask(request)
                 return found

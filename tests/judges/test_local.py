@@ -35,7 +35,7 @@ def picture(colour: str) -> Encoded:
 
 
 def request(text: str = "Is it red?", choices: int = 1) -> Request:
-    return Request([picture("red"), picture("blue")], text, YES_NO, ["Q1"], choices)
+    return Request([picture("red"), picture("blue")], text, YES_NO, ["Q1"], range(choices))
 
 
 def answers(judge: Local, requests: list[Request]) -> list[Answer]:

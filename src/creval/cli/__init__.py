@@ -11,7 +11,19 @@ from typing import Annotated
 import typer
 
 from creval import __version__
-from creval.cli import bench, compare, demo, fake_server, judge, prompts, replay, score, screen
+from creval.cli import (
+    bench,
+    build,
+    compare,
+    demo,
+    fake_server,
+    judge,
+    prompts,
+    replay,
+    report,
+    score,
+    screen,
+)
 from creval.core.errors import CrevalError
 
 app = typer.Typer(
@@ -24,10 +36,12 @@ for command in (
     replay.replay,
     score.score,
     compare.compare,
+    report.report,
     prompts.prompts,
     fake_server.fake_server,
 ):
     app.command()(command)
+app.add_typer(build.app)
 
 
 @app.callback(invoke_without_command=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -9,15 +10,21 @@ from typing import Annotated
 import typer
 
 from creval.cli import screen
-from creval.cli.replay import replay
+from creval.cli.judge import judge
+from creval.cli.report import report
 from creval.cli.score import score
+
+_SEED = 7
+_MADE = ("bench", "edits", "run")
 
 
 def demo(
     out: Annotated[str, typer.Option(metavar="DIR", help="Where it is put.")] = "creval-demo",
+    samples: Annotated[int, typer.Option(min=1, max=9999, help="How many.")] = 36,
 ) -> None:
-    """Make a small benchmark with recorded answers, replay and score it, offline."""
-    from creval.build.miniature import write_miniature
+    """Draw a benchmark, edit it in six ways, judge, score and report, offline."""
+    from creval.benchmarks.touchstone.editors import EDITORS
+    from creval.build.touchstone import build_touchstone
     from creval.core.errors import CrevalError
 
     folder = Path(out)
@@ -26,11 +33,33 @@ def demo(
         raise CrevalError(f"{folder} is there already and holds other things; give --out DIR.")
     folder.mkdir(parents=True, exist_ok=True)
     marker.write_text("made by `creval demo`, which may overwrite this folder\n")
-    screen.note(f"Making a small benchmark with recorded answers in {folder} ...")
-    write_miniature(folder, samples=54)
-    run = str(folder / "run")
-    replay(str(folder), answers=str(folder / "answers"), run=run)
-    score(run)
-    screen.note(f"Look further: creval score {quote(run)} --by dimension")
-    screen.note(f"              creval compare {quote(run)} Careful Follower")
-    screen.note(f"              creval bench {quote(str(folder))}")
+    for name in _MADE:
+        shutil.rmtree(folder / name, ignore_errors=True)
+    bench, edits, run = (folder / name for name in _MADE)
+    screen.note(
+        f"Drawing {samples} samples, and the edits of {len(EDITORS)} editors whose skill is "
+        f"known, into {out} ..."
+    )
+    line = screen.Line()
+    build_touchstone(
+        bench, samples, _SEED, edits=edits, watch=screen.counting(line, "pictures drawn")
+    )
+    line.clear()
+    screen.note("Judging them with `pixel`, a judge that looks at the pixels ...")
+    folders = [str(edits / editor) for editor in EDITORS]
+    judge(str(bench), edits=folders, judge="pixel", run=str(run))
+    score(str(run))
+    report(str(run), out=str(folder / "report.html"))
+    where = quote(str(run))
+    screen.note(
+        f"Look closer:  creval score {where} --by dimension; "
+        f"creval compare {where} faithful overeager"
+    )
+    screen.note(
+        f"Your judge:   creval judge {quote(str(bench))} --edits {quote(str(edits))}/* "
+        "--judge openai:gpt-4o --run runs/judge"
+    )
+    screen.note(
+        "Your models:  creval judge BENCH --edits outputs/ModelA outputs/ModelB "
+        "--judge openai:gpt-4o --run runs/models --dry-run"
+    )

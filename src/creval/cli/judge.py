@@ -223,7 +223,9 @@ def _watcher(line: screen.Line) -> Callable[[Progress], None]:
         if progress.calls:
             parts += [f"{done:,} of {progress.calls:,} calls", f"{rate:.1f}/s"]
             parts.append(f"{progress.answered:,} answered, {progress.open:,} unanswered")
-            parts.append(f"{about}{count(progress.tokens_in + progress.tokens_out)} tokens")
+            tokens = progress.tokens_in + progress.tokens_out
+            if tokens:
+                parts.append(f"{about}{count(tokens)} tokens")
         if progress.cost:
             parts.append(f"{about}{money(progress.cost)}")
         faults = sum(progress.faults.values())
@@ -243,7 +245,7 @@ def _in_a_line(estimates: Sequence[Estimate]) -> str:
     cached = sum(made.cached for made in estimates)
     tokens = sum(made.tokens_in + made.tokens_out for made in estimates)
     kept = f" ({cached:,} are answered already)" if cached else ""
-    line = f"{calls:,} calls{kept}, about {count(tokens)} tokens"
+    line = f"{calls:,} calls{kept}" + (f", about {count(tokens)} tokens" if tokens else "")
     costs = [made.cost for made in estimates if made.cost is not None]
     return f"{line}, about {money(sum(costs))}" if costs else line
 
@@ -253,7 +255,6 @@ def _print_estimates(estimates: Sequence[Estimate], settings: Settings) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from creval.engine.estimate import SECONDS_A_CALL
     from creval.report.text import count, duration, money, size, visible
 
     columns = ("calls", "cached", "images", "bytes", "tokens in", "tokens out", "money", "time")
@@ -269,17 +270,18 @@ def _print_estimates(estimates: Sequence[Estimate], settings: Settings) -> None:
             size(made.size),
             count(made.tokens_in),
             count(made.tokens_out),
-            "unknown" if made.cost is None else money(made.cost),
+            "unknown" if made.cost is None and made.tokens_in else money(made.cost or 0.0),
             duration(made.seconds),
         )
     screen.console().print(table)
+    paces = " and ".join(f"{pace:g}" for pace in sorted({made.pace for made in estimates}))
     screen.note(
-        f"Time at {SECONDS_A_CALL:g} s a call, {settings.concurrency} at once. Image tokens by the "
+        f"Time at {paces} s a call, {settings.concurrency} at once. Image tokens by the "
         "provider's formula; other tokens are guessed. Nothing was asked."
     )
     if estimates[0].unopened:
         screen.note(f"{estimates[0].unopened} edits cannot be opened and are not asked about.")
-    if any(made.cost is None for made in estimates):
+    if any(made.cost is None and made.tokens_in for made in estimates):
         screen.note("No price is known for this judge: --price IN,OUT gives it.")
 
 
@@ -317,8 +319,8 @@ def _print_summary(done: Judged, voices: int, run: str) -> None:
     spent = f", {about}{money(progress.cost)}" if progress.cost else ""
     tokens = progress.tokens_in + progress.tokens_out
     screen.note(
-        f"{progress.made:,} calls in {duration(time.monotonic() - progress.began)}, "
-        f"{about}{count(tokens)} tokens{spent}"
+        f"{progress.made:,} calls in {duration(time.monotonic() - progress.began)}"
+        + (f", {about}{count(tokens)} tokens{spent}" if tokens else "")
     )
     if done.unanswered:
         screen.note(f"{done.unanswered:,} of {done.asked:,} answers did not come:")

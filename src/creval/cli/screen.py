@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -88,6 +88,17 @@ class Line:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
             self._there = False
+
+
+def counting(line: Line, what: str) -> Callable[[int, int], None]:
+    """Shows how many of how many are done, and how long the rest will take."""
+
+    def watch(done: int, of: int) -> None:
+        if line.due():
+            left = (time.monotonic() - line.began) / done * (of - done)
+            line.show(f"{done:,} of {of:,} {what}, {left:.0f} s left")
+
+    return watch
 
 
 def track(items: Sequence[T], what: str) -> Iterable[T]:

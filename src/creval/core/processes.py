@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -19,12 +20,20 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def process_pool() -> ProcessPoolExecutor:
-    """A process for each core, started afresh: copies of a process with threads can hang."""
-    return ProcessPoolExecutor(cores(), mp_context=get_context("spawn"))
+def process_pool(count: int) -> ProcessPoolExecutor:
+    """So many processes, started afresh: copies of a process with threads can hang.
+
+    An interrupt is for the one that started them.
+    """
+    return ProcessPoolExecutor(
+        count, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
+    )
 
 
 def on_all_cores(work: Callable[[Job], Done], jobs: Iterable[Job]) -> Iterator[Done]:
     """What comes of each job, in their order, as it is done."""
-    with process_pool() as pool:
+    pool = process_pool(cores())
+    try:
         yield from pool.map(work, jobs, chunksize=4)
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -84,7 +84,8 @@ def make_request(call: Call, prompts: Mapping[str, Prompt]) -> Request:
         format=_format(contract.name, questions[0].form, len(labels)),
     )
     pictures = call.look.shown(questions[0].shows)
-    return Request(pictures, text, contract, labels, len(call.repeats), questions[0].form)
+    words = [question.text for question in questions]
+    return Request(pictures, text, contract, labels, call.repeats, questions[0].form, words)
 
 
 @lru_cache(maxsize=256)
@@ -102,6 +103,8 @@ def _labels(count: int) -> tuple[str, ...]:
 
 def guess_tokens(judge: Judge, request: Request) -> tuple[float, float]:
     """Tokens in and out of a request, before it is made."""
+    if not judge.metered:
+        return 0.0, 0.0
     seen = judge.vision
     images = 0
     for picture in request.pictures:

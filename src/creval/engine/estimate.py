@@ -13,9 +13,6 @@ from creval.engine.judge import Judging
 from creval.engine.plan import Answered, Item
 from creval.judges.judge import Judge
 
-SECONDS_A_CALL = 5.0
-"""How long a call takes, as a guess before one was made."""
-
 _MEASURED = 8  # pictures that are encoded to see how large they get
 
 
@@ -37,6 +34,7 @@ class Estimate:
     tokens_out: float = 0.0
     cost: float | None = None
     seconds: float = 0.0
+    pace: float = 5.0
     unopened: int = 0
     exact: bool = True
 
@@ -48,7 +46,8 @@ def estimate(
     found = []
     for judge, fit in zip(judging.judges, judging.fits, strict=True):
         items = list(judging.plan.items(answered.get(judge.name, {}), several=judge.several))
-        made = Estimate(judge.name, cached=sum(item.cached for item in items))
+        cached = sum(item.cached for item in items)
+        made = Estimate(judge.name, cached=cached, pace=judge.pace)
         items = [item for item in items if item.groups]
         chosen = items[:: 1 if most is None else max(1, len(items) // most)]
         made.exact = len(chosen) == len(items)
@@ -63,7 +62,7 @@ def estimate(
         if judge.price is not None:
             made.cost = judge.price.cost(made.tokens_in, made.tokens_out)
         made.seconds = max(
-            made.calls * SECONDS_A_CALL / judging.settings.concurrency,
+            made.calls * judge.pace / judging.settings.concurrency,
             60 * made.calls / (judging.settings.requests_a_minute or math.inf),
             60
             * (made.tokens_in + made.tokens_out)

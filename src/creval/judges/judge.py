@@ -27,16 +27,22 @@ class Price:
 class Request(NamedTuple):
     """Pictures, then a text whose questions under `labels` are to be answered on one scale.
 
-    `choices` is how many independent answers are wanted; `form` is how they are given, as in
-    `Question`.
+    `repeats` are the numbers of the independent answers that are wanted; `form` is how they are
+    given, as in `Question`; `questions` are the questions' words alone, in the labels' order.
     """
 
     pictures: Sequence[Encoded]
     text: str
     contract: Contract
     labels: Sequence[str]
-    choices: int = 1
+    repeats: Sequence[int] = (0,)
     form: str = "explained"
+    questions: Sequence[str] = ()
+
+    @property
+    def choices(self) -> int:
+        """How many independent answers are wanted."""
+        return len(self.repeats)
 
     @property
     def structured(self) -> bool:
@@ -100,7 +106,8 @@ class Judge(ABC):
     """A model that answers. `name` is the judge's in a run; `model` the model's own.
 
     `several` says whether one request can bring several choices. `learned` collects what the judge
-    turned out not to take, in words.
+    turned out not to take, in words. A judge that is not `metered` uses no tokens; `pace` is how
+    many seconds a call takes, as a guess before one was made.
     """
 
     name: str
@@ -108,6 +115,8 @@ class Judge(ABC):
     vision: Vision
     price: Price | None = None
     several: bool = False
+    metered: bool = True
+    pace: float = 5.0
     learned: list[str]
 
     def prepare(self, picture: Encoded) -> Encoded:

@@ -1,4 +1,4 @@
-"""Judges by name: `openai:gpt-4o`, `openai:MODEL@URL`, `hf:org/model`, `panel:A+B+C`."""
+"""Judges by name: `openai:gpt-4o`, `openai:MODEL@URL`, `hf:org/model`, `panel:A+B+C`, `pixel`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from creval.judges.providers import OWN_KEY, PROVIDERS, price_of
 from creval.judges.vision import Vision, vision_of, within
 
 LOCAL = "hf"
-_KINDS = (*PROVIDERS, LOCAL, "panel", "recorded")
+# Those that know touchstone's pictures; `noisy` is told how wrong it is.
+_TOUCHSTONE = ("pixel", "truth", "noisy")
+_KINDS = (*PROVIDERS, LOCAL, "panel", "recorded", *_TOUCHSTONE)
 # What stands behind an at sign and can only be meant as an address.
 _ADDRESS = re.compile(
     r".@(?:[a-z]+://|localhost\b|[0-9]+(?:\.[0-9]+){3}|[\w.-]+:[0-9]+|[\w-]+(?:\.[\w-]+)+(?:/|$))"
 )
-_JOINED = re.compile(rf"\+(?=(?:{'|'.join(_KINDS)}):)")
+_JOINED = re.compile(rf"\+(?=(?:{'|'.join(_KINDS)}):|(?:pixel|truth)(?:\+|$))")
 
 
 @dataclass(frozen=True)
@@ -93,12 +95,17 @@ def fit_of(vision: Vision, image_fit: str) -> Fit | None:
 
 def _judge(spec: str, options: JudgeOptions) -> Judge:
     kind, colon, rest = spec.partition(":")
+    if kind in _TOUCHSTONE:
+        from creval.judges.touchstone import touchstone_judge
+
+        return touchstone_judge(spec, options.parameters)
     model, at, url = _address(rest)
     if not colon or not model:
         raise CrevalError(
             f"--judge {spec or '(nothing)'}: give PROVIDER:MODEL, such as openai:gpt-4o, or for a "
             f"server of your own openai:MODEL@http://localhost:8000/v1. "
-            f"Providers: {', '.join(PROVIDERS)}; local models: hf:ORG/MODEL or hf:FOLDER."
+            f"Providers: {', '.join(PROVIDERS)}; local models: hf:ORG/MODEL or hf:FOLDER; "
+            "for touchstone's pictures: pixel, truth, noisy:0.9,0.8."
         )
     if kind == "recorded":
         raise CrevalError(

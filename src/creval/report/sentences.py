@@ -48,8 +48,13 @@ def _digits(card: Scorecard) -> Digits:
     return card.table.card.metric(card.table.card.ranking).digits
 
 
-def basis(card: Scorecard, manifest: Mapping[str, Any], resamples: int) -> str:
-    """What the table rests on: judge, samples, weights, intervals."""
+def basis(
+    card: Scorecard,
+    manifest: Mapping[str, Any],
+    resamples: int,
+    marks: str = "¹ best, ² second",
+) -> str:
+    """What the table rests on: judge, samples, weights, intervals, and how places are marked."""
     table = card.table
     made = table.card.composite
     formula = ""
@@ -64,7 +69,7 @@ def basis(card: Scorecard, manifest: Mapping[str, Any], resamples: int) -> str:
         f"{manifest['benchmark']}{protocol}, {judge}, {len(table.samples)} "
         f"samples{subset}{formula}; beside a value the share of "
         "its questions that were scored, in brackets its 95 % interval over samples "
-        f"({resamples} resamples); ¹ best, ² second."
+        f"({resamples} resamples); {marks}."
     )
 
 

@@ -215,7 +215,14 @@ class Run:
                 query += f" AND {column} = ?"
                 chosen.append(wanted)
         rows = self._connection.execute(f"{query} ORDER BY verdicts.rowid", chosen)
-        return (Answer(EditKey(*row[:3]), *row[3:]) for row in rows)
+        for row in rows:
+            yield Answer(EditKey(*row[:3]), *row[3:])
+
+    def edits(self, sample: str) -> dict[EditKey, Path | None]:
+        """The pictures of a sample's edits, as far as there are any."""
+        query = "SELECT system, sample, draw, image FROM edits WHERE sample = ? ORDER BY 1, 3"
+        rows = self._connection.execute(query, (sample,))
+        return {EditKey(*key): Path(image) if image else None for *key, image in rows}
 
     def statuses(self) -> dict[str, dict[str, int]]:
         """How many questions ended in which way, by system."""

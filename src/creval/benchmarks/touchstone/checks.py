@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -100,7 +101,10 @@ def read_check(text: str) -> Check | None:
     for name, pattern in _patterns().items():
         match = pattern.fullmatch(text.strip())
         if match is not None:
-            return Check(name, tuple(_UNSPOKEN.get(word, word) for word in match.groups()))
+            check = Check(name, tuple(_UNSPOKEN.get(word, word) for word in match.groups()))
+            with suppress(KeyError):  # words that stand for nothing: another's question
+                if check.text == text.strip():
+                    return check
     return None
 
 
@@ -189,8 +193,8 @@ def _background(_: Scene, edit: Scene, background: str) -> bool:
 
 
 def _same_tint(source: Scene, edit: Scene) -> bool:
-    same = (edit.background, edit.backdrop) == (source.background, source.backdrop)
-    return same and edit.coloured
+    seen, before = ((s.background, s.backdrop, s.style) for s in (edit, source))
+    return seen == before and edit.coloured
 
 
 def _container(_: Scene, edit: Scene, kind: str, container: str) -> bool:

@@ -18,6 +18,8 @@ FLOOR = 540
 """Where the ground begins."""
 STANDS = 632
 """How far down the subject stands."""
+FIRST = 200
+"""Where it stands in the first of two panels."""
 SMALL_SIZE = 92
 _MARGIN = 0.36  # of the subject's size, for what it has on
 _PAPER: Colour = (250, 246, 234)
@@ -28,14 +30,11 @@ Pixels = NDArray[np.float32]
 def draw(scene: Scene) -> Image.Image:
     """The picture of a scene, 768 pixels wide and high."""
     chance = np.random.default_rng(scene.seed)
-    picture = backdrop(scene.background, scene.backdrop).copy()
     if scene.panels == 2:
+        picture = backdrop(scene.background, scene.backdrop).copy()
         _draw_panels(picture, scene, chance)
     else:
-        _enclose(picture, scene.container, behind=True)
-        body = subject(scene, SIZES[scene.size], chance)
-        _stand(picture, body, PLACES[scene.place], SIZES[scene.size], shadow=not scene.sticker)
-        _enclose(picture, scene.container, behind=False)
+        picture = staged(scene, chance)
     for other in scene.others:
         small = sprite(other.kind, other.colour, SMALL_SIZE)
         x, y = SLOTS[other.slot]
@@ -51,53 +50,73 @@ def draw(scene: Scene) -> Image.Image:
     return picture
 
 
-def subject(scene: Scene, size: int, chance: np.random.Generator) -> Image.Image:
+def staged(
+    scene: Scene, chance: np.random.Generator, shrunk: int = 1, x: int | None = None
+) -> Image.Image:
+    """The subject in its place, or where `x` says, and in its container if there is one; with all
+    made smaller if that is wanted."""
+    picture = backdrop(scene.background, scene.backdrop, shrunk).copy()
+    size = SIZES[scene.size] // shrunk
+    if scene.container:
+        layer = container(scene.container, behind=True, shrunk=shrunk)
+        picture.paste(layer, (0, 0), layer)
+    body = subject(scene, size, chance, shrunk)
+    at = (PLACES[scene.place] if x is None else x) // shrunk, STANDS // shrunk
+    _stand(picture, body, *at, size, shadow=not scene.sticker)
+    if scene.container:
+        layer = container(scene.container, behind=False, shrunk=shrunk)
+        picture.paste(layer, (0, 0), layer)
+    return picture
+
+
+def subject(scene: Scene, size: int, chance: np.random.Generator, shrunk: int = 1) -> Image.Image:
     """The subject with all that it has on, with a margin, and what is wrong with it."""
     margin = round(_MARGIN * size)
-    body = sprite(scene.kind, scene.colour, size, scene.material, margin=margin)
+    body = sprite(scene.kind, scene.colour, size, scene.material, margin=margin, shrunk=shrunk)
     made = Image.new("RGBA", body.size, (*INK, 0))
     layers = {extra.kind: extra for extra in scene.extras}
+
+    def on(extra: Extra) -> Image.Image:
+        kind, colour = extra.kind, extra.colour
+        return sprite(kind, colour, size, margin=margin, on=scene.kind, shrunk=shrunk)
+
     for kind in ("wings", "wheels"):
         if kind in layers:
-            made.alpha_composite(_on(layers[kind], scene, size, margin))
+            made.alpha_composite(on(layers[kind]))
     made.alpha_composite(body)
     if "sash" in layers:
-        made.alpha_composite(_sash(layers["sash"], body, scene.kind, size, margin))
+        made.alpha_composite(sash(layers["sash"], body, scene.kind, size, shrunk))
     for kind in ("hat", "crown"):
         if kind in layers:
-            made.alpha_composite(_on(layers[kind], scene, size, margin))
+            made.alpha_composite(on(layers[kind]))
     if "broken outlines" in scene.flaws:
         made = _broken(made, chance)
     if "cut limbs" in scene.flaws:
         made = _cut(made, size, margin, chance)
     if "doubled parts" in scene.flaws:
         made = _doubled(made, size)
-    return _sticker(made, size) if scene.sticker else made
-
-
-def _on(extra: Extra, scene: Scene, size: int, margin: int) -> Image.Image:
-    return sprite(extra.kind, extra.colour, size, margin=margin, on=scene.kind)
+    return _sticker(made, size, 3 / shrunk) if scene.sticker else made
 
 
 def _stand(
     picture: Image.Image,
     body: Image.Image,
     x: int,
+    y: int,
     size: int,
     *,
     shadow: bool = True,
-    down: int = 0,
 ) -> None:
-    """Put a subject on the ground."""
+    """Put a subject on the ground, at the middle of its feet."""
     margin = (body.width - size) // 2
     if shadow:
         spot = Image.new("L", (size, size // 5), 0)
         inset = size // 10
         ImageDraw.Draw(spot).ellipse((inset, size // 30, size - inset, size // 5 - size // 30), 110)
         spot = spot.filter(ImageFilter.GaussianBlur(size / 40))
-        at = (x - size // 2 + size // 14, STANDS + down - size // 8)
+        at = (x - size // 2 + size // 14, y - size // 8)
         picture.paste(Image.new("RGB", spot.size, INK), at, spot)
-    at = (x - size // 2 - margin, STANDS + down - size - margin)
+    at = (x - size // 2 - margin, y - size - margin)
     picture.paste(body, at, body)
 
 
@@ -105,8 +124,8 @@ def _draw_panels(picture: Image.Image, scene: Scene, chance: np.random.Generator
     """Two panels of a comic: the subject small, and turned round and larger."""
     left = subject(scene, SIZES["small"], chance)
     right = subject(scene, SIZES["medium"], chance).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-    _stand(picture, left, 200, SIZES["small"])
-    _stand(picture, right, 572, SIZES["medium"])
+    _stand(picture, left, FIRST, STANDS, SIZES["small"])
+    _stand(picture, right, 572, STANDS, SIZES["medium"])
     pen = ImageDraw.Draw(picture)
     pen.rectangle((372, 0, 396, SIDE), _WHITE)
     for x in (372, 396):
@@ -119,9 +138,11 @@ def mixed(one: Colour, other: Colour, share: float) -> Colour:
     return r, g, b
 
 
-@lru_cache(maxsize=64)
-def backdrop(background: str, colour: str) -> Image.Image:
+@lru_cache(maxsize=96)
+def backdrop(background: str, colour: str, shrunk: int = 1) -> Image.Image:
     """What stands behind everything."""
+    if shrunk > 1:
+        return backdrop(background, colour).reduce(shrunk)
     tint = mixed(COLOURS[colour], _WHITE, 0.62)
     fine = 2
     picture = _gradient(mixed(tint, _WHITE, 0.25), tint, SIDE * fine)
@@ -218,37 +239,40 @@ BACKDROPS: dict[str, Callable[[ImageDraw.ImageDraw, Colour, int, int], None]] = 
 }
 
 
-def _sash(extra: Extra, body: Image.Image, kind: str, size: int, margin: int) -> Image.Image:
-    """A band around the subject, with its pattern."""
-    top, bottom = (round(y * size) + margin for y in WAISTS[kind])
+def sash(extra: Extra, body: Image.Image, kind: str, size: int, shrunk: int = 1) -> Image.Image:
+    """A band around a subject that has a margin around it, with its pattern."""
+    margin = (body.width - size) // 2
+    top, bottom = (y * size + margin for y in WAISTS[kind])
     own = COLOURS[extra.colour]
     band = Image.new("RGB", body.size, own)
     pen = ImageDraw.Draw(band)
     light = mixed(own, _WHITE, 0.72)
-    step = max(8, (bottom - top) // 2)
-    for x in range(0, body.width, 2 * step):
+    step = (bottom - top) / 2
+    for at in range(-4, 12):
+        x = margin + 2 * step * at
         if extra.pattern == "striped":
-            pen.polygon([(x, bottom), (x + step, bottom), (x + 2 * step, top), (x + step, top)],
-                        fill=light)  # fmt: skip
-        for row, y in enumerate(range(top, bottom, step)):
+            corners = [(x, bottom), (x + step, bottom), (x + 2 * step, top), (x + step, top)]
+            pen.polygon(corners, light)
+        for y, left in ((top, x), (top + step, x + step)):
             if extra.pattern == "dotted":
-                r, middle = step * 0.32, x + (step if row % 2 else 0) + step / 2
-                pen.ellipse((middle - r, y + step / 2 - r, middle + r, y + step / 2 + r), light)
+                r, across, down = step * 0.32, left + step / 2, y + step / 2
+                pen.ellipse((across - r, down - r, across + r, down + r), light)
             if extra.pattern == "checked":
-                left = x + (step if row % 2 else 0)
                 pen.rectangle((left, y, left + step, y + step), light)
     for y in (top, bottom):
-        pen.line((0, y, body.width, y), INK, max(4, size // 70))
+        pen.line((0, y, body.width, y), INK, max(4 // shrunk, size // 70))
     area = Image.new("L", body.size, 0)
     ImageDraw.Draw(area).rectangle((0, top, body.width, bottom), 255)
     return Image.merge("RGBA", (*band.split(), ImageChops.multiply(area, body.getchannel("A"))))
 
 
-def _sticker(body: Image.Image, size: int) -> Image.Image:
+def _sticker(body: Image.Image, size: int, rim: float) -> Image.Image:
     """The subject on a white border that follows its outline."""
     alpha = body.getchannel("A").filter(ImageFilter.GaussianBlur(size / 36))
     border = alpha.point(lambda value: 255 if value > 14 else 0)
-    edge = border.filter(ImageFilter.GaussianBlur(3)).point(lambda value: 255 if value > 20 else 0)
+    edge = border.filter(ImageFilter.GaussianBlur(rim)).point(
+        lambda value: 255 if value > 20 else 0
+    )
     made = Image.new("RGBA", body.size, (150, 150, 158, 0))
     made.putalpha(edge)
     made.paste((*_WHITE, 255), (0, 0), border)
@@ -256,15 +280,11 @@ def _sticker(body: Image.Image, size: int) -> Image.Image:
     return made
 
 
-def _enclose(picture: Image.Image, kind: str, *, behind: bool) -> None:
-    if kind:
-        layer = container(kind, behind=behind)
-        picture.paste(layer, (0, 0), layer)
-
-
-@lru_cache(maxsize=8)
-def container(kind: str, *, behind: bool) -> Image.Image:
+@lru_cache(maxsize=16)
+def container(kind: str, *, behind: bool, shrunk: int = 1) -> Image.Image:
     """What the subject is in: the part behind it, or the part in front of it, in RGBA."""
+    if shrunk > 1:
+        return container(kind, behind=behind).reduce(shrunk)
     layer = Image.new("RGBA", (SIDE, SIDE), (255, 255, 255, 0))
     pen = ImageDraw.Draw(layer)
     width = 5
@@ -356,39 +376,52 @@ def frame(picture: Image.Image, kind: str) -> None:
 def _sketched(picture: Image.Image) -> Image.Image:
     """Grey lines on paper, with light hatching where it is dark."""
     grey = np.asarray(picture.convert("L")).astype(np.float32)
-    lines = np.asarray(picture.convert("L").filter(ImageFilter.FIND_EDGES)).astype(np.float32)
-    rows, columns = np.mgrid[: picture.height, : picture.width]
-    hatch = ((rows + columns) % 9 < 2) & (grey < 150)
-    tone = 250 - 0.22 * (255 - grey) - 0.75 * np.clip(lines, 0, 160) - 46 * hatch
+    lines = np.asarray(_edges(picture)).astype(np.float32)
+    hatch = _hatch(picture.size) & (grey < 150)
+    tone = 250 - 0.22 * (255 - grey) - 0.75 * np.minimum(lines, 160) - 46 * hatch
     tone = np.where(grey < 70, 64 + 0.5 * grey, tone)
-    paper = np.array([1.0, 0.985, 0.95], dtype=np.float32)
-    return _image(tone[..., None] * paper)
+    return _tinted(tone, (0, 0, 0), (255, 251, 242))
+
+
+def _edges(picture: Image.Image) -> Image.Image:
+    return picture.convert("L").filter(ImageFilter.FIND_EDGES)
+
+
+@lru_cache(maxsize=4)
+def _hatch(size: tuple[int, int]) -> NDArray[np.bool_]:
+    """Slanting lines."""
+    hatch: NDArray[np.bool_] = np.add.outer(np.arange(size[1]), np.arange(size[0])) % 9 < 2
+    return hatch
+
+
+def _tinted(tone: Pixels, dark: Colour, light: Colour) -> Image.Image:
+    """Greys from 0 to 255 as colours between two."""
+    grey = Image.fromarray(np.clip(np.round(tone), 0, 255).astype(np.uint8))
+    channels = zip(dark, light, strict=True)
+    tables = [[round(low + (high - low) * n / 255) for n in range(256)] for low, high in channels]
+    return Image.merge("RGB", [grey.point(table) for table in tables])
 
 
 def _pixelled(picture: Image.Image) -> Image.Image:
     """Blocks of eight pixels, in few colours."""
-    small = picture.reduce(8)
-    few: Pixels = np.asarray(small).astype(np.float32)
-    return _image(24 * np.round(few / 24)).resize(picture.size, Image.Resampling.NEAREST)
+    few = picture.reduce(8).point([min(255, 24 * round(n / 24)) for n in range(256)] * 3)
+    return few.resize(picture.size, Image.Resampling.NEAREST)
 
 
 def _flattened(picture: Image.Image) -> Image.Image:
     """Few flat colours, and strong ones."""
     pixels = np.asarray(picture.filter(ImageFilter.MedianFilter(3))).astype(np.float32)
-    grey = pixels.mean(axis=-1, keepdims=True)
-    strong = grey + 1.35 * (pixels - grey)
-    return _image(np.round(np.clip(strong, 0, 255) / 63.75) * 63.75)
+    grey = (pixels[..., 0] + pixels[..., 1] + pixels[..., 2])[..., None] / np.float32(3)
+    strong = _image(grey + np.float32(1.35) * (pixels - grey))
+    return strong.point([round(63.75 * round(n / 63.75)) for n in range(256)] * 3)
 
 
 def _blueprint(picture: Image.Image) -> Image.Image:
     """White lines on blue, over a grid."""
-    lines = np.asarray(picture.convert("L").filter(ImageFilter.FIND_EDGES)).astype(np.float32)
-    lines = np.clip(lines * 1.6, 0, 255) / 255
-    rows, columns = np.mgrid[: picture.height, : picture.width]
-    grid = ((rows % 48 == 0) | (columns % 48 == 0)) * 0.16
-    share = np.maximum(lines, grid)[..., None]
-    blue = np.array([34, 78, 150], dtype=np.float32)
-    return _image(blue + (np.array([236, 244, 255], dtype=np.float32) - blue) * share)
+    lines = np.minimum(np.asarray(_edges(picture)).astype(np.float32) * 1.6, 255)
+    lines[::48] = np.maximum(lines[::48], 41)
+    lines[:, ::48] = np.maximum(lines[:, ::48], 41)
+    return _tinted(lines, (34, 78, 150), (236, 244, 255))
 
 
 STYLED: dict[str, Callable[[Image.Image], Image.Image]] = {

@@ -109,6 +109,21 @@ class Scene:
         """Whether there is text that can be read."""
         return bool(self.text) and self.style != "pixel art"
 
+    def __str__(self) -> str:
+        """In words, such as `a medium blue cat in the centre, before a beach`."""
+        look = self.colour if self.material == "plain" else f"{self.colour} {self.material}"
+        if not self.coloured:
+            look = "colourless"
+        words = f"a {self.size} {look} {self.kind}, {self.place}"
+        things = [extra.kind for extra in self.extras]
+        things += [f"{self.count(kind)} {kind}" for kind in SMALL if self.count(kind)]
+        things += [thing for thing in (self.container, self.frame) if thing]
+        things += ["a sticker's border"] * self.sticker + ["two panels"] * (self.panels == 2)
+        things += [f"the words {self.text}"] if self.text else []
+        words += f", with {', '.join(things)}" if things else ""
+        words += f"; background: {self.background}, {self.backdrop}; style: {self.style}"
+        return words + (f"; flaws: {', '.join(self.flaws)}" if self.flaws else "")
+
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 

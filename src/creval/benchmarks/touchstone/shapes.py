@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 Point = tuple[float, float]
@@ -449,6 +450,7 @@ def worn(extra: str, kind: str) -> list[Part]:
     raise ValueError(f"nothing wears {extra!r}")
 
 
+@cache
 def parts_of(kind: str, on: str = "") -> list[Part]:
     """The parts of a thing, or of what another has on."""
     if on:

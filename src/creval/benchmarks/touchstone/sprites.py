@@ -46,13 +46,21 @@ _LINE = 0.014  # of a thing's size: its outline
 
 
 def sprite(
-    kind: str, colour: str, size: int, material: str = "plain", *, margin: int = 0, on: str = ""
+    kind: str,
+    colour: str,
+    size: int,
+    material: str = "plain",
+    *,
+    margin: int = 0,
+    on: str = "",
+    shrunk: int = 1,
 ) -> Image.Image:
     """A thing, `size` pixels high and wide and a margin around it, in RGBA.
 
-    With `on` it is what a thing of that kind has on, in its place.
+    With `on` it is what a thing of that kind has on, in its place. In a picture that is `shrunk`,
+    lines are thinner too.
     """
-    made, left, top = _painted(kind, colour, size, material, on)
+    made, left, top = _painted(kind, colour, size, material, on, shrunk)
     whole = Image.new("RGBA", (size + 2 * margin, size + 2 * margin), (*INK, 0))
     whole.paste(made, (left + margin, top + margin))
     return whole
@@ -60,11 +68,11 @@ def sprite(
 
 @lru_cache(maxsize=256)
 def _painted(
-    kind: str, colour: str, size: int, material: str, on: str
+    kind: str, colour: str, size: int, material: str, on: str, shrunk: int
 ) -> tuple[Image.Image, int, int]:
     """A thing without anything around it, and where that is in its square."""
     parts = parts_of(kind, on)
-    width = max(2 * _FINE, round(_LINE * size * _FINE))
+    width = max(2 * _FINE // shrunk, round(_LINE * size * _FINE))
     left, top, right, bottom = _bounds(parts, size, width)
     flat = Image.new("RGBA", ((right - left) * _FINE, (bottom - top) * _FINE), (*INK, 0))
     pen = ImageDraw.Draw(flat)
@@ -131,29 +139,36 @@ def _inside(share: float) -> float:
 def _line(
     pen: ImageDraw.ImageDraw, points: list[tuple[float, float]], colour: Colour, width: int
 ) -> None:
-    pen.line(points, fill=(*colour, 255), width=width)
+    pen.line(points, fill=(*colour, 255), width=width, joint="curve")
     radius = width / 2
-    for x, y in points:  # round joints and ends
+    for x, y in (points[0], points[-1]):
         pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=(*colour, 255))
 
 
 def _shaded(flat: Image.Image, material: str, size: int, left: int, top: int) -> Image.Image:
     """Light from above on the left, and the material's surface."""
     pixels = np.asarray(flat).astype(np.float32)
-    alpha = flat.getchannel("A")
-    soft = _blurred(np.asarray(alpha).astype(np.float64) / 255, max(1, size // 16))
-    down, across = np.gradient(soft)
-    light = 1.0 + (down + across) * size * (0.16 if material != "gold" else 0.26)
-    light = np.clip(light, 0.72, 1.22)
     rows, columns = np.mgrid[: flat.height, : flat.width].astype(np.float32)
     rows, columns = (rows + top) / size, (columns + left) / size
+    light = _light(flat.getchannel("A").tobytes(), flat.size, size, shiny=material == "gold")
     light = light * (1.05 - 0.12 * rows)
-    colours = pixels[..., :3] * light[..., None]
-    colours = _surface(colours, rows, columns, material)
+    colours = _surface(pixels[..., :3] * light[..., None], rows, columns, material)
     ink = _is_ink(pixels[..., :3])
-    colours = np.where(ink[..., None], pixels[..., :3], colours)
-    made = np.concatenate([np.clip(colours, 0, 255), pixels[..., 3:]], axis=-1)
-    return Image.fromarray(made.astype(np.uint8))
+    colours[ink] = pixels[ink, :3]
+    made = np.empty(pixels.shape, dtype=np.uint8)
+    made[..., :3] = np.clip(colours, 0, 255)
+    made[..., 3] = pixels[..., 3]
+    return Image.fromarray(made)
+
+
+@lru_cache(maxsize=32)
+def _light(alpha: bytes, shape: tuple[int, int], size: int, *, shiny: bool) -> Pixels:
+    """How light falls on something of that outline; the same in all its colours."""
+    outline = np.frombuffer(alpha, dtype=np.uint8).reshape(shape[::-1])
+    soft = _blurred(outline.astype(np.float64) / 255, max(1, size // 16))
+    slope: Pixels = np.add(*np.gradient(soft))
+    light: Pixels = 1 + slope * np.float32(size * (0.26 if shiny else 0.16))
+    return np.clip(light, 0.72, 1.22)
 
 
 def _blurred(values: NDArray[np.float64], radius: int) -> Pixels:
@@ -168,7 +183,8 @@ def _blurred(values: NDArray[np.float64], radius: int) -> Pixels:
 
 
 def _is_ink(colours: Pixels) -> NDArray[np.bool_]:
-    dark: NDArray[np.bool_] = np.abs(colours - np.array(INK, dtype=np.float32)).max(axis=-1) < 12
+    red, green, blue = (np.abs(colours[..., n] - np.float32(INK[n])) for n in range(3))
+    dark: NDArray[np.bool_] = np.maximum(np.maximum(red, green), blue) < 12
     return dark
 
 

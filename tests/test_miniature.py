@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from creval.benchmarks import open_benchmark
-from creval.build.miniature import MODELS, write_miniature
 from creval.core.images import open_image
 from creval.engine.replay import replay
 from creval.store import open_run
+from miniature import MODELS, write_miniature
 
 
 def test_it_is_a_release_without_fault(miniature: Path) -> None:

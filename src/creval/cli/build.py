@@ -1,0 +1,35 @@
+"""`creval build`: make a benchmark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from typing import Annotated
+
+import typer
+
+from creval.cli import screen
+
+app = typer.Typer(name="build", no_args_is_help=True, help="Make a benchmark.")
+
+
+@app.callback()
+def build() -> None:
+    """Make a benchmark."""
+
+
+@app.command()
+def touchstone(
+    out: Annotated[str, typer.Option(metavar="BENCH", help="The benchmark's folder.")],
+    samples: Annotated[int, typer.Option(min=1, max=9999, help="How many.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed draws other pictures.")] = 0,
+) -> None:
+    """Draw a benchmark of which everything is known, to try judges on."""
+    from creval.build.touchstone import build_touchstone
+
+    line = screen.Line()
+    made = build_touchstone(Path(out), samples, seed, watch=screen.counting(line, "drawn"))
+    line.clear()
+    asked = sum(len(questions) for sample in made for questions in sample.asked.values())
+    screen.note(f"{len(made):,} samples with {asked:,} questions.")
+    screen.note(f"Now: creval bench {quote(out)}")
