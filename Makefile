@@ -3,7 +3,7 @@ BIN := .venv/bin
 
 .PHONY: demo test check perf studies clean
 
-# The whole way: a small benchmark, recorded answers, the table.
+# The whole way, offline: a drawn benchmark, six editors, a judge, the table and a report.
 demo: .venv/ready
 	$(BIN)/creval demo
 

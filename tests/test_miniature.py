@@ -20,7 +20,7 @@ def test_the_same_seed_gives_the_same_files(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_miniature(tmp_path / name, samples=2, seed=4)
     files = sorted(path for path in (tmp_path / "a").rglob("*") if path.is_file())
-    assert len(files) == 2 + 2 * 3 + 2 * 3 * 3 + 1
+    assert len(files) == 2 + 2 * 3 + 2 * 3 + 2 * 3 * 3 + 1
     for path in files:
         other = tmp_path / "b" / path.relative_to(tmp_path / "a")
         assert path.read_bytes() == other.read_bytes()

@@ -64,7 +64,7 @@ class _Knowing(Judge):
     vision = Vision("touchstone", None, lambda _width, _height: 0)
     several = True
     metered = False
-    pace = 0.1
+    pace = 0.05
 
     def __init__(self, name: str) -> None:
         self.name = self.model = name
@@ -153,6 +153,8 @@ class Pixel(_Knowing):
     A source and its edits go to the same process: they show much that is alike, and what is drawn
     to compare with one serves the next.
     """
+
+    pace = 1.0
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

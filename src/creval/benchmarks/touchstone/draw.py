@@ -418,7 +418,7 @@ def _flattened(picture: Image.Image) -> Image.Image:
 
 def _blueprint(picture: Image.Image) -> Image.Image:
     """White lines on blue, over a grid."""
-    lines = np.minimum(np.asarray(_edges(picture)).astype(np.float32) * 1.6, 255)
+    lines = np.minimum(np.asarray(_edges(picture)).astype(np.float32) * 2.4, 255)
     lines[::48] = np.maximum(lines[::48], 41)
     lines[:, ::48] = np.maximum(lines[:, ::48], 41)
     return _tinted(lines, (34, 78, 150), (236, 244, 255))

@@ -104,6 +104,8 @@ def _repainted(scene: Scene, chance: random.Random) -> Scene:
 
 
 def _moved(scene: Scene, chance: random.Random) -> Scene:
+    if scene.container:  # it would stick out
+        return scene
     return replace(scene, place=another(chance, PLACES, scene.place))
 
 

@@ -6,7 +6,7 @@ Nothing is known of the scene; all that can be drawn is.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
@@ -89,15 +89,24 @@ def see(picture: Image.Image) -> Seen:
     """What a picture shows."""
     seen = view(picture)
     background, backdrop = background_of(seen)
-    framed = _frame(seen)
     panels = 2 if _has_gutter(seen) else 1
     kind, size, place, fit = _subject(seen, panels)
     flaws = [*(["noise"] if seen.noisy else ()), *(["banding"] if seen.banded else ())]
     scene = Scene(
-        kind, "blue", size=size, place=place, others=_others(seen), background=background,
-        backdrop=backdrop, style=seen.style, container=_container(seen), frame=framed,
-        panels=panels, text=_text(seen), flaws=tuple(flaws),
-    )  # fmt: skip
+        kind,
+        "blue",
+        size=size,
+        place=place,
+        others=_others(seen),
+        background=background,
+        backdrop=backdrop,
+        style=seen.style,
+        container=_there(CONTAINERS, _enclosed, seen),
+        frame=_there(FRAMES, _framed, seen),
+        panels=panels,
+        text=_text(seen),
+        flaws=tuple(flaws),
+    )
     body = _Body(seen, scene)
     return Seen(body.look(), fit)
 
@@ -140,15 +149,12 @@ def _framed(kind: str) -> tuple[Pixels, Places]:
     return np.asarray(drawn[0]).astype(np.float32), _some(inner)
 
 
-def _frame(seen: View) -> str:
-    if not seen.coloured:  # no picture of lines has one
-        return ""
-    best, most = "", 0.6
-    for kind in FRAMES:
-        agreed = _agreement(*_framed(kind), seen)
-        if agreed > most:
-            best, most = kind, agreed
-    return best
+def _there(kinds: Iterable[str], drawn: Callable[[str], tuple[Pixels, Places]], seen: View) -> str:
+    """That of several things, each always in its place, which is there; pictures of lines have
+    none of them."""
+    found = {kind: _agreement(*drawn(kind), seen) for kind in kinds if seen.coloured}
+    best = max(found, key=lambda kind: found[kind], default="")
+    return best if found.get(best, 0.0) > 0.6 else ""
 
 
 def _has_gutter(seen: View) -> bool:
@@ -164,17 +170,6 @@ def _enclosed(kind: str) -> tuple[Pixels, Places]:
     """A container, and where nothing shines through it."""
     layer = np.asarray(container(kind, behind=False, shrunk=2)).astype(np.float32)
     return layer[..., :3], _some(layer[..., 3] > 250)
-
-
-def _container(seen: View) -> str:
-    if not seen.coloured:  # no picture of lines has one
-        return ""
-    best, most = "", 0.6
-    for kind in CONTAINERS:
-        agreed = _agreement(*_enclosed(kind), seen)
-        if agreed > most:
-            best, most = kind, agreed
-    return best
 
 
 _BANNER = np.s_[332:364, 88:296]

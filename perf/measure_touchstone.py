@@ -1,0 +1,57 @@
+"""Drawing, editing and judging a hundred samples by six editors, and how busy the cores are.
+
+How long a picture takes to draw and to look at in one process is measured beside it, so that what
+several processes gain shows as a ratio.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from creval.benchmarks import open_benchmark
+from creval.benchmarks.touchstone.draw import draw
+from creval.benchmarks.touchstone.editors import EDITORS, edited
+from creval.benchmarks.touchstone.samples import make_samples
+from creval.benchmarks.touchstone.sight import see
+from creval.build.touchstone import build_touchstone
+from creval.core.processes import cores
+from creval.engine.judge import judge
+
+SAMPLES = 100
+ALONE = 9  # samples drawn and looked at in this process
+SEED = 7
+MOST = 60.0  # seconds for all of it, on two cores
+
+
+def main() -> None:
+    began = time.perf_counter()
+    pictures = 0
+    for sample in make_samples(ALONE, SEED):
+        for editor in EDITORS:
+            see(draw(edited(sample, editor, SEED)))
+            pictures += 1
+    alone = (time.perf_counter() - began) / pictures
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        clock, busy = time.perf_counter(), _busy()
+        build_touchstone(folder / "bench", SAMPLES, SEED, edits=folder / "edits")
+        drawn = time.perf_counter() - clock
+        edits = [folder / "edits" / editor for editor in EDITORS]
+        judge(open_benchmark(folder), edits, "pixel", folder / "run")
+        whole, spent = time.perf_counter() - clock, _busy() - busy
+    print(f"one picture drawn and looked at in one process: {1000 * alone:.0f} ms")
+    print(f"{SAMPLES} samples x {len(EDITORS)} editors on {cores()} cores: {whole:.1f} s")
+    print(f"  drawing {drawn:.1f} s, judging {whole - drawn:.1f} s (at most {MOST:.0f} s on two)")
+    print(f"  {spent / whole:.2f} cores busy")
+
+
+def _busy() -> float:
+    """Seconds of work by this process and by those that it started and that have ended."""
+    return sum(os.times()[:4])
+
+
+if __name__ == "__main__":
+    main()
