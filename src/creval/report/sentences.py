@@ -21,16 +21,25 @@ def decided(card: Scorecard) -> str:
         return "There is only one model, so nothing to compare."
     settled = [found for found in card.differences if found.decided]
     open_ = [found for found in card.differences if not found.decided]
-    pairs = "pair" if len(card.differences) == 1 else "pairs"
+    count = len(card.differences)
+    pairs = "pair" if count == 1 else "pairs"
+    corrected = "" if count == 1 else f", corrected for {count} pairs after Holm"
     sentence = (
-        f"On {name}, {len(settled)} of {len(card.differences)} {pairs} of models differ "
-        "(the 95 % interval of the paired difference leaves zero out)."
+        f"On {name}, {len(settled)} of {count} {pairs} of models differ "
+        f"(paired sign-flip test at 5 %{corrected})."
     )
     if open_:
         shown = "; ".join(_pair(card, found) for found in open_[:10])
         more = f"; and {len(open_) - 10} more" if len(open_) > 10 else ""
         sentence += f" Not decided: {shown}{more}."
+    if open_ and len(card.systems) > 2:
+        places = (f"{visible(name)} {_range(*card.places[name])}" for name in card.systems[:12])
+        sentence += f" Places that they can hold: {', '.join(places)}."
     return sentence
+
+
+def _range(first: int, last: int) -> str:
+    return f"{first}" if first == last else f"{first} to {last}"
 
 
 def _pair(card: Scorecard, found: Difference) -> str:
@@ -129,6 +138,12 @@ def voices(run: Run, card: Scorecard) -> list[str]:
     return notes
 
 
+def _tested(found: Difference) -> str:
+    if found.p is None:
+        return ""
+    return f", p = {found.p:.2g}" if found.p >= 0.001 else ", p < 0.001"
+
+
 def compared(found: Comparison) -> str:
     """Which of two models is ahead in the column that ranks, and whether that is decided."""
     name = found.table.card.ranking
@@ -147,5 +162,5 @@ def compared(found: Comparison) -> str:
     verdict = "decided" if overall.decided else "not decided"
     return (
         f"{first} has {abs(overall.value):.{digits}f} points {more} {name} than {second} {where} "
-        f"(95 % interval {ends}): {verdict}."
+        f"(95 % interval {ends}{_tested(overall)}): {verdict}."
     )

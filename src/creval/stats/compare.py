@@ -13,6 +13,7 @@ from creval.benchmarks import protocol_named
 from creval.core.card import Level
 from creval.core.probe import Question
 from creval.stats.bootstrap import interval, replicate
+from creval.stats.permutation import p_values
 from creval.stats.scorecard import FEWEST, Difference, number, points, rests_on
 from creval.stats.table import ScoreTable, tabulate
 
@@ -70,6 +71,7 @@ def compare(
     pair = table.pairs([(first, second)])
     (drawn,) = replicate([pair], resamples, seed)
     there = points(pair)
+    (tested,) = p_values(pair.overall(), seed)
     differences = {}
     for level in pair.card.levels:
         low, high = interval(drawn[level.name][:, :, 0] - drawn[level.name][:, :, 1])
@@ -79,7 +81,9 @@ def compare(
                 samples = _samples(pair, level, g, column)
                 enough = samples >= FEWEST
                 ends = (number(low[g, c]), number(high[g, c])) if enough else (None, None)
-                found = Difference(first, second, number(value[g, c]), *ends, samples)
+                whole = (level.name, column) == ("overall", pair.card.ranking)
+                p = tested if whole else None
+                found = Difference(first, second, number(value[g, c]), *ends, samples, p)
                 differences[level.name, group, column] = found
     return Comparison(pair, differences, tuple(_gaps(run, pair, strict, top)))
 

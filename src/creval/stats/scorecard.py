@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from creval.core.card import Card, Level
 from creval.core.errors import known_name, unknown
+from creval.stats import ranking
 from creval.stats.aggregate import aggregate, mean_of_present, strata
 from creval.stats.bootstrap import interval, replicate
+from creval.stats.permutation import holm, p_values
 from creval.stats.table import Floats, Integers, ScoreTable
 
 if TYPE_CHECKING:
@@ -46,10 +48,15 @@ class Cell(NamedTuple):
     total: int
 
 
+LEVEL = 0.05
+"""How often a difference may be called decided where there is none."""
+
+
 class Difference(NamedTuple):
     """`first` minus `second` on the samples that both have, with its paired 95 % interval.
 
-    For the composite, `samples` is of its metrics the fewest.
+    For the composite, `samples` is of its metrics the fewest. `p` is the sign-flip p-value, where
+    it was asked for: of several pairs compared at once it is corrected after Holm.
     """
 
     first: str
@@ -58,11 +65,14 @@ class Difference(NamedTuple):
     low: float | None
     high: float | None
     samples: int
+    p: float | None = None
 
     @property
     def decided(self) -> bool:
-        """Whether the interval leaves zero out."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+        """Whether there is a difference: by the test, or else by the interval."""
+        if self.low is None or self.high is None:
+            return False
+        return self.p <= LEVEL if self.p is not None else self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True)
@@ -87,6 +97,26 @@ class Scorecard:
         value = self.cell(system, card.ranking).value
         better = -1.0 if card.higher_is_better(card.ranking) else 1.0
         return (math.inf if value is None else better * value), system
+
+    @cached_property
+    def better(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of which it is decided who is better; that one comes first."""
+        sign = 1.0 if self.table.card.higher_is_better(self.table.card.ranking) else -1.0
+        return tuple(
+            (found.first, found.second) if sign * found.value > 0 else (found.second, found.first)
+            for found in self.differences
+            if found.decided and found.value is not None
+        )
+
+    @cached_property
+    def places(self) -> Mapping[str, tuple[int, int]]:
+        """The best and the worst place that each system can hold."""
+        return ranking.places(self.systems, self.better)
+
+    @cached_property
+    def alike(self) -> list[tuple[str, ...]]:
+        """Neighbours of whom no two can be told apart."""
+        return ranking.groups(self.systems, self.better)
 
     def cell(self, system: str, column: str, group: str = "overall", level: str = "") -> Cell:
         """The cell of a system, a metric or the composite, and a group.
@@ -179,7 +209,8 @@ def scorecard(
         level.name: _arrays(table, level, there[level.name], drawn[level.name], average)
         for level in table.card.levels
     }
-    differences = tuple(_differences(pairs, shared, drawn_pairs["overall"]))
+    tested = holm(p_values(shared, seed)) if pairs else []
+    differences = tuple(_differences(pairs, shared, drawn_pairs["overall"], tested))
     return Scorecard(table, levels, differences, average)
 
 
@@ -196,7 +227,10 @@ def points(table: ScoreTable) -> dict[str, Floats]:
 
 
 def _differences(
-    pairs: Sequence[tuple[str, str]], shared: ScoreTable, drawn: Floats
+    pairs: Sequence[tuple[str, str]],
+    shared: ScoreTable,
+    drawn: Floats,
+    tested: Sequence[float | None],
 ) -> Iterator[Difference]:
     card = shared.card
     rank = card.columns.index(card.ranking)
@@ -208,7 +242,7 @@ def _differences(
     for n, (first, second) in enumerate(pairs):
         ends = (number(low[n]), number(high[n])) if samples[n] >= FEWEST else (None, None)
         value = number(there[2 * n] - there[2 * n + 1])
-        yield Difference(first, second, value, *ends, int(samples[n]))
+        yield Difference(first, second, value, *ends, int(samples[n]), tested[n])
 
 
 def _arrays(

@@ -1,0 +1,134 @@
+"""How far several voices agree: judges, repeats, people.
+
+A table of answers has a row for each thing that was rated and a column for each voice; NaN where a
+voice says nothing about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from creval.stats.table import Floats
+
+Distance = Callable[[Floats, Floats], Floats]
+"""How far apart the answers in the rows and columns of a table of pairs are, by how often each of
+them was given."""
+
+
+class Agreement(NamedTuple):
+    """What several voices have in common.
+
+    `items` were rated by two voices or more; `percent` is how many of their pairs of answers are
+    the same. `cohen` is the mean over pairs of voices; `fleiss` is over items that all rated.
+    """
+
+    items: int
+    percent: float | None
+    cohen: float | None
+    fleiss: float | None
+    alpha: float | None
+
+
+def agreement(answers: Floats, scale: str = "nominal") -> Agreement:
+    """How far voices agree; `scale` is what counts as near in Krippendorff's alpha."""
+    rated = (~np.isnan(answers)).sum(axis=1)
+    pairs = [
+        (answers[:, first], answers[:, second])
+        for first in range(answers.shape[1])
+        for second in range(first)
+    ]
+    kappas = [kappa for pair in pairs if (kappa := cohen(*pair)) is not None]
+    return Agreement(
+        int((rated > 1).sum()),
+        percent(answers),
+        float(np.mean(kappas)) if kappas else None,
+        fleiss(answers),
+        krippendorff(answers, scale),
+    )
+
+
+def percent(answers: Floats) -> float | None:
+    """The share of pairs of answers to the same thing that are equal, in percent."""
+    same = total = 0.0
+    for counts in _counts(answers)[0]:
+        rated = counts.sum()
+        same += (counts * (counts - 1)).sum()
+        total += rated * (rated - 1)
+    return 100 * same / total if total else None
+
+
+def cohen(first: Floats, second: Floats) -> float | None:
+    """Cohen's kappa of two voices; none where chance alone would make them agree."""
+    both = ~np.isnan(first) & ~np.isnan(second)
+    one, other = first[both], second[both]
+    if not len(one):
+        return None
+    values = np.unique(np.concatenate([one, other]))
+    shares = [(voice[:, None] == values).mean(axis=0) for voice in (one, other)]
+    chance = float(shares[0] @ shares[1])
+    return (float((one == other).mean()) - chance) / (1 - chance) if chance < 1 else None
+
+
+def fleiss(answers: Floats) -> float | None:
+    """Fleiss' kappa, over the things that all voices rated."""
+    rated = answers[~np.isnan(answers).any(axis=1)]
+    voices = answers.shape[1]
+    if not len(rated) or voices < 2:
+        return None
+    counts, _ = _counts(rated)
+    alike = ((counts * (counts - 1)).sum(axis=1) / (voices * (voices - 1))).mean()
+    chance = float(np.square(counts.sum(axis=0) / counts.sum()).sum())
+    return float((alike - chance) / (1 - chance)) if chance < 1 else None
+
+
+def krippendorff(answers: Floats, scale: str = "nominal") -> float | None:
+    """Krippendorff's alpha; what only one voice rated counts for nothing."""
+    counts, values = _counts(answers)
+    rated = counts.sum(axis=1)
+    counts, rated = counts[rated > 1], rated[rated > 1]
+    if not len(counts):
+        return None
+    weighted = counts / (rated - 1)[:, None]
+    together = counts.T @ weighted - np.diag(weighted.sum(axis=0))
+    given = together.sum(axis=1)
+    apart = DISTANCES[scale](values, given)
+    expected = np.outer(given, given) - np.diag(given)
+    by_chance = (expected * apart).sum()
+    if by_chance == 0:
+        return None
+    return float(1 - (given.sum() - 1) * (together * apart).sum() / by_chance)
+
+
+def _counts(answers: Floats) -> tuple[Floats, Floats]:
+    """How often each answer was given about each thing, and the answers in order."""
+    values = np.unique(answers[~np.isnan(answers)])
+    return (answers[:, :, None] == values).sum(axis=1).astype(np.float64), values
+
+
+def _nominal(values: Floats, given: Floats) -> Floats:
+    del given
+    return 1.0 - np.eye(len(values))
+
+
+def _ordinal(values: Floats, given: Floats) -> Floats:
+    del values
+    ends = np.cumsum(given)
+    middle = ends - given / 2
+    found: Floats = np.square(np.subtract.outer(middle, middle))
+    return found
+
+
+def _interval(values: Floats, given: Floats) -> Floats:
+    del given
+    found: Floats = np.square(np.subtract.outer(values, values))
+    return found
+
+
+DISTANCES: dict[str, Distance] = {
+    "nominal": _nominal,
+    "ordinal": _ordinal,
+    "interval": _interval,
+}

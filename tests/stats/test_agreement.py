@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from creval.stats.agreement import agreement, cohen, fleiss, krippendorff, percent
+from creval.stats.table import Floats
+
+
+def answers(seed: int, voices: int, missing: float = 0.0, most: int = 3) -> Floats:
+    """Voices that agree somewhat."""
+    chance = np.random.default_rng(seed)
+    truth = chance.integers(0, most + 1, (80, 1))
+    other = chance.integers(0, most + 1, (80, voices))
+    found = np.where(chance.random((80, voices)) < 0.6, truth, other).astype(float)
+    found[chance.random((80, voices)) < missing] = np.nan
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cohens_kappa_is_that_of_scikit_learn(seed: int) -> None:
+    expected = import_module("sklearn.metrics").cohen_kappa_score
+    first, second = answers(seed, 2).T
+    assert cohen(first, second) == pytest.approx(expected(first, second), abs=1e-9)
+
+
+@pytest.mark.parametrize("voices", [2, 3, 6])
+def test_fleiss_kappa_is_that_of_statsmodels(voices: int) -> None:
+    raters = import_module("statsmodels.stats.inter_rater")
+    given = answers(voices, voices)
+    expected = raters.fleiss_kappa(raters.aggregate_raters(given.astype(int))[0])
+    assert fleiss(given) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_alpha_is_that_of_the_krippendorff_package(scale: str, missing: float) -> None:
+    alpha = import_module("krippendorff").alpha
+    for voices in (2, 4):
+        given = answers(voices, voices, missing)
+        expected = alpha(reliability_data=given.T, level_of_measurement=scale)
+        assert krippendorff(given, scale) == pytest.approx(expected, abs=1e-9)
+
+
+def test_by_hand() -> None:
+    """Of four questions three are answered alike; yes is as frequent as no."""
+    two = np.array([[1.0, 1.0], [0.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    assert percent(two) == 75.0
+    assert cohen(two[:, 0], two[:, 1]) == pytest.approx((0.75 - 0.5) / 0.5)
+    found = agreement(two)
+    assert found[:2] == (4, 75.0)
+    assert found.cohen == pytest.approx(0.5)
+
+
+def test_what_cannot_be_said_is_not_said() -> None:
+    nothing = np.full((3, 2), np.nan)
+    assert agreement(nothing) == (0, None, None, None, None)
+    always = np.ones((5, 2))
+    assert agreement(always) == (5, 100.0, None, None, None), "chance alone would do as well"
+    alone = np.array([[1.0, np.nan], [np.nan, 0.0]])
+    assert agreement(alone) == (0, None, None, None, None)
