@@ -56,8 +56,24 @@ def test_by_hand() -> None:
 
 def test_what_cannot_be_said_is_not_said() -> None:
     nothing = np.full((3, 2), np.nan)
-    assert agreement(nothing) == (0, None, None, None, None)
+    assert agreement(nothing)[:5] == (0, None, None, None, None)
     always = np.ones((5, 2))
-    assert agreement(always) == (5, 100.0, None, None, None), "chance alone would do as well"
+    assert agreement(always)[:5] == (5, 100.0, None, None, None), "chance alone would do as well"
     alone = np.array([[1.0, np.nan], [np.nan, 0.0]])
-    assert agreement(alone) == (0, None, None, None, None)
+    assert agreement(alone)[:5] == (0, None, None, None, None)
+
+
+def test_intervals_are_over_units_and_cover() -> None:
+    """Two voices right in eight of ten cases agree in 68 of 100; questions of a sample go along."""
+    chance = np.random.default_rng(8)
+    hits = 0
+    for run in range(200):
+        truth = np.repeat(chance.integers(0, 2, 60), 3)[:, None]
+        given = np.where(chance.random((180, 2)) < 0.8, truth, 1 - truth).astype(float)
+        found = agreement(given, units=np.repeat(np.arange(60), 3), resamples=300, seed=run)
+        low, high = found.percent_ends
+        assert low is not None
+        assert high is not None
+        hits += low <= 68 <= high
+    assert hits >= 0.9 * 200
+    assert agreement(given, units=np.zeros(180, dtype=int)).percent_ends == (None, None)

@@ -12,6 +12,7 @@ import typer
 
 from creval import __version__
 from creval.cli import (
+    agree,
     bench,
     build,
     compare,
@@ -36,6 +37,7 @@ for command in (
     replay.replay,
     score.score,
     compare.compare,
+    agree.agree,
     report.report,
     prompts.prompts,
     fake_server.fake_server,

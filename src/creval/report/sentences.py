@@ -10,6 +10,7 @@ from creval.report.text import difference, visible
 from creval.stats.scorecard import Difference, Scorecard
 
 if TYPE_CHECKING:
+    from creval.stats.agreement import Agreement
     from creval.stats.compare import Comparison
     from creval.store.run import Run
 
@@ -136,6 +137,19 @@ def voices(run: Run, card: Scorecard) -> list[str]:
             "the coverage."
         )
     return notes
+
+
+def agreed(voices: Sequence[str], found: Agreement) -> str:
+    """How far voices agree, in a sentence."""
+    names = ", ".join(visible(name) for name in voices[:-1]) + f" and {visible(voices[-1])}"
+    if len(voices) > 4:
+        names = f"{len(voices)} voices"
+    if found.percent is None:
+        return f"{names} answered no question together."
+    ends = found.alpha_ends
+    range_ = "" if None in ends else f", 95 % interval {ends[0]:.3f} to {ends[1]:.3f}"
+    alpha = "" if found.alpha is None else f" (Krippendorff's alpha {found.alpha:.3f}{range_})"
+    return f"{names} agree in {found.percent:.1f} % of {found.items:,} questions{alpha}."
 
 
 def _tested(found: Difference) -> str:

@@ -6,23 +6,30 @@ voice says nothing about it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from creval.stats.table import Floats
+from creval.stats.bootstrap import interval, resampled_counts
+from creval.stats.scorecard import FEWEST
+from creval.stats.table import Floats, Integers
 
 Distance = Callable[[Floats, Floats], Floats]
 """How far apart the answers in the rows and columns of a table of pairs are, by how often each of
 them was given."""
 
 
+Ends = tuple[float | None, float | None]
+
+
 class Agreement(NamedTuple):
     """What several voices have in common.
 
     `items` were rated by two voices or more; `percent` is how many of their pairs of answers are
-    the same. `cohen` is the mean over pairs of voices; `fleiss` is over items that all rated.
+    the same. `cohen` is the mean over pairs of voices; `fleiss` is over items that all rated. The
+    ends are those of 95 % intervals, where they were asked for.
     """
 
     items: int
@@ -30,10 +37,22 @@ class Agreement(NamedTuple):
     cohen: float | None
     fleiss: float | None
     alpha: float | None
+    percent_ends: Ends = (None, None)
+    alpha_ends: Ends = (None, None)
 
 
-def agreement(answers: Floats, scale: str = "nominal") -> Agreement:
-    """How far voices agree; `scale` is what counts as near in Krippendorff's alpha."""
+def agreement(
+    answers: Floats,
+    scale: str = "nominal",
+    units: Integers | None = None,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> Agreement:
+    """How far voices agree; `scale` is what counts as near in Krippendorff's alpha.
+
+    `units` number what the rated things belong to, such as samples: with them, there are intervals
+    over these.
+    """
     rated = (~np.isnan(answers)).sum(axis=1)
     pairs = [
         (answers[:, first], answers[:, second])
@@ -47,7 +66,39 @@ def agreement(answers: Floats, scale: str = "nominal") -> Agreement:
         float(np.mean(kappas)) if kappas else None,
         fleiss(answers),
         krippendorff(answers, scale),
+        *(_intervals(answers, scale, units, resamples, seed) if units is not None else ()),
     )
+
+
+def _intervals(
+    answers: Floats, scale: str, units: Integers, resamples: int, seed: int
+) -> tuple[Ends, Ends]:
+    """The bootstrap intervals of percent and alpha: both follow from sums over units."""
+    counts, values = _counts(answers)
+    rated = counts.sum(axis=1)
+    counts, rated, units = counts[rated > 1], rated[rated > 1], units[rated > 1]
+    names, place = np.unique(units, return_inverse=True)
+    if len(names) < FEWEST:
+        return (None, None), (None, None)
+    size = len(values)
+    alike = np.stack([(counts * (counts - 1)).sum(axis=1), rated * (rated - 1)], axis=1)
+    pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(size)
+    pairs = (pairs / (rated - 1)[:, None, None]).reshape(len(counts), -1)
+    sums = np.zeros((len(names), 2 + size * size))
+    np.add.at(sums, place.reshape(-1), np.hstack([alike, pairs]))
+    draws = []
+    for drawn in resampled_counts([np.arange(len(names))], resamples, seed):
+        draws.append(drawn @ sums)
+    found = np.concatenate(draws)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = 100 * found[:, 0] / found[:, 1]
+    alphas = np.array([_alpha(one.reshape(size, size), values, scale) for one in found[:, 2:]])
+    return tuple(_ends(shares)), tuple(_ends(alphas))  # type: ignore[return-value]
+
+
+def _ends(draws: Floats) -> Iterator[float | None]:
+    for end in interval(draws):
+        yield None if np.isnan(end) else float(end)
 
 
 def percent(answers: Floats) -> float | None:
@@ -92,13 +143,17 @@ def krippendorff(answers: Floats, scale: str = "nominal") -> float | None:
     if not len(counts):
         return None
     weighted = counts / (rated - 1)[:, None]
-    together = counts.T @ weighted - np.diag(weighted.sum(axis=0))
+    alpha = _alpha(counts.T @ weighted - np.diag(weighted.sum(axis=0)), values, scale)
+    return None if np.isnan(alpha) else alpha
+
+
+def _alpha(together: Floats, values: Floats, scale: str) -> float:
+    """Alpha from how often each answer stands beside each other one; NaN where all are alike."""
     given = together.sum(axis=1)
     apart = DISTANCES[scale](values, given)
-    expected = np.outer(given, given) - np.diag(given)
-    by_chance = (expected * apart).sum()
+    by_chance = ((np.outer(given, given) - np.diag(given)) * apart).sum()
     if by_chance == 0:
-        return None
+        return math.nan
     return float(1 - (given.sum() - 1) * (together * apart).sum() / by_chance)
 
 

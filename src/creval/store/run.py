@@ -224,6 +224,16 @@ class Run:
         rows = self._connection.execute(query, (sample,))
         return {EditKey(*key): Path(image) if image else None for *key, image in rows}
 
+    def spoken(self) -> Iterator[tuple[str, int, EditKey, str, float | None]]:
+        """Judge, repeat, edit, probe and value of each verdict, each voice by itself."""
+        rows = self._connection.execute(
+            "SELECT judge, repeat, system, sample, draw, probe, value FROM verdicts"
+            " JOIN edits ON edits.id = verdicts.edit JOIN voices ON voices.id = voice"
+            " WHERE variant = '' ORDER BY verdicts.rowid"
+        )
+        for judge, repeat, system, sample, draw, probe, value in rows:
+            yield judge, repeat, EditKey(system, sample, draw), probe, value
+
     def statuses(self) -> dict[str, dict[str, int]]:
         """How many questions ended in which way, by system."""
         query = (
