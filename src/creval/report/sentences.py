@@ -12,6 +12,7 @@ from creval.stats.scorecard import Difference, Scorecard
 if TYPE_CHECKING:
     from creval.stats.agreement import Agreement
     from creval.stats.compare import Comparison
+    from creval.stats.items import ItemStatistics
     from creval.store.run import Run
 
 
@@ -150,6 +151,21 @@ def agreed(voices: Sequence[str], found: Agreement) -> str:
     range_ = "" if None in ends else f", 95 % interval {ends[0]:.3f} to {ends[1]:.3f}"
     alpha = "" if found.alpha is None else f" (Krippendorff's alpha {found.alpha:.3f}{range_})"
     return f"{names} agree in {found.percent:.1f} % of {found.items:,} questions{alpha}."
+
+
+def questioned(found: Sequence[ItemStatistics]) -> str:
+    """What a run's questions are like, in a sentence."""
+    asked = [item for item in found if item.credit is not None]
+    if not asked:
+        return "No question has an answer that can be scored."
+    passed = sum(item.credit == 1 for item in asked)
+    failed = sum(item.credit == 0 for item in asked)
+    faulty = sum(bool(item.faults) for item in found)
+    alike = 100 * (passed + failed) / len(asked)
+    return (
+        f"Of {len(asked):,} questions {passed:,} are passed and {failed:,} failed by every model: "
+        f"{alike:.0f} % tell no two of them apart. {faulty:,} are worth a look."
+    )
 
 
 def _tested(found: Difference) -> str:
