@@ -25,6 +25,7 @@ from creval.cli import (
     report,
     score,
     screen,
+    sensitivity,
 )
 from creval.core.errors import CrevalError
 
@@ -40,6 +41,7 @@ for command in (
     compare.compare,
     agree.agree,
     items.items,
+    sensitivity.sensitivity,
     report.report,
     prompts.prompts,
     fake_server.fake_server,

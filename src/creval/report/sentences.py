@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from creval.stats.agreement import Agreement
     from creval.stats.compare import Comparison
     from creval.stats.items import ItemStatistics
+    from creval.stats.weights import Sensitivity
     from creval.store.run import Run
 
 
@@ -166,6 +167,26 @@ def questioned(found: Sequence[ItemStatistics]) -> str:
         f"Of {len(asked):,} questions {passed:,} are passed and {failed:,} failed by every model: "
         f"{alike:.0f} % tell no two of them apart. {faulty:,} are worth a look."
     )
+
+
+def weighed(found: Sensitivity) -> str:
+    """How far the best system depends on the weights, in a sentence."""
+    share = 100 * found.wins[found.best]
+    words = " : ".join(f"{10 * weight:.3g}" for weight in found.own)
+    sentence = (
+        f"{visible(found.best)} is best at {words} ({', '.join(found.metrics)}), and under "
+        f"{share:.0f} % of all weights."
+    )
+    near = min(
+        ((change, name) for name, change in found.changes.items() if change is not None),
+        default=None,
+    )
+    if near is not None:
+        sentence += (
+            f" {visible(near[1])} passes it once weights move by {near[0]:.2f}: that is the "
+            "nearest."
+        )
+    return sentence
 
 
 def _tested(found: Difference) -> str:
