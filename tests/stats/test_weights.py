@@ -45,7 +45,8 @@ def test_who_is_better_in_everything_wins_everywhere() -> None:
 def test_kendalls_tau_is_that_of_scipy() -> None:
     expected = import_module("scipy.stats").kendalltau
     chance = np.random.default_rng(1)
-    rows, base = chance.integers(0, 4, (30, 6)).astype(float), chance.integers(0, 4, 6).astype(float)
+    rows = chance.integers(0, 4, (30, 6)).astype(float)
+    base = chance.integers(0, 4, 6).astype(float)
     ours = kendall_to(rows, base)
     assert ours == pytest.approx([expected(row, base).statistic for row in rows], nan_ok=True)
 
