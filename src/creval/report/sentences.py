@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from creval.stats.agreement import Agreement
     from creval.stats.compare import Comparison
     from creval.stats.items import ItemStatistics
+    from creval.stats.repeats import Repeats
     from creval.stats.weights import Sensitivity
     from creval.store.run import Run
 
@@ -187,6 +188,19 @@ def weighed(found: Sensitivity) -> str:
             "nearest."
         )
     return sentence
+
+
+def repeated(found: Repeats, error: float | None) -> str:
+    """How much single measurements scatter, and how many a wanted error needs."""
+    parts = [f"{visible(metric)} by {value:.2f}" for metric, value in found.deviation.items()]
+    sentence = (
+        f"Measured again, a sample's scores scatter: {', '.join(parts)} (standard deviation)."
+    )
+    if error is None:
+        return sentence
+    needed = {metric: found.needed(metric, error) for metric in found.values}
+    words = [f"{visible(m)} {'too many' if n is None else n}" for m, n in needed.items()]
+    return f"{sentence} A variation of {error:g} takes, in measurements: {', '.join(words)}."
 
 
 def _tested(found: Difference) -> str:
