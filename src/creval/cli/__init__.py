@@ -27,6 +27,7 @@ from creval.cli import (
     score,
     screen,
     sensitivity,
+    unchanged,
 )
 from creval.core.errors import CrevalError
 
@@ -44,6 +45,7 @@ for command in (
     items.items,
     sensitivity.sensitivity,
     repeats.repeats,
+    unchanged.unchanged,
     report.report,
     prompts.prompts,
     fake_server.fake_server,

@@ -13,6 +13,7 @@ from creval.report.text import visible
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from creval.stats.scorecard import Cell, Scorecard
     from creval.stats.weights import Sensitivity
 
 COLOURS = (
@@ -93,3 +94,29 @@ def _corner(weights: Any) -> tuple[Any, Any]:
     """Weights of three as places in a triangle: the first on top, the second left, the third
     right."""
     return 0.5 * weights[:, 0] + weights[:, 2], weights[:, 0] * np.sqrt(3) / 2
+
+
+def plane(card: Scorecard, follow: str = "IF", keep: str = "VC") -> Figure:
+    """How far each model follows instructions, and how much it keeps, with their intervals."""
+    made = figure(6.4, 4.8)
+    axes = made.add_subplot()
+    for at, system in enumerate(card.systems):
+        across, up = card.cell(system, follow), card.cell(system, keep)
+        if across.value is None or up.value is None:
+            continue
+        axes.errorbar(
+            across.value, up.value, xerr=_reach(across), yerr=_reach(up), fmt="osD^v<>pPX"[at % 10],
+            color=COLOURS[at % len(COLOURS)], markersize=8, capsize=3, label=name(system),
+        )  # fmt: skip
+    axes.set_xlabel(f"{card.table.card.metric(follow).label} ({follow})")
+    axes.set_ylabel(f"{card.table.card.metric(keep).label} ({keep})")
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    return made
+
+
+def _reach(cell: Cell) -> list[list[float]] | None:
+    """From a value to the ends of its interval, as matplotlib wants it."""
+    if cell.value is None or cell.low is None or cell.high is None:
+        return None
+    return [[max(0.0, cell.value - cell.low)], [max(0.0, cell.high - cell.value)]]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from creval.stats.compare import Comparison
     from creval.stats.items import ItemStatistics
     from creval.stats.repeats import Repeats
+    from creval.stats.unchanged import Unchanged
     from creval.stats.weights import Sensitivity
     from creval.store.run import Run
 
@@ -201,6 +202,22 @@ def repeated(found: Repeats, error: float | None) -> str:
     needed = {metric: found.needed(metric, error) for metric in found.values}
     words = [f"{visible(m)} {'too many' if n is None else n}" for m, n in needed.items()]
     return f"{sentence} A variation of {error:g} takes, in measurements: {', '.join(words)}."
+
+
+def idle(found: Sequence[Unchanged]) -> str:
+    """Who left sources as they were, in a sentence."""
+    lazy = [one for one in found if one.unchanged.found]
+    if not any(one.unchanged.total for one in found):
+        return "No edit could be looked at."
+    if not lazy:
+        return "No model left a source as it was."
+    most = max(lazy, key=lambda one: one.unchanged.value or 0.0)
+    share = 100 * (most.unchanged.value or 0.0)
+    many = "One model" if len(lazy) == 1 else f"{len(lazy)} models"
+    return (
+        f"{many} left some sources as they were, {visible(most.system)} most often: {share:.1f} % "
+        f"of its {most.unchanged.total:,} edits changed no more than storing a picture again does."
+    )
 
 
 def _tested(found: Difference) -> str:

@@ -224,6 +224,11 @@ class Run:
         rows = self._connection.execute(query, (sample,))
         return {EditKey(*key): Path(image) if image else None for *key, image in rows}
 
+    def facts(self) -> dict[EditKey, dict[str, Any]]:
+        """What is known about edits besides what judges say."""
+        rows = self._connection.execute("SELECT system, sample, draw, detail FROM edits")
+        return {EditKey(*key): json.loads(detail).get("facts", {}) for *key, detail in rows}
+
     def spoken(self) -> Iterator[tuple[str, int, EditKey, str, float | None]]:
         """Judge, repeat, edit, probe and value of each verdict, each voice by itself."""
         rows = self._connection.execute(
