@@ -18,7 +18,7 @@ from creval.core.errors import CrevalError
 from creval.core.images import Encoded, encode, open_image
 from creval.engine.judge import judge
 from creval.engine.settings import Settings
-from creval.judges.judge import Request, Unusable
+from creval.judges.judge import Request
 from creval.judges.spec import JudgeOptions, members, open_judges
 from creval.store import open_run
 
@@ -105,8 +105,8 @@ def test_pixel_sees_nothing_but_pixels(drawn: Path, tmp_path: Path) -> None:
     questions = [asked.check.text for asked in read_samples(drawn / "bench")[0].asked["IF"]]
     as_drawn = answers("pixel", [encode(path) for path in paths], *questions)
     assert as_drawn == answers("pixel", [encode(path) for path in bare], *questions)
-    with pytest.raises(Unusable, match="touchstone drew"):
-        answers("truth", [encode(path) for path in bare], *questions)
+    silent = answers("truth", [encode(path) for path in bare], *questions)
+    assert silent == [["not applicable"] * len(questions)]
 
 
 def test_what_pixel_cannot_tell_it_does_not_guess(drawn: Path, miniature: Path) -> None:
@@ -151,6 +151,7 @@ def test_another_seed_is_wrong_elsewhere(drawn: Path, tmp_path: Path) -> None:
         ("noisy:1.2,0.5", "each from 0 to 1"),
         ("noisy:", "such as noisy:0.9,0.8"),
         ("pixel:x", "takes nothing behind its name"),
+        ("truth:", "takes nothing behind its name"),
         ("truthful:x", "did you mean 'truth'"),
     ],
 )
@@ -162,8 +163,9 @@ def test_wrong_names(spec: str, said: str) -> None:
 def test_settings_that_they_do_not_have() -> None:
     with pytest.raises(CrevalError, match="pixel has nothing to set"):
         open_judges("pixel", JudgeOptions(parameters={"top_p": 1}))
-    with pytest.raises(CrevalError, match="seed=x"):
-        open_judges("noisy:1,1", JudgeOptions(parameters={"seed": "x"}))
+    for seed in ("x", True):
+        with pytest.raises(CrevalError, match=f"seed={seed}"):
+            open_judges("noisy:1,1", JudgeOptions(parameters={"seed": seed}))
     assert members("panel:pixel+noisy:0.9,0.9+truth") == ["pixel", "noisy:0.9,0.9", "truth"]
 
 

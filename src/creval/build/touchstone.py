@@ -34,22 +34,22 @@ def build_touchstone(
         raise CrevalError(f"{folder} is there already and not empty; give another --out.")
     made = make_samples(samples, seed)
     names = list(editors) if edits is not None else []
-    jobs = partial(_draw, folder, edits, names, seed)
+    jobs = partial(_draw, folder, edits or folder, names, seed)
     pictures = 1 + len(names)
-    for done, _ in enumerate(on_all_cores(jobs, made), 1):
-        if watch is not None:
-            watch(done * pictures, len(made) * pictures)
+    try:
+        for done, _ in enumerate(on_all_cores(jobs, made), 1):
+            if watch is not None:
+                watch(done * pictures, len(made) * pictures)
+    except BaseException:  # half a benchmark is none, and would be in the way
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     write_list(folder, made)
     return made
 
 
-def _draw(
-    folder: Path, edits: Path | None, editors: Sequence[str], seed: int, sample: Touchstone
-) -> None:
+def _draw(folder: Path, edits: Path, editors: Sequence[str], seed: int, sample: Touchstone) -> None:
     write_sample(folder, sample)
     for editor in editors:
-        if edits is None:
-            continue
         path = edits / editor / f"{sample.id}.png"
         scene = edited(sample, editor, seed)
         if scene == sample.source:  # what has not changed is not drawn again

@@ -31,5 +31,5 @@ def touchstone(
     made = build_touchstone(Path(out), samples, seed, watch=screen.counting(line, "drawn"))
     line.clear()
     asked = sum(len(questions) for sample in made for questions in sample.asked.values())
-    screen.note(f"{len(made):,} samples with {asked:,} questions.")
+    screen.note(f"{len(made):,} sample{'s' * (len(made) > 1)} with {asked:,} questions.")
     screen.note(f"Now: creval bench {quote(out)}")

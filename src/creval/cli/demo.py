@@ -15,7 +15,6 @@ from creval.cli.report import report
 from creval.cli.score import score
 
 _SEED = 7
-_MADE = ("bench", "edits", "run")
 
 
 def demo(
@@ -33,12 +32,12 @@ def demo(
         raise CrevalError(f"{folder} is there already and holds other things; give --out DIR.")
     folder.mkdir(parents=True, exist_ok=True)
     marker.write_text("made by `creval demo`, which may overwrite this folder\n")
-    for name in _MADE:
-        shutil.rmtree(folder / name, ignore_errors=True)
-    bench, edits, run = (folder / name for name in _MADE)
+    bench, edits, run = folder / "bench", folder / "edits", folder / "run"
+    for made in (bench, run, *(edits / editor for editor in EDITORS)):
+        shutil.rmtree(made, ignore_errors=True)
     screen.note(
-        f"Drawing {samples} samples, and the edits of {len(EDITORS)} editors whose skill is "
-        f"known, into {out} ..."
+        f"Drawing {samples} sample{'s' * (samples > 1)}, and the edits of {len(EDITORS)} editors "
+        f"whose skill is known, into {out} ..."
     )
     line = screen.Line()
     build_touchstone(

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import TypeVar
 
+from creval.core.errors import CrevalError
+
+_LOOKS = 2.0  # seconds between looks at whether anybody still waits
 Job = TypeVar("Job")
 Done = TypeVar("Done")
 
@@ -25,9 +31,19 @@ def process_pool(count: int) -> ProcessPoolExecutor:
 
     An interrupt is for the one that started them.
     """
-    return ProcessPoolExecutor(
-        count, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
-    )
+    return ProcessPoolExecutor(count, get_context("spawn"), _begin, (os.getpid(),))
+
+
+def _begin(parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End when the process that started this one was killed: nobody else would tell."""
+    while os.getppid() == parent:
+        time.sleep(_LOOKS)
+    os._exit(1)
 
 
 def on_all_cores(work: Callable[[Job], Done], jobs: Iterable[Job]) -> Iterator[Done]:
@@ -35,5 +51,10 @@ def on_all_cores(work: Callable[[Job], Done], jobs: Iterable[Job]) -> Iterator[D
     pool = process_pool(cores())
     try:
         yield from pool.map(work, jobs, chunksize=4)
+    except BrokenProcessPool as error:
+        raise CrevalError(
+            "a process that did a part of the work has ended; perhaps there was too little memory. "
+            "Repeat the command."
+        ) from error
     finally:
         pool.shutdown(cancel_futures=True)

@@ -26,10 +26,10 @@ _UNSURE = "not applicable"
 
 def touchstone_judge(spec: str, parameters: Mapping[str, Any]) -> Judge:
     """The judge called `pixel`, `truth` or `noisy:SENSITIVITY,SPECIFICITY`."""
-    kind, _, rest = spec.partition(":")
+    kind, colon, rest = spec.partition(":")
     if kind == "noisy":
         return Noisy(spec, *_rates(rest), seed=_seed(parameters))
-    if rest:
+    if colon:
         raise CrevalError(f"--judge {spec}: {kind} takes nothing behind its name.")
     for name in parameters:
         raise CrevalError(f"--set {name}: {kind} has nothing to set.")
@@ -53,13 +53,16 @@ def _seed(parameters: Mapping[str, Any]) -> int:
     for name in parameters:
         known_name("parameter of this judge", name, ("seed",))
     seed = parameters.get("seed", 0)
-    if not isinstance(seed, int):
+    if not isinstance(seed, int) or isinstance(seed, bool):
         raise CrevalError(f"--set seed={seed}: give a whole number.")
     return seed
 
 
 class _Knowing(Judge):
-    """A judge that answers touchstone's questions, one by one."""
+    """A judge that answers touchstone's questions, one by one. What it says where it does not know
+    the pictures is `stranger`."""
+
+    stranger = "one of these pictures is not of touchstone's drawing"
 
     vision = Vision("touchstone", None, lambda _width, _height: 0)
     several = True
@@ -96,7 +99,7 @@ class _Knowing(Judge):
         if check is None:
             return {"explanation": "this is none of touchstone's questions", "answer": _UNSURE}
         if scenes is None:
-            return {"explanation": "these are not touchstone's pictures", "answer": _UNSURE}
+            return {"explanation": self.stranger, "answer": _UNSURE}
         answer = self._answer(check, *scenes, request, repeat)
         return {"explanation": f"It shows {scenes[1]}.", "answer": "Yes" if answer else "No"}
 
@@ -114,14 +117,11 @@ class _Knowing(Judge):
 class Truth(_Knowing):
     """Reads what the pictures show in the files that they come in."""
 
-    async def _scenes(self, source: Encoded, edit: Encoded) -> tuple[Scene, Scene]:
+    stranger = "one of these files does not say what it shows; --image-fit would take that away"
+
+    async def _scenes(self, source: Encoded, edit: Encoded) -> tuple[Scene, Scene] | None:
         before, after = scene_in(source.content), scene_in(edit.content)
-        if before is None or after is None:
-            raise Unusable(
-                f"{self.name} knows the pictures that touchstone drew, as it wrote them; this is "
-                "none of them, or was changed since (--image-fit takes their scene away)."
-            )
-        return before, after
+        return None if before is None or after is None else (before, after)
 
 
 class Noisy(Truth):
@@ -195,7 +195,7 @@ class Pixel(_Knowing):
 
 
 def _see(content: bytes) -> Scene | None:
-    from creval.benchmarks.touchstone.sight import FITS, see
+    from creval.benchmarks.touchstone.sight import see
 
     seen = see(decode(content))
-    return seen.scene if seen.fit >= FITS else None
+    return seen.scene if seen.known else None

@@ -25,6 +25,7 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --good: #5fd39a; --bad: #ff8a7a; } }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
 h1, h2, h3 { line-height: 1.2; font-weight: 600; }
+.wide { overflow-x: auto; }
 table { border-collapse: collapse; margin: 1rem 0; }
 th, td { padding: .4rem .8rem; border-bottom: 1px solid var(--line); text-align: right; }
 th:first-child, td:first-child { text-align: left; }
@@ -32,7 +33,7 @@ td small { display: block; opacity: .7; white-space: nowrap; }
 .best { font-weight: 700; } .second { text-decoration: underline; }
 .note { opacity: .75; font-size: .9rem; }
 figure { display: inline-block; margin: 0 .6rem .6rem 0; text-align: center; }
-figure img { width: 150px; height: auto; border-radius: 6px; display: block;
+figure img { width: 142px; height: auto; border-radius: 6px; display: block;
   border: 1px solid var(--line); }
 figcaption { font-size: .85rem; }
 .asked td { padding: .15rem .6rem; text-align: center; } .asked td:first-child { text-align: left; }
@@ -73,7 +74,7 @@ def page(run: Run, card: Scorecard, resamples: int) -> str:
 
 def _table(card: Scorecard) -> Iterator[str]:
     heads = "".join(f"<th>{escape(column)}</th>" for column in columns(card))
-    yield f"<table><thead><tr><th>model</th>{heads}</tr></thead><tbody>"
+    yield f'<div class="wide"><table><thead><tr><th>model</th>{heads}</tr></thead><tbody>'
     marks = {column: places(card, "overall", "overall", column, {}) for column in columns(card)}
     for system in card.systems:
         cells = "".join(
@@ -81,7 +82,7 @@ def _table(card: Scorecard) -> Iterator[str]:
             for column in columns(card)
         )
         yield f"<tr><td>{escape(text.visible(system))}</td>{cells}</tr>"
-    yield "</tbody></table>"
+    yield "</tbody></table></div>"
 
 
 def _cell(card: Scorecard, cell: Cell, column: str, place: int) -> str:
@@ -133,7 +134,8 @@ def _answers(run: Run, card: Scorecard, sample: Sample) -> Iterator[str]:
         given.setdefault((answer.edit.system, answer.probe), []).append(answer)
     heads = "".join(f"<th>{escape(text.visible(name))}</th>" for name in card.systems)
     yield f"<details><summary>{len(questions)} questions</summary>"
-    yield f'<table class="asked"><thead><tr><th>question</th>{heads}</tr></thead><tbody>'
+    yield '<div class="wide"><table class="asked"><thead>'
+    yield f"<tr><th>question</th>{heads}</tr></thead><tbody>"
     for question in questions:
         wanted = f" ({question.reference})" if question.reference else ""
         words = f"{question.metric}: {text.visible(question.text)}{wanted}"
@@ -141,7 +143,7 @@ def _answers(run: Run, card: Scorecard, sample: Sample) -> Iterator[str]:
             _answer(question, given.get((system, question.id), ())) for system in card.systems
         )
         yield f"<tr><td>{escape(words)}</td>{cells}</tr>"
-    yield "</tbody></table></details>"
+    yield "</tbody></table></div></details>"
 
 
 def _answer(question: Question, answers: Sequence[Answer]) -> str:

@@ -26,7 +26,9 @@ def test_every_dimension_has_instructions_of_three_to_six_requirements() -> None
     for sample in SAMPLES:
         assert sample.instruction.endswith(".")
         assert "{" not in sample.instruction
-        assert not re.search(r"\ba (?=[aeiou])|\ban (?=[^aeiou])", sample.instruction)
+        texts = [a.check.text for several in sample.asked.values() for a in several]
+        for text in (sample.instruction, *texts):
+            assert not re.search(r"\ba (?=[aeiou])|\ban (?=[^aeiou])", text)
         for requirement in sample.requirements:
             assert requirement.apply(sample.source) != sample.source
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from creval.benchmarks.touchstone.scene import SIZES, Scene
+from creval.benchmarks.touchstone.shapes import KINDS
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 PLURALS = {
@@ -57,7 +58,7 @@ _FRAMES = {
     "film strip": "the black bands of a film strip",
 }
 _STYLES = {
-    "painting": "a shaded illustration in colour",
+    "painting": "a smooth, shaded illustration in colour",
     "pencil sketch": "a pencil sketch",
     "pixel art": "pixel art",
     "flat poster": "a poster of few flat colours",
@@ -110,15 +111,28 @@ def read_check(text: str) -> Check | None:
 
 _SPOKEN = {**_PLACES, **CORNERS, **_ON, **SCENERIES, **_FRAMES, **_STYLES}
 _UNSPOKEN = {words: name for name, words in _SPOKEN.items()} | _SINGULAR
+_UNSPOKEN |= {f"{article} {kind}": kind for kind in KINDS for article in ("a", "an")}
+
+
+def an(words: str) -> str:
+    """Words with their article.
+
+    >>> an("owl"), an("cat")
+    ('an owl', 'a cat')
+    """
+    return ("an " if words[0] in "aeiou" else "a ") + words
 
 
 class _Word(str):
-    """A name as it is spoken: as it is, in the plural, or in the words that stand for it."""
+    """A name as it is spoken: as it is, with its article, in the plural, or in the words that stand
+    for it."""
 
     def __format__(self, form: str) -> str:
         name = str(self)
         if form == "plural":
             return PLURALS[name]
+        if form == "one":
+            return an(name)
         return _SPOKEN[name] if form == "spoken" else name
 
 
@@ -240,7 +254,7 @@ def _with(flaw: str) -> Truth:
 
 
 _TEMPLATES: dict[str, _Template] = {
-    "subject": _Template("shape", "Is the main subject of the edited image a {}?", _subject),
+    "subject": _Template("shape", "Is the main subject of the edited image {:one}?", _subject),
     "colour": _Template("colour", "Is the {} in the edited image {}?", _colour),
     "material": _Template("material", "Does the {} look as if it were made of {}?", _material),
     "place": _Template("place", "Does the {} stand {:spoken} of the picture?", _place),
@@ -273,8 +287,11 @@ _TEMPLATES: dict[str, _Template] = {
         "artefact", "Is the {} complete, with no part of it cut off?", _without("cut limbs")
     ),
     "once": _Template(
-        "artefact", "Is the {} drawn once, with no part of it doubled?", _without("doubled parts")
+        "artefact",
+        "Is the {} free of a second, half-seen copy laid over it?",
+        _without("doubled parts"),
     ),
+    "clear": _Template("artefact", "Can the {} be recognised without doubt?", _subject),
     "noise": _Template("artefact", "Is the picture disturbed by noise?", _with("noise")),
     "banding": _Template(
         "artefact", "Is the picture disturbed by bands that run across it?", _with("banding")

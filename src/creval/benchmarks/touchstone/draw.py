@@ -12,7 +12,7 @@ from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
 from creval.benchmarks.touchstone.scene import PLACES, SIDE, SIZES, SLOTS, Extra, Scene
 from creval.benchmarks.touchstone.shapes import WAISTS
-from creval.benchmarks.touchstone.sprites import COLOURS, INK, Colour, sprite
+from creval.benchmarks.touchstone.sprites import COLOURS, INK, Colour, mixed, sprite
 
 FLOOR = 540
 """Where the ground begins."""
@@ -21,7 +21,14 @@ STANDS = 632
 FIRST = 200
 """Where it stands in the first of two panels."""
 SMALL_SIZE = 92
-_MARGIN = 0.36  # of the subject's size, for what it has on
+MARGIN = 0.46
+"""Of the subject's size, for what it has on."""
+DOUBLE = (0.15, -0.1)
+"""How far a doubled subject stands beside itself, to the right and down, in sizes."""
+BAND, DIMMED = 14, 0.8
+"""The rows of a band, and how dark every other one is."""
+_SECOND = 584  # where the subject stands in the second panel
+_LARGER = 280  # and how large
 _PAPER: Colour = (250, 246, 234)
 _WHITE: Colour = (255, 255, 255)
 Pixels = NDArray[np.float32]
@@ -71,7 +78,7 @@ def staged(
 
 def subject(scene: Scene, size: int, chance: np.random.Generator, shrunk: int = 1) -> Image.Image:
     """The subject with all that it has on, with a margin, and what is wrong with it."""
-    margin = round(_MARGIN * size)
+    margin = round(MARGIN * size)
     body = sprite(scene.kind, scene.colour, size, scene.material, margin=margin, shrunk=shrunk)
     made = Image.new("RGBA", body.size, (*INK, 0))
     layers = {extra.kind: extra for extra in scene.extras}
@@ -123,9 +130,9 @@ def _stand(
 def _draw_panels(picture: Image.Image, scene: Scene, chance: np.random.Generator) -> None:
     """Two panels of a comic: the subject small, and turned round and larger."""
     left = subject(scene, SIZES["small"], chance)
-    right = subject(scene, SIZES["medium"], chance).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    right = subject(scene, _LARGER, chance).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     _stand(picture, left, FIRST, STANDS, SIZES["small"])
-    _stand(picture, right, 572, STANDS, SIZES["medium"])
+    _stand(picture, right, _SECOND, STANDS, _LARGER)
     pen = ImageDraw.Draw(picture)
     pen.rectangle((372, 0, 396, SIDE), _WHITE)
     for x in (372, 396):
@@ -133,17 +140,12 @@ def _draw_panels(picture: Image.Image, scene: Scene, chance: np.random.Generator
     pen.rectangle((0, 0, SIDE - 1, SIDE - 1), outline=INK, width=8)
 
 
-def mixed(one: Colour, other: Colour, share: float) -> Colour:
-    r, g, b = (round(a + (c - a) * share) for a, c in zip(one, other, strict=True))
-    return r, g, b
-
-
 @lru_cache(maxsize=96)
 def backdrop(background: str, colour: str, shrunk: int = 1) -> Image.Image:
     """What stands behind everything."""
     if shrunk > 1:
         return backdrop(background, colour).reduce(shrunk)
-    tint = mixed(COLOURS[colour], _WHITE, 0.62)
+    tint = mixed(COLOURS[colour], _WHITE, 0.5)
     fine = 2
     picture = _gradient(mixed(tint, _WHITE, 0.25), tint, SIDE * fine)
     pen = ImageDraw.Draw(picture)
@@ -194,7 +196,7 @@ def _beach(pen: ImageDraw.ImageDraw, tint: Colour, side: int, floor: int) -> Non
 
 
 def _night(pen: ImageDraw.ImageDraw, tint: Colour, side: int, floor: int) -> None:
-    sky = mixed(mixed(tint, (24, 26, 64), 0.72), INK, 0.1)
+    sky = mixed(tint, (24, 26, 64), 0.55)
     pen.rectangle((0, 0, side, side), sky)
     for ring, share in ((0.13, 0.12), (0.1, 0.24), (0.06, 1.0)):
         box = tuple(at * side for at in (0.14 - ring, 0.34 - ring, 0.14 + ring, 0.34 + ring))
@@ -206,8 +208,9 @@ def _night(pen: ImageDraw.ImageDraw, tint: Colour, side: int, floor: int) -> Non
 
 
 def _studio(pen: ImageDraw.ImageDraw, tint: Colour, side: int, floor: int) -> None:
-    shade = mixed(tint, INK, 0.1)
-    pen.ellipse((-0.25 * side, floor - 0.05 * side, 1.25 * side, floor + 0.8 * side), shade)
+    for step in range(40):
+        y = floor + step * (side - floor) / 40
+        pen.rectangle((0, y, side, side), mixed(tint, INK, 0.14 - 0.003 * step))
 
 
 def _street(pen: ImageDraw.ImageDraw, tint: Colour, side: int, floor: int) -> None:
@@ -263,7 +266,11 @@ def sash(extra: Extra, body: Image.Image, kind: str, size: int, shrunk: int = 1)
         pen.line((0, y, body.width, y), INK, max(4 // shrunk, size // 70))
     area = Image.new("L", body.size, 0)
     ImageDraw.Draw(area).rectangle((0, top, body.width, bottom), 255)
-    return Image.merge("RGBA", (*band.split(), ImageChops.multiply(area, body.getchannel("A"))))
+    alpha = body.getchannel("A")
+    # The outline of what it goes around goes on beside it.
+    reach = max(3, 2 * round(0.02 * size / 2) + 1)
+    band.paste(INK, (0, 0), ImageChops.subtract(alpha, alpha.filter(ImageFilter.MinFilter(reach))))
+    return Image.merge("RGBA", (*band.split(), ImageChops.multiply(area, alpha)))
 
 
 def _sticker(body: Image.Image, size: int, rim: float) -> Image.Image:
@@ -294,7 +301,8 @@ def container(kind: str, *, behind: bool, shrunk: int = 1) -> Image.Image:
     else:
         if kind == "glass dome":
             box: tuple[int, int, int, int] = (164, 200, 604, 860)
-            pen.chord(box, 180, 360, glass, (*INK, 255), width)
+            pen.chord(box, 180, 360, glass)
+            pen.arc(box, 180, 360, (*INK, 255), width)
             pen.rectangle((164, 530, 604, 640), glass)
             for x in (164, 604):
                 pen.line((x, 528, x, 640), (*INK, 255), width)
@@ -444,9 +452,8 @@ def _noisy(picture: Image.Image, chance: np.random.Generator) -> Image.Image:
 
 def _banded(picture: Image.Image) -> Image.Image:
     pixels = np.asarray(picture).astype(np.float32)
-    odd = (np.arange(SIDE) // 14) % 2 == 1
-    shifted = np.roll(pixels, 5, axis=1) * 0.86
-    return _image(np.where(odd[:, None, None], shifted, pixels))
+    pixels[(np.arange(SIDE) // BAND) % 2 == 1] *= DIMMED
+    return _image(pixels)
 
 
 def _broken(body: Image.Image, chance: np.random.Generator) -> Image.Image:
@@ -482,10 +489,9 @@ def _doubled(body: Image.Image, size: int) -> Image.Image:
     """The subject stands there once more, beside itself, half seen."""
     ghost = body.copy()
     ghost.putalpha(body.getchannel("A").point(lambda value: value * 6 // 10))
-    made = Image.new("RGBA", body.size, (*INK, 0))
-    made.alpha_composite(body)
-    shifted = ImageChops.offset(ghost, round(0.15 * size), -round(0.1 * size))
-    made.alpha_composite(shifted)
+    right, up = round(DOUBLE[0] * size), -round(DOUBLE[1] * size)
+    made = body.copy()
+    made.alpha_composite(ghost.crop((0, up, body.width - right, body.height)), (right, 0))
     return made
 
 

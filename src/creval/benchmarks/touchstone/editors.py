@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from creval.benchmarks.touchstone.samples import Touchstone, another, carried_out, random_scene
-from creval.benchmarks.touchstone.scene import BACKGROUNDS, FLAWS, PLACES, Scene, Small
+from creval.benchmarks.touchstone.scene import BACKGROUNDS, FLAWS, PLACES, UNLINED, Scene, Small
 from creval.benchmarks.touchstone.shapes import KINDS, SMALL
 from creval.benchmarks.touchstone.sprites import COLOURS
 
@@ -31,7 +31,7 @@ def _forgetful(sample: Touchstone, chance: random.Random) -> Scene:
 
 
 def _overeager(sample: Touchstone, chance: random.Random) -> Scene:
-    """Does what it is told, and changes some of what should stay."""
+    """Does what it is told, and changes some of what should stay, as far as there is any."""
     scene = sample.wanted
     ways = [*_CHANGES]
     chance.shuffle(ways)
@@ -65,8 +65,7 @@ def _lazy(sample: Touchstone, _: random.Random) -> Scene:
 def _clumsy(sample: Touchstone, chance: random.Random) -> Scene:
     """Does what it is told, and draws it badly."""
     scene = sample.wanted
-    # In blocks of pixels nobody would see a gap in an outline.
-    flaws = [f for f in FLAWS if f != "broken outlines" or scene.style != "pixel art"]
+    flaws = [f for f in FLAWS if f != "broken outlines" or scene.style not in UNLINED]
     chosen = chance.sample(flaws, chance.randint(1, 3))
     return replace(scene, flaws=tuple(chosen), seed=chance.randrange(2**31))
 

@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from creval.benchmarks.creval_release import CLASSES
@@ -15,18 +16,21 @@ from creval.benchmarks.touchstone.checks import (
     PLURALS,
     SCENERIES,
     Check,
+    an,
 )
 from creval.benchmarks.touchstone.scene import (
     BACKGROUNDS,
+    COLOURLESS,
     FRAMES,
     PATTERNS,
     PLACES,
     SLOTS,
+    UNLINED,
     Extra,
     Scene,
     Small,
 )
-from creval.benchmarks.touchstone.shapes import KINDS, SMALL
+from creval.benchmarks.touchstone.shapes import KINDS, SMALL, UNFIT
 from creval.benchmarks.touchstone.sprites import COLOURS, MATERIALS
 
 TEXTS = (
@@ -35,6 +39,7 @@ TEXTS = (
 )  # fmt: skip
 """What can stand on a banner."""
 _FEWEST = 5  # questions in a metric
+_PUT_ON = ("wings", "wheels", "crown", "hat")
 _THINGS = frozenset({"extras", "others"})  # what a scene has several of
 
 
@@ -102,7 +107,7 @@ def _sample(number: int, seed: int) -> Touchstone:
         asked = _asked(source, requirements, chance)
         if min(map(len, asked.values())) >= _FEWEST:
             break
-    instruction = _joined([required.words for required in requirements], source.kind, chance)
+    instruction = _joined(requirements, source.kind, chance)
     return Touchstone(f"t{number:04d}", dimension, source, tuple(requirements), instruction, asked)
 
 
@@ -152,7 +157,7 @@ class _Maker:
         return Requirement(self.one(*words), changes, asked)
 
     def wear(self, *kinds: str) -> Requirement:
-        kind = self.one(*kinds)
+        kind = another(self.chance, kinds, UNFIT.get(self.noun, ""))
         colour = another(self.chance, COLOURS, *self.body)
         self.dress.add(colour)
         pattern = self.chance.choice(PATTERNS[1:]) if kind == "sash" else "plain"
@@ -160,9 +165,9 @@ class _Maker:
         words = {
             "wings": (f"give it {colour} wings", f"let {colour} wings grow from its sides"),
             "wheels": (f"put it on {colour} wheels", f"set {colour} wheels under it"),
-            "crown": (f"set {_a(colour)} crown on top of it", f"crown it with {_a(colour)} crown"),
+            "crown": (f"set {an(colour)} crown on top of it", f"crown it with {an(colour)} crown"),
             "hat": (f"put a pointed {colour} hat on it", f"let it wear a tall {colour} hat"),
-            "sash": (f"tie {_a(looks)} around it", f"dress it with {_a(looks)}"),
+            "sash": (f"tie {an(looks)} around it", f"dress it with {an(looks)}"),
         }[kind]
         asked = [
             Asked(Check("has", (self.noun, kind)), True),
@@ -188,13 +193,13 @@ class _Maker:
             things = f"{NUMBERS[number]} {colour} {PLURALS[kind]}"
             words = self.one("add {}", "place {} around it", "let {} appear around it", "draw {}")
         elif slots[0] in CORNERS:
-            things = _a(f"{colour} {kind}")
+            things = an(f"{colour} {kind}")
             where = CORNERS[slots[0]]
             words = self.one("add {} ", "put {} ", "place {} ") + where
             asked.append(Asked(Check("corner", (kind, slots[0])), True))
         else:
             things = self.one("a single", "just one", "one") + f" {colour} {kind}"
-            words = self.one("add {} above it", "let {} hang in the air", "draw {}")
+            words = self.one("add {} at the top", "let {} hang in the air", "draw {}")
         changes = {"others": tuple(Small(kind, colour, slot) for slot in slots)}
         return Requirement(words.format(things), changes, tuple(asked))
 
@@ -244,10 +249,6 @@ class _Maker:
         return Requirement(words, {"background": background}, asked)
 
 
-def _a(words: str) -> str:
-    return ("an " if words[0] in "aeiou" else "a ") + words
-
-
 def _derivative(make: _Maker) -> Requirement:
     noun = make.noun
     words = (
@@ -283,7 +284,7 @@ def _surreal(make: _Maker) -> Requirement:
 
 def _style(make: _Maker) -> Requirement:
     style = make.one("pencil sketch", "pixel art", "flat poster", "blueprint")
-    what = {"pixel art": style, "flat poster": "a poster of few flat colours"}.get(style, _a(style))
+    what = {"pixel art": style, "flat poster": "a poster of few flat colours"}.get(style, an(style))
     words = (
         f"Redraw the whole picture with the {make.noun} as {what}",
         f"Turn the scene with the {make.noun} into {what}",
@@ -302,14 +303,22 @@ def _cultural(make: _Maker) -> Requirement:
     return replace(sash, words=f"{make.one(*starts)}: {sash.words}")
 
 
+def _like(scene: Scene) -> tuple[str, ...]:
+    """What one could think a scene's subject is made of anyway."""
+    wooden = ("wood",) if scene.kind in ("boat", "guitar", "house", "tree") else ()
+    stony = ("stone",) if scene.kind == "house" else ()
+    golden = ("gold",) if scene.colour in ("yellow", "orange") else ()
+    return *wooden, *stony, *golden
+
+
 def _material(make: _Maker) -> Requirement:
-    material = make.one(*MATERIALS[1:])
+    material = another(make.chance, MATERIALS[1:], *_like(make.source))
     words = (
         f"Rebuild the {make.noun} out of {material}",
         f"Let the {make.noun} be made entirely of {material}",
         f"Turn the {make.noun} into a sculpture of {material}",
     )
-    other = another(make.chance, MATERIALS[1:], material)
+    other = another(make.chance, MATERIALS[1:], material, *_like(make.source))
     return make.lead(
         words,
         {"material": material},
@@ -389,8 +398,9 @@ def _requirements(make: _Maker, dimension: str) -> list[Requirement]:
     """What an instruction asks for: what the picture becomes, then two to five things more."""
     lead, options = _DIMENSIONS[dimension]
     found: list[Requirement] = [lead(make)]
-    if found[0].changes.get("style") == "pixel art":
-        options = tuple(name for name in options if name != "write")  # too coarse for letters
+    style = found[0].changes.get("style", "painting")
+    hidden = {"write"} if style == "pixel art" else {"travel"} if style in COLOURLESS else set()
+    options = tuple(name for name in options if name not in hidden)
     chosen = make.chance.sample(options, min(len(options), make.chance.choice((2, 3, 3, 4, 4, 5))))
     for name in sorted(chosen, key=list(_OPTIONS).index):
         more = _OPTIONS[name](make)
@@ -415,6 +425,7 @@ def _asked(
         asked
         for asked in _kept(source, chance)
         if asked.check not in known
+        and (wanted.coloured or asked.check.kind != "background")  # lines tell little of it
         and asked.check.answer(source, wanted) == asked.answer
         and asked.check.answer(source, source) == asked.answer
     ]
@@ -422,7 +433,10 @@ def _asked(
     dropped = {asked.check for asked in chance.sample(absent, max(0, len(absent) - 3))}
     kept = [asked for asked in kept if asked.check not in dropped]
     noun = source.kind
-    drawn = [Asked(Check(name, (noun,)), True) for name in ("outlines", "complete", "once")]
+    named = ["clear", "outlines", "complete", "once"]
+    if wanted.style in UNLINED:
+        named.remove("outlines")
+    drawn = [Asked(Check(name, (noun,)), True) for name in named]
     drawn += [Asked(Check(name), False) for name in ("noise", "banding")]
     return {"IF": tuple(following), "VC": tuple(kept), "VQ": tuple(drawn)}
 
@@ -450,8 +464,8 @@ def _kept(source: Scene, chance: random.Random) -> list[Asked]:
     none = [kind for kind in SMALL if not source.count(kind)]
     found += [
         Asked(Check("any", (chance.choice(none),)), False, 1),
-        Asked(Check("material", (noun, chance.choice(MATERIALS[1:]))), False, 2),
-        Asked(Check("has", (noun, chance.choice(("wings", "wheels", "crown", "hat")))), False, 1),
+        Asked(Check("material", (noun, another(chance, MATERIALS[1:], *_like(source)))), False, 2),
+        Asked(Check("has", (noun, another(chance, _PUT_ON, UNFIT.get(noun, "")))), False, 1),
         Asked(Check("frame", (chance.choice(FRAMES),)), False, 1),
         Asked(Check("banner"), False, 1),
         Asked(Check("panels"), False, 1),
@@ -459,16 +473,27 @@ def _kept(source: Scene, chance: random.Random) -> list[Asked]:
     return found
 
 
-def _joined(words: list[str], noun: str, chance: random.Random) -> str:
+def _joined(requirements: list[Requirement], noun: str, chance: random.Random) -> str:
     """Requirements as an instruction: in one sentence, or in two."""
+    words = [requirements[0].words]
+    for before, required in pairwise(requirements):
+        # After another thing was named, "it" would be that.
+        other = before.changes.keys() & {"others", "text", "extras", "background"}
+        words.append(_named(required.words, noun) if other else required.words)
     first, *rest = words
     if len(rest) > 2 and chance.random() < 0.6:
         cut = chance.randint(1, len(rest) - 1)
         start, more = _listed([first, *rest[:cut]], chance), _listed(rest[cut:], chance)
-        more = re.sub(r"\bit(s?)\b", lambda its: f"the {noun}" + "'s" * bool(its[1]), more, count=1)
         also = chance.choice(("", "also ", "then "))
-        return f"{start}. {_begun(also + more)}."
+        return f"{start}. {_begun(also + _named(more, noun))}."
     return f"{_listed(words, chance)}."
+
+
+def _named(words: str, noun: str) -> str:
+    """Words that say what they are about, rather than "it"."""
+    if f"the {noun}" in words:
+        return words
+    return re.sub(r"\bit(s?)\b", lambda its: f"the {noun}" + "'s" * bool(its[1]), words, count=1)
 
 
 def _begun(words: str) -> str:

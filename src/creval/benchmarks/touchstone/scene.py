@@ -33,6 +33,10 @@ COLOURLESS = frozenset({"pencil sketch", "blueprint"})
 """Styles in which colours cannot be seen."""
 
 
+UNLINED = frozenset({"pixel art", "blueprint"})
+"""Styles in which a gap in an outline would not be seen."""
+
+
 @dataclass(frozen=True)
 class Extra:
     """Something that the subject has or wears."""

@@ -409,6 +409,10 @@ WAISTS: dict[str, tuple[float, float]] = {
 }
 
 
+# What things have by nature, or cannot well have.
+UNFIT: dict[str, str] = {"car": "wheels", "fish": "wheels", "umbrella": "wheels", "owl": "wings"}
+
+
 def worn(extra: str, kind: str) -> list[Part]:
     """What a thing of a kind has on: its parts, in the square of the thing that has it."""
     x, y, wide = HEADS[kind]
@@ -433,11 +437,11 @@ def worn(extra: str, kind: str) -> list[Part]:
             for side in (-1, 1)
             for part in (
                 curve(*((0.5 + side * (px - 0.5), py) for px, py in (
-                    (0.72, 0.5), (0.95, 0.16), (1.22, 0.12), (1.26, 0.34), (1.14, 0.4),
-                    (1.17, 0.54), (1.02, 0.56), (0.98, 0.68), (0.74, 0.64),
+                    (0.72, 0.5), (0.88, 0.16), (1.06, 0.1), (1.11, 0.3), (1.03, 0.38),
+                    (1.06, 0.52), (0.96, 0.55), (0.92, 0.67), (0.74, 0.64),
                 ))),
                 curve(*((0.5 + side * (px - 0.5), py) for px, py in (
-                    (0.8, 0.5), (0.98, 0.28), (1.1, 0.3), (1.0, 0.46), (0.9, 0.56),
+                    (0.79, 0.5), (0.91, 0.26), (1.0, 0.26), (0.94, 0.42), (0.87, 0.55),
                 )), tone="second"),
             )
         ]  # fmt: skip

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageChops
 
 from creval.benchmarks.touchstone.draw import (
+    DOUBLE,
     FIRST,
+    MARGIN,
     SMALL_SIZE,
     STANDS,
     banner,
@@ -60,8 +62,6 @@ from creval.benchmarks.touchstone.views import (
 
 Places = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Rows and columns."""
-FITS = 0.26
-"""How well the subject fits at least, in a picture that touchstone drew."""
 UNREAD = "?"
 """What stands on a banner whose words are not known."""
 _LOOKS = [
@@ -74,15 +74,28 @@ _SEEN = 12  # a difference that counts
 _GROUND = (215, 215, 215)
 _GAPS = 0.12  # so much of the lines is missing where outlines are broken
 _INKY = 85  # a pixel of ink has no channel that is brighter
+_FITS = 0.26  # how well the subject's lines fit at least, in a picture that touchstone drew
+_STRANGE = 0.5  # how much of a part of it may be other than expected, at most
+_PART = 24  # pixels of such a part, at half size
 _CAP = 60.0  # a pixel is not more wrong than that
 _SIDES = (2, 0)  # seeds with which a cut takes the left and the right side
 
 
 class Seen(NamedTuple):
-    """A scene as it was seen; `fit` is how well the subject fits, from 0 to 1."""
+    """A scene as it was seen; `fit` is how well the subject's lines fit, from 0 to 1, and `strange`
+    how much of that part of the picture which is least as it should be is not.
+
+    Both together say whether the picture is of touchstone's drawing at all.
+    """
 
     scene: Scene
     fit: float
+    strange: float
+
+    @property
+    def known(self) -> bool:
+        """Whether everything in the picture is accounted for."""
+        return self.fit >= _FITS and self.strange <= _STRANGE
 
 
 def see(picture: Image.Image) -> Seen:
@@ -108,7 +121,8 @@ def see(picture: Image.Image) -> Seen:
         flaws=tuple(flaws),
     )
     body = _Body(seen, scene)
-    return Seen(body.look(), fit)
+    found = body.look()
+    return Seen(found, fit, body.strange())
 
 
 # What always looks the same: frames, the gutter of a comic, containers, the banner.
@@ -136,7 +150,7 @@ def _match(drawn: Pixels, lines: Pixels) -> float:
 
 
 @lru_cache(maxsize=3)
-def _framed(kind: str) -> tuple[Pixels, Places]:
+def _framed_whole(kind: str) -> tuple[Pixels, Mask]:
     """A frame, and where it covers what it frames, at half size."""
     drawn = []
     for shade in (90, 170):
@@ -144,9 +158,16 @@ def _framed(kind: str) -> tuple[Pixels, Places]:
         frame(picture, kind)
         drawn.append(picture.reduce(2))
     covered = most_of(np.asarray(ImageChops.difference(*drawn))) < 2
+    return np.asarray(drawn[0]).astype(np.float32), covered
+
+
+@lru_cache(maxsize=3)
+def _framed(kind: str) -> tuple[Pixels, Places]:
+    """A frame, and some places well inside of it."""
+    drawn, covered = _framed_whole(kind)
     inner = covered & np.roll(covered, 3, 0) & np.roll(covered, -3, 0)
     inner &= np.roll(covered, 3, 1) & np.roll(covered, -3, 1)
-    return np.asarray(drawn[0]).astype(np.float32), _some(inner)
+    return drawn, _some(inner)
 
 
 def _there(kinds: Iterable[str], drawn: Callable[[str], tuple[Pixels, Places]], seen: View) -> str:
@@ -337,7 +358,7 @@ def _worn(
 ) -> tuple[Pixels, Mask, int, int]:
     """What a subject can have on, in all colours, where that is, and how far it begins before the
     subject's square, which itself begins so far behind a block."""
-    margin = -(-round(0.36 * size) // BLOCK) * BLOCK
+    margin = -(-round(MARGIN * size) // BLOCK) * BLOCK
     drawn = []
     for colour in COLOURS:
         image = sprite(extra, colour, size, margin=margin, on=kind, shrunk=2)
@@ -406,7 +427,30 @@ class _Body:
             found, seed = self._flaws(dressed)
         if self._gaps(replace(dressed, flaws=found), seed) > _GAPS:
             found = ("broken outlines", *found)
+        self.found = replace(dressed, flaws=found), seed
         return replace(dressed, flaws=(*self.scene.flaws, *found))
+
+    def strange(self) -> float:
+        """In the part of the picture that is least as it should be, how much is not."""
+        if not self.seen.coloured:  # of lines too many depend on others
+            return 0.0
+        scene, seed = self.found
+        scene = replace(scene, flaws=tuple(f for f in scene.flaws if f != "broken outlines"))
+        drawn = staged(scene, np.random.default_rng(seed), 2, self.x)
+        for other in scene.others:
+            thing = sprite(other.kind, other.colour, SMALL_SIZE // 2, shrunk=2)
+            x, y = ((at - SMALL_SIZE // 2) // 2 for at in SLOTS[other.slot])
+            drawn.paste(thing, (x, y), thing)
+        pixels = np.array(drawn, dtype=np.float32)
+        if scene.frame:
+            frame_, covered = _framed_whole(scene.frame)
+            pixels[covered] = frame_[covered]
+        wrong = mean_of(np.abs(toned(pixels, self.seen.style) - self.seen.colours)) > self.limit + 6
+        if scene.text:
+            wrong[328:366, 84:300] = False
+        if scene.panels == 2:
+            wrong[:, 182:] = wrong[:5] = wrong[-5:] = wrong[:, :5] = False
+        return float(means(wrong.astype(np.float32), _PART).max())
 
     def _dressed(self) -> Scene:
         """The scene with the subject's colour, material and all that it has on."""
@@ -597,6 +641,9 @@ class _Body:
         expected = self._lines(scene, seed)
         ink = most_of(np.asarray(self._drawn(scene, seed))) < _INKY
         inside = self._covers(replace(scene, sticker=False), seed) & self.clear & self.plain
+        if scene.worn("sash"):
+            top, bottom = (round(y * self.size) + self.top for y in WAISTS[scene.kind])
+            inside[top - 3 : bottom + 4] = False
         strong = (expected > 40) & ink & inside[self.window]
         gone = self.seen.lines[self.window][strong] < 0.35 * expected[strong]
         return float(gone.mean()) if gone.size else 0.0
@@ -608,8 +655,8 @@ class _Body:
             replace(scene, flaws=tuple(f for f in flaws if f != "doubled parts")), seed
         )
         if "doubled parts" in flaws:
-            across, up = round(0.15 * self.size), round(0.1 * self.size)
-            plain &= ~np.roll(whole, (-up, across), axis=(0, 1))
+            across, down = (round(share * self.size) for share in DOUBLE)
+            plain &= ~np.roll(whole, (down, across), axis=(0, 1))
         return plain
 
     def _covers(self, scene: Scene, seed: int) -> Mask:

@@ -103,13 +103,13 @@ def _tone(tone: str, own: Colour, material: str) -> Colour:
     if tone == "main":
         return own
     if tone == "second":
-        return _mixed(own, (255, 255, 255), 0.32)
+        return mixed(own, (255, 255, 255), 0.32)
     if tone == "deep":
-        return _mixed(own, INK, 0.28)
+        return mixed(own, INK, 0.28)
     return _TONES[tone]
 
 
-def _mixed(one: Colour, other: Colour, share: float) -> Colour:
+def mixed(one: Colour, other: Colour, share: float) -> Colour:
     r, g, b = (round(a + (c - a) * share) for a, c in zip(one, other, strict=True))
     return r, g, b
 

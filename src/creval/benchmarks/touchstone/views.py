@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from creval.benchmarks.touchstone.draw import STYLED, backdrop
+from creval.benchmarks.touchstone.draw import BAND, DIMMED, STYLED, backdrop
 from creval.benchmarks.touchstone.scene import BACKGROUNDS, COLOURLESS, SIDE
 from creval.benchmarks.touchstone.sprites import COLOURS
 
@@ -23,8 +23,6 @@ Mask = NDArray[np.bool_]
 HALF = SIDE // 2
 BLOCK = 4
 """The side of a block of pixel art, at half size."""
-_BAND = 14  # rows of a band, in a picture with bands
-_SHIFT, _DIMMED = 5, 0.86  # what is done to every other band
 _NOISY = 8.0  # standard deviation of pixels from what is around them
 _BANDED = 0.06
 _REACH = 6  # pixels around one that make out its surroundings
@@ -54,10 +52,9 @@ def view(picture: Image.Image) -> View:
     pixels = np.asarray(picture)
     banded = _bands(pixels) > _BANDED
     if banded:
-        odd = (np.arange(SIDE) // _BAND) % 2 == 1
-        mended = np.roll(pixels[odd] / _DIMMED, -_SHIFT, axis=1)
+        odd = (np.arange(SIDE) // BAND) % 2 == 1
         pixels = pixels.copy()
-        pixels[odd] = np.minimum(np.round(mended), 255)
+        pixels[odd] = np.minimum(np.round(pixels[odd] / DIMMED), 255)
         picture = Image.fromarray(pixels)
     noise = _noise(pixels[..., 1])
     blocks, colours = (np.asarray(picture.reduce(n)).astype(np.float32) for n in (8, 2))
@@ -90,9 +87,9 @@ def means(pixels: Pixels, side: int) -> Pixels:
 def _bands(pixels: NDArray[np.uint8]) -> float:
     """How much darker every other band is than the one before it."""
     rows = np.log(pixels.reshape(SIDE, -1).mean(axis=1) + 1)
-    edges = np.arange(_BAND, SIDE - 3, _BAND)
+    edges = np.arange(BAND, SIDE - 3, BAND)
     steps = sum(rows[edges - k] - rows[edges + k - 1] for k in (1, 2, 3)) / 3
-    sign = np.where((edges // _BAND) % 2 == 1, 1, -1)
+    sign = np.where((edges // BAND) % 2 == 1, 1, -1)
     return float(np.median(steps[sign > 0]) / 2 - np.median(steps[sign < 0]) / 2)
 
 
