@@ -240,6 +240,35 @@ def test_build_touchstone(tmp_path: Path) -> None:
     assert "No such command" in wrong("build", "towerstone", "--out", tmp_path / "x")
 
 
+def test_what_the_numbers_mean(tmp_path: Path) -> None:
+    """Each command says a sentence, prints a table, and with --json all of it."""
+    right("demo", "--out", tmp_path / "demo", "--samples", "9")
+    bench, edits = tmp_path / "demo" / "bench", tmp_path / "demo" / "edits"
+    pixel, noisy = tmp_path / "demo" / "run", tmp_path / "noisy"
+    folders = [edits / name for name in ("faithful", "lazy", "clumsy")]
+    right("judge", bench, "--edits", *folders, "--judge", "noisy:0.8,0.8", "--repeat", "4",
+          "--run", noisy)  # fmt: skip
+    said = {
+        ("agree", pixel, noisy): "agree in",
+        ("agree", noisy): "repeat 1",
+        ("items", noisy): "worth a look",
+        ("sensitivity", pixel, "--plot", tmp_path / "weights.svg"): "faithful is best at 4 : 4 : 2",
+        ("repeats", noisy, "--error", "2"): "A variation of 2 takes",
+        ("unchanged", pixel, "--plot", tmp_path / "plane.png"): "lazy most often: 100.0 %",
+    }
+    for command, words in said.items():
+        assert words in right(*command)
+        assert parsed(*command)
+    assert (tmp_path / "weights.svg").is_file()
+    assert (tmp_path / "plane.png").is_file()
+    assert "one voice alone" in wrong("agree", pixel)
+    assert "no level 'dimenson'; did you mean 'dimension'" in wrong(
+        "agree", pixel, noisy, "--by", "dimenson"
+    )
+    assert "measured once" in wrong("repeats", pixel)
+    assert "ends in .svg" in wrong("sensitivity", pixel, "--plot", tmp_path / "weights.xls")
+
+
 def test_report(miniature_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "page.html"
     right("report", miniature_run, "--out", out)

@@ -46,7 +46,11 @@ def demo(
     line.clear()
     screen.note("Judging them with `pixel`, a judge that looks at the pixels ...")
     folders = [str(edits / editor) for editor in EDITORS]
-    judge(str(bench), edits=folders, judge="pixel", run=str(run))
+    try:
+        judge(str(bench), edits=folders, judge="pixel", run=str(run))
+    except typer.Exit as ended:
+        if ended.exit_code != 1:  # some questions without an answer are no reason to stop
+            raise
     score(str(run))
     report(str(run), out=str(folder / "report.html"))
     where = quote(str(run))

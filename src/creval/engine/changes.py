@@ -27,7 +27,7 @@ def look_for_changes(run: str | Path, watch: Callable[[int, int], None] | None =
     with Store(run) as store:
         edits = [edit for edit in store.edits.values() if edit.status is EditStatus.DONE]
         there = [edit for edit in edits if _files(edit, sources.get(edit.key.sample))]
-        if edits and not there:
+        if not there:
             raise CrevalError(
                 f"the pictures of {run} are not there any more, or it was replayed without them."
             )
@@ -74,11 +74,7 @@ def _look(edit: Edit, source: Path | None) -> dict[str, object]:
         noise = _tolerated(source)
     except ImageError as error:
         return {"broken": str(error)}
-    return {
-        "pixels": found.pixels,
-        "structure": found.structure,
-        "unchanged": found.within(noise),
-    }
+    return {**found._asdict(), "unchanged": found.within(noise)}
 
 
 @lru_cache(maxsize=16)

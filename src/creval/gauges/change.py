@@ -24,14 +24,16 @@ _QUALITY = 50
 
 
 class Change(NamedTuple):
-    """How far two pictures differ where they differ most: the mean difference of pixels, in [0, 1],
-    and 1 - SSIM, each over a block of a sixteenth of the picture's side."""
+    """How far two pictures differ: the mean difference of pixels, in [0, 1], over all of them and
+    in the block where it is largest, and 1 - SSIM in the block where that is; a block's side is a
+    sixteenth of the picture's."""
 
+    whole: float
     pixels: float
     structure: float
 
     def within(self, other: Change) -> bool:
-        return self.pixels <= other.pixels and self.structure <= other.structure
+        return all(one <= most for one, most in zip(self, other, strict=True))
 
 
 def change(source: Image.Image, edit: Image.Image) -> Change:
@@ -58,7 +60,9 @@ def change(source: Image.Image, edit: Image.Image) -> Change:
     alike = _similarity(_grey(first), _grey(second))[inner]
     blocks = [cv2.resize(image, (_BLOCKS, _BLOCKS), interpolation=cv2.INTER_AREA)
               for image in (apart, alike)]  # fmt: skip
-    return Change(float(blocks[0].max()) / 255, 1 - float(blocks[1].min()))
+    return Change(
+        float(apart.mean()) / 255, float(blocks[0].max()) / 255, 1 - float(blocks[1].min())
+    )
 
 
 def stored_again(source: Image.Image) -> Change:
@@ -67,7 +71,7 @@ def stored_again(source: Image.Image) -> Change:
     source = source.resize(_within(source.size, _FULL), Image.Resampling.LANCZOS, reducing_gap=3.0)
     half = source.resize(_within(source.size, max(source.size) // 2), Image.Resampling.LANCZOS)
     found = [change(source, _jpeg(image)) for image in (source, half)]
-    return Change(max(one.pixels for one in found), max(one.structure for one in found))
+    return Change(*map(max, zip(*found, strict=True)))
 
 
 def _within(size: tuple[int, int], side: int) -> tuple[int, int]:

@@ -73,6 +73,7 @@ _STRAY = 0.14  # so much of a subject may be other than it should, at the edges 
 _SEEN = 12  # a difference that counts
 _GROUND = (215, 215, 215)
 _GAPS = 0.12  # so much of the lines is missing where outlines are broken
+_DARK = 110  # nor a pixel of something dark, or at its edge
 _INKY = 85  # a pixel of ink has no channel that is brighter
 _FITS = 0.26  # how well the subject's lines fit at least, in a picture that touchstone drew
 _STRANGE = 0.5  # how much of a part of it may be other than expected, at most
@@ -435,6 +436,7 @@ class _Body:
         if not self.seen.coloured:  # of lines too many depend on others
             return 0.0
         scene, seed = self.found
+        broken = "broken outlines" in scene.flaws
         scene = replace(scene, flaws=tuple(f for f in scene.flaws if f != "broken outlines"))
         drawn = staged(scene, np.random.default_rng(seed), 2, self.x)
         for other in scene.others:
@@ -446,6 +448,8 @@ class _Body:
             frame_, covered = _framed_whole(scene.frame)
             pixels[covered] = frame_[covered]
         wrong = mean_of(np.abs(toned(pixels, self.seen.style) - self.seen.colours)) > self.limit + 6
+        if broken:  # where lines are missing anything may be
+            wrong[most_of(pixels) < _DARK] = False
         if scene.text:
             wrong[328:366, 84:300] = False
         if scene.panels == 2:
