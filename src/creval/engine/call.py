@@ -85,7 +85,8 @@ def make_request(call: Call, prompts: Mapping[str, Prompt]) -> Request:
     )
     pictures = call.look.shown(questions[0].shows)
     words = [question.text for question in questions]
-    return Request(pictures, text, contract, labels, call.repeats, questions[0].form, words)
+    form = questions[0].form
+    return Request(pictures, text, contract, labels, call.repeats, form, words, names)
 
 
 @lru_cache(maxsize=256)

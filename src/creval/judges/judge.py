@@ -28,7 +28,8 @@ class Request(NamedTuple):
     """Pictures, then a text whose questions under `labels` are to be answered on one scale.
 
     `repeats` are the numbers of the independent answers that are wanted; `form` is how they are
-    given, as in `Question`; `questions` are the questions' words alone, in the labels' order.
+    given, as in `Question`; `questions` are the questions' words alone, in the labels' order, and
+    `shows` what each picture is.
     """
 
     pictures: Sequence[Encoded]
@@ -38,6 +39,7 @@ class Request(NamedTuple):
     repeats: Sequence[int] = (0,)
     form: str = "explained"
     questions: Sequence[str] = ()
+    shows: Sequence[str] = ("source", "edit")
 
     @property
     def choices(self) -> int:

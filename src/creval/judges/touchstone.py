@@ -76,9 +76,10 @@ class _Knowing(Judge):
     async def ask(self, request: Request) -> Answer:
         if request.contract.name != "yes/no" or not request.structured:
             raise Unusable(f"{self.name} answers yes/no questions, with a word of explanation.")
-        if len(request.pictures) != 2:
+        if sorted(request.shows) != ["edit", "source"]:
             raise Unusable(f"{self.name} looks at a source and its edit, and nothing else.")
-        scenes = await self._scenes(*request.pictures)
+        seen = dict(zip(request.shows, request.pictures, strict=True))
+        scenes = await self._scenes(seen["source"], seen["edit"])
         checks = [read_check(question) for question in request.questions]
         choices = []
         for repeat in request.repeats:

@@ -56,6 +56,8 @@ def test_the_words_of_a_question_lead_back_to_it() -> None:
     for sample in SAMPLES:
         for asked in (entry for several in sample.asked.values() for entry in several):
             assert read_check(asked.check.text) == asked.check
+            assert read_check(asked.check.reworded) == asked.check
+            assert asked.check.reworded != asked.check.text
     assert read_check("Is the cat happy?") is None
     assert read_check("Does the cat wear a tie?") is None
     assert read_check("") is None

@@ -92,6 +92,11 @@ class Check:
         """The question in words."""
         return _TEMPLATES[self.name].words.format(*map(_Word, self.given))
 
+    @property
+    def reworded(self) -> str:
+        """The question in other words."""
+        return _AGAIN[self.name].format(*map(_Word, self.given))
+
     def answer(self, source: Scene, edit: Scene) -> bool:
         """The right answer, from what both pictures show."""
         return _TEMPLATES[self.name].truth(source, edit, *self.given)
@@ -99,12 +104,12 @@ class Check:
 
 def read_check(text: str) -> Check | None:
     """The check that a question's words stand for, if they are touchstone's."""
-    for name, pattern in _patterns().items():
+    for name, pattern in _patterns():
         match = pattern.fullmatch(text.strip())
         if match is not None:
             check = Check(name, tuple(_UNSPOKEN.get(word, word) for word in match.groups()))
             with suppress(KeyError):  # words that stand for nothing: another's question
-                if check.text == text.strip():
+                if text.strip() in (check.text, check.reworded):
                     return check
     return None
 
@@ -137,11 +142,12 @@ class _Word(str):
 
 
 @lru_cache(maxsize=1)
-def _patterns() -> dict[str, re.Pattern[str]]:
-    found = {}
+def _patterns() -> list[tuple[str, re.Pattern[str]]]:
+    found = []
     for name, template in _TEMPLATES.items():
-        parts = re.split(r"\{[^}]*\}", template.words)
-        found[name] = re.compile("(.+?)".join(map(re.escape, parts)))
+        for words in (template.words, _AGAIN[name]):
+            parts = re.split(r"\{[^}]*\}", words)
+            found.append((name, re.compile("(.+?)".join(map(re.escape, parts)))))
     return found
 
 
@@ -297,3 +303,34 @@ _TEMPLATES: dict[str, _Template] = {
         "artefact", "Is the picture disturbed by bands that run across it?", _with("banding")
     ),
 }
+_AGAIN: dict[str, str] = {
+    "subject": "Would you say that the edited image is above all about {:one}?",
+    "colour": "Would you call the colour of the {} in the edited image {}?",
+    "material": "Is the {} drawn like something made of {}?",
+    "place": "Would you find the {} {:spoken} of the edited image?",
+    "same size": "Has the {} kept the size that it has in the source image?",
+    "larger": "Has the {} become larger than it is in the source image?",
+    "has": "Looking at the {}, does it {:spoken}?",
+    "extra colour": "Would you call the {} {}?",
+    "pattern": "Is the pattern of the sash {}?",
+    "count": "If you count the {:plural} in the edited image, are there {}?",
+    "any": "Does the edited image contain any {:plural}?",
+    "all colour": "Do all the {:plural} in the edited image have the colour {}?",
+    "corner": "Has a {} been drawn {:spoken} of the edited image?",
+    "background": "Behind everything else, is there {:spoken}?",
+    "same tint": "Have the colours of the background stayed as they are in the source image?",
+    "container": "Has the {} been put into a {}?",
+    "frame": "Is the edited image surrounded by {:spoken}?",
+    "panels": "Does the edited image consist of two panels side by side?",
+    "sticker": "Is the {} surrounded by a white rim, like a sticker?",
+    "reads": "Are the words on the banner “{}”?",
+    "banner": "Does the edited image have a banner with words on it?",
+    "style": "Does the edited image look like {:spoken}?",
+    "outlines": "Are all lines around the {} closed?",
+    "complete": "Is every part of the {} there, none of it cut away?",
+    "once": "Is it true that no half-seen copy lies over the {}?",
+    "clear": "Is there no doubt that {:one} is shown?",
+    "noise": "Does noise spoil the edited image?",
+    "banding": "Do bands run across the edited image and spoil it?",
+}
+"""The same questions in other words."""

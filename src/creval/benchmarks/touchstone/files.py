@@ -126,11 +126,16 @@ def _sample(folder: Path, entry: Mapping[str, Any]) -> Touchstone:
 
 
 def save_scene(scene: Scene, path: Path) -> None:
-    """Draw a scene into a PNG file that also says, in a text beside the pixels, what it shows."""
+    """Draw a scene into a file."""
+    save_picture(draw(scene), scene, path)
+
+
+def save_picture(picture: Image.Image, scene: Scene, path: Path) -> None:
+    """Write a PNG file that also says, in a text beside the pixels, what it shows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = PngImagePlugin.PngInfo()
     text.add_text(_KEY, json.dumps(scene.as_json()))
-    draw(scene).save(path, "PNG", pnginfo=text, compress_level=3)
+    picture.save(path, "PNG", pnginfo=text, compress_level=3)
 
 
 def scene_in(content: bytes) -> Scene | None:

@@ -1,0 +1,132 @@
+"""How far a judge can be trusted: its answers to questions whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from creval.core.errors import CrevalError
+from creval.stats.shares import wilson
+
+WHOLE = "all"
+
+
+class Told(NamedTuple):
+    """One answer to one question: what the question belongs to, its truth, and what was said."""
+
+    unit: str
+    metric: str
+    kind: str
+    truth: bool
+    said: bool
+
+
+class Rate(NamedTuple):
+    """So many right of so many, as many as they are worth where answers about one picture go
+    together."""
+
+    right: float
+    total: float
+
+    @property
+    def value(self) -> float | None:
+        return self.right / self.total if self.total else None
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """The 95 % interval."""
+        return wilson(self.right, self.total) if self.total else (None, None)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Of what is so, how much is affirmed (sensitivity); of what is not, how much is denied
+    (specificity). `asked` answers stand behind it."""
+
+    sensitivity: Rate
+    specificity: Rate
+    asked: int
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share that is right where yes and no are equally often true."""
+        first, second = self.sensitivity.value, self.specificity.value
+        return None if first is None or second is None else (first + second) / 2
+
+    @property
+    def yes_bias(self) -> float | None:
+        """By how much yes is said too often, where yes and no are equally often true."""
+        first, second = self.sensitivity.value, self.specificity.value
+        return None if first is None or second is None else (first - second) / 2
+
+
+def rates(told: Sequence[Told]) -> Rates:
+    return Rates(
+        _rate([(one.unit, one.said) for one in told if one.truth]),
+        _rate([(one.unit, not one.said) for one in told if not one.truth]),
+        len(told),
+    )
+
+
+def _rate(answers: Iterable[tuple[str, bool]]) -> Rate:
+    """A share, its total made smaller by how much answers about one picture go together."""
+    sums: dict[str, tuple[int, int]] = {}
+    for unit, good in answers:
+        count, of = sums.get(unit, (0, 0))
+        sums[unit] = count + good, of + 1
+    total = sum(n for _, n in sums.values())
+    right = sum(k for k, _ in sums.values())
+    if not total or len(sums) < 2 or right in (0, total):
+        return Rate(right, total)
+    share = right / total
+    varied = sum((k - share * n) ** 2 for k, n in sums.values()) * len(sums) / (len(sums) - 1)
+    effect = max(1.0, varied / (total * share * (1 - share)))
+    return Rate(right / effect, total / effect)
+
+
+def by(told: Sequence[Told], what: str) -> dict[str, Rates]:
+    """Rates over everything, and by metric or by kind of question."""
+    names = dict.fromkeys(getattr(one, what) for one in told)
+    return {name: rates([one for one in told if getattr(one, what) == name]) for name in names}
+
+
+def as_json(found: Rates) -> dict[str, Any]:
+    def plain(rate: Rate) -> dict[str, Any]:
+        low, high = rate.ends
+        return {
+            "right": rate.right,
+            "of": rate.total,
+            "value": rate.value,
+            "low": low,
+            "high": high,
+        }
+
+    return {
+        "sensitivity": plain(found.sensitivity),
+        "specificity": plain(found.specificity),
+        "accuracy": found.accuracy,
+        "yes_bias": found.yes_bias,
+        "asked": found.asked,
+    }
+
+
+def from_json(content: object, where: str) -> dict[str, Rates]:
+    """The rates by metric in a calibration's file."""
+    try:
+        metrics = content["metrics"]  # type: ignore[index]
+        return {str(name): _from_json(entry) for name, entry in metrics.items()}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CrevalError(
+            f"{where} is not a calibration (creval calibrate --judge SPEC --out FILE)."
+        ) from error
+
+
+def _from_json(entry: Mapping[str, Any]) -> Rates:
+    found = []
+    for name in ("sensitivity", "specificity"):
+        right, total = float(entry[name]["right"]), float(entry[name]["of"])
+        if not 0 <= right <= total or total <= 0:
+            raise ValueError(f"{right} of {total}")
+        found.append(Rate(right, total))
+    return Rates(found[0], found[1], int(entry["asked"]))
