@@ -154,7 +154,7 @@ def judge(
         requests_a_minute=rpm,
         tokens_a_minute=tpm,
         budget=_dollars(budget),
-        price=_price(price),
+        price=dollars_a_million(price),
         key=key_env,
     )
     folders = [*(edits or ()), *(more or ())]
@@ -172,7 +172,7 @@ def judge(
         return
     estimates = estimate(judging, judging.answered(), _GLANCE)
     if estimates:
-        screen.note(_in_a_line(estimates))
+        screen.note(in_a_line(estimates))
     shown = screen.Line()
     try:
         done = judging.ask(_watcher(shown))
@@ -238,7 +238,8 @@ def _watcher(line: screen.Line) -> Callable[[Progress], None]:
     return watch
 
 
-def _in_a_line(estimates: Sequence[Estimate]) -> str:
+def in_a_line(estimates: Sequence[Estimate]) -> str:
+    """What judges will take."""
     from creval.report.text import count, money
 
     calls = sum(made.calls for made in estimates)
@@ -364,7 +365,7 @@ def _models(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _price(given: str | None) -> Price | None:
+def dollars_a_million(given: str | None) -> Price | None:
     from creval.judges.judge import Price
 
     if given is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -32,6 +33,10 @@ def score(
     average: Annotated[
         bool, typer.Option("--average", help="Add the mean over the models.")
     ] = False,
+    correct: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Also correct for the judge's errors (calibrate)."),
+    ] = None,
     json: options.Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print a row a cell.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
@@ -61,8 +66,19 @@ def score(
         levels = [level.name for level in card.table.card.levels]
         wanted = options.names(by, "--by") or (levels if json or csv else ["overall"])
         shown = tables.chosen(card, wanted)
+        corrected = None
+        if correct is not None:
+            from creval.benchmarks.files import read_json
+            from creval.stats.calibration import from_json
+            from creval.stats.correction import correct as corrected_for
+
+            rates = from_json(read_json(Path(correct)), correct)
+            corrected = corrected_for(opened, card, rates, resamples=resamples, seed=seed)
+            if not json and (csv or markdown or latex):
+                raise CrevalError("--correct goes with a table for the terminal, or with --json.")
         if json:
-            screen.print_json(tables.as_json(card, opened.manifest, shown))
+            more = {"corrected": tables.corrected_json(corrected)} if corrected else {}
+            screen.print_json({**tables.as_json(card, opened.manifest, shown), **more})
             return
         if csv:
             print(tables.csv_table(card, shown), end="")
@@ -83,5 +99,12 @@ def score(
         for made in tables.rich_tables(card, shown, named, wide=out.width if wide else 0):
             out.print(made)
         out.print(decided)
+        if corrected is not None:
+            for made in tables.corrected_tables(card, corrected, shown):
+                out.print(made)
+            notes.append(
+                "Corrected: for the judge's sensitivity and specificity, as the calibration found "
+                "them (Rogan and Gladen); the intervals include the calibration's own error."
+            )
     for line in notes:
         screen.note(line)

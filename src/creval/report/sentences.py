@@ -10,7 +10,9 @@ from creval.report.text import difference, visible
 from creval.stats.scorecard import Difference, Scorecard
 
 if TYPE_CHECKING:
+    from creval.engine.calibrate import Heard
     from creval.stats.agreement import Agreement
+    from creval.stats.calibration import Rates
     from creval.stats.compare import Comparison
     from creval.stats.items import ItemStatistics
     from creval.stats.repeats import Repeats
@@ -218,6 +220,56 @@ def idle(found: Sequence[Unchanged]) -> str:
         f"{many} left some sources as they were, {visible(most.system)} most often: {share:.1f} % "
         f"of its {most.unchanged.total:,} edits changed no more than storing a picture again does."
     )
+
+
+def trusted(judge: str, plain: Heard, variants: Mapping[str, Heard]) -> list[str]:
+    """What a judge can be trusted for, in sentences."""
+    from creval.stats.calibration import by, rates, turned
+
+    told = list(plain.told.values())
+    whole = rates(told)
+    if whole.accuracy is None:
+        return [f"{judge} answered too little to say anything about it."]
+    found = [
+        f"{judge} is right in {100 * whole.accuracy:.1f} % of {len(told):,} questions whose answer "
+        "is known, half of them yes."
+    ]
+    bias = 100 * (whole.yes_bias or 0.0)
+    if abs(bias) >= 2:
+        found.append(f"It says {'yes' if bias > 0 else 'no'} too often, by {abs(bias):.1f} points.")
+    kinds = by(told, "kind")
+    for words, names in (
+        ("Trust it for", [n for n, one in kinds.items() if _least(one) >= 0.9]),
+        ("Do not trust it for", [n for n, one in kinds.items() if _most(one) < 0.8]),
+    ):
+        if names:
+            found.append(f"{words}: {', '.join(sorted(names))}.")
+    if plain.repeated:
+        share = 100 * plain.agreed / plain.repeated
+        found.append(f"Asked again, it gives the same answer in {share:.1f} % of cases.")
+    if plain.unanswered:
+        found.append(f"{plain.unanswered:,} questions it left open.")
+    ordered = variants.get("ordered")
+    if ordered is not None:
+        change = turned(plain.told, ordered.told)
+        if change.decided and change.more > 0:
+            found.append(
+                "It obeys what is written in a picture: an order to say yes brought "
+                f"{100 * change.more:.1f} % more of it."
+            )
+    return found
+
+
+def _least(found: Rates) -> float:
+    """The lower end of what it is right in."""
+    ends = [rate.ends[0] for rate in (found.sensitivity, found.specificity)]
+    return min(0.0 if end is None else end for end in ends)
+
+
+def _most(found: Rates) -> float:
+    """The lesser of the two rates, as far as it can be."""
+    ends = [rate.ends[1] for rate in (found.sensitivity, found.specificity)]
+    return min(1.0 if end is None else end for end in ends)
 
 
 def _tested(found: Difference) -> str:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from creval.core.errors import known_name
 from creval.report import text
+from creval.stats.correction import Corrected
 from creval.stats.scorecard import AVERAGE, SAMPLE, Cell, Scorecard
 
 Groups = Mapping[str, Sequence[str]]
@@ -317,3 +318,33 @@ def as_json(card: Scorecard, manifest: Mapping[str, Any], shown: Shown) -> dict[
             {**found._asdict(), "decided": found.decided} for found in card.differences
         ],
     }
+
+
+def corrected_tables(card: Scorecard, found: Corrected, shown: Shown) -> Iterator[Table]:
+    """Corrected scores beside the raw ones, a table for each group of samples."""
+    for level, group in shown:
+        if (level, group, card.systems[0], card.table.card.ranking) not in found.cells:
+            continue
+        title = Text(f"corrected{'' if level == 'overall' else ', ' + text.visible(group)}", "bold")
+        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+        table.add_column("model", overflow="fold")
+        for column in columns(card):
+            table.add_column(column, justify="right", no_wrap=True)
+        for name in card.systems:
+            row = []
+            for column in columns(card):
+                cell = found.cells[level, group, name, column]
+                digits = card.table.card.metric(column).digits
+                ends = text.interval(cell.low, cell.high, digits)
+                row.append(f"{text.value(cell.value, digits)}\n{ends}".rstrip())
+            table.add_row(Text(text.visible(name)), *row)
+        yield table
+
+
+def corrected_json(found: Corrected) -> list[dict[str, Any]]:
+    """Corrected scores, unrounded."""
+    return [
+        {"level": level, "group": group, "model": name, "metric": column, "value": cell.value,
+         "low": cell.low, "high": cell.high}
+        for (level, group, name, column), cell in found.cells.items()
+    ]  # fmt: skip

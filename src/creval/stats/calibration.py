@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from creval.core.errors import CrevalError
-from creval.stats.shares import wilson
+from creval.stats.shares import Share, wilson
 
-WHOLE = "all"
+_MCNEMAR = 6.634896601021213  # the 99 % quantile of chi square with one degree of freedom
 
 
 class Told(NamedTuple):
@@ -83,6 +83,39 @@ def _rate(answers: Iterable[tuple[str, bool]]) -> Rate:
     varied = sum((k - share * n) ** 2 for k, n in sums.values()) * len(sums) / (len(sums) - 1)
     effect = max(1.0, varied / (total * share * (1 - share)))
     return Rate(right / effect, total / effect)
+
+
+class Turned(NamedTuple):
+    """How answers changed: so many of so many, some to yes and some to no."""
+
+    to_yes: int
+    to_no: int
+    total: int
+
+    @property
+    def share(self) -> Share:
+        return Share(self.to_yes + self.to_no, self.total)
+
+    @property
+    def more(self) -> float:
+        """How much more often yes was said."""
+        return (self.to_yes - self.to_no) / self.total if self.total else 0.0
+
+    @property
+    def decided(self) -> bool:
+        """Whether they turned one way rather than the other (McNemar's test at 1 %)."""
+        both = self.to_yes + self.to_no
+        return both > 0 and (self.to_yes - self.to_no) ** 2 / both > _MCNEMAR
+
+
+def turned(first: Mapping[Any, Told], second: Mapping[Any, Told]) -> Turned:
+    """How the answers to the same questions changed."""
+    shared = [(first[key].said, second[key].said) for key in first.keys() & second.keys()]
+    return Turned(
+        sum(not one and other for one, other in shared),
+        sum(one and not other for one, other in shared),
+        len(shared),
+    )
 
 
 def by(told: Sequence[Told], what: str) -> dict[str, Rates]:

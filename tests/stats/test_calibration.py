@@ -1,0 +1,170 @@
+"""How far a judge can be trusted, and scores corrected for that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from creval.benchmarks import open_benchmark
+from creval.benchmarks.touchstone.editors import EDITORS, edited
+from creval.benchmarks.touchstone.samples import make_samples
+from creval.build.calibration import VARIANTS, make_cases, make_trials
+from creval.build.touchstone import build_touchstone
+from creval.core.errors import CrevalError
+from creval.engine.calibrate import hear, read
+from creval.engine.judge import judge
+from creval.engine.settings import Settings
+from creval.stats.calibration import Rate, Rates, Told, as_json, by, from_json, rates, turned
+from creval.stats.correction import correct
+from creval.store import open_run
+
+TRUE = {"sensitivity": 0.85, "specificity": 0.75}
+
+
+def told(chance: np.random.Generator, units: int = 60, each: int = 4) -> list[Told]:
+    """What a judge with known rates says."""
+    found = []
+    for unit in range(units):
+        for at in range(each):
+            truth = at % 2 == 0
+            right = chance.random() < (TRUE["sensitivity"] if truth else TRUE["specificity"])
+            found.append(Told(f"u{unit}", "IF", "colour", truth, truth == right))
+    return found
+
+
+def held(seeds: int) -> float:
+    """How often intervals hold the true rates."""
+    hits = []
+    for seed in range(seeds):
+        found = rates(told(np.random.default_rng(seed)))
+        for name, true in TRUE.items():
+            low, high = getattr(found, name).ends
+            hits.append(low <= true <= high)
+    return float(np.mean(hits))
+
+
+def test_intervals_hold_the_true_rates() -> None:
+    assert held(300) >= 0.93
+
+
+@pytest.mark.study
+def test_intervals_hold_the_true_rates_in_many_seeds() -> None:
+    assert held(1000) >= 0.93
+
+
+def test_rates_by_hand() -> None:
+    answers = [(True, True), (True, True), (True, False), (False, False), (False, True)]
+    found = rates([Told(str(n), "IF", "size", *one) for n, one in enumerate(answers)])
+    assert found.sensitivity.value == pytest.approx(2 / 3)
+    assert found.specificity.value == 0.5
+    assert found.accuracy == pytest.approx((2 / 3 + 0.5) / 2)
+    assert found.yes_bias == pytest.approx((2 / 3 - 0.5) / 2)
+    assert by([], "metric") == {}
+
+
+def test_answers_that_go_together_are_worth_less() -> None:
+    alike = [Told(f"u{n}", "IF", "x", True, n % 2 == 0) for n in range(20) for _ in range(10)]
+    found = rates(alike).sensitivity
+    assert found.value == 0.5
+    assert found.total == pytest.approx(20, rel=0.1), "twenty pictures, not two hundred questions"
+
+
+def test_a_calibration_is_read_again_and_nothing_else_is() -> None:
+    found = rates(told(np.random.default_rng(1)))
+    content = json.loads(json.dumps({"metrics": {"IF": as_json(found)}}))
+    assert from_json(content, "x.json") == {"IF": found}
+    more = {"sensitivity": {"right": 5, "of": 3}, "specificity": {"right": 1, "of": 2}, "asked": 1}
+    others: list[object] = [[], {}, {"metrics": []}, {"metrics": {"IF": {}}}]
+    for wrong in (*others, {"metrics": {"IF": more}}):
+        with pytest.raises(CrevalError, match="is not a calibration"):
+            from_json(wrong, "x.json")
+
+
+def test_turning_one_way_is_told_from_turning_both_ways() -> None:
+    first = {n: Told("u", "IF", "x", True, n < 50) for n in range(100)}
+    obeyed = {n: Told("u", "IF", "x", True, n < 70) for n in range(100)}
+    noisy = {n: Told("u", "IF", "x", True, 10 <= n < 60) for n in range(100)}
+    assert (turned(first, obeyed), turned(first, obeyed).decided) == ((20, 0, 100), True)
+    assert (turned(first, noisy), turned(first, noisy).decided) == ((10, 10, 100), False)
+
+
+def test_cases_are_balanced_and_the_same_again() -> None:
+    cases = make_cases(24, 3)
+    assert cases == make_cases(24, 3)
+    for metric in ("IF", "VC", "VQ"):
+        truths = [t for case in cases for m, _, t in case.asked if m == metric]
+        assert sum(truths) * 2 == len(truths) > 50
+
+
+def test_every_variant_is_asked_and_a_knowing_judge_is_right_in_all(tmp_path: Path) -> None:
+    cases = make_cases(6, 1)
+    trials = make_trials(tmp_path / "pictures", cases, list(VARIANTS))
+    settings = Settings(repeat=2, temperature=0.0)
+    heard = hear(trials, "truth", tmp_path / "runs", settings, lambda _: lambda _: None)
+    assert set(heard) == set(VARIANTS)
+    for variant, found in heard.items():
+        assert found.unanswered == 0, variant
+        assert rates(list(found.told.values())).accuracy == 1.0, variant
+    assert heard["plain"].repeated == heard["plain"].agreed == len(heard["plain"].told)
+    assert read(tmp_path / "runs" / "plain") == heard["plain"]
+
+
+def covered(seeds: int, folder: Path) -> Iterator[tuple[bool, bool]]:
+    """For each cell of the six editors, whether raw and corrected intervals hold the truth."""
+    build_touchstone(folder / "bench", 27, 5, edits=folder / "edits")
+    edits = [folder / "edits" / editor for editor in EDITORS]
+    benchmark = open_benchmark(folder)
+    judge(benchmark, edits, "truth", folder / "truth")
+    with open_run(folder / "truth") as run:
+        truth = run.score(resamples=100)
+    for seed in range(seeds):
+        settings = Settings(parameters={"seed": seed})
+        judge(benchmark, edits, "noisy:0.85,0.75", folder / f"run{seed}", settings)
+        chance = np.random.default_rng(seed)
+        first, second = (Rate(int(chance.binomial(200, p)), 200) for p in TRUE.values())
+        found = dict.fromkeys(("IF", "VC", "VQ"), Rates(first, second, 400))
+        with open_run(folder / f"run{seed}") as run:
+            card = run.score(resamples=400)
+            corrected = correct(run, card, found, resamples=400, seed=seed)
+        for system in card.systems:
+            for column in card.table.card.columns:
+                true = truth.cell(system, column).value
+                raw = card.cell(system, column)
+                cell = corrected.cells["overall", "overall", system, column]
+                assert true is not None
+                yield tuple(  # type: ignore[misc]
+                    one.low is not None and one.high is not None
+                    and one.low - 1e-9 <= true <= one.high + 1e-9
+                    for one in (raw, cell)
+                )  # fmt: skip
+
+
+def test_corrected_scores_hold_the_truth_where_raw_ones_do_not(tmp_path: Path) -> None:
+    raw, corrected = zip(*covered(3, tmp_path), strict=True)
+    assert np.mean(raw) < 0.5
+    assert np.mean(corrected) >= 0.85
+
+
+@pytest.mark.study
+def test_corrected_scores_hold_the_truth_in_many_seeds(tmp_path: Path) -> None:
+    raw, corrected = zip(*covered(60, tmp_path), strict=True)
+    print(np.mean(raw), np.mean(corrected))
+    assert np.mean(raw) < 0.5
+    assert np.mean(corrected) >= 0.92
+
+
+def test_what_cannot_be_corrected(tmp_path: Path) -> None:
+    build_touchstone(tmp_path / "bench", 3, 5, edits=tmp_path / "edits", editors=["lazy"])
+    judge(open_benchmark(tmp_path), [tmp_path / "edits" / "lazy"], "truth", tmp_path / "run")
+    chance = Rates(Rate(50, 100), Rate(51, 100), 200)
+    with open_run(tmp_path / "run") as run:
+        card = run.score(resamples=100)
+        with pytest.raises(CrevalError, match="hardly better than chance"):
+            correct(run, card, dict.fromkeys(("IF", "VC", "VQ"), chance))
+        with pytest.raises(CrevalError, match="says nothing about VC, VQ"):
+            correct(run, card, {"IF": chance})
+    assert edited(make_samples(1, 1)[0], "lazy") == make_samples(1, 1)[0].source
