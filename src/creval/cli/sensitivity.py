@@ -27,7 +27,7 @@ def sensitivity(
 
     from creval.report.sentences import weighed
     from creval.report.text import visible
-    from creval.stats.weights import sensitivity as measured
+    from creval.stats.sensitivity import sensitivity as measured
     from creval.store import open_run
 
     with open_run(run) as opened:

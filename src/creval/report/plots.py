@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from creval.stats.scorecard import Cell, Scorecard
-    from creval.stats.weights import Sensitivity
+    from creval.stats.sensitivity import Sensitivity
 
 COLOURS = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#B8A800", "#555555",

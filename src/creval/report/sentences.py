@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from creval.stats.compare import Comparison
     from creval.stats.items import ItemStatistics
     from creval.stats.repeats import Repeats
+    from creval.stats.sensitivity import Sensitivity
     from creval.stats.unchanged import Unchanged
-    from creval.stats.weights import Sensitivity
     from creval.store.run import Run
 
 

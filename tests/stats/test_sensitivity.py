@@ -9,7 +9,7 @@ import pytest
 from creval.core.errors import CrevalError
 from creval.report.plots import save, ternary
 from creval.stats.scorecard import Scorecard, scorecard
-from creval.stats.weights import kendall_to, sensitivity, simplex
+from creval.stats.sensitivity import kendall_to, sensitivity, simplex
 from tests.stats.made import table
 
 
