@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -25,14 +26,22 @@ from creval.store import open_run
 TRUE = {"sensitivity": 0.85, "specificity": 0.75}
 
 
-def told(chance: np.random.Generator, units: int = 60, each: int = 4) -> list[Told]:
-    """What a judge with known rates says."""
+@cache
+def asked() -> list[tuple[str, str, str, bool]]:
+    """What a calibration of the usual size asks."""
+    return [
+        (case.id, metric, check.kind, truth)
+        for case in make_cases(60, 0)
+        for metric, check, truth in case.asked
+    ]
+
+
+def told(chance: np.random.Generator) -> list[Told]:
+    """What a judge with known rates says to that."""
     found = []
-    for unit in range(units):
-        for at in range(each):
-            truth = at % 2 == 0
-            right = chance.random() < (TRUE["sensitivity"] if truth else TRUE["specificity"])
-            found.append(Told(f"u{unit}", "IF", "colour", truth, truth == right))
+    for unit, metric, kind, truth in asked():
+        right = chance.random() < (TRUE["sensitivity"] if truth else TRUE["specificity"])
+        found.append(Told(unit, metric, kind, truth, truth == right))
     return found
 
 
@@ -40,10 +49,11 @@ def held(seeds: int) -> float:
     """How often intervals hold the true rates."""
     hits = []
     for seed in range(seeds):
-        found = rates(told(np.random.default_rng(seed)))
-        for name, true in TRUE.items():
-            low, high = getattr(found, name).ends
-            hits.append(low <= true <= high)
+        answers = told(np.random.default_rng(seed))
+        for found in (rates(answers), *by(answers, "metric").values()):
+            for name, true in TRUE.items():
+                low, high = getattr(found, name).ends
+                hits.append(low <= true <= high)
     return float(np.mean(hits))
 
 
