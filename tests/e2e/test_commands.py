@@ -269,6 +269,31 @@ def test_what_the_numbers_mean(tmp_path: Path) -> None:
     assert "ends in .svg" in wrong("sensitivity", pixel, "--plot", tmp_path / "weights.xls")
 
 
+def test_calibrate_and_correct(tmp_path: Path) -> None:
+    out = tmp_path / "noisy.json"
+    asked = ("calibrate", "--judge", "noisy:0.9,0.8", "--samples", "12", "--out", out)
+    planned = creval(*asked, "--dry-run")
+    assert planned.returncode == 0, planned.stderr
+    assert "calls" in planned.stderr
+    assert not out.exists()
+    said = right(*asked)
+    assert "questions whose answer is known" in said
+    assert "obeys what is written" not in said
+    found = json.loads(out.read_text())
+    assert found["judge"] == "noisy:0.9,0.8"
+    assert set(found["variants"]) == {"swapped", "re-encoded", "halved", "reworded", "ordered"}
+    assert found["variants"]["reworded"]["to_yes"] == 0
+    again = creval(*asked)
+    assert "0 calls" in again.stderr, "nothing is asked twice"
+    right("demo", "--out", tmp_path / "demo", "--samples", "9")
+    run = tmp_path / "demo" / "run"
+    assert "corrected" in right("score", run, "--correct", out)
+    cells = parsed("score", run, "--correct", out)["corrected"]
+    assert {cell["metric"] for cell in cells} == {"IF", "VC", "VQ", "S"}
+    assert "is not valid JSON" in wrong("score", run, "--correct", run / "creval.db")
+    assert "ends in .json" in wrong("calibrate", "--judge", "truth", "--out", tmp_path / "x.txt")
+
+
 def test_report(miniature_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "page.html"
     right("report", miniature_run, "--out", out)
