@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from creval.stats.student import student
+from creval.stats.estimate import student
 from creval.stats.table import Floats
 
 Correlation = Callable[[Floats, Floats, Floats], Floats]
@@ -19,7 +19,8 @@ _ROUNDING = 1e-12  # of the largest value: what differs by less is the same
 
 def pearson(x: Floats, y: Floats, counts: Floats) -> Floats:
     """How near the pairs lie to a line."""
-    shares = counts / counts.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        shares = counts / counts.sum(axis=1, keepdims=True)
     x, y = (_centred(values, shares) for values in (x, y))
     spreads = [(shares * values * values).sum(axis=1) for values in (x, y)]
     with np.errstate(invalid="ignore", divide="ignore"):
