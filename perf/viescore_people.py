@@ -1,0 +1,77 @@
+"""People's ratings and judges' VIEScores of editing models, from their authors' files to CSV.
+
+python perf/viescore_people.py OUT     writes ratings-TASK.csv and scores-TASK.csv
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import shared_data
+
+TASKS = ("Text-Guided_IE", "Mask-Guided_IE", "Subject-Driven_IE")
+JUDGES = ("gpt4o", "gemini", "llava")
+_RATING = re.compile(r"\[\s*(0|0\.5|1)\s*,\s*(0|0\.5|1)\s*\]")
+
+
+def ratings(folder: Path, task: str) -> Iterator[tuple[str, str, str, str, float, str]]:
+    """Rater, sample, model, metric, rating and scale: SC, PQ and O = sqrt(SC * PQ)."""
+    for path in sorted((folder / "human" / task).glob("*.tsv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file, delimiter="\t"):
+                sample = row.pop("uid")
+                for model, cell in row.items():
+                    match = _RATING.fullmatch((cell or "").strip())
+                    if match:
+                        sc, pq = float(match[1]), float(match[2])
+                        said = {"SC": sc, "PQ": pq, "O": math.sqrt(sc * pq)}
+                        for metric, value in said.items():
+                            yield path.stem, sample, model, metric, value, "0-1"
+
+
+def scores(folder: Path, task: str, judge: str) -> Iterator[tuple[str, str, str, float]]:
+    """Sample, model, metric and score: a judge's SC, PQ and O. One number stands for both."""
+    for path in sorted((folder / "answers" / f"{judge}_0shot" / task).iterdir()):
+        both = [json.loads((path / f"{name}.json").read_text("utf-8")) for name in ("SC", "PQ")]
+        for sample in both[0].keys() & both[1].keys():
+            sc, pq = (_lowest(answers[sample]["score"]) for answers in both)
+            for metric, value in {"SC": sc, "PQ": pq, "O": math.sqrt(sc * pq)}.items():
+                yield sample, path.name, metric, value
+
+
+def _lowest(score: float | list[float]) -> float:
+    return float(min(score) if isinstance(score, list) else score)
+
+
+def _write(path: Path, head: str, rows: Iterable[tuple[object, ...]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([head.split(","), *rows])
+
+
+def write(out: Path) -> None:
+    """The ratings of each task, and the scores by each judge: O as `gpt4o`, `gemini`, `llava`."""
+    folder = shared_data.viescore_editing()
+    if folder is None:
+        sys.exit(f"needs viescore-editing.tar.xz in {shared_data.SHARED / 'data'}")
+    out.mkdir(parents=True, exist_ok=True)
+    for task in TASKS:
+        said = [row for row in ratings(folder, task) if row[3] == "O"]
+        rows = [(*row[:3], "overall", *row[4:]) for row in said]
+        _write(out / f"ratings-{task}.csv", "rater,sample,model,metric,rating,scale", rows)
+        judged = [
+            (sample, model, judge, value)
+            for judge in JUDGES
+            for sample, model, metric, value in scores(folder, task, judge)
+            if metric == "O"
+        ]
+        _write(out / f"scores-{task}.csv", "sample,model,metric,score", judged)
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

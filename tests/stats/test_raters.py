@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from creval.core.ratings import ScoreRow
+from creval.stats.people import Choice, Scores, Word, scores_of_rows
+from creval.stats.raters import alpha, ceiling
+from creval.stats.strands import Resamples
+from creval.stats.table import Floats
+
+SAMPLES = 60
+
+
+def scores() -> Scores:
+    rows = [ScoreRow(f"s{n}", m, "x", 1.0) for m in ("A", "B") for n in range(SAMPLES)]
+    return scores_of_rows(rows)
+
+
+def drawn(samples: int = SAMPLES, resamples: int = 300, seed: int = 0) -> Resamples:
+    return Resamples(np.arange(samples), resamples, seed)
+
+
+def ratings(generator: np.random.Generator, samples: int = SAMPLES, noise: float = 0.7) -> Floats:
+    """Three raters, two models."""
+    good = generator.normal(size=(2, samples))
+    return np.round(2 * (good + noise * generator.normal(size=(3, 2, samples))))
+
+
+def test_alpha_is_krippendorffs() -> None:
+    krippendorff = pytest.importorskip("krippendorff")
+    values = ratings(np.random.default_rng(1))
+    values[0, 1, :40] = np.nan
+    values[1:, 0, 7] = np.nan
+    expected = krippendorff.alpha(values.reshape(3, -1), level_of_measurement="interval")
+    found = alpha(Word("x", ("1", "2", "3"), values), drawn())
+    assert found.value == pytest.approx(expected, abs=1e-9)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < expected < found.high
+    said = np.sign(values[:, 0])
+    choices = tuple(
+        Choice(r, s, 0, 1, float(said[r, s])) for r, s in np.argwhere(~np.isnan(said)).tolist()
+    )
+    expected = krippendorff.alpha(said, level_of_measurement="interval")
+    word = Word("x", ("1", "2", "3"), np.empty((0, 2, SAMPLES)), choices)
+    assert alpha(word, drawn()).value == pytest.approx(expected, abs=1e-9)
+
+
+def test_each_person_is_held_against_the_mean_of_the_others() -> None:
+    values = ratings(np.random.default_rng(2))
+    found = ceiling(Word("x", ("ann", "bob", "eve"), values), scores(), drawn())
+    assert found is not None
+    assert found.raters == 3
+    assert len(found.sample.strands) == 6
+    expected = np.corrcoef(values[0, 0], values[1:, 0].mean(axis=0))[0, 1]
+    assert found.sample.strands["ann: A"]["pearson"].value == pytest.approx(expected)
+    assert found.accuracy.value is not None
+    assert found.accuracy.value > 0.7
+
+
+def test_choices_are_held_against_those_of_the_others() -> None:
+    generator = np.random.default_rng(3)
+    good = generator.normal(size=SAMPLES)
+    said = np.sign(good + 0.5 * generator.normal(size=(3, SAMPLES)))
+    choices = tuple(Choice(r, s, 0, 1, float(said[r, s])) for r in range(3) for s in range(SAMPLES))
+    word = Word("x", ("ann", "bob", "eve"), np.empty((0, 2, SAMPLES)), choices)
+    found = ceiling(word, scores(), drawn())
+    assert found is not None
+    rest = said[1:].mean(axis=0)
+    expected = np.corrcoef(said[0], rest)[0, 1]
+    assert found.sample.strands["ann: A / B"]["pearson"].value == pytest.approx(expected)
+    right = [
+        (said[r] == np.sign(np.delete(said, r, 0).mean(axis=0)))[np.delete(said, r, 0).mean(0) != 0]
+        for r in range(3)
+    ]
+    assert found.accuracy.value == pytest.approx(np.concatenate(right).mean())
+
+
+def test_people_who_share_no_edit_have_no_ceiling() -> None:
+    values = ratings(np.random.default_rng(4))
+    values[0, :, ::2] = np.nan
+    values[1, :, 1::2] = np.nan
+    assert ceiling(Word("x", ("ann", "bob"), values[:2]), scores(), drawn()) is None
+    assert alpha(Word("x", ("ann", "bob"), values[:2]), drawn()).value is None
+
+
+def covered(runs: int, resamples: int) -> float:
+    many = ratings(np.random.default_rng(0), 60_000)
+    truth = alpha(Word("x", ("1", "2", "3"), many), drawn(60_000, 2)).value
+    assert truth is not None
+    generator, hits = np.random.default_rng(6), 0
+    for run in range(runs):
+        word = Word("x", ("1", "2", "3"), ratings(generator))
+        _, low, high = alpha(word, drawn(SAMPLES, resamples, run))
+        hits += (low or 0.0) <= truth <= (high or 0.0)
+    return hits / runs
+
+
+def test_alphas_interval_holds_the_truth() -> None:
+    assert covered(200, 200) >= 0.90
+
+
+@pytest.mark.study
+def test_alphas_interval_holds_the_truth_in_many_runs() -> None:
+    assert 0.935 <= covered(2000, 500) <= 0.97
