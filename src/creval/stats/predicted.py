@@ -63,20 +63,14 @@ def predict(model: str, ratings: Floats, scores: Floats, units: Integers) -> Pre
     Edits of one unit (made from one picture) are not independent, and are counted together.
     """
     rated = ~np.isnan(ratings)
-    weight = _weight(ratings[rated], scores[rated], scores[~rated])
+    weight = best_weight(ratings[rated], scores[rated], scores[~rated])
     why = doubt(ratings[rated])
-    return Predicted(
-        model,
-        _estimate(ratings, scores, units, weight, trusted=not why),
-        _estimate(ratings, scores, units, 0.0, trusted=not why),
-        int(rated.sum()),
-        len(ratings),
-        weight,
-        why,
-    )
+    both = (mean_rating(ratings, scores, units, w) for w in (weight, 0.0))
+    predicted, classical = (Estimate(found.value) if why else found for found in both)
+    return Predicted(model, predicted, classical, int(rated.sum()), len(ratings), weight, why)
 
 
-def _weight(ratings: Floats, scores: Floats, others: Floats) -> float:
+def best_weight(ratings: Floats, scores: Floats, others: Floats) -> float:
     """The weight of the scores that makes the variance least."""
     if len(ratings) < 3 or len(others) < 2:
         return 0.0
@@ -87,9 +81,8 @@ def _weight(ratings: Floats, scores: Floats, others: Floats) -> float:
     return together / (spread * (1 + len(ratings) / len(others)))
 
 
-def _estimate(
-    ratings: Floats, scores: Floats, units: Integers, weight: float, *, trusted: bool
-) -> Estimate:
+def mean_rating(ratings: Floats, scores: Floats, units: Integers, weight: float) -> Estimate:
+    """The mean over all edits when scores weigh so much, with Student's interval."""
     rated = ~np.isnan(ratings)
     if not rated.any():
         return NOTHING
@@ -97,7 +90,7 @@ def _estimate(
     others = weight * scores[~rated]
     value = float(left.mean()) + (float(others.mean()) if weight else 0.0)
     lost = 2 if weight else 1  # what was estimated: the mean, and the weight
-    if not trusted:
+    if len(left) <= lost:
         return Estimate(value)
     # How far each edit pulls the estimate.
     pull = np.zeros(len(ratings))
