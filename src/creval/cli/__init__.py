@@ -12,6 +12,7 @@ import typer
 
 from creval import __version__
 from creval.cli import (
+    align,
     bench,
     build,
     compare,
@@ -36,6 +37,7 @@ for command in (
     replay.replay,
     score.score,
     compare.compare,
+    align.align,
     report.report,
     prompts.prompts,
     fake_server.fake_server,

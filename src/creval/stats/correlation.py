@@ -86,6 +86,8 @@ def around(value: float, draws: Floats, samples: int) -> tuple[float, float]:
     there = draws[~np.isnan(draws)]
     if not abs(value) < _NEARLY_ONE or 2 * len(there) < len(draws):
         return np.nan, np.nan
-    reach = student(samples - 2) * float(fisher(there).std(ddof=1))
+    # Not their standard deviation: where hardly anything varies, some draws are perfect.
+    low, high = np.quantile(fisher(there), [0.025, 0.975])
+    reach = student(samples - 2) / student(np.inf) * float(high - low) / 2
     middle = float(fisher(np.array(value)))
     return float(np.tanh(middle - reach)), float(np.tanh(middle + reach))

@@ -44,7 +44,7 @@ def ceiling(word: Word, scores: Scores, resamples: Resamples) -> Ceiling | None:
     """How well each person goes with the mean of the others; none where nobody shares an edit."""
     found: list[Strand] = []
     pairs: list[Pairs] = []
-    for at, rater in enumerate(word.raters):
+    for at in range(len(word.raters)):
         if word.chosen:
             mine = {c.edits: c.word for c in word.choices if c.rater == at}
             others = [c for c in word.choices if c.rater != at and c.edits in mine]
@@ -59,7 +59,7 @@ def ceiling(word: Word, scores: Scores, resamples: Resamples) -> Ceiling | None:
             rest = mean_of_present(np.delete(word.ratings, at, axis=0), 0)
             each = strands(rest, word.ratings[at], scores.models)
             between = pairs_of_ratings(rest, word.ratings[at])
-        found += [strand._replace(name=f"{rater}: {strand.name}") for strand in each]
+        found += each
         pairs.append(between)
     if not any(len(strand.people) for strand in found):
         return None

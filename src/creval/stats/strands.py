@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from creval.stats.aggregate import mean_of_present
 from creval.stats.bootstrap import resampled_counts
 from creval.stats.correlation import CORRELATIONS, around, fisher
 from creval.stats.estimate import NOTHING, Estimate, estimate, share
@@ -122,38 +123,59 @@ class Resamples:
 
 
 def correlated(of: Sequence[Strand], resamples: Resamples) -> Correlated:
-    """The correlations of strands, and their mean, with intervals over samples."""
-    found: dict[str, Estimates] = {}
-    flat: list[str] = []
-    points: dict[str, list[float]] = {kind: [] for kind in CORRELATIONS}
-    sums: dict[str, Floats] = {}
-    most = 0
+    """The correlations of strands, and their mean, with intervals over samples.
+
+    Strands of one name (several raters' of one model) are averaged as they are.
+    """
+    alike: dict[str, list[Strand]] = {}
     for strand in of:
-        size = len(strand.people)
-        if size < FEWEST_VALUES or not all(map(_varied, (strand.people, strand.scores))):
-            flat.append(strand.name)
+        alike.setdefault(strand.name, []).append(strand)
+    found: dict[str, dict[str, Estimate]] = {}
+    sums: dict[str, list[Floats]] = {kind: [] for kind in CORRELATIONS}
+    most = 0
+    for name, several in alike.items():
+        usable = [strand for strand in several if _usable(strand)]
+        if not usable or not _varied(usable):
             continue
-        most = max(most, size)
-        counts = resamples.of(strand.samples)
-        estimates = {}
+        most = max(most, *(len(strand.people) for strand in usable))
+        counts = [_once_and(resamples.of(strand.samples)) for strand in usable]
+        found[name] = {}
         for kind, correlation in CORRELATIONS.items():
-            value = float(correlation(strand.people, strand.scores, np.ones((1, size)))[0])
-            points[kind].append(value)
-            draws = correlation(strand.people, strand.scores, counts)
-            sums[kind] = sums.get(kind, 0.0) + fisher(draws)
-            estimates[kind] = estimate(value, around(value, draws, size))
-        found[strand.name] = estimates
-    mean = {}
-    for kind, total in sums.items():
-        value = float(np.tanh(fisher(np.array(points[kind])).mean()))
-        mean[kind] = estimate(value, around(value, np.tanh(total / len(found)), most))
-    return Correlated(mean or EMPTY, found, tuple(flat))
+            each = [correlation(s.people, s.scores, c) for s, c in zip(usable, counts, strict=True)]
+            drawn = mean_of_present(np.stack(each), 0)
+            sums[kind].append(fisher(drawn))
+            found[name][kind] = _estimate(drawn, len(usable[0].people))
+    flat = tuple(name for name in alike if name not in found)
+    if not found:
+        return Correlated(EMPTY, {}, flat)
+    mean = {kind: _estimate(np.tanh(np.mean(z, axis=0)), most) for kind, z in sums.items()}
+    return Correlated(mean, found, flat)
 
 
-def _varied(values: Floats) -> bool:
+def _once_and(counts: Floats) -> Floats:
+    """Every value counted once, before the draws."""
+    return np.concatenate([np.ones((1, counts.shape[1])), counts])
+
+
+def _estimate(drawn: Floats, samples: int) -> Estimate:
+    """From a value and the draws behind it."""
+    value = float(drawn[0])
+    return estimate(value, around(value, drawn[1:], samples))
+
+
+def _usable(strand: Strand) -> bool:
+    enough = len(strand.people) >= FEWEST_VALUES
+    return enough and bool(np.ptp(strand.people) > 0 and np.ptp(strand.scores) > 0)
+
+
+def _varied(several: Sequence[Strand]) -> bool:
     """Whether enough differs from what is commonest for its scatter to be told."""
-    _, sizes = np.unique(values, return_counts=True)
-    return len(values) - int(sizes.max()) >= FEWEST_UNLIKE
+    for values in zip(*((strand.people, strand.scores) for strand in several), strict=True):
+        together = np.concatenate(values)
+        _, sizes = np.unique(together, return_counts=True)
+        if len(together) - int(sizes.max()) < FEWEST_UNLIKE:
+            return False
+    return True
 
 
 def over_means(people: Floats, scores: Floats) -> Estimates:
