@@ -53,7 +53,7 @@ def _agreement(said: Said) -> str:
     ceiling = said.ceiling and said.ceiling.sample.mean["spearman"]
     if over == "samples" and ceiling and ceiling.value is not None:
         reached = _with_ends(ceiling, _CORRELATION)
-        sentence += f" One person goes with the others as far as {reached}."
+        sentence += f" One person goes with the others at {reached}."
     return sentence
 
 

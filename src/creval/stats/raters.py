@@ -1,4 +1,4 @@
-"""How well people go with each other: more than that cannot be asked of a metric."""
+"""How well people go with each other: as far as a metric would that is one more person."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ from creval.stats.table import Floats
 
 @dataclass(frozen=True)
 class Ceiling:
-    """How well one person's word goes with that of the others: more cannot be asked of a metric.
+    """How well one person's word goes with that of the others.
 
-    `alpha` is Krippendorff's, for interval data.
+    A metric as good as a person reaches as much; only one that scatters less than a person does
+    can pass it. `alpha` is Krippendorff's, for interval data.
     """
 
     raters: int
