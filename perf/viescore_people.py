@@ -8,9 +8,11 @@ from __future__ import annotations
 import csv
 import json
 import math
+import random
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 from pathlib import Path
 
 import shared_data
@@ -55,22 +57,44 @@ def _write(path: Path, head: str, rows: Iterable[tuple[object, ...]]) -> None:
 
 
 def write(out: Path) -> None:
-    """The ratings of each task, and the scores by each judge: O as `gpt4o`, `gemini`, `llava`."""
+    """The files of each task; a judge's O is called by the judge's name."""
     folder = shared_data.viescore_editing()
     if folder is None:
         sys.exit(f"needs viescore-editing.tar.xz in {shared_data.SHARED / 'data'}")
     out.mkdir(parents=True, exist_ok=True)
     for task in TASKS:
-        said = [row for row in ratings(folder, task) if row[3] == "O"]
-        rows = [(*row[:3], "overall", *row[4:]) for row in said]
-        _write(out / f"ratings-{task}.csv", "rater,sample,model,metric,rating,scale", rows)
         judged = [
-            (sample, model, judge, value)
+            (sample, model, judge, value, _picture(sample, task))
             for judge in JUDGES
             for sample, model, metric, value in scores(folder, task, judge)
             if metric == "O"
         ]
-        _write(out / f"scores-{task}.csv", "sample,model,metric,score", judged)
+        _write(out / f"scores-{task}.csv", "sample,model,metric,score,source", judged)
+        said = [row for row in ratings(folder, task) if row[3] == "O"]
+        samples = sorted({row[1] for row in said})
+        random.Random(0).shuffle(samples)
+        for name, share in (("ratings", 1), ("quarter", 4), ("tenth", 10)):
+            some = set(samples[: len(samples) // share])
+            rows = [(*row[:3], "overall", *row[4:]) for row in said if row[1] in some]
+            _write(out / f"{name}-{task}.csv", "rater,sample,model,metric,rating,scale", rows)
+        _write(out / f"choices-{task}.csv", "rater,sample,first,second,choice", _choices(said))
+
+
+def _picture(sample: str, task: str) -> str:
+    """`sample_100081_3.jpg` is the third edit of one picture; subject-driven samples are alone."""
+    return sample if task == "Subject-Driven_IE" else sample.rpartition("_")[0]
+
+
+def _choices(
+    said: Iterable[tuple[str, str, str, str, float, str]],
+) -> Iterator[tuple[str, str, str, str, str]]:
+    rated: dict[tuple[str, str], dict[str, float]] = {}
+    for rater, sample, model, _, value, _ in said:
+        rated.setdefault((rater, sample), {})[model] = value
+    for (rater, sample), values in rated.items():
+        for first, second in combinations(values, 2):
+            gap = values[first] - values[second]
+            yield rater, sample, first, second, first if gap > 0 else second if gap else "tie"
 
 
 if __name__ == "__main__":

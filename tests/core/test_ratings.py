@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
-from creval.core.ratings import Scale, read_people, read_scores, scale_named
+from creval.core.ratings import Scale, ScoreRow, read_people, read_scores, scale_named
 from creval.core.verdict import Rating
 
 
@@ -71,7 +71,10 @@ def test_what_cannot_be_taken_is_counted_and_not_mended(file: Path) -> None:
 def test_scores_of_any_metric(file: Path) -> None:
     file.write_text("model,metric,score\nA,VIEScore,6.02\nB,VIEScore,7.17\nB,VIEScore,x\n")
     found = read_scores(file)
-    assert [row[1:] for row in found.rows] == [("A", "VIEScore", 6.02), ("B", "VIEScore", 7.17)]
+    assert found.rows == (
+        ScoreRow("", "A", "VIEScore", 6.02),
+        ScoreRow("", "B", "VIEScore", 7.17),
+    )
     assert found.left_out[0][:2] == ("the score is no number", 1)
 
 

@@ -53,6 +53,16 @@ def test_the_papers_table_of_six_models() -> None:
     assert found.ceiling is None
 
 
+def test_what_people_say_of_models_is_held_against_their_means() -> None:
+    rows = [
+        ScoreRow(f"s{n}", model, "IF", at + n) for at, model in enumerate("ABCDE") for n in range(4)
+    ]
+    said = [Rating("", (EditKey(m, ""),), "overall", 10.0 * n) for n, m in enumerate("ABCDE")]
+    ((held,),) = (said.aligned for said in align(said, scores_of_rows(rows)).said)
+    assert held.system["pearson"].value == pytest.approx(1.0)
+    assert (held.models, held.values) == (5, 5)
+
+
 def choices(noise: float, seed: int = 0) -> Alignment:
     """Two raters choose between two models by each of two metrics, and by their mean."""
     generator = np.random.default_rng(seed)

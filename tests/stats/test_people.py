@@ -24,6 +24,16 @@ def test_scores_lie_by_metric_model_and_sample() -> None:
     np.testing.assert_array_equal(scores.of("IF"), [[4.0, 1.0], [9.0, np.nan]])
     np.testing.assert_array_equal(scores.of("PQ"), [[-16.0, np.nan], [-0.0, np.nan]])
     assert scores.main == "IF"
+    assert len(set(scores.units)) == 2
+
+
+def test_samples_of_one_picture_belong_together() -> None:
+    rows = [
+        ScoreRow(f"s{n}", "A", "IF", 1.0, source) for n, source in enumerate(["p", "q", "p", ""])
+    ]
+    units = scores_of_rows(rows).units
+    assert units[0] == units[2]
+    assert len(set(units)) == 3
 
 
 def test_metrics_have_an_arithmetic_and_a_geometric_mean() -> None:

@@ -1,8 +1,9 @@
 """What people said and what metrics scored, from CSV files that anyone may have written.
 
 Ratings: `rater, sample, model, metric, rating, scale`. Choices: `rater, sample, first, second,
-metric, choice`, where a choice is a model's name or `tie`. Scores: `sample, model, metric, score`.
-A row that cannot be taken as it stands is left out and counted, never mended.
+metric, choice`, where a choice is a model's name or `tie`. Scores: `sample, model, metric, score`;
+`source` may name the picture that a sample is of. A row that cannot be taken as it stands is left
+out and counted, never mended.
 """
 
 from __future__ import annotations
@@ -36,12 +37,16 @@ class LeftOut(NamedTuple):
 
 
 class ScoreRow(NamedTuple):
-    """An automatic metric's score of one edit, in the metric's own unit."""
+    """An automatic metric's score of one edit, in the metric's own unit.
+
+    `source` is the picture that was edited, by which samples belong together.
+    """
 
     sample: str
     model: str
     metric: str
     score: float
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -214,8 +219,8 @@ def _choice(row: Mapping[str, str]) -> tuple[Hashable, Rating]:
 
 def _score(row: Mapping[str, str]) -> tuple[Hashable, ScoreRow]:
     score = _number(row["score"], "score")
-    made = ScoreRow(row.get("sample", ""), _name(row, "model"), row.get("metric") or "score", score)
-    return made[:3], made
+    edit = row.get("sample", ""), _name(row, "model"), row.get("metric") or "score"
+    return edit, ScoreRow(*edit, score, row.get("source", ""))
 
 
 def _name(row: Mapping[str, str], column: str) -> str:

@@ -61,6 +61,8 @@ def _choosing(said: Said) -> Iterator[str]:
     if not said.chosen:
         return
     main = next(held for held in said.aligned if held.scores == said.main)
+    if main.accuracy.value is None:
+        return
     sentence = (
         f"{visible(said.main)} prefers the edit that people prefer in "
         f"{_with_ends(main.accuracy, _PERCENT, 100)} % of the comparisons that people decide"

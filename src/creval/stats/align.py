@@ -11,7 +11,7 @@ from creval.core.errors import CrevalError
 from creval.core.verdict import Rating
 from creval.stats.aggregate import mean_of_present
 from creval.stats.estimate import Estimate, share
-from creval.stats.people import Scores, Unmatched, Word, with_means, words
+from creval.stats.people import Scores, Unmatched, Word, with_means, without_samples, words
 from creval.stats.predicted import Predicted, predict
 from creval.stats.raters import Ceiling, ceiling
 from creval.stats.strands import (
@@ -84,9 +84,12 @@ def align(
     """Hold scores against people.
 
     What people said is held against the metric of the same name or, where there is none, against
-    every metric. Where people rated several metrics of a file by name, and something else
+    every metric. What they said of models, and of no sample, is held against models' means. Where
+    people rated several metrics of a file by name, and something else
     besides, the metrics' arithmetic and geometric mean are held against that too.
     """
+    if "" not in scores.samples and not any(edit.sample for r in ratings for edit in r.edits):
+        scores = without_samples(scores)
     found, unmatched = words(ratings, scores)
     if not found:
         raise CrevalError(

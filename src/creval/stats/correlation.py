@@ -13,7 +13,8 @@ Correlation = Callable[[Floats, Floats, Floats], Floats]
 """Of x and y, when each value counts as often as the third says, which has the axes draw, value.
 The result has the axis draw; NaN where x or y does not vary."""
 
-_NEARLY_ONE = 1 - 1e-12
+NEARLY_ONE = 1 - 1e-12
+"""From here on a correlation is perfect."""
 _ROUNDING = 1e-12  # of the largest value: what differs by less is the same
 
 
@@ -74,7 +75,7 @@ CORRELATIONS: Mapping[str, Correlation] = {
 
 def fisher(correlations: Floats) -> Floats:
     """Fisher's z. A perfect correlation, which has none, is taken as nearly perfect."""
-    found: Floats = np.arctanh(np.clip(correlations, -_NEARLY_ONE, _NEARLY_ONE))
+    found: Floats = np.arctanh(np.clip(correlations, -NEARLY_ONE, NEARLY_ONE))
     return found
 
 
@@ -84,9 +85,9 @@ def around(value: float, draws: Floats, samples: int) -> tuple[float, float]:
     NaN where the correlation is perfect, or where most draws have no value.
     """
     there = draws[~np.isnan(draws)]
-    if not abs(value) < _NEARLY_ONE or 2 * len(there) < len(draws):
+    if not abs(value) < NEARLY_ONE or 2 * len(there) < len(draws):
         return np.nan, np.nan
-    # Not their standard deviation: where hardly anything varies, some draws are perfect.
+    # Not from their standard deviation: where little varies, some draws are nearly perfect.
     low, high = np.quantile(fisher(there), [0.025, 0.975])
     reach = student(samples - 2) / student(np.inf) * float(high - low) / 2
     middle = float(fisher(np.array(value)))

@@ -65,9 +65,12 @@ def scores_of_rows(rows: Sequence[ScoreRow], lower: Iterable[str] = ()) -> Score
     values = np.full((len(metrics), len(models), len(samples)), np.nan)
     for row in rows:
         values[places[0][row.metric], places[1][row.model], places[2][row.sample]] = row.score
-    units = np.arange(len(samples))
+    source = {row.sample: row.source or row.sample for row in rows}
+    _, units = np.unique([source[name] for name in samples], return_inverse=True)
     main = {metrics[0]: 1.0}
-    return Scores(metrics, models, samples, values, units, metrics[0], main, frozenset(lower))
+    return Scores(
+        metrics, models, samples, values, units.reshape(-1), metrics[0], main, frozenset(lower)
+    )
 
 
 def with_geometric(scores: Scores) -> Scores:
@@ -86,6 +89,16 @@ def with_means(scores: Scores, parts: Sequence[str]) -> Scores:
     made = _with(scores, name, mean)
     equal = dict.fromkeys(parts, 1 / len(parts))
     return with_geometric(replace(made, main=name, weights=equal))
+
+
+def without_samples(scores: Scores) -> Scores:
+    """Each model's mean alone, to be held against what people said of models as wholes."""
+    return replace(
+        scores,
+        samples=("",),
+        values=mean_of_present(scores.values, 2)[..., None],
+        units=np.zeros(1, dtype=np.int64),
+    )
 
 
 def _with(scores: Scores, name: str, values: Floats) -> Scores:

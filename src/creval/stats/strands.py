@@ -10,7 +10,7 @@ import numpy as np
 
 from creval.stats.aggregate import mean_of_present
 from creval.stats.bootstrap import resampled_counts
-from creval.stats.correlation import CORRELATIONS, around, fisher
+from creval.stats.correlation import CORRELATIONS, NEARLY_ONE, around, fisher
 from creval.stats.estimate import NOTHING, Estimate, estimate, share
 from creval.stats.models import over_models
 from creval.stats.people import Choice
@@ -142,7 +142,7 @@ def correlated(of: Sequence[Strand], resamples: Resamples) -> Correlated:
         found[name] = {}
         for kind, correlation in CORRELATIONS.items():
             each = [correlation(s.people, s.scores, c) for s, c in zip(usable, counts, strict=True)]
-            drawn = mean_of_present(np.stack(each), 0)
+            drawn = _telling(mean_of_present(np.stack(each), 0))
             sums[kind].append(fisher(drawn))
             found[name][kind] = _estimate(drawn, len(usable[0].people))
     flat = tuple(name for name in alike if name not in found)
@@ -155,6 +155,13 @@ def correlated(of: Sequence[Strand], resamples: Resamples) -> Correlated:
 def _once_and(counts: Floats) -> Floats:
     """Every value counted once, before the draws."""
     return np.concatenate([np.ones((1, counts.shape[1])), counts])
+
+
+def _telling(drawn: Floats) -> Floats:
+    """A value and its draws without those that are perfect only because hardly anything that
+    varies is in them."""
+    empty = (np.abs(drawn) >= NEARLY_ONE) & (np.abs(drawn[0]) < NEARLY_ONE)
+    return np.where(empty, np.nan, drawn)
 
 
 def _estimate(drawn: Floats, samples: int) -> Estimate:
