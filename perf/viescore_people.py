@@ -19,6 +19,8 @@ import shared_data
 
 TASKS = ("Text-Guided_IE", "Mask-Guided_IE", "Subject-Driven_IE")
 JUDGES = ("gpt4o", "gemini", "llava")
+RATINGS = "rater,sample,model,metric,rating,scale"
+SCORES = "sample,model,metric,score,source"
 _RATING = re.compile(r"\[\s*(0|0\.5|1)\s*,\s*(0|0\.5|1)\s*\]")
 
 
@@ -69,14 +71,21 @@ def write(out: Path) -> None:
             for sample, model, metric, value in scores(folder, task, judge)
             if metric == "O"
         ]
-        _write(out / f"scores-{task}.csv", "sample,model,metric,score,source", judged)
+        _write(out / f"scores-{task}.csv", SCORES, judged)
         said = [row for row in ratings(folder, task) if row[3] == "O"]
         samples = sorted({row[1] for row in said})
         random.Random(0).shuffle(samples)
         for name, share in (("ratings", 1), ("quarter", 4), ("tenth", 10)):
             some = set(samples[: len(samples) // share])
             rows = [(*row[:3], "overall", *row[4:]) for row in said if row[1] in some]
-            _write(out / f"{name}-{task}.csv", "rater,sample,model,metric,rating,scale", rows)
+            _write(out / f"{name}-{task}.csv", RATINGS, rows)
+        parts = [row for row in scores(folder, task, "gpt4o") if row[2] != "O"]
+        rows_of_parts = [(*row, _picture(row[0], task)) for row in parts]
+        _write(out / f"parts-scores-{task}.csv", SCORES, rows_of_parts)
+        every = [
+            (*row[:3], row[3].replace("O", "overall"), *row[4:]) for row in ratings(folder, task)
+        ]
+        _write(out / f"parts-{task}.csv", RATINGS, every)
         _write(out / f"choices-{task}.csv", "rater,sample,first,second,choice", _choices(said))
 
 

@@ -138,11 +138,11 @@ def correlated(of: Sequence[Strand], resamples: Resamples) -> Correlated:
         if not usable or not _varied(usable):
             continue
         most = max(most, *(len(strand.people) for strand in usable))
-        counts = [_once_and(resamples.of(strand.samples)) for strand in usable]
+        distinct = [_distinct(s, _once_and(resamples.of(s.samples))) for s in usable]
         found[name] = {}
         for kind, correlation in CORRELATIONS.items():
-            each = [correlation(s.people, s.scores, c) for s, c in zip(usable, counts, strict=True)]
-            drawn = _telling(mean_of_present(np.stack(each), 0))
+            each = np.stack([correlation(*values) for values in distinct])
+            drawn = _telling(mean_of_present(each, 0))
             sums[kind].append(fisher(drawn))
             found[name][kind] = _estimate(drawn, len(usable[0].people))
     flat = tuple(name for name in alike if name not in found)
@@ -155,6 +155,15 @@ def correlated(of: Sequence[Strand], resamples: Resamples) -> Correlated:
 def _once_and(counts: Floats) -> Floats:
     """Every value counted once, before the draws."""
     return np.concatenate([np.ones((1, counts.shape[1])), counts])
+
+
+def _distinct(strand: Strand, counts: Floats) -> tuple[Floats, Floats, Floats]:
+    """A strand's pairs of values, each once, with their counts: ratings have few values."""
+    pairs, place = np.unique([strand.people, strand.scores], axis=1, return_inverse=True)
+    place = place.reshape(-1)
+    order = np.argsort(place, kind="stable")
+    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+    return pairs[0], pairs[1], np.add.reduceat(counts[:, order], starts, axis=1)
 
 
 def _telling(drawn: Floats) -> Floats:
