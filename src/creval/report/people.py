@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -83,11 +83,19 @@ def _predicting(said: Said) -> Iterator[str]:
             f"With {visible(said.main)} of {scored:,} edits beside people's "
             f"{visible(said.metric)} of {rated:,}, the interval of a model's mean is {change}."
         )
-    doubtful = [found for found in said.predicted if found.doubt]
+    doubtful: dict[str, list[str]] = {}
+    for found in said.predicted:
+        if found.doubt:
+            doubtful.setdefault(found.doubt, []).append(visible(found.model))
     if doubtful:
-        shown = "; ".join(f"{visible(found.model)}: {found.doubt}" for found in doubtful[:_MOST])
-        more = f"; and {len(doubtful) - _MOST} more" if len(doubtful) > _MOST else ""
-        yield f"No interval of people's mean can be trusted for {shown}{more}."
+        shown = "; ".join(f"{_some(models)} ({why})" for why, models in doubtful.items())
+        yield f"No interval of people's mean can be trusted for {shown}."
+
+
+def _some(names: Sequence[str]) -> str:
+    """Names, the first few of many."""
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more
 
 
 def _width(found: list[Any], of: str) -> float:
@@ -124,20 +132,15 @@ def notes(found: Alignment, left_out: Mapping[str, tuple[LeftOut, ...]]) -> Iter
             yield f"{path}: {sum(n for _, n, _ in reasons):,} rows are left out: {shown}."
     lost = found.unmatched
     if lost.ratings:
-        what = [
-            f"{name} {', '.join(map(repr, of[:_MOST]))}" + (" and more" if len(of) > _MOST else "")
-            for name, of in (("models", lost.models), ("samples", lost.samples))
-            if of
-        ]
+        both = (("models", lost.models), ("samples", lost.samples))
+        what = [f"{name} {_some([repr(one) for one in of])}" for name, of in both if of]
         yield f"{lost.ratings:,} of people's words are about what has no score: {'; '.join(what)}."
     for said in found.said:
         flat = sorted({name for held in said.aligned for name in held.sample.flat})
         if flat and any(held.sample.strands for held in said.aligned):
-            shown = ", ".join(visible(name) for name in flat[:_MOST])
-            more = " and more" if len(flat) > _MOST else ""
             yield (
                 f"{visible(said.metric)}: too few values, or nearly all the same, for a "
-                f"correlation over samples: {shown}{more}."
+                f"correlation over samples: {_some([visible(name) for name in flat])}."
             )
 
 
