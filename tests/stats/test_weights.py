@@ -94,23 +94,35 @@ def test_few_samples_have_no_best_weights() -> None:
     assert best_weights(against, PARTS, scores(values), drawn(60)) is None
 
 
-def covered(runs: int, resamples: int) -> float:
-    """How often all of a weight's intervals hold it, on average over the weights."""
-    generator, hits = np.random.default_rng(6), 0
+def covered(runs: int, resamples: int) -> list[float]:
+    """How often the intervals hold the weights, and the gain from them on 100,000 new samples."""
+    many, said = made(np.random.default_rng(0), 25_000)
+    given = np.array([GIVEN[name] for name in PARTS])
+
+    def reached(weights: Floats) -> float:
+        sums, people = np.einsum("k,kms->ms", weights, many), said.ratings[0]
+        return float(np.corrcoef(sums.ravel(), people.ravel())[0, 1])
+
+    generator = np.random.default_rng(6)
+    gains, held = [], []
     for run in range(runs):
         values, word = made(generator, 60)
         found = best_weights(word, PARTS, scores(values), drawn(60, resamples, run))
         assert found is not None
-        for name, truth in zip(PARTS, TRUTH, strict=True):
-            _, low, high = found.best[name]
-            hits += (low or 0.0) <= truth <= (high or 0.0)
-    return hits / runs / len(PARTS)
+        best = [found.best[name] for name in PARTS]
+        gains.append(reached(np.array([weight.value for weight in best])) - reached(given))
+        ends = [*best, found.difference]
+        held.append([(end.low or 0.0, end.high or 0.0) for end in ends])
+    low, high = np.array(held).transpose(2, 0, 1)
+    truth = np.append(TRUTH, np.mean(gains))
+    hits: list[float] = ((low <= truth) & (truth <= high)).mean(axis=0).tolist()
+    return hits
 
 
 def test_weights_intervals_hold_the_truth() -> None:
-    assert covered(150, 200) >= 0.91
+    assert min(covered(150, 200)) >= 0.89
 
 
 @pytest.mark.study
 def test_weights_intervals_hold_the_truth_in_many_runs() -> None:
-    assert covered(2000, 500) >= 0.935
+    assert min(covered(2000, 500)) >= 0.935

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
+from creval.stats.aggregate import mean_of_present
 from creval.stats.bootstrap import interval
 from creval.stats.correlation import around, fisher, pearson
-from creval.stats.estimate import Estimate, estimate
+from creval.stats.estimate import Estimate, estimate, student
 from creval.stats.people import Scores, Word
 from creval.stats.strands import FEWEST_VALUES, Resamples, pairs_of_choices, strands
 from creval.stats.table import Floats, Integers
@@ -62,7 +64,10 @@ def best_weights(
     if np.isnan(best).any():
         return None
     counts = [drawn.of(block.samples) for block in blocks]
-    low, high = interval(_fitted(blocks, counts))
+    fitted = _fitted(blocks, counts)
+    freedom = len(units) - len(parts)
+    wider = student(freedom) / student(math.inf) * math.sqrt(len(units) / freedom)
+    low, high = (np.clip(best + wider * (end - best), 0, 1) for end in interval(fitted))
     found = {
         name: estimate(float(best[at]), (float(low[at]), float(high[at])))
         for at, name in enumerate(parts)
@@ -75,8 +80,12 @@ def best_weights(
         for p, d in zip(points, draws, strict=True)
     )
     apart = float(np.tanh(points[1]) - np.tanh(points[0]))
-    ends = interval(np.tanh(draws[1]) - np.tanh(draws[0]))
-    return Weights(found, new, old, estimate(apart, (float(ends[0]), float(ends[1]))))
+    # What comes from the samples that they are compared on, and what from those they were found
+    # on. Both come from the same samples, so that they may add up.
+    compared = np.nanstd(np.tanh(draws[1]) - np.tanh(draws[0]))
+    trained = np.nanstd(_reached(blocks, fitted))
+    reach = wider * student(math.inf) * float(compared + trained)
+    return Weights(found, new, old, estimate(apart, (apart - reach, apart + reach)))
 
 
 def _blocks(word: Word, parts: Sequence[str], scores: Scores) -> list[_Block]:
@@ -153,6 +162,17 @@ def _held_out(blocks: Sequence[_Block], unit_of: Integers, units: Integers) -> l
     even = np.full(weights.shape[1], 1 / weights.shape[1])
     weights = np.where(np.isnan(weights), even, weights)
     return [(b.metrics * weights[p]).sum(axis=1) for b, p in zip(blocks, places, strict=True)]
+
+
+def _reached(blocks: Sequence[_Block], weights: Floats) -> Floats:
+    """The mean correlation over all samples that each draw's weights reach."""
+    found = []
+    for block in blocks:
+        x, y = block.metrics - block.metrics.mean(axis=0), block.people - block.people.mean()
+        spread = np.sqrt(np.einsum("dk,kl,dl->d", weights, x.T @ x, weights) * (y @ y))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found.append(fisher(weights @ (x.T @ y) / spread))
+    return np.tanh(mean_of_present(np.stack(found), 0))
 
 
 def _mean(
