@@ -108,6 +108,7 @@ def test_any_metrics_file_is_held_against_choices(tmp_path: Path) -> None:
     said = down["people"]["overall"]
     assert said["kind"] == "choices"
     assert sum(won["people"]["value"] for won in said["wins"].values()) == pytest.approx(1.5)
+    assert list(said["over"]) == ["A / B", "A / C", "B / C"]
     assert said["ceiling"] is None
     assert len(said["metrics"]["LPIPS"]["sample"]["strands"]) == 3
 

@@ -99,6 +99,7 @@ def test_choices_are_held_against_differences_by_metric_and_for_the_preference()
     people, scored = preference.wins["A"]
     assert people.value == pytest.approx(1 - (preference.wins["B"][0].value or 0))
     assert scored.value is not None
+    assert preference.over == {"A / B": preference.wins["A"]}
 
 
 def test_without_noise_every_comparison_is_right() -> None:

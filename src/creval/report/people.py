@@ -12,7 +12,7 @@ from rich.text import Text
 from creval.core.card import Digits
 from creval.core.ratings import LeftOut
 from creval.report.text import interval, value, visible
-from creval.stats.align import Aligned, Alignment, Said
+from creval.stats.align import Aligned, Alignment, Said, Won
 from creval.stats.estimate import NOTHING, Estimate
 from creval.stats.strands import Correlated, Estimates
 
@@ -151,7 +151,9 @@ def tables(found: Alignment) -> Iterator[Table]:
         if any(row.rated < row.scored or row.doubt for row in said.predicted):
             yield _predicted_table(said)
         if said.wins:
-            yield _wins_table(said)
+            yield _wins_table(said, said.wins, "model")
+        if len(said.over) > 1:
+            yield _wins_table(said, said.over, "first over second")
 
 
 def _agreement_table(said: Said) -> Table:
@@ -200,13 +202,12 @@ def _predicted_table(said: Said) -> Table:
     return table
 
 
-def _wins_table(said: Said) -> Table:
-    table = _table(f"comparisons won by people's {visible(said.metric)}, in percent", "model")
+def _wins_table(said: Said, won: Mapping[str, Won], first: str) -> Table:
+    table = _table(f"comparisons won by people's {visible(said.metric)}, in percent", first)
     for head in ("for people", f"for {visible(said.main)}"):
         table.add_column(head, justify="right")
-    order = sorted(said.wins, key=lambda name: -(said.wins[name][0].value or 0.0))
-    for name in order:
-        table.add_row(visible(name), *(_cell(won, _PERCENT, 100) for won in said.wins[name]))
+    for name in sorted(won, key=lambda name: -(won[name].people.value or 0.0)):
+        table.add_row(visible(name), *(_cell(of, _PERCENT, 100) for of in won[name]))
     return table
 
 
@@ -289,10 +290,8 @@ def _said_json(said: Said) -> dict[str, Any]:
             }
             for found in said.predicted
         },
-        "wins": {
-            name: {"people": people._asdict(), "scores": scored._asdict()}
-            for name, (people, scored) in said.wins.items()
-        },
+        "wins": _wins_json(said.wins),
+        "over": _wins_json(said.over),
         "weights": weights
         and {
             "best": _estimates_json(weights.best),
@@ -300,6 +299,13 @@ def _said_json(said: Said) -> dict[str, Any]:
             "given": weights.given._asdict(),
             "difference": weights.difference._asdict(),
         },
+    }
+
+
+def _wins_json(won: Mapping[str, Won]) -> dict[str, Any]:
+    return {
+        name: {"people": of.people._asdict(), "scores": of.scores._asdict()}
+        for name, of in won.items()
     }
 
 

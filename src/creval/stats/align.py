@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,12 +50,20 @@ class Aligned:
     values: int
 
 
+class Won(NamedTuple):
+    """The share of comparisons won, ties counted half: for people, and for the scores."""
+
+    people: Estimate
+    scores: Estimate
+
+
 @dataclass(frozen=True)
 class Said:
     """One thing that people said, and all that is held against it.
 
-    `wins` has by model the share of comparisons that it wins, for people and for `main`, the
-    metric that stands for it; `predicted` what people would say of all edits, by `main` too.
+    `main` is the metric that stands for it: by it `predicted` tells what people would say of all
+    edits, and beside it stand the shares of comparisons won, by model (`wins`) and by the first of
+    every two models (`over`).
     """
 
     metric: str
@@ -65,7 +74,8 @@ class Said:
     aligned: tuple[Aligned, ...]
     ceiling: Ceiling | None
     predicted: tuple[Predicted, ...]
-    wins: Mapping[str, tuple[Estimate, Estimate]]
+    wins: Mapping[str, Won]
+    over: Mapping[str, Won]
     weights: Weights | None
 
 
@@ -110,6 +120,7 @@ def _said(word: Word, scores: Scores, drawn: Resamples) -> Said:
     held = tuple(
         aligned(word, name, scores, drawn) for name in ([main] if same else scores.metrics)
     )
+    wins, over = win_rates(word, main, scores) if word.chosen else ({}, {})
     return Said(
         metric=word.metric,
         main=main,
@@ -119,7 +130,8 @@ def _said(word: Word, scores: Scores, drawn: Resamples) -> Said:
         aligned=held,
         ceiling=ceiling(word, scores, drawn) if len(word.raters) > 1 else None,
         predicted=() if word.chosen else tuple(_predicted(word, main, scores)),
-        wins=win_rates(word, main, scores) if word.chosen else {},
+        wins=wins,
+        over=over,
         weights=best_weights(word, parts, scores, drawn) if parts else None,
     )
 
@@ -141,7 +153,7 @@ def aligned(word: Word, metric: str, scores: Scores, resamples: Resamples) -> Al
     if word.chosen:
         pairs = pairs_of_choices(word.choices, values)
         found = strands_of_pairs(pairs, scores.models)
-        system = over_means(wins(pairs.people, pairs, len(values)), _compared(pairs, values))
+        system = over_means(won_shares(pairs.people, pairs, len(values)), _compared(pairs, values))
         models, size = len(set(pairs.first) | set(pairs.second)), len(pairs.people)
     else:
         people = word.mean()
@@ -156,7 +168,7 @@ def aligned(word: Word, metric: str, scores: Scores, resamples: Resamples) -> Al
     return Aligned(word.metric, metric, system, sample, decided, models, size)
 
 
-def wins(words: Floats, pairs: Pairs, models: int) -> Floats:
+def won_shares(words: Floats, pairs: Pairs, models: int) -> Floats:
     """The share of a model's comparisons that it wins, ties counted half; NaN without any."""
     won, of = np.zeros(models), np.zeros(models)
     half = np.sign(words) / 2
@@ -176,17 +188,23 @@ def _compared(pairs: Pairs, values: Floats) -> Floats:
     return mean_of_present(np.where(seen, values, np.nan), 1)
 
 
-def win_rates(word: Word, metric: str, scores: Scores) -> dict[str, tuple[Estimate, Estimate]]:
-    """By model, the share of its comparisons that it wins, for people and for the scores."""
+def win_rates(word: Word, metric: str, scores: Scores) -> tuple[dict[str, Won], dict[str, Won]]:
+    """The share of its comparisons that each model wins; and the first of every two models."""
     pairs = pairs_of_choices(word.choices, scores.of(metric))
-    found = {}
+    ones, twos = {}, {}
     for at, name in enumerate(scores.models):
-        mine = (pairs.first == at) | (pairs.second == at)
-        sign = np.where(pairs.first[mine] == at, 1.0, -1.0)
-        units = scores.units[pairs.samples[mine]]
-        both = (
-            share((sign * np.sign(said[mine]) + 1) / 2, units)
-            for said in (pairs.people, pairs.scores)
-        )
-        found[name] = (next(both), next(both))
-    return {name: both for name, both in found.items() if both[0].value is not None}
+        sign = (pairs.first == at) * 1.0 - (pairs.second == at)
+        ones[name] = _won(pairs, sign, scores)
+        for other in range(len(scores.models)):
+            both = (pairs.first == at) & (pairs.second == other)
+            if both.any():
+                twos[f"{name} / {scores.models[other]}"] = _won(pairs, both * 1.0, scores)
+    return {name: won for name, won in ones.items() if won.people.value is not None}, twos
+
+
+def _won(pairs: Pairs, sign: Floats, scores: Scores) -> Won:
+    """The share won where the sign is not 0: of the first edit where it is 1, else the second."""
+    here = sign != 0
+    units = scores.units[pairs.samples[here]]
+    won = ((sign * np.sign(of))[here] / 2 + 0.5 for of in (pairs.people, pairs.scores))
+    return Won(share(next(won), units), share(next(won), units))
