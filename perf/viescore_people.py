@@ -43,7 +43,7 @@ def scores(folder: Path, task: str, judge: str) -> Iterator[tuple[str, str, str,
     """Sample, model, metric and score: a judge's SC, PQ and O. One number stands for both."""
     for path in sorted((folder / "answers" / f"{judge}_0shot" / task).iterdir()):
         both = [json.loads((path / f"{name}.json").read_text("utf-8")) for name in ("SC", "PQ")]
-        for sample in both[0].keys() & both[1].keys():
+        for sample in sorted(both[0].keys() & both[1].keys()):
             sc, pq = (_lowest(answers[sample]["score"]) for answers in both)
             for metric, value in {"SC": sc, "PQ": pq, "O": math.sqrt(sc * pq)}.items():
                 yield sample, path.name, metric, value
