@@ -48,3 +48,9 @@ def creval_images() -> list[Path]:
     """Some of the release's source images."""
     folder = unpacked("creval-images.tar")
     return sorted((folder / "CREval" / "bench" / "image").iterdir()) if folder else []
+
+
+def viescore_editing() -> Path | None:
+    """People's ratings of editing models, and three judges' recorded VIEScore answers."""
+    folder = unpacked("viescore-editing.tar.xz")
+    return folder / "viescore" if folder else None

@@ -13,6 +13,7 @@ import typer
 from creval import __version__
 from creval.cli import (
     agree,
+    align,
     bench,
     build,
     calibrate,
@@ -48,6 +49,7 @@ for command in (
     repeats.repeats,
     unchanged.unchanged,
     calibrate.calibrate,
+    align.align,
     report.report,
     prompts.prompts,
     fake_server.fake_server,

@@ -60,7 +60,8 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Rating:
-    """A person's word on one edit (`value`), or on two (`choice` is the better one's system)."""
+    """A person's word on one edit (`value`), or on two (`choice` is the better one's system, empty
+    where neither is better)."""
 
     rater: str
     edits: tuple[EditKey, ...]

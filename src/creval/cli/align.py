@@ -1,0 +1,76 @@
+"""`creval align`: automatic scores held against people."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from creval.cli import options, screen
+from creval.core.errors import CrevalError, known_name
+
+
+def align(
+    human: Annotated[
+        str, typer.Option(metavar="FILE", help="What people said: a CSV of ratings or choices.")
+    ],
+    run: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)
+    ] = None,
+    scores: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Instead of a run: a CSV of any metrics' scores."),
+    ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(metavar="1-5", help="The scale of ratings whose rows state none."),
+    ] = None,
+    lower: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Metrics of --scores of which less is better."),
+    ] = None,
+    subset: options.Subset = None,
+    strict: options.Strict = False,
+    weights: options.Weights = None,
+    json: options.Json = False,
+    resamples: options.Resamples = 2_000,
+    seed: options.Seed = 0,
+) -> None:
+    """Hold a run's scores, or any metric's, against people's ratings or choices."""
+    from creval.core.ratings import read_people, read_scores, scale_named
+    from creval.report import people as report
+    from creval.stats.align import align as aligned
+    from creval.stats.people import scores_of_rows, scores_of_table
+    from creval.stats.table import tabulate
+    from creval.store import open_run
+
+    if (run is None) == (scores is None):
+        raise CrevalError("give either the folder of a run or --scores FILE.")
+    said = read_people(human, None if scale is None else scale_named(scale))
+    left_out = {human: said.left_out}
+    if scores is not None:
+        if subset is not None or strict or weights is not None:
+            raise CrevalError("--subset, --strict and --weights are for a run, not for --scores.")
+        file = read_scores(scores)
+        left_out[scores] = file.left_out
+        less = options.names(lower, "--lower") or ()
+        for name in less:
+            known_name("metric", name, (row.metric for row in file.rows))
+        held = scores_of_rows(file.rows, less)
+    else:
+        if lower is not None:
+            raise CrevalError("--lower is for --scores; a run knows its metrics.")
+        with open_run(str(run)) as opened:
+            table = tabulate(opened, strict=strict, subset=subset, weights=options.weights(weights))
+        held = scores_of_table(table)
+    found = aligned(said.ratings, held, resamples=resamples, seed=seed)
+    if json:
+        screen.print_json(report.as_json(found, left_out))
+        return
+    out = screen.console()
+    for sentence in report.sentences(found):
+        out.print(sentence)
+    for made in report.tables(found):
+        out.print(made)
+    for line in report.notes(found, left_out):
+        screen.note(line)

@@ -1,0 +1,94 @@
+"""Pearson's, Spearman's and Kendall's correlation, of values and of every resample of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from creval.stats.estimate import student
+from creval.stats.table import Floats
+
+Correlation = Callable[[Floats, Floats, Floats], Floats]
+"""Of x and y, when each value counts as often as the third says, which has the axes draw, value.
+The result has the axis draw; NaN where x or y does not vary."""
+
+NEARLY_ONE = 1 - 1e-12
+"""From here on a correlation is perfect."""
+_ROUNDING = 1e-12  # of the largest value: what differs by less is the same
+
+
+def pearson(x: Floats, y: Floats, counts: Floats) -> Floats:
+    """How near the pairs lie to a line."""
+    with np.errstate(invalid="ignore"):
+        shares = counts / counts.sum(axis=1, keepdims=True)
+    x, y = (_centred(values, shares) for values in (x, y))
+    spreads = [(shares * values * values).sum(axis=1) for values in (x, y)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Floats = (shares * x * y).sum(axis=1) / np.sqrt(spreads[0] * spreads[1])
+    return np.clip(found, -1.0, 1.0)
+
+
+def _centred(values: Floats, shares: Floats) -> Floats:
+    """Deviations from the mean; what is only rounding becomes zero."""
+    apart: Floats = values - (shares * values).sum(axis=1, keepdims=True)
+    largest = np.abs(values).max(axis=-1, keepdims=True)
+    return np.where(np.abs(apart) <= _ROUNDING * largest, 0.0, apart)
+
+
+def spearman(x: Floats, y: Floats, counts: Floats) -> Floats:
+    """Pearson's correlation of the ranks; equal values share the mean of their ranks."""
+    return pearson(_ranks(x, counts), _ranks(y, counts), counts)
+
+
+def _ranks(values: Floats, counts: Floats) -> Floats:
+    """How much lies below each value, and half of what equals it; axes draw, value."""
+    _, place = np.unique(values, return_inverse=True)
+    place = place.reshape(-1)
+    order = np.argsort(place, kind="stable")
+    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+    sizes = np.add.reduceat(counts[:, order], starts, axis=1)
+    middles: Floats = np.cumsum(sizes, axis=1) - sizes / 2
+    return middles[:, place]
+
+
+def kendall(x: Floats, y: Floats, counts: Floats) -> Floats:
+    """Kendall's tau-b: pairs in the same order less pairs in the opposite, ties allowed for."""
+    signs = [np.sign(values[:, None] - values) for values in (x, y)]
+
+    def pairs(of: Floats) -> Floats:
+        found: Floats = ((counts @ of) * counts).sum(axis=1)
+        return found
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        untied = pairs(np.abs(signs[0])) * pairs(np.abs(signs[1]))
+        found: Floats = pairs(signs[0] * signs[1]) / np.sqrt(untied)
+    return np.clip(found, -1.0, 1.0)
+
+
+CORRELATIONS: Mapping[str, Correlation] = {
+    "pearson": pearson,
+    "spearman": spearman,
+    "kendall": kendall,
+}
+
+
+def fisher(correlations: Floats) -> Floats:
+    """Fisher's z. A perfect correlation, which has none, is taken as nearly perfect."""
+    found: Floats = np.arctanh(np.clip(correlations, -NEARLY_ONE, NEARLY_ONE))
+    return found
+
+
+def around(value: float, draws: Floats, samples: int) -> tuple[float, float]:
+    """The 95 % interval around a correlation, as wide on Fisher's scale as its draws scatter.
+
+    NaN where the correlation is perfect, or where most draws have no value.
+    """
+    there = draws[~np.isnan(draws)]
+    if not abs(value) < NEARLY_ONE or 2 * len(there) < len(draws):
+        return np.nan, np.nan
+    # Not from their standard deviation: where little varies, some draws are nearly perfect.
+    low, high = np.quantile(fisher(there), [0.025, 0.975])
+    reach = student(samples - 2) / student(np.inf) * float(high - low) / 2
+    middle = float(fisher(np.array(value)))
+    return float(np.tanh(middle - reach)), float(np.tanh(middle + reach))

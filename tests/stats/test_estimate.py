@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from creval.stats.estimate import share, student
+
+stats = pytest.importorskip("scipy.stats")
+
+
+@pytest.mark.parametrize(("freedom", "near"), [(5, 1e-2), (10, 1e-3), (20, 2e-5), (60, 1e-7)])
+def test_the_quantile_is_scipys(freedom: int, near: float) -> None:
+    assert student(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=near)
+
+
+def test_a_share_without_clusters_is_wilsons() -> None:
+    hits = np.repeat([1.0, 0.0], [620, 380])
+    found = share(hits, np.arange(1000))
+    expected = stats.binomtest(620, 1000).proportion_ci(method="wilson")
+    assert found == pytest.approx((0.62, expected.low, expected.high), abs=1e-3)
+
+
+def test_a_share_of_all_still_leaves_something_open() -> None:
+    found = share(np.ones(40), np.arange(40))
+    assert found.high == 1.0
+    assert found.low == pytest.approx(
+        stats.binomtest(40, 40).proportion_ci(method="wilson").low, abs=0.01
+    )
+    few = share(np.ones(40), np.arange(40) // 4)
+    assert few.low is not None
+    assert found.low is not None
+    assert few.low < found.low, "ten samples tell less than forty"
+    assert share(np.ones(0), np.arange(0)).value is None
+
+
+def covered(runs: int, truth: float, samples: int) -> float:
+    """How often a share holds the truth: five comparisons a sample, which go together."""
+    generator, hits = np.random.default_rng(8), 0
+    for _ in range(runs):
+        alike = generator.random((samples, 1)) < truth
+        own = generator.random((samples, 5)) < truth
+        drawn = np.where(generator.random((samples, 5)) < 0.6, alike, own)
+        found = share(drawn.ravel().astype(np.float64), np.repeat(np.arange(samples), 5))
+        hits += (found.low or 0.0) <= truth <= (found.high or 0.0)
+    return hits / runs
+
+
+def test_shares_hold_the_truth() -> None:
+    assert covered(500, 0.7, 40) >= 0.92
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("truth", [0.5, 0.7, 0.9])
+@pytest.mark.parametrize("samples", [30, 100])
+def test_shares_hold_the_truth_in_many_runs(truth: float, samples: int) -> None:
+    assert covered(2000, truth, samples) >= 0.935
