@@ -136,13 +136,15 @@ class Store:
             row[0] for row in self._connection.execute("SELECT id FROM samples ORDER BY position")
         )
 
-    def answered(self, judge: str) -> dict[EditKey, set[tuple[int, str]]]:
-        """The questions that a judge has answered, as repeat and probe, by edit."""
+    def answered(
+        self, judge: str, *, or_asked: bool = False
+    ) -> dict[EditKey, set[tuple[int, str]]]:
+        """The questions that a judge has answered, or was asked, as repeat and probe, by edit."""
         query = (
             "SELECT edit, repeat, probe FROM verdicts JOIN voices ON voices.id = voice"
-            " WHERE judge = ? AND variant = '' AND status = ?"
+            " WHERE judge = ? AND variant = '' AND (? OR status = ?)"
         )
-        done = (_clean(judge), Status.ANSWERED.value)
+        done = (_clean(judge), or_asked, Status.ANSWERED.value)
         keys = {number: key for key, number in self._edits.items()}
         found: dict[EditKey, set[tuple[int, str]]] = {}
         for edit, repeat, probe in self._connection.execute(query, done):
