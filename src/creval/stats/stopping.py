@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from creval.core.card import Card
+from creval.core.card import Card, Digits
 from creval.core.errors import CrevalError
 from creval.stats.aggregate import shares
 from creval.stats.race import BEST, RANKING, Race, Rule
@@ -57,6 +57,7 @@ class Outcome:
     samples: int
     of: int
     standings: tuple[Standing, ...]
+    digits: Digits
 
     def facts(self) -> dict[str, object]:
         """The same as plain values, for JSON."""
@@ -92,8 +93,7 @@ class Stopping:
     def __init__(
         self, rule: Rule, card: Card, systems: Sequence[str], tags: Sequence[Mapping[str, str]]
     ) -> None:
-        if len(systems) < 2:
-            raise CrevalError("--until-decided compares models: give two or more.")
+        check_several(systems)
         self.rule, self.card, self.systems = rule, card, tuple(systems)
         column = card.metric(card.ranking)
         self._better = 1.0 if column.higher_is_better else -1.0
@@ -124,7 +124,7 @@ class Stopping:
     def add(self, values: Floats, answers: Integers) -> None:
         """The next sample: each system's value, NaN where there is none, and how many answers that
         took. What is not needed any more is not looked at."""
-        on = self._race.active[0] & ~self.settled
+        on = self._race.active[0] & ~self._race.settled[0]
         self._values[on, self.seen] = values[on]
         self._samples += on & ~np.isnan(values)
         self._used += np.where(on, answers, 0)
@@ -180,6 +180,7 @@ class Stopping:
             self.seen,
             self._values.shape[1],
             tuple(standings),
+            self.card.metric(self.card.ranking).digits,
         )
 
     def _dropped(self, at: int) -> str:
@@ -205,6 +206,12 @@ class Stopping:
         sums = np.bincount(self._stratum[here], self._values[at, here], minlength=strata)
         share = self._share(np.where(seen > 0, np.bincount(self._stratum, minlength=1), 0.0))
         return float((share * sums / np.maximum(seen, 1)).sum()) if here.any() else None
+
+
+def check_several(systems: Sequence[str]) -> None:
+    """Refuse to decide where there is nothing to compare."""
+    if len(systems) < 2:
+        raise CrevalError("--until-decided compares models: give two or more.")
 
 
 def _strata(card: Card, tags: Sequence[Mapping[str, str]]) -> tuple[Integers, dict[str, Integers]]:
