@@ -39,12 +39,13 @@ class Race:
 
     On `best`: a system is dropped when another is surely better; or, together with others, when
     all who stay are surely not worse by the margin than any of those dropped. Who is alone in the
-    end is best. Only comparisons with the true best can mislead, one for each other system, and
-    only on one side: each of K systems still in the race takes the K-th part of alpha. So the true
-    best is lost with at most that risk, and a best is named among equals with at most that risk.
+    end is best. Of K systems still in the race, each pair takes on each side the K (K - 1)-th part
+    of alpha. Among equals anyone is dropped with at most that risk. Only comparisons with the true
+    best can cost it its place; in whatever fixed order the others leave, the risks of these add up
+    to alpha (1/2 + 1/6 + ... + 1 / (K (K - 1))) < alpha.
 
     On `ranking`: a pair is settled when its order is sure, or that the two differ by less than the
-    margin; a system is dropped when all its pairs are settled. Each pair takes its part of alpha.
+    margin; a system is dropped when all its pairs are settled. All pairs share alpha to the end.
 
     With a margin, what is claimed is about all samples of the benchmark, drawn without replacement.
     Without one it is about samples of this kind: on exactly these, the last sample would settle
@@ -86,11 +87,9 @@ class Race:
 
     def _chance(self) -> Floats:
         """The risk that each difference takes on one side, by run."""
-        if self.rule.question == BEST:
-            there = np.maximum(self.active.sum(axis=1), 2)
-            return np.asarray(self.rule.alpha / there, dtype=np.float64)
-        sides = max(self.systems * (self.systems - 1), 2)
-        return np.full(len(self.active), self.rule.alpha / sides)
+        several = self.active.sum(axis=1) if self.rule.question == BEST else self.systems
+        sides = np.maximum(several * (several - 1), 2)
+        return np.broadcast_to(self.rule.alpha / sides, len(self.active)).astype(np.float64)
 
     def _drop(self, both: Booleans) -> None:
         beaten = (both & (self.bounds.low > 0)).any(axis=1)
