@@ -1,4 +1,4 @@
-"""Stopping early on the recorded answers of the release."""
+"""Stopping early on recorded answers, as a user does, and on those of the release many times."""
 
 from __future__ import annotations
 
@@ -19,6 +19,49 @@ from creval.store import open_run
 from tests.stats.test_race import Raced, orders, raced
 
 MARGIN = 1.5
+
+
+def creval(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "creval", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_a_replay_on_the_command_line(miniature: Path, tmp_path: Path) -> None:
+    given = ("replay", miniature, "--answers", miniature / "answers", "--run", tmp_path / "run")
+    shown = creval(*given, "--until-decided", "best")
+    assert shown.returncode == 0, shown.stderr
+    # 18 samples are too few to tell anything of others like them.
+    assert "Who is best on S is not decided between Careful, " in shown.stdout
+    assert "That took 18 of 18 samples and 810 of 810 answers (100.0 %)" in shown.stdout
+    assert "still open" in shown.stdout
+    # With a margin it is about these 18, and they are all known.
+    found = json.loads(
+        creval(*given, "--until-decided", "best", "--margin", "0.1", "--json").stdout
+    )
+    assert (found["best"], found["undecided"], found["used"]) == ("Careful", [], 810)
+    assert found["answers"]["Careful"] == {"answered": 270}
+    plain = json.loads(creval(*given, "--json").stdout)
+    assert set(plain) == {"judge", "answers"}
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (("--until-decided", "best", "--model", "Keeper"), "compares models: give two or more."),
+        (("--until-decided", "worst"), "there is no question to decide 'worst'"),
+        (("--until-decided", "best", "--alpha", "0"), "--alpha takes a risk above 0"),
+        (("--until-decided", "best", "--margin", "-2"), "--margin takes points, 0 or more"),
+        (("--margin", "2"), "--alpha and --margin go with --until-decided"),
+    ],
+)
+def test_wrong_questions_get_one_sentence(
+    miniature: Path, tmp_path: Path, more: tuple[str, ...], sentence: str
+) -> None:
+    given = ("replay", miniature, "--answers", miniature / "answers", "--run", tmp_path / "run")
+    done = creval(*given, *more)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 class Scores(NamedTuple):
@@ -91,12 +134,13 @@ def test_who_is_worse_by_the_margin_is_seldom_named_in_2000_orders(scores: Score
 def test_a_replay_says_what_asking_would_have_come_to(
     release: Path, scores: Scores, tmp_path: Path
 ) -> None:
-    arguments = ["replay", release, "--answers", release / "answer_gpt", "--run", tmp_path]
-    arguments += ["--until-decided", "best", "--margin", "1.5", "--seed", "4", "--json"]
-    command = [sys.executable, "-m", "creval", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    given = ("replay", release, "--answers", release / "answer_gpt", "--run", tmp_path)
+    rules = ("--until-decided", "best", "--margin", "1.5", "--seed", "4")
+    done = creval(*given, *rules, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
+    assert found.pop("judge")
+    assert found.pop("answers")["Bagel"]["answered"] == 15_746
     rule = Rule(margin=MARGIN)
     outcome = decide(scores.table, open_benchmark(release).dataset.samples, rule, seed=4)
     assert found == json.loads(json.dumps({**outcome.facts(), "seed": 4}))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from creval.cli import options, screen
-from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
     from creval.core.benchmark import Benchmark
@@ -38,8 +37,6 @@ def replay(
     from creval.report.text import visible
 
     rule = options.until(until_decided, alpha, margin)
-    if json and rule is None:
-        raise CrevalError("--json goes with --until-decided; the scores are in `creval score`.")
     benchmark = open_benchmark(bench)
     done = replayed(benchmark, answers, run, raw=raw, models=model or (), track=screen.track)
     for path, reason in list(done.broken.items())[:20]:
@@ -62,13 +59,14 @@ def replay(
         screen.note(
             f"{len(problems)} problems in the benchmark's files: creval bench {quote(bench)}"
         )
-    if not json:
-        screen.console().print(status_table(done.statuses))
-    if rule is not None:
-        outcome = _decided(benchmark, done, run, rule, seed)
-        if json:
-            screen.print_json({**outcome.facts(), "seed": seed})
-            return
+    outcome = _decided(benchmark, done, run, rule, seed) if rule is not None else None
+    if json:
+        ended = {name: {str(s): n for s, n in of.items()} for name, of in done.statuses.items()}
+        found = {} if outcome is None else {**outcome.facts(), "seed": seed}
+        screen.print_json({"judge": done.recording.judge, "answers": ended, **found})
+        return
+    screen.console().print(status_table(done.statuses))
+    if outcome is not None:
         screen.print_outcome(outcome)
     screen.note(f"Now: creval score {quote(run)}")
 
