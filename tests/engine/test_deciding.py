@@ -121,15 +121,19 @@ def test_a_settled_run_asks_nothing_more(bench: Path, tmp_path: Path) -> None:
         assert run.manifest["stopping"] is None
 
 
-def test_killed_three_times_it_comes_to_the_same(bench: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("faults", [0.0, 0.3])
+def test_killed_three_times_it_comes_to_the_same(
+    bench: Path, tmp_path: Path, faults: float
+) -> None:
     calm = ask(bench, tmp_path / "calm", Knowing(), until=Rule(margin=3.0), concurrency=4)
-    server = Knowing(latency=0.03)
+    # What a killed run had still to ask again is asked again.
+    server = Knowing(latency=0.03, faults=faults, kinds=("left out", "garbled", "server error"))
     run = tmp_path / "run"
     with serving(server.app()) as url:
         given = [sys.executable, "-m", "creval", "judge", str(bench), "--edits"]
         given += [str(bench / "edits" / name) for name in SKILLS]
         given += ["--judge", f"openai:fake@{url}/v1", "--run", str(run), "--concurrency", "4"]
-        given += ["--until-decided", "best", "--margin", "3"]
+        given += ["--until-decided", "best", "--margin", "3", "--retries", "20"]
         for _ in range(3):
             before = server.stats["requests"]
             process = subprocess.Popen(given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -163,6 +167,22 @@ def test_without_answers_nothing_is_decided(bench: Path, tmp_path: Path) -> None
         assert (done.outcome.best, done.outcome.reason) == (None, "out of samples")
         assert len(done.outcome.undecided) == 3
         assert done.outcome.standings[0].value is None
+
+
+def test_what_stays_open_is_absent_when_a_run_is_taken_up_again(
+    bench: Path, tmp_path: Path
+) -> None:
+    server = Knowing(never="shadow plausible")
+    folders = [bench / "edits" / name for name in SKILLS]
+    settings = Settings(concurrency=4, until=Rule(), retries=1)
+    with serving(server.app()) as url:
+        where = f"openai:fake@{url}/v1"
+        first, again = (
+            judge(open_benchmark(bench), folders, where, tmp_path / "run", settings) for _ in "ab"
+        )
+    assert first.unanswered > 0
+    assert first.outcome == again.outcome
+    assert again.progress.made == 0, "it is settled"
 
 
 def test_several_voices_are_waited_for(bench: Path, tmp_path: Path) -> None:

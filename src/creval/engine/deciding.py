@@ -44,15 +44,15 @@ class Deciding:
         """Whether answers about an edit are still needed."""
         return key.system in self._stopping.needed
 
-    def resume(self, asked: Mapping[str, Answered]) -> None:
-        """Take up what a run holds: what each judge was asked, answered or not."""
+    def resume(self, through: Mapping[str, Answered]) -> None:
+        """Take up what a run holds: what each judge has answered, or left open to the end."""
         for edit in self._plan.all_edits():
             wanted = {
                 (repeat, question.id)
                 for question in self._plan.askable(edit)
                 for repeat in range(self._plan.settings.repeat)
             }
-            if all(wanted <= asked[name].get(edit.key, set()) for name in self._judges):
+            if all(wanted <= through[name].get(edit.key, set()) for name in self._judges):
                 self._begun[edit.key] = len(self._judges)
         self._follow()
 

@@ -403,7 +403,8 @@ class Judging:
         names = [judge.name for judge in self.judges]
         with open_run(self.run) as run:
             deciding = Deciding(until, self.plan, run, names)
-            deciding.resume({name: store.answered(name, or_asked=True) for name in names})
+            most = self.settings.retries * self.settings.attempts
+            deciding.resume({n: store.answered(n, given_up_after=most) for n in names})
             halt = await self._ask_for(store, done.progress, watch, deciding)
         done.outcome = deciding.outcome()
         with store.transaction():
