@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from creval.benchmarks.creval_bench import CARD
 from creval.core.card import Level
-from creval.stats.aggregate import strata
+from creval.stats.aggregate import shares, strata
 from creval.stats.scorecard import points
 from tests.stats.made import table
 
@@ -63,3 +63,21 @@ def test_the_order_of_samples_and_systems_does_not_matter(data: st.DataObject) -
     shuffled = points(table(values[systems][:, order], place[order].tolist()))
     for level, found in there.items():
         np.testing.assert_allclose(shuffled[level], found[:, systems], rtol=1e-12)
+
+
+def test_shares_of_strata_give_the_whole_from_their_means() -> None:
+    values = np.random.default_rng(4).uniform(0, 100, (1, 30, 3))
+    place = [0] * 3 + [1] * 7 + [4] * 12 + [8] * 8
+    made = table(values, place)
+    parts = strata(made)
+    groups = {name: found[[part[0] for part in parts]] for name, found in made.groups.items()}
+    sizes = np.array([float(len(part)) for part in parts])
+    means = np.array([values[0, part, 0].mean() for part in parts])
+    for of in (None, "dimension", "category"):
+        first, *finer = made.card.levels
+        card = replace(made.card, levels=(replace(first, of=of), *finer))
+        whole = points(replace(made, card=card))["overall"][0, 0, 0]
+        assert shares(card, groups, sizes) @ means == pytest.approx(whole)
+        both = shares(card, groups, np.stack([sizes, sizes * [1, 1, 0, 1]]))
+        np.testing.assert_allclose(both.sum(axis=-1), 1)
+        assert both[1, 2] == 0

@@ -109,6 +109,9 @@ def judge(
     budget: Annotated[
         str | None, typer.Option(metavar="5USD", help="Stop when the run has cost so much.")
     ] = None,
+    until_decided: options.UntilDecided = None,
+    alpha: options.Alpha = 0.05,
+    margin: options.Margin = 0.0,
     key_env: Annotated[
         str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")
     ] = None,
@@ -154,6 +157,7 @@ def judge(
         requests_a_minute=rpm,
         tokens_a_minute=tpm,
         budget=_dollars(budget),
+        until=options.until(until_decided, alpha, margin),
         price=dollars_a_million(price),
         key=key_env,
     )
@@ -172,13 +176,15 @@ def judge(
         return
     estimates = estimate(judging, judging.answered(), _GLANCE)
     if estimates:
-        screen.note(in_a_line(estimates))
+        screen.note(("at most " if settings.until else "") + in_a_line(estimates))
     shown = screen.Line()
     try:
         done = judging.ask(_watcher(shown))
     finally:
         shown.clear()
     _print_summary(done, len(judging.judges) * repeat, run)
+    if done.outcome is not None:
+        screen.print_outcome(done.outcome)
     if done.stopped == "interrupted":
         screen.note("stopped: what was answered is kept; repeat the command to go on.")
         raise typer.Exit(130)

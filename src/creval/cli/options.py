@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from creval.core.errors import CrevalError
+
+if TYPE_CHECKING:
+    from creval.stats.race import Rule
 
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
 Benchmark = Annotated[str, typer.Argument(metavar="BENCH", help="The folder of a benchmark.")]
@@ -23,6 +26,16 @@ Weights = Annotated[
     typer.Option(metavar="IF=0.4,VC=0.4,VQ=0.2", help="Other weights for the composite."),
 ]
 Resamples = Annotated[int, typer.Option(min=100, max=1_000_000, help="Bootstrap resamples.")]
+UntilDecided = Annotated[
+    str | None,
+    typer.Option(
+        metavar="best|ranking", help="Stop when it is settled who is best, or all places."
+    ),
+]
+Alpha = Annotated[float, typer.Option(metavar="RISK", help="The risk of a false decision.")]
+Margin = Annotated[
+    float, typer.Option(metavar="POINTS", help="Differences up to this need no decision.")
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
 
 
@@ -44,6 +57,17 @@ def weights(given: str | None) -> dict[str, float] | None:
         if not equals or not name.strip():
             raise CrevalError(f"--weights has no metric in {part!r}.")
     return found
+
+
+def until(question: str | None, alpha: float, margin: float) -> Rule | None:
+    """What is to be decided, if anything is."""
+    if question is None:
+        if (alpha, margin) != (0.05, 0.0):
+            raise CrevalError("--alpha and --margin go with --until-decided best or ranking.")
+        return None
+    from creval.stats.race import Rule
+
+    return Rule(question, alpha, margin)
 
 
 def groups(given: str | None) -> dict[str, list[str]]:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from creval.cli import options, screen
+
+if TYPE_CHECKING:
+    from creval.core.benchmark import Benchmark
+    from creval.engine.replay import Replayed
+    from creval.stats.race import Rule
+    from creval.stats.stopping import Outcome
 
 
 def replay(
@@ -18,6 +24,11 @@ def replay(
     model: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this model; may be repeated.")
     ] = None,
+    until_decided: options.UntilDecided = None,
+    alpha: options.Alpha = 0.05,
+    margin: options.Margin = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the order of samples.")] = 0,
+    json: options.Json = False,
 ) -> None:
     """Make a run from recorded answers."""
     from creval.benchmarks import open_benchmark
@@ -25,6 +36,7 @@ def replay(
     from creval.report.statuses import status_table
     from creval.report.text import visible
 
+    rule = options.until(until_decided, alpha, margin)
     benchmark = open_benchmark(bench)
     done = replayed(benchmark, answers, run, raw=raw, models=model or (), track=screen.track)
     for path, reason in list(done.broken.items())[:20]:
@@ -47,5 +59,24 @@ def replay(
         screen.note(
             f"{len(problems)} problems in the benchmark's files: creval bench {quote(bench)}"
         )
+    outcome = _decided(benchmark, done, run, rule, seed) if rule is not None else None
+    if json:
+        ended = {name: {str(s): n for s, n in of.items()} for name, of in done.statuses.items()}
+        found = {} if outcome is None else {**outcome.facts(), "seed": seed}
+        screen.print_json({"judge": done.recording.judge, "answers": ended, **found})
+        return
     screen.console().print(status_table(done.statuses))
+    if outcome is not None:
+        screen.print_outcome(outcome)
     screen.note(f"Now: creval score {quote(run)}")
+
+
+def _decided(benchmark: Benchmark, done: Replayed, run: str, rule: Rule, seed: int) -> Outcome:
+    """What asking for these answers only until the question is settled would have come to."""
+    from creval.engine.deciding import decide
+    from creval.stats.table import tabulate
+    from creval.store import open_run
+
+    with open_run(run) as opened:
+        table = tabulate(opened, systems=done.recording.systems)
+    return decide(table, benchmark.dataset.samples, rule, seed)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from creval.stats.stopping import Outcome
+
 T = TypeVar("T")
 _UNSEEN = re.compile(r"[\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _WIDE = 160  # columns where nobody's terminal sets them
@@ -56,6 +58,15 @@ def print_json(value: object) -> None:
     """JSON on standard output; what would move a terminal's cursor is escaped."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
     print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+
+
+def print_outcome(outcome: Outcome) -> None:
+    """How a question was settled, or not: a table and a sentence."""
+    from creval.report.outcome import outcome_table, stopped
+
+    out = console()
+    out.print(outcome_table(outcome))
+    out.print(stopped(outcome))
 
 
 class Line:

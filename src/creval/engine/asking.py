@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from creval.core.errors import CrevalError
 from creval.core.images import Encoded, Fit, ImageError, encode
@@ -37,6 +38,9 @@ from creval.engine.plan import Item
 from creval.engine.settings import Settings
 from creval.judges.judge import Answer, Fault, Judge, Request, Unusable
 from creval.prompts import Prompt
+
+if TYPE_CHECKING:
+    from creval.engine.deciding import Deciding
 
 _SOURCES_KEPT = 4
 _LOST_IN_A_ROW = 8  # calls given up, none answered between them: something is wrong
@@ -91,11 +95,12 @@ class Asking:
         pool: ThreadPoolExecutor,
         ahead: int = 4,
         begun: bool = False,
+        deciding: Deciding | None = None,
     ) -> None:
         self.judge, self.settings, self.progress = judge, settings, progress
         self._items, self._prompts, self._fit = items, prompts, fit
         self._ledger, self._purse, self._halt, self._pool = ledger, purse, halt, pool
-        self._ahead = ahead
+        self._ahead, self._deciding = ahead, deciding
         self.limits = Limits(
             settings.concurrency, settings.requests_a_minute, settings.tokens_a_minute
         )
@@ -156,6 +161,7 @@ class Asking:
     async def _next(self) -> Call | None:
         """The next call: what has to be asked again first, then what the plan brings."""
         while True:
+            self._pass_over()
             if self._again or self._ready:
                 self._taken += 1
                 return (self._again or self._ready).popleft()
@@ -175,6 +181,14 @@ class Asking:
                     return None
                 await self._moved.wait()
 
+    def _pass_over(self) -> None:
+        """Leave out calls whose answers are needed no more."""
+        while self._deciding and self._ready:
+            if self._deciding.needs(self._ready[0].look.item.edit.key):
+                return
+            self._ready.popleft()
+            self.progress.calls -= 1
+
     async def _calls(self) -> AsyncGenerator[list[Call], None]:
         """The plan's calls, edit by edit, the pictures of the next few made ready meanwhile."""
         ready: deque[asyncio.Task[Look | None]] = deque()
@@ -182,10 +196,16 @@ class Asking:
         try:
             while True:
                 while len(ready) < self._ahead and (item := next(items, None)) is not None:
+                    if self._deciding and not self._deciding.needs(item.edit.key):
+                        calls_left = sum(self._count(group.repeats) for group in item.groups)
+                        self.progress.calls -= item.cached + calls_left
+                        continue
                     self.progress.done += item.cached
                     self.progress.cached += item.cached
                     if item.groups:
                         ready.append(asyncio.create_task(self._look(item)))
+                    elif self._deciding:
+                        self._deciding.begin(item.edit.key, 0)
                 if not ready:
                     return
                 look = await ready.popleft()
@@ -197,6 +217,8 @@ class Asking:
                     if self._counted_several:
                         self.progress.calls += len(parts) - 1
                     calls += [Call(look, questions, part) for part in parts]
+                if self._deciding:
+                    self._deciding.begin(look.item.edit.key, len(calls))
                 yield calls
                 del look, calls  # the pictures live as long as their calls, and no longer
         finally:
@@ -229,6 +251,8 @@ class Asking:
             self.progress.unopened += sum(
                 len(group.questions) * len(group.repeats) for group in item.groups
             )
+            if self._deciding:
+                self._deciding.begin(item.edit.key, 0)
             return None
         self._ledger.note(item.edit, seen)
         return Look(item, pictures)
@@ -286,7 +310,7 @@ class Asking:
             follow += [call._replace(repeats=(repeat,)) for repeat in left]
         await self._ledger.put(records)
         self._account(answer, records, call, follow)
-        self._again.extend(follow)
+        self._ask_again(call, follow)
         self._has_logprobs |= any(choice.positions for choice in choices)
         proper = [choice for choice in choices if choice.ended == "stop" and choice.text.strip()]
         if self.settings.logprobs and proper and not self._has_logprobs:
@@ -384,6 +408,12 @@ class Asking:
             return [call._replace(repeats=(repeat,), tries=tries)]
         return [Call(call.look, (question,), (repeat,), tries) for question in open_]
 
+    def _ask_again(self, call: Call, follow: Sequence[Call]) -> None:
+        """Put what follows from a call that is through back into the queue."""
+        self._again.extend(follow)
+        if self._deciding:
+            self._deciding.end(call.look.item.edit.key, len(follow))
+
     async def _gave_up(self, call: Call, fault: Fault) -> None:
         """Keep that a call brought nothing. What a filter declined may pass one by one."""
         status = Status.REFUSED if fault.kind == "content filter" else Status.FAILED
@@ -395,7 +425,7 @@ class Asking:
         follow: list[Call] = []
         if status is Status.REFUSED:
             follow = [again for r in call.repeats for again in self._open(call, r, verdicts)]
-        self._again.extend(follow)
+        self._ask_again(call, follow)
         self.progress.done += 1
         self.progress.calls += len(follow)
         if not follow:

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from creval.core.benchmark import Benchmark, Protocol
 from creval.core.contract import contract_named
@@ -38,6 +39,10 @@ from creval.store import DATABASE, Run, Store, open_run
 from creval.store.run import VOICE
 from creval.store.store import detail_of
 
+if TYPE_CHECKING:  # NumPy comes with them
+    from creval.engine.deciding import Deciding
+    from creval.stats.stopping import Outcome
+
 INTERRUPTED = "interrupted"
 _LOOKS = 0.2  # seconds between two looks at the progress
 Watch = Callable[[Progress], None]
@@ -45,7 +50,8 @@ Watch = Callable[[Progress], None]
 
 @dataclass
 class Judged:
-    """What a run of `judge` did. `stopped` says why it ended early, if it did."""
+    """What a run of `judge` did. `stopped` says why it ended early, if it did; `outcome` how the
+    question was settled that it was to settle, if there was one."""
 
     progress: Progress
     stopped: str = ""
@@ -58,6 +64,7 @@ class Judged:
     broken: int = 0
     unmeasured: list[tuple[str, int]] = field(default_factory=list)
     examples: list[str] = field(default_factory=list)
+    outcome: Outcome | None = None
 
     @property
     def asked(self) -> int:
@@ -130,6 +137,10 @@ class Judging:
                 f"the protocol {self.benchmark.protocol.name!r} has nothing to ask about the "
                 f"chosen samples of {self.benchmark.name!r}."
             )
+        if self.settings.until is not None:
+            from creval.engine.deciding import check_decidable
+
+            check_decidable(self.plan)
         scales = {q.contract for questions in self.plan.questions.values() for q in questions}
         if self.settings.logprobs and any(len(contract_named(s).choices) > 10 for s in scales):
             raise CrevalError("--logprobs: on this scale an answer takes more than one token.")
@@ -283,7 +294,7 @@ class Judging:
         with Store(self.run) as store, long_lived_objects():
             self._check_same(store)
             done.notes += self._prepare(store)
-            halt = self._in_a_loop(lambda: self._ask_all(store, progress, watch))
+            halt = self._in_a_loop(lambda: self._ask_all(store, done, watch))
         for judge in self.judges:
             done.notes += judge.learned
         if halt.error is not None:
@@ -335,6 +346,8 @@ class Judging:
             manifest |= {"edits_folders": sorted(folders), "prompts": prompts}
             if not self.spec:  # what judges were asked, if any were, is still true
                 manifest["judge"] = store.manifest.get("judge", "")
+            if "stopping" in store.manifest:  # it is about another time
+                manifest["stopping"] = None
             store.put_manifest(manifest)
             notes += self._measured_otherwise(store)
             changed = self._changed(held)
@@ -381,7 +394,26 @@ class Judging:
                 for judge in self.judges:
                     yield Ask(judge.name, edit.key, tuple(blank)), reply, verdicts
 
-    async def _ask_all(self, store: Store, progress: Progress, watch: Watch | None) -> Halt:
+    async def _ask_all(self, store: Store, done: Judged, watch: Watch | None) -> Halt:
+        until = self.settings.until
+        if until is None:
+            return await self._ask_for(store, done.progress, watch, None)
+        from creval.engine.deciding import Deciding
+
+        names = [judge.name for judge in self.judges]
+        with open_run(self.run) as run:
+            deciding = Deciding(until, self.plan, run, names)
+            most = self.settings.retries * self.settings.attempts
+            deciding.resume({n: store.answered(n, given_up_after=most) for n in names})
+            halt = await self._ask_for(store, done.progress, watch, deciding)
+        done.outcome = deciding.outcome()
+        with store.transaction():
+            store.put_manifest({"stopping": done.outcome.facts()})
+        return halt
+
+    async def _ask_for(
+        self, store: Store, progress: Progress, watch: Watch | None, deciding: Deciding | None
+    ) -> Halt:
         halt, ledger = Halt(), Ledger(store)
         loop = asyncio.get_running_loop()
         self._interrupt = lambda: loop.call_soon_threadsafe(halt.now, INTERRUPTED)
@@ -406,6 +438,7 @@ class Judging:
                         pool=pool,
                         ahead=2 * threads,
                         begun=bool(answered),
+                        deciding=deciding,
                     )
                 )
             done = {voice(g): store.answered(voice(g)) for g in self.gauges.values()}

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from creval.core.errors import CrevalError, known_name
 from creval.gauges.gauge import MODELS
 from creval.judges.judge import Price
 from creval.judges.spec import JudgeOptions
+
+if TYPE_CHECKING:
+    from creval.stats.race import Rule
 
 WAYS = ("question", "metric", "sample")
 """What is asked in one call: one question, all of a metric, or all about an edit."""
@@ -24,7 +27,8 @@ class Settings:
     whether judges think aloud before they answer, if not as each question says; `gauges` are the
     models to measure with, by what they are for. `retries` bounds
     how often a question that a reply leaves open is asked again, `attempts` how often a call that
-    brought no reply is made. `budget` is in US dollars, for the whole run.
+    brought no reply is made. `budget` is in US dollars, for the whole run; `until` is what is to be
+    decided, after which nothing more is asked.
     """
 
     ask: str = "metric"
@@ -52,6 +56,7 @@ class Settings:
     requests_a_minute: float | None = None
     tokens_a_minute: float | None = None
     budget: float | None = None
+    until: Rule | None = None
     price: Price | None = None
     key: str | None = None
 

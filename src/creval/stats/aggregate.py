@@ -6,11 +6,11 @@ every resample of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from creval.core.card import Level
+from creval.core.card import Card, Level
 from creval.stats.table import Floats, Integers, ScoreTable, add_composite
 
 
@@ -94,6 +94,34 @@ def children(table: ScoreTable, level: str, of: str) -> list[list[int]]:
     groups = range(len(table.card.level(level).groups))
     found = [np.unique(table.groups[of][table.members(level, group)]) for group in groups]
     return [[int(group) for group in inside if group >= 0] for inside in found]
+
+
+def shares(card: Card, groups: Mapping[str, Integers], sizes: Floats) -> Floats:
+    """How much each stratum counts in the whole, from its number of samples.
+
+    `groups` has each stratum's group in each level, as a table has each sample's. `sizes` and the
+    result have the stratum as their last axis.
+    """
+    return _shares(card, groups, sizes, "overall")[..., 0, :]
+
+
+def _shares(card: Card, groups: Mapping[str, Integers], sizes: Floats, name: str) -> Floats:
+    """The same for each group of a level; axes ..., group, stratum."""
+    level = card.level(name)
+    strata = np.arange(sizes.shape[-1])
+    places = groups.get(name, np.zeros(len(strata), dtype=np.int64))
+    inside = places == np.arange(len(level.groups))[:, None]
+    if level.of is None:
+        parts = sizes[..., None, :] * inside
+        part: Floats = parts / np.maximum(parts.sum(axis=-1, keepdims=True), 1.0)
+        return part
+    finer = _shares(card, groups, sizes, level.of)
+    found = np.zeros((*sizes.shape[:-1], len(level.groups), len(strata)))
+    for group, members in enumerate(inside):
+        below = [int(place) for place in np.unique(groups[level.of][members]) if place >= 0]
+        there = (finer[..., below, :] > 0).any(axis=-1).sum(axis=-1)
+        found[..., group, :] = finer[..., below, :].sum(axis=-2) / np.maximum(there, 1)[..., None]
+    return found
 
 
 def mean_of_present(values: Floats, axis: int) -> Floats:

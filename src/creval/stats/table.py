@@ -198,6 +198,23 @@ def tabulate(
     )
 
 
+def sample_values(run: Run, card: Card, systems: Sequence[str], sample: str) -> Floats:
+    """Each system's value on one sample in the column that ranks; NaN where there is none."""
+    protocol = protocol_named(run.manifest["protocol"])
+    probes = run.probes[sample]
+    draws: dict[str, list[Mapping[str, Score]]] = {
+        name: [protocol.score(run.samples[sample], probes, {})] for name in systems
+    }
+    for key, values in run.values(sample):
+        if key.system in draws:
+            draws[key.system].append(protocol.score(run.samples[sample], probes, values))
+    metrics = [metric.name for metric in card.metrics]
+    rows = [[score.value for score in _average(found, metrics)] for found in draws.values()]
+    columns = add_composite(card, np.array(rows, dtype=np.float64))
+    ranking: Floats = columns[:, card.columns.index(card.ranking)]
+    return ranking
+
+
 def _units(samples: Sequence[Sample]) -> Integers:
     """What each sample was made from, numbered: its source picture, or itself."""
     names = [str(sample.source or sample.id) for sample in samples]

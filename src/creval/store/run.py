@@ -146,9 +146,13 @@ class Run:
         members = self.subsets[known_name("subset", name, self.subsets)]
         return tuple(identity for identity in self.samples if identity in members)
 
-    def values(self) -> Iterator[tuple[EditKey, dict[str, float | None]]]:
-        """Each edit's values by probe; several answers to one question are reduced to one."""
-        rows = self._connection.execute("SELECT id, system, sample, draw FROM edits")
+    def values(
+        self, sample: str | None = None
+    ) -> Iterator[tuple[EditKey, dict[str, float | None]]]:
+        """Each edit's values by probe, of one sample or of all; several answers to one question are
+        reduced to one."""
+        of, chosen = ("", ()) if sample is None else ("WHERE sample = ?", (sample,))
+        rows = self._connection.execute(f"SELECT id, system, sample, draw FROM edits {of}", chosen)
         edits = {number: EditKey(*key) for number, *key in rows}
         voices = self._connection.execute("SELECT count(*) FROM voices WHERE variant = ''")
         several = voices.fetchone()[0] > 1
@@ -156,6 +160,8 @@ class Run:
         rows = self._connection.execute(
             "SELECT edit, probe, value FROM verdicts"
             " WHERE voice IN (SELECT id FROM voices WHERE variant = '')"
+            + (f" AND edit IN (SELECT id FROM edits {of})" if of else ""),
+            chosen,
         )
         found: dict[int, dict[str, Any]] = {number: {} for number in edits}
         if several:

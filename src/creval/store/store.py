@@ -136,13 +136,23 @@ class Store:
             row[0] for row in self._connection.execute("SELECT id FROM samples ORDER BY position")
         )
 
-    def answered(self, judge: str) -> dict[EditKey, set[tuple[int, str]]]:
-        """The questions that a judge has answered, as repeat and probe, by edit."""
+    def answered(
+        self, judge: str, *, given_up_after: int | None = None
+    ) -> dict[EditKey, set[tuple[int, str]]]:
+        """The questions that a judge has answered, as repeat and probe, by edit.
+
+        With `given_up_after` also those that were given up: no answer after so many attempts, or
+        none that could come.
+        """
         query = (
             "SELECT edit, repeat, probe FROM verdicts JOIN voices ON voices.id = voice"
-            " WHERE judge = ? AND variant = '' AND status = ?"
+            " WHERE judge = ? AND variant = '' AND (status = ?"
         )
-        done = (_clean(judge), Status.ANSWERED.value)
+        done: list[object] = [_clean(judge), Status.ANSWERED.value]
+        if given_up_after is not None:
+            query += " OR status IN (?, ?) OR (SELECT attempt FROM replies WHERE id = reply) > ?"
+            done += [Status.FAILED.value, Status.REFUSED.value, given_up_after]
+        query += ")"
         keys = {number: key for key, number in self._edits.items()}
         found: dict[EditKey, set[tuple[int, str]]] = {}
         for edit, repeat, probe in self._connection.execute(query, done):

@@ -1,0 +1,81 @@
+"""What stopping early came to: a sentence that can be quoted, and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from creval.report.text import interval, value, visible
+from creval.stats.race import RANKING
+from creval.stats.stopping import OPEN, SETTLED, WITHIN, Outcome
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def stopped(outcome: Outcome) -> str:
+    """Who is best, or in which order the models stand, how sure, and what it took."""
+    return f"{_found(outcome)} {_took(outcome)}"
+
+
+def _found(outcome: Outcome) -> str:
+    rule, column = outcome.rule, outcome.column
+    models = f"{len(outcome.order)} models"
+    points = f"{rule.margin:g} points"
+    if rule.question == RANKING and outcome.reason in (SETTLED, WITHIN):
+        close = "" if outcome.reason == SETTLED else f", where pairs within {points} count as equal"
+        order = ", ".join(map(visible, outcome.order))
+        return f"On {column} the order of {models} is decided{close}: {order}."
+    if rule.question != RANKING and outcome.best is not None:
+        best = visible(outcome.best)
+        if outcome.reason == SETTLED:
+            return f"{best} is the best of {models} on {column}."
+        return f"{best} is the best of {models} on {column} within {points}: none is further ahead."
+    yet = " yet" if outcome.reason == OPEN else ""
+    if rule.question == RANKING:
+        pairs = [f"{visible(one)} and {visible(two)}" for one, two in outcome.pairs]
+        return f"On {column} the order of {models} is not decided{yet}: open is {_listed(pairs)}."
+    names = [visible(name) for name in outcome.undecided]
+    return f"Who is best on {column} is not decided{yet} between {_joined(names)}."
+
+
+def _took(outcome: Outcome) -> str:
+    share = 100 * outcome.used / outcome.total if outcome.total else 0.0
+    margin = f" (margin {outcome.rule.margin:g})" if outcome.rule.margin else ""
+    return (
+        f"That took {outcome.samples:,} of {outcome.of:,} samples and {outcome.used:,} of "
+        f"{outcome.total:,} answers ({share:.1f} %), at a risk of {100 * outcome.rule.alpha:g} % "
+        f"to decide falsely{margin}, however often one looked."
+    )
+
+
+def _joined(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _listed(pairs: Sequence[str], most: int = 5) -> str:
+    more = f"; and {len(pairs) - most} more" if len(pairs) > most else ""
+    return "; ".join(pairs[:most]) + more
+
+
+def outcome_table(outcome: Outcome) -> Table:
+    """A row a model: on how much its place rests, and how far it is from the first."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    columns = ("samples", "answers", f"{outcome.column} so far", "to the first", "at any look")
+    table = Table("model", "state", *columns, box=SIMPLE_HEAD, pad_edge=False)
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for at in outcome.standings:
+        table.add_row(
+            Text(visible(at.model)),
+            at.state,
+            f"{at.samples:,}",
+            f"{at.used:,}",
+            value(at.value, outcome.digits),
+            "" if at.difference is None else value(at.difference, outcome.digits, "+"),
+            interval(at.low, at.high, outcome.digits, "+"),
+        )
+    return table

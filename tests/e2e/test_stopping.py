@@ -1,0 +1,150 @@
+"""Stopping early on recorded answers, as a user does, and on those of the release many times."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from creval.benchmarks import open_benchmark
+from creval.engine.deciding import decide
+from creval.stats.race import Rule
+from creval.stats.table import Floats, Integers, ScoreTable, tabulate
+from creval.store import open_run
+from tests.stats.test_race import Raced, orders, raced
+
+MARGIN = 1.5
+
+
+def creval(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "creval", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_a_replay_on_the_command_line(miniature: Path, tmp_path: Path) -> None:
+    given = ("replay", miniature, "--answers", miniature / "answers", "--run", tmp_path / "run")
+    shown = creval(*given, "--until-decided", "best")
+    assert shown.returncode == 0, shown.stderr
+    # 18 samples are too few to tell anything of others like them.
+    assert "Who is best on S is not decided between Careful, " in shown.stdout
+    assert "That took 18 of 18 samples and 810 of 810 answers (100.0 %)" in shown.stdout
+    assert "still open" in shown.stdout
+    # With a margin it is about these 18, and they are all known.
+    found = json.loads(
+        creval(*given, "--until-decided", "best", "--margin", "0.1", "--json").stdout
+    )
+    assert (found["best"], found["undecided"], found["used"]) == ("Careful", [], 810)
+    assert found["answers"]["Careful"] == {"answered": 270}
+    plain = json.loads(creval(*given, "--json").stdout)
+    assert set(plain) == {"judge", "answers"}
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (("--until-decided", "best", "--model", "Keeper"), "compares models: give two or more."),
+        (("--until-decided", "worst"), "there is no question to decide 'worst'"),
+        (("--until-decided", "best", "--alpha", "0"), "--alpha takes a risk above 0"),
+        (("--until-decided", "best", "--margin", "-2"), "--margin takes points, 0 or more"),
+        (("--margin", "2"), "--alpha and --margin go with --until-decided"),
+    ],
+)
+def test_wrong_questions_get_one_sentence(
+    miniature: Path, tmp_path: Path, more: tuple[str, ...], sentence: str
+) -> None:
+    given = ("replay", miniature, "--answers", miniature / "answers", "--run", tmp_path / "run")
+    done = creval(*given, *more)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+class Scores(NamedTuple):
+    """S of each model on each sample, and the samples' dimensions."""
+
+    table: ScoreTable
+    values: Floats
+    strata: Integers
+
+
+@pytest.fixture(scope="module")
+def scores(release_run: Path) -> Scores:
+    with open_run(release_run) as run:
+        table = tabulate(run)
+    values = table.with_composite()[..., -1]
+    return Scores(table, values, table.groups["dimension"])
+
+
+def replayed(scores: Scores, values: Floats, rule: Rule, runs: int, seed: int) -> Raced:
+    """Races over values of axes system, sample, in random orders."""
+    order = orders(scores.strata, runs, np.random.default_rng(seed))
+    return raced(np.broadcast_to(values, (runs, *values.shape)), scores.strata, rule, order)
+
+
+def test_two_hundred_replays_with_a_margin(scores: Scores) -> None:
+    done = replayed(scores, scores.values, Rule(margin=MARGIN), 200, seed=1)
+    share = done.used.sum(axis=1) / scores.values.size
+    assert share.mean() <= 0.16, "a plain asymptotic sequence uses 19 %"
+    named, means = done.named(), np.nanmean(scores.values, axis=1)
+    assert (named >= 0).all()
+    worse = means.max() - means[named] > MARGIN
+    assert worse.mean() <= 0.05
+
+
+def test_equally_good_models_are_seldom_told_apart(scores: Scores) -> None:
+    # The two best, moved so that they are exactly equal on all samples that both have.
+    pair = scores.values[np.argsort(np.nanmean(scores.values, axis=1))[-2:]]
+    pair = pair - np.nanmean(np.where(np.isnan(pair).any(axis=0), np.nan, pair), axis=1)[:, None]
+    done = replayed(scores, pair, Rule(), 200, seed=2)
+    assert (done.named() >= 0).mean() <= 0.05
+
+
+@pytest.mark.study
+def test_equally_good_models_are_seldom_told_apart_in_2000_sets(scores: Scores) -> None:
+    # Each sample's scores are dealt to the models anew: so they are equally good, and as scattered.
+    generator = np.random.default_rng(3)
+    here = ~np.isnan(scores.values).any(axis=0)
+    values, strata = scores.values[:, here], scores.strata[here]
+    for models in (2, 3, 5):
+        wrong = 0
+        for _ in range(4):
+            drawn = generator.random((500, *values.shape)).argsort(axis=1)[:, :models]
+            sets = np.take_along_axis(np.broadcast_to(values, (500, *values.shape)), drawn, axis=1)
+            done = raced(sets, strata, Rule(), orders(strata, 500, generator))
+            wrong += int((~done.race.active).any(axis=1).sum())
+        assert wrong <= 0.05 * 2000, models
+
+
+@pytest.mark.study
+def test_who_is_worse_by_the_margin_is_seldom_named_in_2000_orders(scores: Scores) -> None:
+    names = np.argsort(np.nanmean(scores.values, axis=1))[-2:]
+    pair = scores.values[names][:, ~np.isnan(scores.values[names]).any(axis=0)]
+    strata = scores.strata[~np.isnan(scores.values[names]).any(axis=0)]
+    pair = pair - pair.mean(axis=1, keepdims=True) + np.array([[MARGIN], [0.0]])
+    order = orders(strata, 2000, np.random.default_rng(4))
+    done = raced(np.broadcast_to(pair, (2000, *pair.shape)), strata, Rule(margin=MARGIN), order)
+    assert (done.named() == 1).mean() <= 0.05
+
+
+def test_a_replay_says_what_asking_would_have_come_to(
+    release: Path, scores: Scores, tmp_path: Path
+) -> None:
+    given = ("replay", release, "--answers", release / "answer_gpt", "--run", tmp_path)
+    rules = ("--until-decided", "best", "--margin", "1.5", "--seed", "4")
+    done = creval(*given, *rules, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found.pop("judge")
+    assert found.pop("answers")["Bagel"]["answered"] == 15_746
+    rule = Rule(margin=MARGIN)
+    outcome = decide(scores.table, open_benchmark(release).dataset.samples, rule, seed=4)
+    assert found == json.loads(json.dumps({**outcome.facts(), "seed": 4}))
+    assert found["best"] in ("gpt-image-1", "qwen-image-edit_output_edit-2509")
+    assert found["undecided"] == []
+    assert 0 < found["used"] < 0.3 * found["total"]
+    assert found["total"] == 5 * 15_797

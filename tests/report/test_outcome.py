@@ -1,0 +1,56 @@
+"""Sentences about stopping that a reader can quote."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from creval.core.card import Digits
+from creval.report.outcome import outcome_table, stopped
+from creval.stats.race import RANKING, Rule
+from creval.stats.stopping import OPEN, SETTLED, SPENT, WITHIN, Outcome, Standing
+
+STANDINGS = (
+    Standing("A", "best", 90, 1350, 80.0, None, None, None),
+    Standing("B\x1b", "worse", 40, 600, None, -5.25, -9.0, None),
+)
+FOUND = Outcome(
+    Rule(), "S", SETTLED, "A", (), ("A", "B\x1b"), (), 1950, 27000, 90, 900, STANDINGS, Digits()
+)
+TOOK = "That took 90 of 900 samples and 1,950 of 27,000 answers (7.2 %), at a risk of 5 % to "
+
+
+def test_who_is_best() -> None:
+    rest = f"{TOOK}decide falsely, however often one looked."
+    assert stopped(FOUND) == f"A is the best of 2 models on S. {rest}"
+    within = replace(FOUND, rule=Rule(margin=1.5), reason=WITHIN)
+    assert stopped(within) == (
+        "A is the best of 2 models on S within 1.5 points: none is further ahead. "
+        f"{TOOK}decide falsely (margin 1.5), however often one looked."
+    )
+
+
+def test_who_may_be_best() -> None:
+    left = replace(FOUND, best=None, undecided=("A", "B\x1b"), reason=SPENT)
+    assert stopped(left).startswith(r"Who is best on S is not decided between A and B\x1b. That")
+    assert "is not decided yet between" in stopped(replace(left, reason=OPEN))
+
+
+def test_the_order() -> None:
+    ranked = replace(FOUND, rule=Rule(RANKING))
+    assert stopped(ranked).startswith(r"On S the order of 2 models is decided: A, B\x1b. That")
+    within = replace(ranked, rule=Rule(RANKING, margin=2.0), reason=WITHIN)
+    assert "decided, where pairs within 2 points count as equal: A" in stopped(within)
+    left = replace(ranked, reason=SPENT, best=None, pairs=(("A", "B\x1b"),))
+    assert r"of 2 models is not decided: open is A and B\x1b. That" in stopped(left)
+
+
+def test_the_table_shows_what_is_known() -> None:
+    columns = [list(column.cells) for column in outcome_table(FOUND).columns]
+    assert columns[2:] == [
+        ["90", "40"],
+        ["1,350", "600"],
+        ["80.00", "–"],
+        ["", "-5.25"],
+        ["", ""],
+    ]
+    assert str(columns[0][1]) == "B\\x1b"
