@@ -259,6 +259,14 @@ def test_what_the_numbers_mean(tmp_path: Path) -> None:
     for command, words in said.items():
         assert words in right(*command)
         assert parsed(*command)
+    rows = ["rater,sample,model,metric,rating,scale"]
+    for at, sample in enumerate(sorted((bench / "image").iterdir())):
+        for model in ("forgetful", "overeager", "clumsy"):
+            rows.append(f"a,{sample.stem},{model},overall,{1 + (at + len(model)) % 5},1-5")
+    (tmp_path / "human.csv").write_text("\n".join(rows))
+    command = ("sensitivity", pixel, "--human", tmp_path / "human.csv")
+    assert "What people said of overall goes best with" in right(*command)
+    assert parsed(*command)["people"]["overall"]["most"] <= 1
     assert (tmp_path / "weights.svg").is_file()
     assert (tmp_path / "plane.png").is_file()
     assert "one voice alone" in wrong("agree", pixel)

@@ -77,3 +77,20 @@ def test_intervals_are_over_units_and_cover() -> None:
         hits += low <= 68 <= high
     assert hits >= 0.9 * 200
     assert agreement(given, units=np.zeros(180, dtype=int)).percent_ends == (None, None)
+
+
+@pytest.mark.study
+def test_intervals_cover_in_many_runs() -> None:
+    chance = np.random.default_rng(9)
+    hits = {"percent": 0, "alpha": 0}
+    many = np.repeat(np.random.default_rng(1).integers(0, 2, 200_000), 2)[:, None]
+    noisy = np.where(np.random.default_rng(2).random((400_000, 3)) < 0.8, many, 1 - many)
+    truth = agreement(noisy.astype(float))
+    for run in range(2000):
+        base = np.repeat(chance.integers(0, 2, 80), 3)[:, None]
+        given = np.where(chance.random((240, 3)) < 0.8, base, 1 - base).astype(float)
+        found = agreement(given, units=np.repeat(np.arange(80), 3), resamples=400, seed=run)
+        for name in hits:
+            low, high = getattr(found, f"{name}_ends")
+            hits[name] += low <= getattr(truth, name) <= high
+    assert min(hits.values()) >= 0.935 * 2000, hits

@@ -32,6 +32,7 @@ def calibrate(
         str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed draws other pictures.")] = 0,
+    json_: Annotated[bool, typer.Option("--json", help="Print what is written to FILE.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it takes, and stop.")
     ] = False,
@@ -68,6 +69,9 @@ def calibrate(
     content = _content(judge, samples, seed, heard)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=2), encoding="utf-8")
+    if json_:
+        screen.print_json(content)
+        return
     _print(judge, heard)
     screen.note(f"wrote {out}: creval score RUN --correct {out} uses it.")
 

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from creval.cli import options, screen
+
+if TYPE_CHECKING:
+    from creval.stats.scorecard import Scorecard
+    from creval.stats.sensitivity import Sensitivity
+
+
+class _Agreed(NamedTuple):
+    """How well sums of the metrics go with what people said: at best, with the weights as given,
+    and at the least."""
+
+    best: list[float]
+    most: float
+    own: float
+    least: float
 
 
 def sensitivity(
@@ -16,6 +30,14 @@ def sensitivity(
     weights: options.Weights = None,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw all weights: .svg, .png or .pdf.")
+    ] = None,
+    human: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Also say which weights people agree with most (CSV)."),
+    ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(metavar="1-5", help="The scale of ratings whose rows state none."),
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -35,6 +57,7 @@ def sensitivity(
             strict=strict, subset=subset, weights=options.weights(weights), resamples=100
         )
     found = measured(card)
+    agreed = _agreed(human, scale, card, found) if human else {}
     if plot:
         from creval.report.plots import save, ternary
 
@@ -54,6 +77,7 @@ def sensitivity(
                     for name in found.systems
                 },
                 "tau": {"mean": middle, "least": low},
+                "people": {name: one._asdict() for name, one in agreed.items()},
                 "choices": len(found.weights),
             }
         )
@@ -75,8 +99,46 @@ def sensitivity(
             "–" if name == found.best else "never" if change is None else f"{change:.2f}",
         )
     out.print(table)
+    for name, one in agreed.items():
+        words = " : ".join(f"{10 * weight:.3g}" for weight in one.best)
+        out.print(
+            f"What people said of {visible(name)} goes best with weights of {words} (r = "
+            f"{one.most:.3f}); with the weights as given r = {one.own:.3f}, at the least "
+            f"{one.least:.3f}."
+        )
     screen.note(
         f"Over {len(found.weights):,} choices of weights, Kendall's tau with the order as given is "
         f"{middle:.2f} on average and {low:.2f} at the least. passes the best after: how far the "
         "weight that moves most has to move."
     )
+
+
+def _agreed(
+    human: str, scale: str | None, card: Scorecard, found: Sensitivity
+) -> dict[str, _Agreed]:
+    """For each thing that people said, how well it goes with each choice of weights."""
+    import numpy as np
+
+    from creval.core.errors import CrevalError
+    from creval.core.ratings import read_people, scale_named
+    from creval.stats.people import scores_of_table, words
+    from creval.stats.weights import agreement_by_weights
+
+    said = read_people(human, None if scale is None else scale_named(scale))
+    scores = scores_of_table(card.table)
+    every = np.vstack([found.weights, [found.own]])
+    agreed = {}
+    for word in words(said.ratings, scores)[0]:
+        along = agreement_by_weights(word, found.metrics, scores, every)
+        if along is None or np.isnan(along).all():
+            continue
+        best = int(np.nanargmax(along[:-1]))
+        agreed[word.metric] = _Agreed(
+            found.weights[best].tolist(),
+            float(along[best]),
+            float(along[-1]),
+            float(np.nanmin(along)),
+        )
+    if not agreed:
+        raise CrevalError(f"--human {human}: too few ratings of this run's edits to tell anything.")
+    return agreed

@@ -136,6 +136,11 @@ def voices(run: Run, card: Scorecard) -> list[str]:
         notes.append(
             f"{sum(n for _, n in unmeasured):,} edits could not be measured: {listed(unmeasured)}."
         )
+    if run.manifest.get("stopping"):
+        notes.append(
+            "This run stopped when it was settled (docs/stopping.md); intervals here are those of "
+            "a run whose size was fixed before."
+        )
     unopened = run.unopened()
     if unopened:
         notes.append(

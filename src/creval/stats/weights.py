@@ -88,6 +88,15 @@ def best_weights(
     return Weights(found, new, old, estimate(apart, (apart - reach, apart + reach)))
 
 
+def agreement_by_weights(
+    word: Word, parts: Sequence[str], scores: Scores, weights: Floats
+) -> Floats | None:
+    """How well the sum of the metrics `parts` goes with what people said, for each row of weights:
+    the mean Pearson correlation over samples. None where there are too few samples."""
+    blocks = _blocks(word, parts, scores)
+    return _reached(blocks, weights) if blocks else None
+
+
 def _blocks(word: Word, parts: Sequence[str], scores: Scores) -> list[_Block]:
     values = np.stack([scores.of(name) for name in parts])
     some = np.where(np.isnan(values).any(axis=0), np.nan, values[0])
