@@ -242,7 +242,7 @@ def test_build_touchstone(tmp_path: Path) -> None:
 
 def test_what_the_numbers_mean(tmp_path: Path) -> None:
     """Each command says a sentence, prints a table, and with --json all of it."""
-    right("demo", "--out", tmp_path / "demo", "--samples", "9")
+    right("demo", "--out", tmp_path / "demo", "--samples", "12")
     bench, edits = tmp_path / "demo" / "bench", tmp_path / "demo" / "edits"
     pixel, noisy = tmp_path / "demo" / "run", tmp_path / "noisy"
     folders = [edits / name for name in ("faithful", "lazy", "clumsy")]
