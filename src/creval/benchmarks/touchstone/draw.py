@@ -21,7 +21,7 @@ STANDS = 632
 FIRST = 200
 """Where it stands in the first of two panels."""
 SMALL_SIZE = 92
-MARGIN = 0.46
+MARGIN = 0.42
 """Of the subject's size, for what it has on."""
 DOUBLE = (0.15, -0.1)
 """How far a doubled subject stands beside itself, to the right and down, in sizes."""
@@ -269,7 +269,10 @@ def sash(extra: Extra, body: Image.Image, kind: str, size: int, shrunk: int = 1)
     alpha = body.getchannel("A")
     # The outline of what it goes around goes on beside it.
     reach = max(3, 2 * round(0.02 * size / 2) + 1)
-    band.paste(INK, (0, 0), ImageChops.subtract(alpha, alpha.filter(ImageFilter.MinFilter(reach))))
+    around = (0, int(top) - reach, body.width, int(bottom) + reach + 1)
+    strip = alpha.crop(around)
+    rim = ImageChops.subtract(strip, strip.filter(ImageFilter.MinFilter(reach)))
+    band.paste(INK, around[:2], rim)
     return Image.merge("RGBA", (*band.split(), ImageChops.multiply(area, alpha)))
 
 

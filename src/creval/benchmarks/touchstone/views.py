@@ -175,6 +175,9 @@ def _backdrops(style: str) -> tuple[list[tuple[str, str]], Pixels]:
     if not coloured:
         drawn = [STYLED[style](backdrop(*name)).reduce(8) for name in names]
         return names, np.stack([np.asarray(image).astype(np.float32) for image in drawn])
+    if style == "painting":
+        whole = [np.asarray(backdrop(*name).reduce(8)) for name in names]
+        return names, np.stack(whole).astype(np.float32)
     halves = (np.asarray(backdrop(*name, 2)).astype(np.float32) for name in names)
     return names, np.stack([means(toned(half, style), 4) for half in halves])
 
