@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.benchmarks.touchstone.editors import EDITORS, edited
-from creval.benchmarks.touchstone.samples import make_samples
+from creval.benchmarks.touchstone.editors import EDITORS
 from creval.build.calibration import VARIANTS, make_cases, make_trials
 from creval.build.touchstone import build_touchstone
 from creval.core.errors import CrevalError
@@ -177,4 +176,3 @@ def test_what_cannot_be_corrected(tmp_path: Path) -> None:
             correct(run, card, dict.fromkeys(("IF", "VC", "VQ"), chance))
         with pytest.raises(CrevalError, match="says nothing about VC, VQ"):
             correct(run, card, {"IF": chance})
-    assert edited(make_samples(1, 1)[0], "lazy") == make_samples(1, 1)[0].source

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from creval.stats.sequence import FIRST, Bounds, Differences, _as_student, reach
+from creval.stats.estimate import as_student
+from creval.stats.sequence import FIRST, Bounds, Differences, reach
 from creval.stats.table import Floats
 
 stats = pytest.importorskip("scipy.stats")
@@ -42,7 +43,7 @@ def test_students_quantiles_are_near() -> None:
     for freedom in (18, 27, 100):
         for z in (2.5, 3.0, 3.5):
             theirs = stats.t.isf(stats.norm.sf(z), freedom)
-            ours = float(_as_student(np.array(z), np.array(float(freedom))))
+            ours = float(as_student(np.array(z), np.array(float(freedom))))
             assert ours == pytest.approx(theirs, rel=0.01)
 
 

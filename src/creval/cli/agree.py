@@ -44,7 +44,7 @@ def agree(
         table = gather(opened)
         levels = {level.name: level for run in opened for level in run.levels if level.tagged}
     found = _by_group(table, by, levels, resamples, seed)
-    whole = found[_WHOLE, ""]
+    whole = next(iter(found.values()))
     if json:
         screen.print_json(
             {
@@ -98,7 +98,9 @@ def _by_group(
         return agreement(some.values, _scale(some), units, resamples, seed)
 
     metrics = np.array([item.question.metric for item in table.items])
-    found = {(_WHOLE, ""): measured(np.ones(len(table.items), dtype=np.bool_))}
+    found = {}
+    if len(np.unique(metrics)) > 1:
+        found[_WHOLE, ""] = measured(np.ones(len(table.items), dtype=np.bool_))
     for metric in dict.fromkeys(metrics.tolist()):
         found[metric, ""] = measured(metrics == metric)
         if by is None:

@@ -104,9 +104,14 @@ def plane(card: Scorecard, follow: str = "IF", keep: str = "VC") -> Figure:
         across, up = card.cell(system, follow), card.cell(system, keep)
         if across.value is None or up.value is None:
             continue
+        colour, marker = COLOURS[at % len(COLOURS)], "osD^v<>pPX"[at % 10]
         axes.errorbar(
-            across.value, up.value, xerr=_reach(across), yerr=_reach(up), fmt="osD^v<>pPX"[at % 10],
-            color=COLOURS[at % len(COLOURS)], markersize=8, capsize=3, label=name(system),
+            across.value, up.value, xerr=_reach(across), yerr=_reach(up), fmt="none", ecolor=colour,
+            capsize=3,
+        )  # fmt: skip
+        axes.plot(
+            across.value, up.value, color=colour, marker=marker, linestyle="", markersize=8,
+            label=name(system),
         )  # fmt: skip
     axes.set_xlabel(f"{card.table.card.metric(follow).label} ({follow})")
     axes.set_ylabel(f"{card.table.card.metric(keep).label} ({keep})")

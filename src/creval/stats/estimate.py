@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from creval.stats.scorecard import number
+from creval.stats.shares import Z, wilson
 from creval.stats.table import Floats, Integers
 
-_NORMAL = NormalDist().inv_cdf(0.975)
+T = TypeVar("T", float, Floats)
 
 
 class Estimate(NamedTuple):
@@ -38,13 +37,18 @@ def student(freedom: float) -> float:
     """The 97.5 % quantile of Student's distribution: how many standard errors reach to the ends of
     a 95 % interval.
 
-    Fisher and Cornish's expansion (1960) around the normal quantile; from 5 degrees of freedom on
-    it is right to 0.01, from 20 on to 0.00002. SciPy takes longer to import than a command to run.
+    By expansion around the normal quantile; from 5 degrees of freedom on it is right to 0.01, from
+    20 on to 0.00002. SciPy takes longer to import than a command to run.
 
     >>> round(student(28), 4)
     2.0484
     """
-    z = _NORMAL
+    return float(as_student(Z, freedom))
+
+
+def as_student(z: T, freedom: T) -> T:
+    """The quantile of Student's distribution where the normal one's is z, of a number or of many
+    (Fisher and Cornish, 1960)."""
     terms = (
         z,
         (z**3 + z) / 4,
@@ -52,7 +56,10 @@ def student(freedom: float) -> float:
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
-    return sum(term / freedom**power for power, term in enumerate(terms))
+    found = terms[0]
+    for power, term in enumerate(terms[1:], 1):
+        found = found + term / freedom**power
+    return found
 
 
 def share(hits: Floats, units: Integers) -> Estimate:
@@ -72,9 +79,5 @@ def share(hits: Floats, units: Integers) -> Estimate:
     # As the jackknife has it, which errs on the safe side where groups are few.
     variance = float((sums**2).sum()) / len(hits) ** 2 * (groups / (groups - 1)) ** 2
     size = min(float(len(hits)), value * (1 - value) / variance) if variance > 0 else float(groups)
-    z = student(max(groups - 1, 5))
-    middle = (value + z * z / (2 * size)) / (1 + z * z / size)
-    reach = z * math.sqrt(value * (1 - value) / size + (z / (2 * size)) ** 2) / (1 + z * z / size)
-    return Estimate(
-        value, min(max(middle - reach, 0.0), value), max(min(middle + reach, 1.0), value)
-    )
+    low, high = wilson(value * size, size, student(max(groups - 1, 5)))
+    return Estimate(value, min(low, value), max(high, value))

@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from creval.stats.estimate import as_student
 from creval.stats.table import Floats, Integers
 
 FIRST = 36
@@ -124,7 +125,7 @@ class Differences:
         early = unseen | (worth < FIRST) | (freedom < FEWEST)
         late = np.log(np.maximum(worth / FIRST, 1.0))
         reach = np.sqrt(_squared_reach(chance)[:, None] + late)
-        off = np.sqrt(variance) * _as_student(reach, np.maximum(freedom, FEWEST))
+        off = np.sqrt(variance) * as_student(reach, np.maximum(freedom, FEWEST))
         off = np.where(early, np.inf, off)
         whole = (seen == sizes).all(axis=-1) & (sizes.sum(axis=-1) > 0)
         if self.finite:
@@ -156,12 +157,3 @@ def reach(chance: float) -> float:
         crossed = math.erfc(middle / math.sqrt(2)) / 2 + middle * density
         low, high = (middle, high) if crossed > chance else (low, middle)
     return high
-
-
-def _as_student(z: Floats, freedom: Floats) -> Floats:
-    """The quantile of Student's distribution where the normal one's is z (Cornish and Fisher)."""
-    one = (z**3 + z) / (4 * freedom)
-    two = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-    three = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
-    wider: Floats = z + one + two + three
-    return wider
