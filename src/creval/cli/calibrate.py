@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +44,7 @@ def calibrate(
     from creval.engine.calibrate import hear, judging, settings_for
     from creval.engine.estimate import estimate
     from creval.engine.settings import Settings
+    from creval.judges.spec import open_judges
 
     path = Path(out)
     if path.suffix.casefold() != ".json":
@@ -52,6 +54,8 @@ def calibrate(
     settings = Settings(
         repeat=repeat, temperature=0.0, concurrency=concurrency, price=dollars_a_million(price)
     )
+    # A name that is wrong is said before anything is drawn.
+    open_judges(judge, replace(settings.judge_options(), keyless=dry_run))
     cases = make_cases(samples, seed)
     line = screen.Line()
     drawn = folder / f"pictures-{samples}-{seed}"
