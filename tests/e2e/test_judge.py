@@ -192,7 +192,7 @@ def test_nine_hundred_samples_with_every_fault(tmp_path: Path) -> None:
     with serving(server.app()) as url:
         done = creval(*judge(bench, url, run, "--retries", "12", model="Only"))
     assert done.returncode == 0, done.stderr
-    assert re.search(r"Only +13500 +13500", done.stdout), done.stdout
+    assert re.search(r"Only +13,500 +13,500", done.stdout), done.stdout
     assert all(server.stats[kind] > 10 for kind in FAULTS)
     assert server.stats["requests"] <= 1.6 * 2700
     with sqlite3.connect(run / DATABASE) as connection:

@@ -140,6 +140,7 @@ def test_a_replay_says_what_asking_would_have_come_to(
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found.pop("judge")
+    assert "is the best of 5 models on S within 1.5 points" in found.pop("sentences")[0]
     assert found.pop("answers")["Bagel"]["answered"] == 15_746
     rule = Rule(margin=MARGIN)
     outcome = decide(scores.table, open_benchmark(release).dataset.samples, rule, seed=4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from creval.core.card import Digits
-from creval.report.outcome import outcome_table, stopped
+from creval.report.outcome import stopped
 from creval.stats.race import RANKING, Rule
 from creval.stats.stopping import OPEN, SETTLED, SPENT, WITHIN, Outcome, Standing
 
@@ -19,11 +19,16 @@ FOUND = Outcome(
 TOOK = "That took 90 of 900 samples and 1,950 of 27,000 answers (7.2 %), at a risk of 5 % to "
 
 
+def said(outcome: Outcome) -> str:
+    (sentence,) = stopped(outcome).sentences
+    return sentence
+
+
 def test_who_is_best() -> None:
     rest = f"{TOOK}decide falsely, however often one looked."
-    assert stopped(FOUND) == f"A is the best of 2 models on S. {rest}"
+    assert said(FOUND) == f"A is the best of 2 models on S. {rest}"
     within = replace(FOUND, rule=Rule(margin=1.5), reason=WITHIN)
-    assert stopped(within) == (
+    assert said(within) == (
         "A is the best of 2 models on S within 1.5 points: none is further ahead. "
         f"{TOOK}decide falsely (margin 1.5), however often one looked."
     )
@@ -31,26 +36,22 @@ def test_who_is_best() -> None:
 
 def test_who_may_be_best() -> None:
     left = replace(FOUND, best=None, undecided=("A", "B\x1b"), reason=SPENT)
-    assert stopped(left).startswith(r"Who is best on S is not decided between A and B\x1b. That")
-    assert "is not decided yet between" in stopped(replace(left, reason=OPEN))
+    assert said(left).startswith(r"Who is best on S is not decided between A and B\x1b. That")
+    assert "is not decided yet between" in said(replace(left, reason=OPEN))
 
 
 def test_the_order() -> None:
     ranked = replace(FOUND, rule=Rule(RANKING))
-    assert stopped(ranked).startswith(r"On S the order of 2 models is decided: A, B\x1b. That")
+    assert said(ranked).startswith(r"On S the order of 2 models is decided: A, B\x1b. That")
     within = replace(ranked, rule=Rule(RANKING, margin=2.0), reason=WITHIN)
-    assert "decided, where pairs within 2 points count as equal: A" in stopped(within)
+    assert "decided, where pairs within 2 points count as equal: A" in said(within)
     left = replace(ranked, reason=SPENT, best=None, pairs=(("A", "B\x1b"),))
-    assert r"of 2 models is not decided: open is A and B\x1b. That" in stopped(left)
+    assert r"of 2 models is not decided: open is A and B\x1b. That" in said(left)
 
 
 def test_the_table_shows_what_is_known() -> None:
-    columns = [list(column.cells) for column in outcome_table(FOUND).columns]
-    assert columns[2:] == [
-        ["90", "40"],
-        ["1,350", "600"],
-        ["80.00", "–"],
-        ["", "-5.25"],
-        ["", ""],
+    (grid,) = stopped(FOUND).grids
+    assert grid.rows == [
+        ["A", "best", "90", "1,350", "80.00", "", ""],
+        ["B\x1b", "worse", "40", "600", "–", "-5.25", ""],
     ]
-    assert str(columns[0][1]) == "B\\x1b"

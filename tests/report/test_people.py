@@ -8,7 +8,8 @@ from rich.console import Console
 from creval.core.probe import EditKey
 from creval.core.ratings import LeftOut, ScoreRow
 from creval.core.verdict import Rating
-from creval.report.people import as_json, notes, sentences, tables
+from creval.report.findings import rich_table
+from creval.report.people import people
 from creval.stats.align import Alignment, align
 from creval.stats.people import scores_of_rows
 
@@ -32,40 +33,43 @@ def found(samples: int = 60, rated: int = 40) -> Alignment:
 def shown(alignment: Alignment) -> str:
     console = Console(width=200, highlight=False, markup=False)
     with console.capture() as capture:
-        for table in tables(alignment):
-            console.print(table)
+        for grid in people(alignment, {}).grids:
+            console.print(rich_table(grid))
     return capture.get()
 
 
 def test_sentences_can_be_quoted_and_names_move_no_cursor() -> None:
     alignment = found()
-    words = list(sentences(alignment))
+    made = people(alignment, {})
+    words = made.sentences
     assert words[0].startswith("judge goes with people's overall over samples, within each of 2")
     assert "One person goes with the others at 0." in words[0]
     assert words[1].startswith("With judge of 120 edits beside people's overall of 80, the inter")
-    text = "\n".join([*words, *notes(alignment, {}), shown(alignment)])
+    text = "\n".join([*words, *made.notes, shown(alignment)])
     assert "\x1b[31m" not in text
     assert "one person against the others" in text
     assert "B\\x1b[31m[bold]" in text
 
 
 def test_what_was_left_out_is_told() -> None:
-    lines = list(notes(found(), {"human.csv": (LeftOut("the rating is no number", 3, 7),)}))
+    left_out = {"human.csv": (LeftOut("the rating is no number", 3, 7),)}
+    lines = people(found(), left_out).notes
     assert "human.csv: 3 rows are left out: the rating is no number (3, first in line 7)." in lines
     assert "1 of people's words are about what has no score: models 'C'." in lines
 
 
 def test_too_few_ratings_are_not_to_be_trusted() -> None:
     alignment = found(rated=12)
-    (doubt,) = [line for line in sentences(alignment) if line.startswith("No interval")]
+    (doubt,) = [line for line in people(alignment, {}).sentences if line.startswith("No interval")]
     assert doubt.endswith("(only 12 rated edits, of at least 30).")
     assert "not to be trusted" in shown(alignment)
 
 
 def test_json_holds_all_of_it_and_no_nan() -> None:
     alignment = found()
-    made = json.loads(json.dumps(as_json(alignment, {}), allow_nan=False))
+    findings = people(alignment, {})
+    made = json.loads(json.dumps(findings.as_json(), allow_nan=False))
     said = made["people"]["overall"]
     assert said["metrics"]["judge"]["sample"]["strands"].keys() == {"A", STRANGE}
     assert said["predicted"]["A"]["rated"] == 40
-    assert made["sentences"] == list(sentences(alignment))
+    assert made["sentences"] == list(findings.sentences)

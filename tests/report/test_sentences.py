@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from creval.report import sentences
+from creval.report.comparison import comparison
 from creval.stats.compare import compare
 from creval.stats.scorecard import scorecard
 from creval.store import Run
@@ -33,7 +34,7 @@ def test_what_the_table_rests_on(small_run: Run) -> None:
 
 
 def test_two_models_in_one_sentence(small_run: Run) -> None:
-    sentence = sentences.compared(compare(small_run, "Careful", "Keeper", resamples=300))
+    (sentence,) = comparison(compare(small_run, "Careful", "Keeper", resamples=300)).sentences
     assert sentence.startswith("Careful has ")
     assert "points more S than Keeper on the 18 samples that both have (95 % interval" in sentence
     assert sentence.endswith("): decided.")

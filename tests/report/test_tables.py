@@ -11,6 +11,7 @@ from rich.console import Console
 
 from creval.core.errors import CrevalError
 from creval.report import tables
+from creval.report.findings import rich_table
 from creval.stats.scorecard import AVERAGE, Scorecard, scorecard
 from creval.store import Run
 from tests.stats.made import table
@@ -44,8 +45,8 @@ def test_equal_values_share_a_place(card: Scorecard) -> None:
 def test_the_terminal_shows_value_interval_coverage_and_place(card: Scorecard) -> None:
     console = Console(width=160, file=io.StringIO())
     shown = tables.chosen(card, ["overall", "category"])
-    for made in tables.rich_tables(card, shown, {"open": ["A"]}):
-        console.print(made)
+    for grid in tables.grids(card, shown, {"open": ["A"]}):
+        console.print(rich_table(grid))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     for part in ("Customization", "80.00¹  100 %", "50.00²", "[90.0, 90.0]", "open", "others"):
         assert part in text
@@ -99,12 +100,12 @@ def test_groups_beside_each_other(card: Scorecard) -> None:
     assert r" & \multicolumn{4}{c}{Customization} & " in text
     assert text.count(r"\\") == 2 + 4
     console = Console(width=240, file=io.StringIO())
-    (made,) = tables.rich_tables(card, shown, {}, wide=240)
-    console.print(made)
+    (grid,) = tables.grids(card, shown, {}, wide=240)
+    console.print(rich_table(grid))
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert printed.count("Customization") == 4
     assert len([line for line in printed.splitlines() if line.strip().startswith("A ")]) == 1
-    assert len(list(tables.rich_tables(card, shown, {}, wide=80))) == 3
+    assert len(list(tables.grids(card, shown, {}, wide=80))) == 3
 
 
 def test_the_average_over_models_is_a_row_with_its_interval() -> None:

@@ -45,15 +45,15 @@ def told(chance: np.random.Generator) -> list[Told]:
 
 
 def held(seeds: int) -> float:
-    """How often intervals hold the true rates."""
-    hits = []
+    """How often intervals hold the true rates, of the kind that does so least."""
+    hits: list[tuple[str, bool]] = []
     for seed in range(seeds):
         answers = told(np.random.default_rng(seed))
         for found in (rates(answers), *by(answers, "metric").values()):
-            for name, true in TRUE.items():
+            for name, true in {**TRUE, "accuracy": 0.8, "yes_bias": 0.05}.items():
                 low, high = getattr(found, name).ends
-                hits.append(low <= true <= high)
-    return float(np.mean(hits))
+                hits.append((name, low <= true <= high))
+    return min(float(np.mean([hit for name, hit in hits if name == one])) for one in dict(hits))
 
 
 def test_intervals_hold_the_true_rates() -> None:
@@ -70,8 +70,8 @@ def test_rates_by_hand() -> None:
     found = rates([Told(str(n), "IF", "size", *one) for n, one in enumerate(answers)])
     assert found.sensitivity.value == pytest.approx(2 / 3)
     assert found.specificity.value == 0.5
-    assert found.accuracy == pytest.approx((2 / 3 + 0.5) / 2)
-    assert found.yes_bias == pytest.approx((2 / 3 - 0.5) / 2)
+    assert found.accuracy.value == pytest.approx((2 / 3 + 0.5) / 2)
+    assert found.yes_bias.value == pytest.approx((2 / 3 - 0.5) / 2)
     assert by([], "metric") == {}
 
 
@@ -117,7 +117,7 @@ def test_every_variant_is_asked_and_a_knowing_judge_is_right_in_all(tmp_path: Pa
     assert set(heard) == set(VARIANTS)
     for variant, found in heard.items():
         assert found.unanswered == 0, variant
-        assert rates(list(found.told.values())).accuracy == 1.0, variant
+        assert rates(list(found.told.values())).accuracy.value == 1.0, variant
     assert heard["plain"].repeated == heard["plain"].agreed == len(heard["plain"].told)
     assert read(tmp_path / "runs" / "plain") == heard["plain"]
 

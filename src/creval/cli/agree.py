@@ -1,123 +1,64 @@
-"""`creval agree`: how far judges, or repeats, agree."""
+"""`creval agree`: how far judges, repeats or people agree."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from creval.cli import options, screen
-from creval.core.card import Digits
-
-if TYPE_CHECKING:
-    from creval.stats.agreement import Agreement
-    from creval.stats.answers import AnswerTable
-
-_WHOLE = "all"
-_DIGITS = Digits(3, 3)
+from creval.core.errors import CrevalError, known_name
 
 
 def agree(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Runs of the same benchmark, or one.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="RUN...", help="Runs of the same benchmark, or one."),
+    ] = None,
+    human: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Instead: how far people agree with each other (CSV)."),
+    ] = None,
+    scale: options.Scale = None,
     by: Annotated[
         str | None, typer.Option(metavar="LEVEL", help="Also by group: category, dimension ...")
+    ] = None,
+    distance: Annotated[
+        str | None,
+        typer.Option(
+            metavar="nominal|ordinal|interval",
+            help="What counts as near in Krippendorff's alpha; by default as the answers are.",
+        ),
     ] = None,
     json: options.Json = False,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Say how far the judges and repeats of some runs agree with each other."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from creval.report.sentences import agreed
-    from creval.report.text import value, visible
-    from creval.stats.answers import gather
+    """Say how far judges and repeats, or people, agree with each other."""
+    from creval.core.ratings import read_people, scale_named
+    from creval.report.agreement import agreement
+    from creval.stats.agreement import DISTANCES, by_group
+    from creval.stats.answers import gather, gather_people
     from creval.store import open_run
 
+    if distance is not None:
+        known_name("distance", distance, DISTANCES)
+    if not runs and human is None:
+        raise CrevalError("give one or more runs, or --human FILE.")
+    if scale is not None and human is None:
+        raise CrevalError("--scale goes with --human FILE.")
     with ExitStack() as stack:
-        opened = [stack.enter_context(open_run(run)) for run in runs]
-        table = gather(opened)
+        opened = [stack.enter_context(open_run(run)) for run in runs or ()]
         levels = {level.name: level for run in opened for level in run.levels if level.tagged}
-    found = _by_group(table, by, levels, resamples, seed)
-    whole = next(iter(found.values()))
-    if json:
-        screen.print_json(
-            {
-                "voices": list(table.voices),
-                "unlike": table.unlike,
-                "groups": [
-                    {"metric": metric, "group": group, **one._asdict()}
-                    for (metric, group), one in found.items()
-                ],
-            }
-        )
-        return
-    out = screen.console()
-    out.print(agreed(table.voices, whole))
-    columns = ("metric", "group", "questions", "percent", "Cohen", "Fleiss", "alpha")
-    made = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
-    for column in made.columns[2:]:
-        column.justify = "right"
-    for (metric, group), one in found.items():
-        made.add_row(
-            Text(visible(metric)), Text(visible(group)), f"{one.items:,}",
-            f"{value(one.percent)}{_ends(one.percent_ends, 1)}", value(one.cohen, _DIGITS),
-            value(one.fleiss, _DIGITS), f"{value(one.alpha, _DIGITS)}{_ends(one.alpha_ends, 3)}",
-        )  # fmt: skip
-    out.print(made)
-    screen.note(
-        "percent: pairs of answers that are the same; Cohen: the mean over pairs of voices; "
-        "Fleiss: over questions that all answered; alpha: Krippendorff's, "
-        f"{_scale(table)}; in brackets 95 % intervals over samples."
-    )
-    if table.unlike:
-        screen.note(f"{table.unlike:,} questions are worded differently and left out.")
-
-
-def _by_group(
-    table: AnswerTable, by: str | None, levels: dict[str, Any], resamples: int, seed: int
-) -> dict[tuple[str, str], Agreement]:
-    """Agreement over everything, by metric, and by metric and group."""
-    import numpy as np
-
-    from creval.core.errors import known_name
-    from creval.stats.agreement import agreement
-
-    if by is not None:
-        known_name("level", by, levels)
-    names = {name: at for at, name in enumerate(dict.fromkeys(i.edit.sample for i in table.items))}
-
-    def measured(chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> Agreement:
-        some = table.of(chosen)
-        units = np.array([names[item.edit.sample] for item in some.items])
-        return agreement(some.values, _scale(some), units, resamples, seed)
-
-    metrics = np.array([item.question.metric for item in table.items])
-    found = {}
-    if len(np.unique(metrics)) > 1:
-        found[_WHOLE, ""] = measured(np.ones(len(table.items), dtype=np.bool_))
-    for metric in dict.fromkeys(metrics.tolist()):
-        found[metric, ""] = measured(metrics == metric)
-        if by is None:
-            continue
-        for group in levels[by].groups:
-            inside = np.array([item.tags.get(by) == group for item in table.items])
-            if (inside & (metrics == metric)).any():
-                found[metric, group] = measured(inside & (metrics == metric))
-    return found
-
-
-def _scale(table: AnswerTable) -> str:
-    """Yes and no are names, numbers are nearer to some than to others."""
-    yes_no = all(item.question.contract in ("yes/no", "1/0") for item in table.items)
-    return "nominal" if yes_no else "interval"
-
-
-def _ends(ends: tuple[float | None, float | None], digits: int) -> str:
-    low, high = ends
-    return "" if low is None or high is None else f" [{low:.{digits}f}, {high:.{digits}f}]"
+        if human is None:
+            table = gather(opened)
+        else:
+            said = read_people(human, None if scale is None else scale_named(scale))
+            tags = {name: s.tags for run in opened for name, s in run.samples.items()}
+            table = gather_people(said.ratings, tags)
+    if by is not None and not opened:
+        raise CrevalError("--by needs a run, which knows the groups of samples: give it too.")
+    level = None if by is None else levels[known_name("level", by, levels)]
+    found = by_group(table, level, distance, resamples, seed)
+    screen.show(agreement(table, found, distance), json)

@@ -21,10 +21,7 @@ def align(
         str | None,
         typer.Option(metavar="FILE", help="Instead of a run: a CSV of any metrics' scores."),
     ] = None,
-    scale: Annotated[
-        str | None,
-        typer.Option(metavar="1-5", help="The scale of ratings whose rows state none."),
-    ] = None,
+    scale: options.Scale = None,
     lower: Annotated[
         str | None,
         typer.Option(metavar="A,B", help="Metrics of --scores of which less is better."),
@@ -38,7 +35,7 @@ def align(
 ) -> None:
     """Hold a run's scores, or any metric's, against people's ratings or choices."""
     from creval.core.ratings import read_people, read_scores, scale_named
-    from creval.report import people as report
+    from creval.report.people import people
     from creval.stats.align import align as aligned
     from creval.stats.people import scores_of_rows, scores_of_table
     from creval.stats.table import tabulate
@@ -64,13 +61,4 @@ def align(
             table = tabulate(opened, strict=strict, subset=subset, weights=options.weights(weights))
         held = scores_of_table(table)
     found = aligned(said.ratings, held, resamples=resamples, seed=seed)
-    if json:
-        screen.print_json(report.as_json(found, left_out))
-        return
-    out = screen.console()
-    for sentence in report.sentences(found):
-        out.print(sentence)
-    for made in report.tables(found):
-        out.print(made)
-    for line in report.notes(found, left_out):
-        screen.note(line)
+    screen.show(people(found, left_out), json)

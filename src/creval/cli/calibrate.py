@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from creval.cli import screen
+from creval.cli import options, screen
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
     from creval.engine.asking import Progress
-    from creval.engine.calibrate import Heard
-    from creval.stats.shares import Share
 
 
 def calibrate(
@@ -33,7 +31,7 @@ def calibrate(
         str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed draws other pictures.")] = 0,
-    json_: Annotated[bool, typer.Option("--json", help="Print what is written to FILE.")] = False,
+    json: options.Json = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it takes, and stop.")
     ] = False,
@@ -45,6 +43,7 @@ def calibrate(
     from creval.engine.estimate import estimate
     from creval.engine.settings import Settings
     from creval.judges.spec import open_judges
+    from creval.report.calibration import calibration
 
     path = Path(out)
     if path.suffix.casefold() != ".json":
@@ -70,13 +69,10 @@ def calibrate(
     if dry_run:
         return
     heard = hear(trials, judge, runs, settings, _watcher)
-    content = _content(judge, samples, seed, heard)
+    found = calibration(judge, samples, seed, heard)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=2), encoding="utf-8")
-    if json_:
-        screen.print_json(content)
-        return
-    _print(judge, heard)
+    path.write_text(dumps(found.as_json(), indent=2), encoding="utf-8")
+    screen.show(found, json)
     screen.note(f"wrote {out}: creval score RUN --correct {out} uses it.")
 
 
@@ -93,98 +89,3 @@ def _watcher(variant: str) -> Callable[[Progress], None]:
             line.show(f"{variant}: {done}, {left:.0f} s left")
 
     return watch
-
-
-def _content(judge: str, samples: int, seed: int, heard: Mapping[str, Heard]) -> dict[str, Any]:
-    from creval.build.calibration import PLAIN
-    from creval.stats.calibration import as_json, by, rates, turned
-
-    plain = heard[PLAIN]
-    told = list(plain.told.values())
-    return {
-        "judge": judge,
-        "samples": samples,
-        "seed": seed,
-        "all": as_json(rates(told)),
-        "metrics": {name: as_json(found) for name, found in by(told, "metric").items()},
-        "kinds": {name: as_json(found) for name, found in by(told, "kind").items()},
-        "unanswered": plain.unanswered,
-        "repeats": {"agreed": plain.agreed, "of": plain.repeated},
-        "variants": {
-            name: {
-                **turned(plain.told, one.told)._asdict(),
-                **as_json(rates(list(one.told.values()))),
-            }
-            for name, one in heard.items()
-            if name != PLAIN
-        },
-    }
-
-
-def _print(judge: str, heard: Mapping[str, Heard]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from creval.build.calibration import PLAIN, VARIANTS
-    from creval.report.sentences import trusted
-    from creval.report.text import visible
-    from creval.stats.calibration import Rate, by, rates, turned
-    from creval.stats.shares import Share
-
-    def shown(rate: Rate) -> str:
-        low, high = rate.ends
-        if rate.value is None or low is None or high is None:
-            return "–"
-        return f"{100 * rate.value:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
-
-    plain = heard[PLAIN]
-    told = list(plain.told.values())
-    out = screen.console()
-    for sentence in trusted(judge, plain, {n: one for n, one in heard.items() if n != PLAIN}):
-        out.print(Text(visible(sentence)))
-    table = Table("questions", "asked", "right", "sensitivity", "specificity", "yes-bias",
-                  box=SIMPLE_HEAD, pad_edge=False)  # fmt: skip
-    for column in table.columns[1:]:
-        column.justify = "right"
-    rows = {"all": rates(told), **by(told, "metric")}
-    for name, found in [*rows.items(), *by(told, "kind").items()]:
-        right, bias = found.accuracy, found.yes_bias
-        table.add_row(
-            Text(visible(name)), f"{found.asked:,}",
-            "–" if right is None else f"{100 * right:.1f}", shown(found.sensitivity),
-            shown(found.specificity), "–" if bias is None else f"{100 * bias:+.1f}",
-            end_section=name in ("all", "VQ"),
-        )  # fmt: skip
-    out.print(table)
-    if len(heard) == 1:
-        return
-    changes = Table("asked again with", "answers changed", "more yes", "right", box=SIMPLE_HEAD,
-                    pad_edge=False)  # fmt: skip
-    for column in changes.columns[1:]:
-        column.justify = "right"
-    if plain.repeated:
-        again = Share(plain.repeated - plain.agreed, plain.repeated)
-        changes.add_row("nothing changed", _percent(again), "", "")
-    for name, one in heard.items():
-        if name != PLAIN:
-            change, right = turned(plain.told, one.told), rates(list(one.told.values())).accuracy
-            more = f"{100 * change.more:+.1f}"
-            changes.add_row(
-                VARIANTS[name], _percent(change.share),
-                Text(more, "bold") if change.decided else more,
-                "–" if right is None else f"{100 * right:.1f}",
-            )  # fmt: skip
-    out.print(changes)
-    screen.note(
-        "sensitivity: of what is so, how much it affirms; specificity: of what is not, how much it "
-        "denies; yes-bias: by how much it says yes too often where both are equally often true; in "
-        "percent, with 95 % intervals. Bold: answers turned one way rather than the other."
-    )
-
-
-def _percent(share: Share) -> str:
-    low, high = share.ends
-    if share.value is None or low is None or high is None:
-        return "–"
-    return f"{100 * share.value:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"

@@ -184,7 +184,9 @@ def judge(
         shown.clear()
     _print_summary(done, len(judging.judges) * repeat, run)
     if done.outcome is not None:
-        screen.print_outcome(done.outcome)
+        from creval.report.outcome import stopped
+
+        screen.show(stopped(done.outcome))
     if done.stopped == "interrupted":
         screen.note("stopped: what was answered is kept; repeat the command to go on.")
         raise typer.Exit(130)
@@ -258,19 +260,13 @@ def in_a_line(estimates: Sequence[Estimate]) -> str:
 
 
 def _print_estimates(estimates: Sequence[Estimate], settings: Settings) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from creval.report.text import count, duration, money, size, visible
+    from creval.report.findings import Grid
+    from creval.report.text import count, duration, money, size
 
     columns = ("calls", "cached", "images", "bytes", "tokens in", "tokens out", "money", "time")
-    table = Table("judge", *columns, box=SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for made in estimates:
-        table.add_row(
-            Text(visible(made.judge)),
+    rows = [
+        [
+            made.judge,
             f"{made.calls:,}",
             f"{made.cached:,}",
             f"{made.pictures:,}",
@@ -279,8 +275,10 @@ def _print_estimates(estimates: Sequence[Estimate], settings: Settings) -> None:
             count(made.tokens_out),
             "unknown" if made.cost is None and made.tokens_in else money(made.cost or 0.0),
             duration(made.seconds),
-        )
-    screen.console().print(table)
+        ]
+        for made in estimates
+    ]
+    screen.print_grid(Grid(["judge", *columns], rows))
     paces = " and ".join(f"{pace:g}" for pace in sorted({made.pace for made in estimates}))
     screen.note(
         f"Time at {paces} s a call, {settings.concurrency} at once. Image tokens by the "
@@ -294,7 +292,7 @@ def _print_estimates(estimates: Sequence[Estimate], settings: Settings) -> None:
 
 def _print_summary(done: Judged, voices: int, run: str) -> None:
     from creval.report.sentences import listed
-    from creval.report.statuses import status_table
+    from creval.report.statuses import statuses
     from creval.report.text import count, duration, money, visible
 
     progress = done.progress
@@ -314,7 +312,7 @@ def _print_summary(done: Judged, voices: int, run: str) -> None:
         screen.note(visible(f"calls that brought no answer: {kinds}"))
     what = "questions" if voices == 1 else f"questions x {voices}"
     if done.statuses:
-        screen.console().print(status_table(done.statuses, what))
+        screen.print_grid(statuses(done.statuses, what))
     if done.measured or done.unmeasured:
         screen.note(f"{done.measured:,} edits are measured")
     if done.unmeasured:

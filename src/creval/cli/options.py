@@ -36,6 +36,10 @@ Alpha = Annotated[float, typer.Option(metavar="RISK", help="The risk of a false 
 Margin = Annotated[
     float, typer.Option(metavar="POINTS", help="Differences up to this need no decision.")
 ]
+Scale = Annotated[
+    str | None, typer.Option(metavar="1-5", help="The scale of ratings whose rows state none.")
+]
+Plot = Annotated[str | None, typer.Option(metavar="FILE", help="Draw it too: .svg, .png or .pdf.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
 
 

@@ -33,7 +33,8 @@ def replay(
     """Make a run from recorded answers."""
     from creval.benchmarks import open_benchmark
     from creval.engine.replay import replay as replayed
-    from creval.report.statuses import status_table
+    from creval.report.outcome import stopped
+    from creval.report.statuses import statuses
     from creval.report.text import visible
 
     rule = options.until(until_decided, alpha, margin)
@@ -62,12 +63,12 @@ def replay(
     outcome = _decided(benchmark, done, run, rule, seed) if rule is not None else None
     if json:
         ended = {name: {str(s): n for s, n in of.items()} for name, of in done.statuses.items()}
-        found = {} if outcome is None else {**outcome.facts(), "seed": seed}
+        found = {} if outcome is None else {**stopped(outcome).as_json(), "seed": seed}
         screen.print_json({"judge": done.recording.judge, "answers": ended, **found})
         return
-    screen.console().print(status_table(done.statuses))
+    screen.print_grid(statuses(done.statuses))
     if outcome is not None:
-        screen.print_outcome(outcome)
+        screen.show(stopped(outcome))
     screen.note(f"Now: creval score {quote(run)}")
 
 

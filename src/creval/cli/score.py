@@ -96,12 +96,14 @@ def score(
         notes.append(decided)
     else:
         out = screen.console()
-        for made in tables.rich_tables(card, shown, named, wide=out.width if wide else 0):
-            out.print(made)
+        for line in tables.sample_lines(card, shown):
+            print(line)
+        for grid in tables.grids(card, shown, named, wide=out.width if wide else 0):
+            screen.print_grid(grid)
         out.print(decided)
         if corrected is not None:
-            for made in tables.corrected_tables(card, corrected, shown):
-                out.print(made)
+            for grid in tables.corrected_grids(card, corrected, shown):
+                screen.print_grid(grid)
             notes.append(
                 "Corrected: for the judge's sensitivity and specificity, as the calibration found "
                 "them (Rogan and Gladen); the intervals include the calibration's own error."

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from creval.stats.stopping import Outcome
+    from creval.report.findings import Findings, Grid
 
 T = TypeVar("T")
 _UNSEEN = re.compile(r"[\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -60,13 +60,24 @@ def print_json(value: object) -> None:
     print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
-def print_outcome(outcome: Outcome) -> None:
-    """How a question was settled, or not: a table and a sentence."""
-    from creval.report.outcome import outcome_table, stopped
-
+def show(found: Findings, as_json: bool = False) -> None:
+    """What a command found: its sentences and tables, or all of it as JSON."""
+    if as_json:
+        print_json(found.as_json())
+        return
     out = console()
-    out.print(outcome_table(outcome))
-    out.print(stopped(outcome))
+    for sentence in found.sentences:
+        out.print(sentence)
+    for grid in found.grids:
+        print_grid(grid)
+    for line in found.notes:
+        note(line)
+
+
+def print_grid(grid: Grid) -> None:
+    from creval.report.findings import rich_table
+
+    console().print(rich_table(grid))
 
 
 class Line:

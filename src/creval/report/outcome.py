@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from creval.report.findings import Findings, Grid
 from creval.report.text import interval, value, visible
 from creval.stats.race import RANKING
 from creval.stats.stopping import OPEN, SETTLED, WITHIN, Outcome
 
-if TYPE_CHECKING:
-    from rich.table import Table
 
-
-def stopped(outcome: Outcome) -> str:
+def stopped(outcome: Outcome) -> Findings:
     """Who is best, or in which order the models stand, how sure, and what it took."""
-    return f"{_found(outcome)} {_took(outcome)}"
+    sentence = f"{_found(outcome)} {_took(outcome)}"
+    return Findings([sentence], [_grid(outcome)], outcome.facts())
 
 
 def _found(outcome: Outcome) -> str:
@@ -58,24 +56,19 @@ def _listed(pairs: Sequence[str], most: int = 5) -> str:
     return "; ".join(pairs[:most]) + more
 
 
-def outcome_table(outcome: Outcome) -> Table:
+def _grid(outcome: Outcome) -> Grid:
     """A row a model: on how much its place rests, and how far it is from the first."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
     columns = ("samples", "answers", f"{outcome.column} so far", "to the first", "at any look")
-    table = Table("model", "state", *columns, box=SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns[2:]:
-        column.justify = "right"
-    for at in outcome.standings:
-        table.add_row(
-            Text(visible(at.model)),
+    rows = [
+        [
+            at.model,
             at.state,
             f"{at.samples:,}",
             f"{at.used:,}",
             value(at.value, outcome.digits),
             "" if at.difference is None else value(at.difference, outcome.digits, "+"),
             interval(at.low, at.high, outcome.digits, "+"),
-        )
-    return table
+        ]
+        for at in outcome.standings
+    ]
+    return Grid(["model", "state", *columns], rows, left=2)

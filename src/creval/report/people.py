@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
-
 from creval.core.card import Digits
 from creval.core.ratings import LeftOut
+from creval.report.findings import ASIDE, Findings, Grid, Row, Spot
 from creval.report.text import interval, value, visible
 from creval.stats.align import Aligned, Alignment, Said, Won
 from creval.stats.estimate import NOTHING, Estimate
@@ -23,7 +20,17 @@ _CEILING = "one person against the others"
 _MOST = 5
 
 
-def sentences(found: Alignment) -> Iterator[str]:
+def people(found: Alignment, left_out: Mapping[str, tuple[LeftOut, ...]]) -> Findings:
+    """How automatic scores go with what people said; rows of files were `left_out`."""
+    return Findings(
+        list(_sentences(found)),
+        list(_grids(found)),
+        _data(found, left_out),
+        list(_notes(found, left_out)),
+    )
+
+
+def _sentences(found: Alignment) -> Iterator[str]:
     """What was found, for each thing that people said."""
     for said in found.said:
         yield _agreement(said)
@@ -119,7 +126,7 @@ def _weighing(said: Said) -> Iterator[str]:
     )
 
 
-def notes(found: Alignment, left_out: Mapping[str, tuple[LeftOut, ...]]) -> Iterator[str]:
+def _notes(found: Alignment, left_out: Mapping[str, tuple[LeftOut, ...]]) -> Iterator[str]:
     """What the numbers rest on, and what could not be used."""
     yield (
         "Over models: of their means, with the interval over models like them. Over samples: "
@@ -144,77 +151,72 @@ def notes(found: Alignment, left_out: Mapping[str, tuple[LeftOut, ...]]) -> Iter
             )
 
 
-def tables(found: Alignment) -> Iterator[Table]:
-    """For a terminal: a value, below it its interval."""
+def _grids(found: Alignment) -> Iterator[Grid]:
     for said in found.said:
-        yield _agreement_table(said)
+        yield _agreement_grid(said)
         if any(row.rated < row.scored or row.doubt for row in said.predicted):
-            yield _predicted_table(said)
+            yield _predicted_grid(said)
         if said.wins:
-            yield _wins_table(said, said.wins, "model")
+            yield _wins_grid(said, said.wins, "model")
         if len(said.over) > 1:
-            yield _wins_table(said, said.over, "first over second")
+            yield _wins_grid(said, said.over, "first over second")
 
 
-def _agreement_table(said: Said) -> Table:
+def _agreement_grid(said: Said) -> Grid:
     words = "choices" if said.chosen else "ratings"
-    people = f", {said.raters} people" if said.raters > 1 else ""
-    table = _table(f"people's {visible(said.metric)}: {said.values:,} {words}{people}", "metric")
-    for over in ("over models", "over samples"):
-        for kind in _KINDS.values():
-            table.add_column(f"{over}\n{kind}", justify="right", no_wrap=True)
-    table.add_column("right of\ntwo, %", justify="right", no_wrap=True)
-    for held in said.aligned:
-        table.add_row(visible(held.scores), *_cells(held.system, held.sample, held.accuracy))
+    several = f", {said.raters} people" if said.raters > 1 else ""
+    over = ("over models", "over samples")
+    heads = [f"{where}\n{kind}" for where in over for kind in _KINDS.values()]
+    rows: list[Row] = [
+        [held.scores, *_cells(held.system, held.sample, held.accuracy)] for held in said.aligned
+    ]
+    caption = ""
     if said.ceiling is not None:
-        table.add_section()
         nothing = dict.fromkeys(_KINDS, NOTHING)
         cells = _cells(nothing, said.ceiling.sample, said.ceiling.accuracy)
-        table.add_row(Text(_CEILING, "italic"), *cells)
-        alpha = said.ceiling.alpha
-        if alpha.value is not None:
-            shown = _with_ends(alpha, _CORRELATION)
-            table.caption = Text(f"Krippendorff's alpha between people: {shown}")
-            table.caption_justify = "left"
-    return table
+        rows.append([Spot(_CEILING, mark=ASIDE), *cells])
+        if said.ceiling.alpha.value is not None:
+            shown = _with_ends(said.ceiling.alpha, _CORRELATION)
+            caption = f"Krippendorff's alpha between people: {shown}"
+    return Grid(
+        ["metric", *heads, "right of\ntwo, %"],
+        rows,
+        f"people's {said.metric}: {said.values:,} {words}{several}",
+        caption,
+        breaks=frozenset({len(said.aligned)}),
+    )
 
 
-def _cells(system: Estimates, sample: Correlated, accuracy: Estimate) -> list[Text]:
+def _cells(system: Estimates, sample: Correlated, accuracy: Estimate) -> Row:
     over = [_cell(of[kind], _CORRELATION) for of in (system, sample.mean) for kind in _KINDS]
     return [*over, _cell(accuracy, _PERCENT, 100)]
 
 
-def _predicted_table(said: Said) -> Table:
-    title = f"people's mean {visible(said.metric)} of all edits, in percent"
-    table = _table(title, "model")
-    for head in ("rated", "scored", "ratings alone", f"with {visible(said.main)}", "narrower"):
-        table.add_column(head, justify="right", overflow="fold")
+def _predicted_grid(said: Said) -> Grid:
+    rows: list[Row] = []
     for found in said.predicted:
         gain = "" if found.narrower is None else f"{100 * found.narrower:.0f} %"
-        table.add_row(
-            visible(found.model),
-            f"{found.rated:,}",
-            f"{found.scored:,}",
-            _cell(found.classical, _PERCENT),
-            _cell(found.predicted, _PERCENT),
-            "not to be trusted" if found.doubt else gain,
+        rows.append(
+            [
+                found.model,
+                f"{found.rated:,}",
+                f"{found.scored:,}",
+                _cell(found.classical, _PERCENT),
+                _cell(found.predicted, _PERCENT),
+                "not to be trusted" if found.doubt else gain,
+            ]
         )
-    return table
+    heads = ["model", "rated", "scored", "ratings alone", f"with {said.main}", "narrower"]
+    return Grid(heads, rows, f"people's mean {said.metric} of all edits, in percent")
 
 
-def _wins_table(said: Said, won: Mapping[str, Won], first: str) -> Table:
-    table = _table(f"comparisons won by people's {visible(said.metric)}, in percent", first)
-    for head in ("for people", f"for {visible(said.main)}"):
-        table.add_column(head, justify="right")
-    for name in sorted(won, key=lambda name: -(won[name].people.value or 0.0)):
-        table.add_row(visible(name), *(_cell(of, _PERCENT, 100) for of in won[name]))
-    return table
-
-
-def _table(title: str, first: str) -> Table:
-    table = Table(title=Text(title, "bold"), title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column(first, overflow="fold", min_width=12)
-    return table
+def _wins_grid(said: Said, won: Mapping[str, Won], first: str) -> Grid:
+    rows: list[Row] = [
+        [name, *(_cell(of, _PERCENT, 100) for of in won[name])]
+        for name in sorted(won, key=lambda name: -(won[name].people.value or 0.0))
+    ]
+    heads = [first, "for people", f"for {said.main}"]
+    return Grid(heads, rows, f"comparisons won by people's {said.metric}, in percent")
 
 
 def _of(held: Aligned, over: str = "samples") -> Estimate:
@@ -225,10 +227,9 @@ def _scaled(found: Estimate, times: float) -> Estimate:
     return Estimate(*(None if number is None else times * number for number in found))
 
 
-def _cell(found: Estimate, digits: Digits, times: float = 1) -> Text:
+def _cell(found: Estimate, digits: Digits, times: float = 1) -> Spot:
     found = _scaled(found, times)
-    ends = interval(found.low, found.high, digits)
-    return Text.assemble(value(found.value, digits), (f"\n{ends}", "dim"))
+    return Spot(value(found.value, digits), interval(found.low, found.high, digits))
 
 
 def _with_ends(found: Estimate, digits: Digits, times: float = 1) -> str:
@@ -237,11 +238,10 @@ def _with_ends(found: Estimate, digits: Digits, times: float = 1) -> str:
     return f"{value(found.value, digits)} {ends}".rstrip()
 
 
-def as_json(found: Alignment, left_out: Mapping[str, tuple[LeftOut, ...]]) -> dict[str, Any]:
+def _data(found: Alignment, left_out: Mapping[str, tuple[LeftOut, ...]]) -> dict[str, Any]:
     """Everything, unrounded: `people`, then what they said, then the metric."""
     scores = found.scores
     return {
-        "sentences": list(sentences(found)),
         "metrics": list(scores.metrics),
         "models": list(scores.models),
         "samples": len(scores.samples),

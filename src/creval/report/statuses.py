@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from creval.core.verdict import Status
-from creval.report.text import visible
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from creval.report.findings import Grid
 
 
-def status_table(
+def statuses(
     counts: Mapping[str, Mapping[Status, int]] | Mapping[str, Mapping[str, int]],
     what: str = "questions",
-) -> Table:
+) -> Grid:
     """A row a model, a column for each way that occurs; `what` is what is counted."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
     named = {model: {Status(s): n for s, n in found.items()} for model, found in counts.items()}
     there = {status for found in named.values() for status in found}
     columns = [status for status in Status if status in there]
-    table = Table("model", what, *map(str, columns), box=SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for model, found in named.items():
-        numbers = [sum(found.values()), *(found.get(column, 0) for column in columns)]
-        table.add_row(Text(visible(model)), *map(str, numbers))
-    return table
+    rows = [
+        [model, f"{sum(found.values()):,}", *(f"{found.get(one, 0):,}" for one in columns)]
+        for model, found in named.items()
+    ]
+    return Grid(["model", what, *map(str, columns)], rows)

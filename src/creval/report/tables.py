@@ -7,12 +7,9 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
-
 from creval.core.errors import known_name
 from creval.report import text
+from creval.report.findings import ASIDE, BEST, SECOND, Grid, Row, Spot
 from creval.stats.correction import Corrected
 from creval.stats.scorecard import AVERAGE, SAMPLE, Cell, Scorecard
 
@@ -24,7 +21,7 @@ Shown = Sequence[tuple[str, str]]
 _MARGIN = 3  # characters between columns
 _SHORTEST = 12  # characters of the column of names
 _RAISED = {0: " ", 1: "¹", 2: "²"}
-_STYLES = {1: "bold", 2: "underline"}
+_MARKS = {1: BEST, 2: SECOND}
 
 
 def chosen(card: Scorecard, names: Sequence[str]) -> Shown:
@@ -119,26 +116,21 @@ def _spots(card: Scorecard, shown: Shown, groups: Groups) -> list[_Spot]:
     ]
 
 
-def rich_tables(
-    card: Scorecard, shown: Shown, groups: Groups, *, wide: int = 0
-) -> Iterator[Table | Text]:
-    """For a terminal: a value with its coverage, below it its interval.
+def grids(card: Scorecard, shown: Shown, groups: Groups, *, wide: int = 0) -> Iterator[Grid]:
+    """A value with its coverage, below it its interval.
 
     A table for each group of samples or, where `wide` gives a terminal's width, as many of them
     beside each other as it has room for.
     """
-    samples = [group for level, group in shown if level == SAMPLE]
-    if samples:
-        yield _sample_lines(card, samples)
     rest = [pair for pair in shown if pair[0] != SAMPLE]
     if wide:
         for pairs in _fitting(card, rest, groups, wide):
             spots = _spots(card, pairs, groups)
-            yield _rich_table(card, spots, groups, None, wide=True)
+            yield _grid(card, spots, groups, wide=True)
         return
     for pair in rest:
-        title = None if rest == [("overall", "overall")] else Text(text.visible(pair[1]), "bold")
-        yield _rich_table(card, _spots(card, [pair], groups), groups, title)
+        title = "" if rest == [("overall", "overall")] else pair[1]
+        yield _grid(card, _spots(card, [pair], groups), groups, title)
 
 
 def _fitting(card: Scorecard, shown: Shown, groups: Groups, wide: int) -> Iterator[Shown]:
@@ -149,8 +141,9 @@ def _fitting(card: Scorecard, shown: Shown, groups: Groups, wide: int) -> Iterat
     for pair in shown:
         needed = 0
         for spot in _spots(card, [pair], groups):
-            lines = (_rich_cell(spot, name).plain.split("\n") for name in names)
-            texts = [text.visible(spot.group), *(line for both in lines for line in both)]
+            cells = [_cell(spot, name) for name in names]
+            lines = (line for cell in cells for line in (cell.text, cell.below))
+            texts = [text.visible(spot.group), *lines]
             needed += max(map(len, texts)) + _MARGIN
         if fitting and taken + needed > wide:
             yield fitting
@@ -161,51 +154,46 @@ def _fitting(card: Scorecard, shown: Shown, groups: Groups, wide: int) -> Iterat
         yield fitting
 
 
-def _sample_lines(card: Scorecard, samples: Sequence[str]) -> Text:
+def sample_lines(card: Scorecard, shown: Shown) -> Iterator[str]:
     """Samples, a line for each model: thousands of rows take long to lay out as a table."""
+    samples = [group for level, group in shown if level == SAMPLE]
+    if not samples:
+        return
     names = {name: text.visible(name) for name in (*samples, *card.systems)}
     wide = [max(len(names[n]) for n in of) for of in (samples, card.systems)]
     digits = {column: card.table.card.metric(column).digits for column in columns(card)}
     head = "".join(f"{column:>16}" for column in digits)
-    lines = [f"{'sample':{wide[0]}}  {'model':{wide[1]}}{head}"]
+    yield f"{'sample':{wide[0]}}  {'model':{wide[1]}}{head}"
     for sample in samples:
         for name in card.systems:
             row = f"{names[sample]:{wide[0]}}  {names[name]:{wide[1]}}"
             for column, wanted in digits.items():
                 cell = card.cell(name, column, sample, SAMPLE)
                 row += f"{text.value(cell.value, wanted):>9} {text.coverage(cell):>6}"
-            lines.append(row)
-    return Text("\n".join(lines), no_wrap=True, overflow="ignore")
+            yield row
 
 
-def _rich_table(
-    card: Scorecard,
-    spots: Sequence[_Spot],
-    groups: Groups,
-    title: Text | None,
-    *,
-    wide: bool = False,
-) -> Table:
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("model", overflow="fold", min_width=_SHORTEST)
-    for spot in spots:
-        head = f"{text.visible(spot.group)}\n{spot.column}" if wide else spot.column
-        table.add_column(Text(head), justify="right", no_wrap=True)
+def _grid(
+    card: Scorecard, spots: Sequence[_Spot], groups: Groups, title: str = "", *, wide: bool = False
+) -> Grid:
     heads = {members[0]: head for head, members in _blocks(card, groups) if members}
+    rows: list[Row] = []
+    breaks = set()
     for name in _lines(card, groups):
         if groups and name in heads:
-            table.add_section()
-            table.add_row(Text(text.visible(heads[name]), "italic"))
+            breaks.add(len(rows))
+            rows.append([Spot(heads[name], mark=ASIDE), *([""] * len(spots))])
         if name == AVERAGE:
-            table.add_section()
-        table.add_row(Text(text.visible(name)), *(_rich_cell(spot, name) for spot in spots))
-    return table
+            breaks.add(len(rows))
+        rows.append([name, *(_cell(spot, name) for spot in spots)])
+    columns = [f"{spot.group}\n{spot.column}" if wide else spot.column for spot in spots]
+    return Grid(["model", *columns], rows, title, breaks=frozenset(breaks))
 
 
-def _rich_cell(spot: _Spot, name: str) -> Text:
+def _cell(spot: _Spot, name: str) -> Spot:
     cell, place = spot.cell(name), spot.marks.get(name, 0)
-    shown = (spot.value(cell) + _RAISED[place], _STYLES.get(place, ""))
-    return Text.assemble(shown, (f" {text.coverage(cell):>6}\n{spot.ends(cell)}", "dim"))
+    shown = f"{spot.value(cell)}{_RAISED[place]}"
+    return Spot(shown, spot.ends(cell), _MARKS.get(place, ""), f" {text.coverage(cell):>6}")
 
 
 def markdown_table(card: Scorecard, shown: Shown, groups: Groups, *, wide: bool = False) -> str:
@@ -320,25 +308,22 @@ def as_json(card: Scorecard, manifest: Mapping[str, Any], shown: Shown) -> dict[
     }
 
 
-def corrected_tables(card: Scorecard, found: Corrected, shown: Shown) -> Iterator[Table]:
+def corrected_grids(card: Scorecard, found: Corrected, shown: Shown) -> Iterator[Grid]:
     """Corrected scores beside the raw ones, a table for each group of samples."""
     for level, group in shown:
         if (level, group, card.systems[0], card.table.card.ranking) not in found.cells:
             continue
-        title = Text(f"corrected{'' if level == 'overall' else ', ' + text.visible(group)}", "bold")
-        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-        table.add_column("model", overflow="fold")
-        for column in columns(card):
-            table.add_column(column, justify="right", no_wrap=True)
+        rows: list[Row] = []
         for name in card.systems:
-            row = []
+            row: Row = [name]
             for column in columns(card):
                 cell = found.cells[level, group, name, column]
                 digits = card.table.card.metric(column).digits
                 ends = text.interval(cell.low, cell.high, digits)
-                row.append(f"{text.value(cell.value, digits)}\n{ends}".rstrip())
-            table.add_row(Text(text.visible(name)), *row)
-        yield table
+                row.append(Spot(text.value(cell.value, digits), ends))
+            rows.append(row)
+        title = f"corrected{'' if level == 'overall' else f', {group}'}"
+        yield Grid(["model", *columns(card)], rows, title)
 
 
 def corrected_json(found: Corrected) -> list[dict[str, Any]]:

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from creval.core.card import Digits
 
 if TYPE_CHECKING:  # NumPy comes with it, and a replay has no use for that
     from creval.stats.scorecard import Cell, Difference
 
+
+class Percent(Protocol):
+    """A share of one, and the ends of its interval."""
+
+    @property
+    def value(self) -> float | None: ...
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]: ...
+
+
 DIGITS = Digits()
+_PERCENT = Digits(1, 1)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
@@ -61,6 +73,13 @@ def interval(low: float | None, high: float | None, digits: Digits = DIGITS, sig
     if low is None or high is None:
         return ""
     return f"[{_rounded(low, digits.ends, sign)}, {_rounded(high, digits.ends, sign)}]"
+
+
+def percent(found: Percent, sign: str = "") -> tuple[str, str]:
+    """A share and its interval, in percent."""
+    low, high = found.ends
+    number, low, high = (None if of is None else 100 * of for of in (found.value, low, high))
+    return value(number, _PERCENT, sign), interval(low, high, _PERCENT, sign)
 
 
 def difference(found: Difference, digits: Digits = DIGITS) -> str:

@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from creval.core.card import Level
+from creval.stats.answers import AnswerTable
 from creval.stats.bootstrap import interval, resampled_counts
 from creval.stats.scorecard import FEWEST
 from creval.stats.table import Floats, Integers
@@ -21,6 +24,7 @@ Distance = Callable[[Floats, Floats], Floats]
 them was given."""
 
 
+WHOLE = "all"
 Ends = tuple[float | None, float | None]
 
 
@@ -68,6 +72,37 @@ def agreement(
         krippendorff(answers, scale),
         *(_intervals(answers, scale, units, resamples, seed) if units is not None else ()),
     )
+
+
+def by_group(
+    table: AnswerTable,
+    level: Level | None = None,
+    scale: str | None = None,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> dict[tuple[str, str], Agreement]:
+    """Agreement over everything (`all`), by metric, and by metric and group of a level."""
+    samples = np.array([item.sample for item in table.items])
+    units = np.unique(samples, return_inverse=True)[1]
+    metrics = np.array([item.metric for item in table.items])
+
+    def measured(chosen: NDArray[np.bool_]) -> Agreement:
+        some = table.of(chosen)
+        return agreement(some.values, scale or some.scale, units[chosen], resamples, seed)
+
+    found = {}
+    if len(np.unique(metrics)) > 1:
+        found[WHOLE, ""] = measured(np.ones(len(metrics), dtype=np.bool_))
+    for metric in dict.fromkeys(metrics.tolist()):
+        here = metrics == metric
+        found[metric, ""] = measured(here)
+        if level is None:
+            continue
+        for group in level.groups:
+            inside = here & [item.tags.get(level.name) == group for item in table.items]
+            if inside.any():
+                found[metric, group] = measured(inside)
+    return found
 
 
 def _intervals(

@@ -1,28 +1,34 @@
-"""All answers of all voices to the same questions, side by side."""
+"""All answers of all voices to the same questions, side by side: judges, repeats, people."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey, Question
+from creval.core.verdict import Rating
 from creval.stats.table import Floats
 from creval.store.run import Run
+
+_NAMES = ("yes/no", "1/0")
 
 
 @dataclass(frozen=True)
 class Item:
-    """One question about one edit."""
+    """One question about one edit, or one thing that people said something about. Answers with
+    `names`, such as yes and no, are not nearer to some than to others."""
 
-    edit: EditKey
-    question: Question
+    sample: str
+    metric: str
     tags: Mapping[str, str]
+    names: bool
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,11 @@ class AnswerTable:
     values: Floats
     unlike: int = 0
 
+    @property
+    def scale(self) -> str:
+        """What counts as near: nothing but the same, or what is as far apart as numbers are."""
+        return "nominal" if all(item.names for item in self.items) else "interval"
+
     def of(self, chosen: NDArray[np.bool_]) -> AnswerTable:
         """The same for some of the items."""
         items = tuple(item for item, taken in zip(self.items, chosen, strict=True) if taken)
@@ -46,7 +57,8 @@ class AnswerTable:
 def gather(runs: Sequence[Run]) -> AnswerTable:
     """The answers of all judges and repeats in some runs. What only one run asked is left out."""
     judges = Counter(judge for run in runs for judge in {name for name, _ in run.voices()})
-    items: dict[tuple[EditKey, str], Item] = {}
+    items: dict[tuple[EditKey, str], Question] = {}
+    tags: dict[str, Mapping[str, str]] = {}
     columns: list[dict[tuple[EditKey, str], float]] = []
     voices: list[str] = []
     asked: Counter[tuple[EditKey, str]] = Counter()
@@ -64,10 +76,11 @@ def gather(runs: Sequence[Run]) -> AnswerTable:
             if question is None or value is None:
                 continue
             key = edit, probe
-            known = items.setdefault(key, Item(edit, question, run.samples[edit.sample].tags))
-            if (known.question.text, known.question.contract) != (question.text, question.contract):
+            known = items.setdefault(key, question)
+            if (known.text, known.contract) != (question.text, question.contract):
                 unlike.add(key)
             here.setdefault((judge, repeat), {})[key] = value
+        tags |= {name: sample.tags for name, sample in run.samples.items()}
         asked.update({key for column in here.values() for key in column})
         for (judge, repeat), column in sorted(here.items()):
             several = sum(name == judge for name, _ in here) > 1
@@ -82,8 +95,43 @@ def gather(runs: Sequence[Run]) -> AnswerTable:
     shared = [key for key in items if asked[key] == len(runs) and key not in unlike]
     if not shared:
         raise CrevalError("these runs hold no answers to the same questions about the same edits.")
-    values = np.array([[column.get(key, np.nan) for column in columns] for key in shared])
-    return AnswerTable(tuple(items[key] for key in shared), tuple(voices), values, len(unlike))
+    rows = {
+        (key, name): Item(
+            key.sample, items[key, name].metric, tags[key.sample],
+            items[key, name].contract in _NAMES,
+        )
+        for key, name in shared
+    }  # fmt: skip
+    return _table(rows, voices, columns, len(unlike))
+
+
+def gather_people(ratings: Iterable[Rating], tags: Mapping[str, Mapping[str, str]]) -> AnswerTable:
+    """What people said, each of them a voice: ratings of edits, or choices between two."""
+    said: dict[str, dict[Hashable, float]] = {}
+    items: dict[Hashable, Item] = {}
+    for rating in ratings:
+        key = frozenset(rating.edits), rating.metric
+        sample = rating.edits[0].sample
+        chosen = rating.value is None
+        items[key] = Item(sample, rating.metric, tags.get(sample, {}), chosen)
+        number = rating.value
+        if number is None:
+            systems = sorted(edit.system for edit in rating.edits)
+            number = 1.0 + systems.index(rating.choice) if rating.choice else 0.0
+        said.setdefault(rating.rater, {})[key] = number
+    if len(said) < 2:
+        raise CrevalError("one person alone agrees with nobody: the file names only one rater.")
+    return _table(items, list(said), list(said.values()))
+
+
+def _table(
+    items: Mapping[Any, Item],
+    voices: Sequence[str],
+    columns: Sequence[Mapping[Any, float]],
+    unlike: int = 0,
+) -> AnswerTable:
+    values = np.array([[column.get(key, np.nan) for column in columns] for key in items])
+    return AnswerTable(tuple(items.values()), tuple(voices), values, unlike)
 
 
 def _name(folder: Path) -> str:

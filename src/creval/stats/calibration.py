@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from creval.core.errors import CrevalError
+from creval.stats.estimate import NOTHING, Estimate
 from creval.stats.shares import Share, wilson
 
 _MCNEMAR = 6.634896601021213  # the 99 % quantile of chi square with one degree of freedom
@@ -49,16 +51,28 @@ class Rates:
     asked: int
 
     @property
-    def accuracy(self) -> float | None:
+    def accuracy(self) -> Estimate:
         """The share that is right where yes and no are equally often true."""
-        first, second = self.sensitivity.value, self.specificity.value
-        return None if first is None or second is None else (first + second) / 2
+        return _half(self.sensitivity, self.specificity, 1)
 
     @property
-    def yes_bias(self) -> float | None:
+    def yes_bias(self) -> Estimate:
         """By how much yes is said too often, where yes and no are equally often true."""
-        first, second = self.sensitivity.value, self.specificity.value
-        return None if first is None or second is None else (first - second) / 2
+        return _half(self.sensitivity, self.specificity, -1)
+
+
+def _half(first: Rate, second: Rate, sign: int) -> Estimate:
+    """Half the sum or the difference of two rates. The ends come from those of the two (Newcombe's
+    method of variance estimates recovery)."""
+    if not first.total or not second.total:
+        return NOTHING
+    (one, two) = first.right / first.total, second.right / second.total
+    low, high = wilson(first.right, first.total)
+    low_two, high_two = wilson(second.right, second.total)
+    down, up = (two - low_two, high_two - two)[::sign]
+    value = one + sign * two
+    ends = value - math.hypot(one - low, down), value + math.hypot(high - one, up)
+    return Estimate(value / 2, ends[0] / 2, ends[1] / 2)
 
 
 def rates(told: Sequence[Told]) -> Rates:
@@ -138,8 +152,8 @@ def as_json(found: Rates) -> dict[str, Any]:
     return {
         "sensitivity": plain(found.sensitivity),
         "specificity": plain(found.specificity),
-        "accuracy": found.accuracy,
-        "yes_bias": found.yes_bias,
+        "accuracy": found.accuracy._asdict(),
+        "yes_bias": found.yes_bias._asdict(),
         "asked": found.asked,
     }
 

@@ -21,6 +21,10 @@ class Estimate(NamedTuple):
     high: float | None = None
 
     @property
+    def ends(self) -> tuple[float | None, float | None]:
+        return self.low, self.high
+
+    @property
     def width(self) -> float | None:
         return None if self.low is None or self.high is None else self.high - self.low
 

@@ -14,6 +14,16 @@ from creval.store.run import Run
 
 _FEWEST = 3  # systems from which a question can be called too easy, too hard or against the grain
 _UNANSWERED = 0.5
+FAULTS = (
+    "it has no words",
+    "its reference cannot be read",
+    "most answers to it cannot be used",
+    "judges or repeats mostly dispute it",
+    "better models fail it more often",
+    "every model fails it",
+    "every model passes it",
+)
+"""Reasons to look at a question again, the most certain first."""
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
+from creval.core.verdict import Rating
 from creval.stats.aggregate import mean_of_present
 from creval.stats.bootstrap import interval
 from creval.stats.correlation import around, fisher, pearson
 from creval.stats.estimate import Estimate, estimate, student
-from creval.stats.people import Scores, Word
+from creval.stats.people import Scores, Word, scores_of_table, words
+from creval.stats.sensitivity import Sensitivity
 from creval.stats.strands import FEWEST_VALUES, Resamples, pairs_of_choices, strands
-from creval.stats.table import Floats, Integers
+from creval.stats.table import Floats, Integers, ScoreTable
 
 FOLDS = 10
 _FEWEST_UNITS = 30
@@ -37,6 +40,16 @@ class Weights:
     difference: Estimate
 
 
+class AgreedWeights(NamedTuple):
+    """How well sums of the metrics go with what people said: at best, with the weights as given,
+    and at the least."""
+
+    best: list[float]
+    most: float
+    own: float
+    least: float
+
+
 @dataclass(frozen=True)
 class _Block:
     """One model's values, or two models' differences: people's, and the metrics' (axis 1)."""
@@ -44,6 +57,23 @@ class _Block:
     people: Floats
     metrics: Floats
     samples: Integers
+
+
+def agreed_weights(
+    ratings: Sequence[Rating], table: ScoreTable, found: Sensitivity
+) -> dict[str, AgreedWeights]:
+    """For each thing that people said, which of all weights go best with it."""
+    scores = scores_of_table(table)
+    every = np.vstack([found.weights, [found.own]])
+    agreed = {}
+    for word in words(ratings, scores)[0]:
+        along = agreement_by_weights(word, found.metrics, scores, every)
+        if along is None or np.isnan(along).all():
+            continue
+        best = int(np.nanargmax(along[:-1]))
+        most, own, least = (float(r) for r in (along[best], along[-1], np.nanmin(along)))
+        agreed[word.metric] = AgreedWeights(found.weights[best].tolist(), most, own, least)
+    return agreed
 
 
 def best_weights(

@@ -1,0 +1,137 @@
+"""Two models side by side: by how much they differ, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from creval.report.findings import FAINT, STRONG, Findings, Grid, Row, Spot
+from creval.report.text import interval, value, visible
+
+if TYPE_CHECKING:
+    from creval.stats.compare import Comparison, QuestionGap, SampleGap
+    from creval.stats.scorecard import Difference
+
+_SHOWN = 3  # questions of a sample
+
+
+def comparison(found: Comparison) -> Findings:
+    """The differences at every level, and the samples in which they are largest."""
+    grids = [_differences(found), *(_gap(found, gap) for gap in found.samples)]
+    return Findings([_ahead(found)], grids, _data(found))
+
+
+def _ahead(found: Comparison) -> str:
+    """Which of two models is ahead in the column that ranks, and whether that is decided."""
+    name = found.table.card.ranking
+    digits = found.table.card.metric(name).digits.value
+    overall = found.differences["overall", "overall", name]
+    first, second = visible(overall.first), visible(overall.second)
+    if overall.value is None:
+        return f"{first} and {second} have no {name} on the same samples."
+    where = f"on the {overall.samples} samples that both have"
+    if overall.low is None or overall.high is None:
+        return (
+            f"{first} and {second} differ by {overall.value:+.{digits}f} {name} {where}: too few."
+        )
+    more = "more" if overall.value >= 0 else "less"
+    ends = f"{overall.low:+.{digits}f} to {overall.high:+.{digits}f}"
+    verdict = "decided" if overall.decided else "not decided"
+    return (
+        f"{first} has {abs(overall.value):.{digits}f} points {more} {name} than {second} {where} "
+        f"(95 % interval {ends}{_tested(overall)}): {verdict}."
+    )
+
+
+def _tested(found: Difference) -> str:
+    if found.p is None:
+        return ""
+    return f", p = {found.p:.2g}" if found.p >= 0.001 else ", p < 0.001"
+
+
+def _differences(found: Comparison) -> Grid:
+    card = found.table.card
+    there = {column for (_, _, column), cell in found.differences.items() if cell.value is not None}
+    columns = [column for column in card.columns if column in there]
+    rows: list[Row] = []
+    breaks = set()
+    for level in card.levels:
+        breaks.add(len(rows))
+        for group in level.groups:
+            cells = [found.differences[level.name, group, column] for column in columns]
+            if all(cell.value is None for cell in cells):
+                continue
+            row: Row = [group]
+            for column, cell in zip(columns, cells, strict=True):
+                digits = card.metric(column).digits
+                row.append(
+                    Spot(
+                        value(cell.value, digits, "+"),
+                        interval(cell.low, cell.high, digits, "+"),
+                        STRONG if cell.decided else FAINT,
+                    )
+                )
+            rows.append(row)
+    title = " minus ".join(found.table.systems)
+    return Grid(["group", *columns], rows, f"{title}; bold where decided", breaks=frozenset(breaks))
+
+
+def _gap(found: Comparison, gap: SampleGap) -> Grid:
+    """A sample in which the two are far apart, with the questions that make it so."""
+    rank = found.table.card.ranking
+    scores = " against ".join(f"{scores[rank] or 0:.3g}" for scores in (gap.first, gap.second))
+    more = len(gap.questions) - _SHOWN
+    return Grid(
+        ["question", *found.table.systems],
+        [
+            [f"{one.question.id}, weight {one.question.weight:g}: {one.question.text}", *_said(one)]
+            for one in gap.questions[:_SHOWN]
+        ],
+        title=f"{gap.sample}: {rank} {scores}. {gap.instruction}",
+        caption=f"and {more} more questions" if more > 0 else "",
+    )
+
+
+def _said(gap: QuestionGap) -> Iterator[str]:
+    """What was answered; the first of several answers may say something else than all of them."""
+    for answer, number in zip(gap.answers, gap.values, strict=True):
+        yield answer.said or "–" if answer.value == number else f"{number:.3g}"
+
+
+def _data(found: Comparison) -> dict[str, Any]:
+    levels: dict[str, Any] = {}
+    for (level, group, column), cell in found.differences.items():
+        plural = found.table.card.level(level).plural
+        content = {**cell._asdict(), "decided": cell.decided}
+        levels.setdefault(plural, {}).setdefault(group, {})[column] = content
+    return {
+        "first": found.table.systems[0],
+        "second": found.table.systems[1],
+        "strict": found.table.strict,
+        "subset": found.table.subset,
+        "differences": {**levels, "overall": levels["overall"]["overall"]},
+        "samples": [
+            {
+                "sample": gap.sample,
+                "instruction": gap.instruction,
+                "first": gap.first,
+                "second": gap.second,
+                "questions": [_question(one) for one in gap.questions],
+            }
+            for gap in found.samples
+        ],
+    }
+
+
+def _question(gap: QuestionGap) -> dict[str, Any]:
+    return {
+        "id": gap.question.id,
+        "metric": gap.question.metric,
+        "question": gap.question.text,
+        "weight": gap.question.weight,
+        "reference": gap.question.reference,
+        "winner": gap.winner,
+        "values": list(gap.values),
+        "answers": [answer.said for answer in gap.answers],
+        "explanations": [answer.explanation for answer in gap.answers],
+    }
