@@ -8,8 +8,9 @@ import pytest
 
 from creval.core.errors import CrevalError
 from creval.report.plots import save, ternary
+from creval.stats.correlation import kendall_of_rows
 from creval.stats.scorecard import Scorecard, scorecard
-from creval.stats.sensitivity import kendall_to, sensitivity, simplex
+from creval.stats.sensitivity import sensitivity, simplex
 from tests.stats.made import table
 
 
@@ -47,7 +48,7 @@ def test_kendalls_tau_is_that_of_scipy() -> None:
     chance = np.random.default_rng(1)
     rows = chance.integers(0, 4, (30, 6)).astype(float)
     base = chance.integers(0, 4, 6).astype(float)
-    ours = kendall_to(rows, base)
+    ours = kendall_of_rows(rows, base[None])
     assert ours == pytest.approx([expected(row, base).statistic for row in rows], nan_ok=True)
 
 

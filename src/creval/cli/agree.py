@@ -38,12 +38,12 @@ def agree(
     """Say how far judges and repeats, or people, agree with each other."""
     from creval.core.ratings import read_people, scale_named
     from creval.report.agreement import agreement
-    from creval.stats.agreement import DISTANCES, by_group
+    from creval.stats.agreement import SCALES, by_group
     from creval.stats.answers import gather, gather_people
     from creval.store import open_run
 
     if distance is not None:
-        known_name("distance", distance, DISTANCES)
+        known_name("distance", distance, SCALES)
     if not runs and human is None:
         raise CrevalError("give one or more runs, or --human FILE.")
     if scale is not None and human is None:

@@ -16,6 +16,7 @@ def unchanged(
     """Say which models left sources as they were, and what those who did something kept."""
     from creval.engine.changes import look_for_changes
     from creval.report.changes import changes
+    from creval.stats.unchanged import followed_from
     from creval.stats.unchanged import unchanged as measured
     from creval.store import open_run
 
@@ -24,11 +25,11 @@ def unchanged(
     line.clear()
     with open_run(run) as opened:
         card = opened.score(subset=subset, resamples=resamples, seed=seed)
-        found = measured(opened, card)
+        found = measured(opened, card, resamples, seed)
     if plot:
         from creval.report.plots import plane, save
 
         keep = "VC" if "VC" in card.table.card.columns else "IP"
         save(plane(card, "IF", keep), plot)
         screen.note(f"wrote {plot}")
-    screen.show(changes(found, lost), json)
+    screen.show(changes(found, followed_from(card), lost), json)

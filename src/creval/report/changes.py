@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from creval.stats.unchanged import Unchanged
 
 
-def changes(found: Sequence[Unchanged], lost: int) -> Findings:
-    """What is to be said of edits that hardly changed their sources; `lost` were not looked at."""
-    from creval.stats.unchanged import FOLLOWED
-
+def changes(found: Sequence[Unchanged], half: float | None, lost: int) -> Findings:
+    """What is to be said of edits that hardly changed their sources; from `half` on an instruction
+    was followed, and `lost` edits were not looked at."""
     heads = ["model", "edits", "unchanged", "95 %", "IF", "kept", "followed", "kept by those",
              "95 %"]  # fmt: skip
     rows = [
@@ -32,8 +31,8 @@ def changes(found: Sequence[Unchanged], lost: int) -> Findings:
         for one in found
     ]
     notes = [
-        "unchanged: edits that differ from their source no more than storing it again would make; "
-        f"followed: samples with IF of {FOLLOWED:g} or more."
+        "unchanged: edits that differ from their source no more than storing it again would make"
+        + ("." if half is None else f"; followed: samples with IF of {half:g} or more.")
     ]
     if lost:
         notes.append(f"{lost:,} edits have no picture, or no source, that could be looked at.")

@@ -111,24 +111,36 @@ def _intervals(
     """The bootstrap intervals of percent and alpha: both follow from sums over units."""
     counts, values = _counts(answers)
     rated = counts.sum(axis=1)
-    counts, rated, units = counts[rated > 1], rated[rated > 1], units[rated > 1]
+    counts, answers, units = counts[rated > 1], answers[rated > 1], units[rated > 1]
+    rated = rated[rated > 1]
     names, place = np.unique(units, return_inverse=True)
     if len(names) < FEWEST:
         return (None, None), (None, None)
-    size = len(values)
-    alike = np.stack([(counts * (counts - 1)).sum(axis=1), rated * (rated - 1)], axis=1)
-    pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(size)
-    pairs = (pairs / (rated - 1)[:, None, None]).reshape(len(counts), -1)
-    sums = np.zeros((len(names), 2 + size * size))
-    np.add.at(sums, place.reshape(-1), np.hstack([alike, pairs]))
-    draws = []
+    place = place.reshape(-1)
+    sums = np.zeros((len(names), 2))
+    alike = [(counts * (counts - 1)).sum(axis=1), rated * (rated - 1)]
+    np.add.at(sums, place, np.stack(alike, axis=1))
+    together = None if scale == "interval" else _together(counts, rated, place)
+    shares, alphas = [], []
     for drawn in resampled_counts([np.arange(len(names))], resamples, seed):
-        draws.append(drawn @ sums)
-    found = np.concatenate(draws)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shares = 100 * found[:, 0] / found[:, 1]
-    alphas = np.array([_alpha(one.reshape(size, size), values, scale) for one in found[:, 2:]])
-    return tuple(_ends(shares)), tuple(_ends(alphas))  # type: ignore[return-value]
+        same, of = (drawn @ sums).T
+        shares.append(100 * same / of)
+        if together is None:
+            alphas.append(interval_alpha(answers, drawn[:, place]))
+        else:
+            size = len(values)
+            found = (drawn @ together).reshape(-1, size, size)
+            alphas.append(np.array([_alpha(one, values, scale) for one in found]))
+    ends = (tuple(_ends(np.concatenate(draws))) for draws in (shares, alphas))
+    return tuple(ends)  # type: ignore[return-value]
+
+
+def _together(counts: Floats, rated: Floats, place: Integers) -> Floats:
+    """For each unit, how often each answer stands beside each other one."""
+    pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(counts.shape[1])
+    sums = np.zeros((int(place.max()) + 1, counts.shape[1] ** 2))
+    np.add.at(sums, place, (pairs / (rated - 1)[:, None, None]).reshape(len(counts), -1))
+    return sums
 
 
 def _ends(draws: Floats) -> Iterator[float | None]:
@@ -177,9 +189,31 @@ def krippendorff(answers: Floats, scale: str = "nominal") -> float | None:
     counts, rated = counts[rated > 1], rated[rated > 1]
     if not len(counts):
         return None
+    if scale == "interval":
+        alpha = float(interval_alpha(answers, np.ones((1, len(answers))))[0])
+        return None if np.isnan(alpha) else alpha
     weighted = counts / (rated - 1)[:, None]
     alpha = _alpha(counts.T @ weighted - np.diag(weighted.sum(axis=0)), values, scale)
     return None if np.isnan(alpha) else alpha
+
+
+def interval_alpha(answers: Floats, counts: Floats) -> Floats:
+    """Krippendorff's alpha for interval data, when each thing counts as often as `counts` (axes
+    draw, thing) say: 1 less the scatter within things, as a share of that among all.
+
+    NaN where all answers are alike.
+    """
+    sizes = (~np.isnan(answers)).sum(axis=1).astype(np.float64)
+    several = sizes > 1
+    answers, counts, sizes = answers[several], counts[:, several], sizes[several]
+    apart = answers - (np.nanmean(answers) if len(answers) else 0.0)  # so that squares stay small
+    sums, squares = np.nansum(apart, axis=1), np.nansum(apart**2, axis=1)
+    within = 2 * (sizes * squares - sums**2) / (sizes - 1)
+    total, one, two = (counts @ of for of in (sizes, sums, squares))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        among = 2 * (total * two - one**2) / (total - 1)
+        alpha: Floats = np.where(among > 1e-12 * two, 1 - (counts @ within) / among, np.nan)
+    return alpha
 
 
 def _alpha(together: Floats, values: Floats, scale: str) -> float:
@@ -211,14 +245,5 @@ def _ordinal(values: Floats, given: Floats) -> Floats:
     return found
 
 
-def _interval(values: Floats, given: Floats) -> Floats:
-    del given
-    found: Floats = np.square(np.subtract.outer(values, values))
-    return found
-
-
-DISTANCES: dict[str, Distance] = {
-    "nominal": _nominal,
-    "ordinal": _ordinal,
-    "interval": _interval,
-}
+DISTANCES: dict[str, Distance] = {"nominal": _nominal, "ordinal": _ordinal}
+SCALES = (*DISTANCES, "interval")

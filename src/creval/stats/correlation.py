@@ -66,6 +66,17 @@ def kendall(x: Floats, y: Floats, counts: Floats) -> Floats:
     return np.clip(found, -1.0, 1.0)
 
 
+def kendall_of_rows(rows: Floats, others: Floats) -> Floats:
+    """Kendall's tau-b of each row with the same row of `others`, or with their only one; NaN where
+    there is none."""
+    first, second = np.triu_indices(rows.shape[1], 1)
+    signs = [np.sign(np.round(of[:, first] - of[:, second], 9)) for of in (rows, others)]
+    untied = [np.abs(of).sum(axis=1) for of in signs]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tau: Floats = (signs[0] * signs[1]).sum(axis=1) / np.sqrt(untied[0] * untied[1])
+    return tau
+
+
 CORRELATIONS: Mapping[str, Correlation] = {
     "pearson": pearson,
     "spearman": spearman,

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from creval.stats.correlation import kendall_of_rows
 from creval.stats.table import Floats
 
 FEWEST_MODELS = 4
@@ -60,10 +61,7 @@ def _seen(kind: str, models: int) -> Floats:
 def _rows(kind: str, x: Floats, y: Floats) -> Floats:
     """The correlation of each row of values that are all different."""
     if kind == "kendall":
-        one, two = np.triu_indices(x.shape[1], 1)
-        signs = [np.sign(values[:, one] - values[:, two]) for values in (x, y)]
-        mean: Floats = (signs[0] * signs[1]).mean(axis=1)
-        return mean
+        return kendall_of_rows(x, y)
     if kind == "spearman":
         x, y = (np.argsort(np.argsort(v, axis=1), axis=1).astype(np.float64) for v in (x, y))
     x, y = (values - values.mean(axis=1, keepdims=True) for values in (x, y))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from creval.stats.aggregate import mean_of_present
+from creval.stats.agreement import interval_alpha
 from creval.stats.correlation import around
 from creval.stats.estimate import NOTHING, Estimate, estimate
 from creval.stats.people import Scores, Word
@@ -24,7 +25,6 @@ from creval.stats.strands import (
     strands,
     strands_of_pairs,
 )
-from creval.stats.table import Floats
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,7 @@ def ceiling(word: Word, scores: Scores, resamples: Resamples) -> Ceiling | None:
 
 
 def alpha(word: Word, resamples: Resamples) -> Estimate:
-    """Krippendorff's alpha for interval data: 1 less the scatter within edits, as a share of that
-    among all."""
+    """Krippendorff's alpha for interval data."""
     said: dict[tuple[int, ...], list[float]] = {}
     if word.chosen:
         for choice in word.choices:
@@ -89,19 +88,11 @@ def alpha(word: Word, resamples: Resamples) -> Estimate:
     if not several:
         return NOTHING
     samples = np.array([key[0] for key in several])
-    sizes = np.array([len(values) for values in several.values()], dtype=np.float64)
-    sums = np.array([sum(values) for values in several.values()])
-    squares = np.array([sum(v * v for v in values) for values in several.values()])
-    within = 2 * (sizes * squares - sums**2) / (sizes - 1)
-
-    def found(counts: Floats) -> Floats:
-        total, one, two = (counts @ of for of in (sizes, sums, squares))
-        among = 2 * (total * two - one**2) / (total - 1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            value: Floats = 1 - (counts @ within) / among
-        return value
-
-    value = float(found(np.ones((1, len(samples))))[0])
+    most = max(map(len, several.values()))
+    answers = np.array([[*given, *[np.nan] * (most - len(given))] for given in several.values()])
+    value = float(interval_alpha(answers, np.ones((1, len(samples))))[0])
     enough = len(np.unique(samples)) >= FEWEST_VALUES
-    ends = around(value, found(resamples.of(samples)), len(samples)) if enough else (np.nan, np.nan)
+    ends = (np.nan, np.nan)
+    if enough:
+        ends = around(value, interval_alpha(answers, resamples.of(samples)), len(samples))
     return estimate(value, ends)

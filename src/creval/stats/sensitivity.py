@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from creval.core.errors import CrevalError
+from creval.stats.correlation import kendall_of_rows
 from creval.stats.scorecard import Scorecard
 from creval.stats.table import Floats
 
@@ -79,7 +80,7 @@ def sensitivity(card: Scorecard, steps: int = STEPS) -> Sensitivity:
             name: (int(better[:, n].min()), int(better[:, n].max()))
             for n, name in enumerate(systems)
         },
-        kendall_to(scores, base),
+        kendall_of_rows(scores, base[None]),
         changes,
     )
 
@@ -99,13 +100,3 @@ def simplex(count: int, steps: int) -> Floats:
             for part in ([steps - sum(row)] if last else range(steps - sum(row) + 1))
         ]
     return np.array(rows, dtype=np.float64) / steps
-
-
-def kendall_to(rows: Floats, base: Sequence[float] | Floats) -> Floats:
-    """Kendall's tau-b of each row's order with that of `base`; NaN where there is none."""
-    first, second = np.triu_indices(len(base), 1)
-    ours = np.sign(np.round(rows[:, first] - rows[:, second], 9))
-    other = np.sign(np.round(np.asarray(base)[first] - np.asarray(base)[second], 9))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        tau: Floats = (ours @ other) / np.sqrt(np.abs(ours).sum(axis=1) * np.abs(other).sum())
-    return tau

@@ -13,8 +13,6 @@ from creval.stats.shares import Share
 from creval.stats.table import Floats
 from creval.store.run import Run
 
-FOLLOWED = 50.0
-"""From which score on an edit has followed its instruction."""
 _FOLLOWING = "IF"
 _KEEPING = ("VC", "IP")
 
@@ -34,24 +32,34 @@ class Unchanged:
     high: float | None
 
 
-def unchanged(run: Run, card: Scorecard) -> list[Unchanged]:
+def followed_from(card: Scorecard) -> float | None:
+    """The score from which on an edit has followed its instruction: half of all that can be."""
+    metrics = {metric.name: metric for metric in card.table.card.metrics}
+    metric = metrics.get(_FOLLOWING)
+    return None if metric is None else (metric.low + metric.high) / 2
+
+
+def unchanged(run: Run, card: Scorecard, resamples: int = 2_000, seed: int = 0) -> list[Unchanged]:
     """For each system, best first. The run's edits have been looked at."""
+    half = followed_from(card)
+    samples = set(card.table.samples)
     names = [metric.name for metric in card.table.card.metrics]
     keeping = next((name for name in _KEEPING if name in names), None)
     found = []
     facts = run.facts()
     for system in card.systems:
         looks = [fact["change"] for key, fact in facts.items()
-                 if key.system == system and "unchanged" in fact.get("change", {})]  # fmt: skip
+                 if key.system == system and key.sample in samples
+                 and "unchanged" in fact.get("change", {})]  # fmt: skip
         share = Share(sum(bool(look["unchanged"]) for look in looks), len(looks))
-        if keeping is None or _FOLLOWING not in names:
+        if keeping is None or half is None:
             found.append(Unchanged(system, share, None, None, 0, None, None, None))
             continue
         values = card.table.values[card.table.systems.index(system)]
         follows, keeps = values[:, names.index(_FOLLOWING)], values[:, names.index(keeping)]
-        did = (follows >= FOLLOWED) & ~np.isnan(keeps)
+        did = (follows >= half) & ~np.isnan(keeps)
         kept = keeps[did]
-        low, high = _interval(kept)
+        low, high = _interval(kept, resamples, seed)
         found.append(
             Unchanged(
                 system,
@@ -67,11 +75,11 @@ def unchanged(run: Run, card: Scorecard) -> list[Unchanged]:
     return found
 
 
-def _interval(values: Floats) -> tuple[float | None, float | None]:
+def _interval(values: Floats, resamples: int, seed: int) -> tuple[float | None, float | None]:
     """The bootstrap interval of a mean over samples."""
     if len(values) < FEWEST:
         return None, None
     draws = [counts @ values / counts.sum(axis=1)
-             for counts in resampled_counts([np.arange(len(values))], 2_000, 0)]  # fmt: skip
+             for counts in resampled_counts([np.arange(len(values))], resamples, seed)]  # fmt: skip
     low, high = interval(np.concatenate(draws))
     return float(low), float(high)
