@@ -84,6 +84,7 @@ def test_scores_of_any_metric(file: Path) -> None:
         ("", "It has no columns"),
         ("a,b\n1,2\n", "It has a, b"),
         ("model,model,rating\n", "names a column twice"),
+        ("model;rating;scale\nA;3;1-5\n", "is separated by semicolons"),
         ("model,rating,scale\n", "It has no rows"),
         ("model,rating,scale\nA,7,1-5\n", "line 2: the rating lies outside its scale"),
         ("first,second,choice\nA,B,C\n", "neither of the two models"),

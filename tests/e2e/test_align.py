@@ -73,7 +73,7 @@ def test_few_ratings_are_said_to_be_too_few(run: Path, tmp_path: Path) -> None:
     human = rated(run, tmp_path / "human.csv", 0.1)
     shown = " ".join(right("align", run, "--human", human, "--scale", "1-5").split())
     assert "No interval of people's mean can be trusted for" in shown
-    assert "only 12 rated edits, of at least 30" in shown
+    assert "only 12 of the at least 30 rated edits" in shown
     said = parsed("align", run, "--human", human, "--scale", "1-5")["people"]["overall"]
     assert all(guess["predicted"]["low"] is None for guess in said["predicted"].values())
 
@@ -119,7 +119,7 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
         file.write("ann,s1,A,B,Z\nann,s1,A,\x1b[31mX,A\nann,nowhere,A,B,A\n")
     done = creval("align", "--scores", scores, "--human", human)
     assert done.returncode == 0
-    assert "1 rows are left out: the choice is neither of the two models, nor `tie`" in done.stderr
+    assert "1 row left out: the choice is neither of the two models, nor `tie`" in done.stderr
     assert "2 of people's words are about what has no score" in done.stderr
     assert "\x1b[31m" not in done.stderr + done.stdout
     found = parsed("align", "--scores", scores, "--human", human)

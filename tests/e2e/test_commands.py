@@ -131,7 +131,8 @@ def test_replay_score_and_compare(miniature: Path, tmp_path: Path) -> None:
     assert weighted["S"]["value"] == pytest.approx(weighted["IF"]["value"])
     assert "points more S than Keeper" in right("compare", run, "Careful", "Keeper")
     difference = parsed("compare", run, "Careful", "Keeper")
-    assert difference["differences"]["overall"]["S"]["decided"] is True
+    assert difference["decided"] is True
+    assert difference["differences"]["overall"]["S"]["zero_left_out"] is True
     assert difference["samples"][0]["questions"][0]["answers"]
 
 
@@ -278,6 +279,22 @@ def test_what_the_numbers_mean(tmp_path: Path) -> None:
     assert "no distance 'far'" in wrong(*between, "--distance", "far")
     assert (tmp_path / "weights.svg").is_file()
     assert (tmp_path / "plane.png").is_file()
+    assert parsed("sensitivity", noisy)["tau"]["least"] >= -1
+    asked: tuple[str | Path, ...] = (
+        "judge",
+        bench,
+        "--edits",
+        *folders,
+        "--judge",
+        "truth",
+        "--run",
+        tmp_path / "truth",
+    )
+    assert parsed(*asked, "--dry-run")["estimates"][0]["calls"] > 0
+    found = parsed(*asked, "--until-decided", "best")
+    assert found["reason"] == "out of samples"
+    assert "Who is best on S is not decided" in found["sentences"][0]
+    assert found["answers"]["lazy"]["answered"] > 0
     assert "one voice alone" in wrong("agree", pixel)
     assert "no level 'dimenson'; did you mean 'dimension'" in wrong(
         "agree", pixel, noisy, "--by", "dimenson"

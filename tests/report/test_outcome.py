@@ -14,7 +14,7 @@ STANDINGS = (
     Standing("B\x1b", "worse", 40, 600, None, -5.25, -9.0, None),
 )
 FOUND = Outcome(
-    Rule(), "S", SETTLED, "A", (), ("A", "B\x1b"), (), 1950, 27000, 90, 900, STANDINGS, Digits()
+    Rule(), "S", SETTLED, "A", (), ("A", "B\x1b"), (), (), 1950, 27000, 90, 900, STANDINGS, Digits()
 )
 TOOK = "That took 90 of 900 samples and 1,950 of 27,000 answers (7.2 %), at a risk of 5 % to "
 
@@ -43,8 +43,10 @@ def test_who_may_be_best() -> None:
 def test_the_order() -> None:
     ranked = replace(FOUND, rule=Rule(RANKING))
     assert said(ranked).startswith(r"On S the order of 2 models is decided: A, B\x1b. That")
-    within = replace(ranked, rule=Rule(RANKING, margin=2.0), reason=WITHIN)
-    assert "decided, where pairs within 2 points count as equal: A" in said(within)
+    equal = (("A", "B\x1b"),)
+    within = replace(ranked, rule=Rule(RANKING, margin=2.0), reason=WITHIN, equal=equal)
+    words = r"decided within 2 points: A, B\x1b, where these count as equal: A and B\x1b. That"
+    assert words in said(within)
     left = replace(ranked, reason=SPENT, best=None, pairs=(("A", "B\x1b"),))
     assert r"of 2 models is not decided: open is A and B\x1b. That" in said(left)
 

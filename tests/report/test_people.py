@@ -54,14 +54,14 @@ def test_sentences_can_be_quoted_and_names_move_no_cursor() -> None:
 def test_what_was_left_out_is_told() -> None:
     left_out = {"human.csv": (LeftOut("the rating is no number", 3, 7),)}
     lines = people(found(), left_out).notes
-    assert "human.csv: 3 rows are left out: the rating is no number (3, first in line 7)." in lines
+    assert "human.csv: 3 rows left out: the rating is no number (3, first in line 7)." in lines
     assert "1 of people's words are about what has no score: models 'C'." in lines
 
 
 def test_too_few_ratings_are_not_to_be_trusted() -> None:
     alignment = found(rated=12)
     (doubt,) = [line for line in people(alignment, {}).sentences if line.startswith("No interval")]
-    assert doubt.endswith("(only 12 rated edits, of at least 30).")
+    assert doubt.endswith("(only 12 of the at least 30 rated edits that it takes).")
     assert "not to be trusted" in shown(alignment)
 
 

@@ -18,7 +18,17 @@ from creval.core.errors import CrevalError
 from creval.engine.calibrate import hear, read
 from creval.engine.judge import judge
 from creval.engine.settings import Settings
-from creval.stats.calibration import Rate, Rates, Told, as_json, by, from_json, rates, turned
+from creval.stats.calibration import (
+    Calibration,
+    Rate,
+    Rates,
+    Told,
+    as_json,
+    by,
+    from_json,
+    rates,
+    turned,
+)
 from creval.stats.correction import correct
 from creval.store import open_run
 
@@ -84,8 +94,8 @@ def test_answers_that_go_together_are_worth_less() -> None:
 
 def test_a_calibration_is_read_again_and_nothing_else_is() -> None:
     found = rates(told(np.random.default_rng(1)))
-    content = json.loads(json.dumps({"metrics": {"IF": as_json(found)}}))
-    assert from_json(content, "x.json") == {"IF": found}
+    content = json.loads(json.dumps({"judge": "x", "metrics": {"IF": as_json(found)}}))
+    assert from_json(content, "x.json") == Calibration("x", {"IF": found})
     more = {"sensitivity": {"right": 5, "of": 3}, "specificity": {"right": 1, "of": 2}, "asked": 1}
     others: list[object] = [[], {}, {"metrics": []}, {"metrics": {"IF": {}}}]
     for wrong in (*others, {"metrics": {"IF": more}}):
@@ -138,7 +148,7 @@ def covered(seeds: int, folder: Path) -> Iterator[tuple[bool, bool]]:
         found = dict.fromkeys(("IF", "VC", "VQ"), Rates(first, second, 400))
         with open_run(folder / f"run{seed}") as run:
             card = run.score(resamples=400)
-            corrected = correct(run, card, found, resamples=400, seed=seed)
+            corrected = correct(run, card, Calibration("noisy", found), resamples=400, seed=seed)
         for system in card.systems:
             for column in card.table.card.columns:
                 true = truth.cell(system, column).value
@@ -158,6 +168,33 @@ def test_corrected_scores_hold_the_truth_where_raw_ones_do_not(tmp_path: Path) -
     assert np.mean(corrected) >= 0.85
 
 
+def test_several_answers_are_corrected_one_by_one(tmp_path: Path) -> None:
+    """A majority of five is right more often than one answer: corrected as one, it would be
+    moved too far."""
+    build_touchstone(tmp_path / "bench", 27, 5, edits=tmp_path / "edits")
+    edits = [tmp_path / "edits" / editor for editor in EDITORS]
+    benchmark = open_benchmark(tmp_path)
+    judge(benchmark, edits, "truth", tmp_path / "truth")
+    judge(benchmark, edits, "noisy:0.85,0.75", tmp_path / "run", Settings(repeat=5))
+    judge(benchmark, edits, "panel:truth+noisy:0.9,0.9", tmp_path / "panel")
+    known = Rates(Rate(8500, 10000), Rate(7500, 10000), 20000)
+    calibration = Calibration("noisy", dict.fromkeys(("IF", "VC", "VQ"), known))
+    with open_run(tmp_path / "truth") as run:
+        truth = run.score(resamples=100)
+    with open_run(tmp_path / "run") as run:
+        card = run.score(resamples=100)
+        cells = correct(run, card, calibration, resamples=200).cells
+    for system in card.systems:
+        true = truth.cell(system, "S").value
+        cell = cells["overall", "overall", system, "S"]
+        assert cell.value == pytest.approx(true, abs=4)
+    with (
+        open_run(tmp_path / "panel") as run,
+        pytest.raises(CrevalError, match="of one judge, and this run has several"),
+    ):
+        correct(run, run.score(resamples=100), calibration)
+
+
 @pytest.mark.study
 def test_corrected_scores_hold_the_truth_in_many_seeds(tmp_path: Path) -> None:
     raw, corrected = zip(*covered(60, tmp_path), strict=True)
@@ -173,6 +210,6 @@ def test_what_cannot_be_corrected(tmp_path: Path) -> None:
     with open_run(tmp_path / "run") as run:
         card = run.score(resamples=100)
         with pytest.raises(CrevalError, match="hardly better than chance"):
-            correct(run, card, dict.fromkeys(("IF", "VC", "VQ"), chance))
+            correct(run, card, Calibration("x", dict.fromkeys(("IF", "VC", "VQ"), chance)))
         with pytest.raises(CrevalError, match="says nothing about VC, VQ"):
-            correct(run, card, {"IF": chance})
+            correct(run, card, Calibration("x", {"IF": chance}))

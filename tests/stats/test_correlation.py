@@ -51,6 +51,12 @@ def test_what_does_not_vary_has_no_correlation() -> None:
         assert np.isnan(correlation(steps, flat, once(9))).all()
 
 
+def test_numbers_of_any_size_have_the_same_correlation() -> None:
+    x, y = np.random.default_rng(0).normal(size=(2, 20))
+    for size in (1e300, 1e-300):
+        assert pearson(size * x, y, once(20)) == pytest.approx(pearson(x, y, once(20)))
+
+
 def test_a_perfect_correlation_has_no_interval_from_draws() -> None:
     assert np.isnan(around(1.0, np.full(100, 1.0), 30)).all()
     assert np.isnan(around(0.5, np.full(100, np.nan), 30)).all()

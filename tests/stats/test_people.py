@@ -6,7 +6,7 @@ import pytest
 from creval.core.probe import EditKey
 from creval.core.ratings import ScoreRow
 from creval.core.verdict import Rating
-from creval.stats.people import Choice, scores_of_rows, scores_of_table, with_means, words
+from creval.stats.people import Choice, Word, scores_of_rows, scores_of_table, with_means, words
 from creval.stats.table import tabulate
 from creval.store import Run
 
@@ -53,6 +53,14 @@ def test_a_run_brings_its_composite_and_the_geometric_mean(small_run: Run) -> No
     with np.errstate(divide="ignore"):
         expected = parts[0] ** 0.4 * parts[1] ** 0.4 * parts[2] ** 0.2
     np.testing.assert_allclose(scores.of("S, geometric"), expected)
+
+
+def test_means_that_differ_by_rounding_only_are_the_same() -> None:
+    said = [100 * (rating - 1) / 6 for rating in (1, 1, 6, 1, 2, 5)]
+    ratings = np.array(said).reshape(2, 3).T[:, None, :]
+    assert len(np.unique(ratings.mean(axis=0))) == 2
+    word = Word("overall", ("a", "b", "c"), ratings)
+    assert len(np.unique(word.mean())) == 1
 
 
 def test_what_has_no_score_is_counted_by_name() -> None:

@@ -80,7 +80,7 @@ def test_edits_of_one_picture_count_together() -> None:
 
 
 def test_few_or_equal_ratings_give_no_interval_to_trust() -> None:
-    assert "only 18 rated edits" in doubt(np.arange(18.0))
+    assert "only 18 of the at least 30 rated edits" in doubt(np.arange(18.0))
     flat = np.zeros(90)
     flat[:4] = 50.0
     assert doubt(flat) == "all but 4 of 90 ratings are the same"

@@ -53,6 +53,20 @@ def test_a_run_with_repeats(tmp_path: Path) -> None:
     assert found.deviation["VQ"] == pytest.approx(17.9, rel=0.35)
 
 
+def test_two_measurements_tell_as_much_scatter_as_many(tmp_path: Path) -> None:
+    """The standard deviation of two values is too small on average, and is made larger."""
+    build_touchstone(tmp_path / "bench", 30, 1, edits=tmp_path / "edits", editors=["clumsy"])
+    found = {}
+    for times in (2, 12):
+        folder = tmp_path / f"run{times}"
+        settings = Settings(repeat=times)
+        edits = [tmp_path / "edits" / "clumsy"]
+        judge(open_benchmark(tmp_path), edits, "noisy:0.8,0.8", folder, settings)
+        with open_run(folder) as run:
+            found[times] = repeats(run).deviation["IF"]
+    assert found[2] == pytest.approx(found[12], rel=0.25)
+
+
 def test_one_measurement_tells_nothing(small_run: Run) -> None:
     with pytest.raises(CrevalError, match="measured once"):
         repeats(small_run)

@@ -21,7 +21,9 @@ def made(*rows: tuple[float, float, float]) -> Scorecard:
 
 def test_the_simplex_has_every_choice_once() -> None:
     found = simplex(3, 10)
-    assert len(found) == 11 * 12 / 2
+    assert len(found) == 10 * 10
+    assert len(simplex(4, 10)) == 10 * 11 * 12 / 6
+    assert (found > 0).all(), "nothing lies on an edge"
     assert np.allclose(found.sum(axis=1), 1)
     assert len(np.unique(found, axis=0)) == len(found)
 
@@ -33,7 +35,32 @@ def test_two_models_by_hand() -> None:
     assert found.places == {"A": (1, 2), "B": (1, 2)}
     assert found.own == pytest.approx((0.4, 0.4, 0.2))
     other = found.systems[1]
-    assert found.changes[other] == pytest.approx(0.02, abs=0.011), "they are level at 4 : 4 : 2"
+    assert found.changes[other] == 0.0, "they are level at 4 : 4 : 2"
+
+
+def test_shares_and_changes_of_three_models() -> None:
+    """Against two million random weights, and against a linear program."""
+    linprog = import_module("scipy.optimize").linprog
+    values = np.array([[86.2, 68.0, 90.5], [89.0, 63.3, 91.2], [70.7, 73.2, 86.1]])
+    found = sensitivity(made(*map(tuple, values.tolist())))
+    drawn = np.random.default_rng(0).dirichlet([1, 1, 1], 200_000)
+    shares = np.bincount((drawn @ values.T).argmax(axis=1)) / len(drawn)
+    assert [found.wins[name] for name in "ABC"] == pytest.approx(shares, abs=0.003)
+    own = np.array([0.4, 0.4, 0.2])
+    for at, name in enumerate("BC", 1):
+        # Least t for which the weights w lie within t of the own and the other is level or ahead.
+        within = np.block([[np.eye(3), -np.ones((3, 1))], [-np.eye(3), -np.ones((3, 1))]])
+        level = np.append(values[0] - values[at], 0.0)
+        least = linprog(
+            [0, 0, 0, 1], np.vstack([within, level]), [*own, *-own, 0.0], [[1, 1, 1, 0]], [1.0]
+        )
+        assert found.changes[name] == pytest.approx(least.fun, abs=1e-9)
+
+
+def test_ties_on_an_edge_are_no_wins() -> None:
+    found = sensitivity(made((90, 90, 100), (50, 90, 100)))
+    assert found.wins == {"A": 1.0, "B": 0.0}
+    assert found.changes == {"B": None}
 
 
 def test_who_is_better_in_everything_wins_everywhere() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from json import loads
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -122,12 +122,14 @@ def judge(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it will take, and stop.")
     ] = False,
+    json: options.Json = False,
 ) -> None:
     """Ask a multimodal model about every edit; go on where an earlier run stopped."""
     from creval.benchmarks import open_benchmark
     from creval.engine.estimate import estimate
     from creval.engine.judge import Judging
     from creval.engine.settings import Settings
+    from creval.report.outcome import stopped
     from creval.report.text import visible
 
     if not run:
@@ -172,7 +174,7 @@ def judge(
         if judging.gauges:
             screen.note(f"to be measured: {', '.join(judging.plan.gauges)}, which costs nothing")
         if judging.judges:
-            _print_estimates(estimate(judging, _held(judging)), settings)
+            _print_estimates(estimate(judging, _held(judging)), settings, json)
         return
     estimates = estimate(judging, judging.answered(), _GLANCE)
     if estimates:
@@ -182,11 +184,12 @@ def judge(
         done = judging.ask(_watcher(shown))
     finally:
         shown.clear()
-    _print_summary(done, len(judging.judges) * repeat, run)
-    if done.outcome is not None:
-        from creval.report.outcome import stopped
-
-        screen.show(stopped(done.outcome))
+    _print_summary(done, len(judging.judges) * repeat, run, json)
+    settled = None if done.outcome is None else stopped(done.outcome)
+    if json:
+        screen.print_json({**_facts(done), **(settled.as_json() if settled else {})})
+    elif settled:
+        screen.show(settled)
     if done.stopped == "interrupted":
         screen.note("stopped: what was answered is kept; repeat the command to go on.")
         raise typer.Exit(130)
@@ -259,7 +262,7 @@ def in_a_line(estimates: Sequence[Estimate]) -> str:
     return f"{line}, about {money(sum(costs))}" if costs else line
 
 
-def _print_estimates(estimates: Sequence[Estimate], settings: Settings) -> None:
+def _print_estimates(estimates: Sequence[Estimate], settings: Settings, json: bool) -> None:
     from creval.report.findings import Grid
     from creval.report.text import count, duration, money, size
 
@@ -278,7 +281,10 @@ def _print_estimates(estimates: Sequence[Estimate], settings: Settings) -> None:
         ]
         for made in estimates
     ]
-    screen.print_grid(Grid(["judge", *columns], rows))
+    if json:
+        screen.print_json({"estimates": [vars(made) for made in estimates]})
+    else:
+        screen.print_grid(Grid(["judge", *columns], rows))
     paces = " and ".join(f"{pace:g}" for pace in sorted({made.pace for made in estimates}))
     screen.note(
         f"Time at {paces} s a call, {settings.concurrency} at once. Image tokens by the "
@@ -290,7 +296,7 @@ def _print_estimates(estimates: Sequence[Estimate], settings: Settings) -> None:
         screen.note("No price is known for this judge: --price IN,OUT gives it.")
 
 
-def _print_summary(done: Judged, voices: int, run: str) -> None:
+def _print_summary(done: Judged, voices: int, run: str, json: bool) -> None:
     from creval.report.sentences import listed
     from creval.report.statuses import statuses
     from creval.report.text import count, duration, money, visible
@@ -311,7 +317,7 @@ def _print_summary(done: Judged, voices: int, run: str) -> None:
         kinds = ", ".join(f"{kind} {n}" for kind, n in progress.faults.most_common(_SHOWN))
         screen.note(visible(f"calls that brought no answer: {kinds}"))
     what = "questions" if voices == 1 else f"questions x {voices}"
-    if done.statuses:
+    if done.statuses and not json:
         screen.print_grid(statuses(done.statuses, what))
     if done.measured or done.unmeasured:
         screen.note(f"{done.measured:,} edits are measured")
@@ -336,6 +342,22 @@ def _print_summary(done: Judged, voices: int, run: str) -> None:
         screen.note("Repeating the command asks them once more.")
 
 
+def _facts(done: Judged) -> dict[str, Any]:
+    """What a run came to, for another program."""
+    progress = done.progress
+    return {
+        "answers": done.statuses,
+        "unanswered": [{"reason": reason, "answers": number} for reason, number in done.reasons],
+        "calls": progress.made,
+        "tokens_in": progress.tokens_in,
+        "tokens_out": progress.tokens_out,
+        "cost": progress.cost,
+        "guessed": progress.guessed,
+        "measured": done.measured,
+        "stopped": done.stopped or None,
+    }
+
+
 def _note_unmatched(names: Sequence[str]) -> None:
     from creval.report.text import visible
 
@@ -352,7 +374,7 @@ def _parameters(given: Sequence[str]) -> dict[str, Any]:
         if not equals or not name.strip():
             raise CrevalError(f"--set takes KEY=VALUE, such as top_p=0.1, not {part!r}.")
         try:
-            found[name.strip()] = json.loads(value)
+            found[name.strip()] = loads(value)
         except ValueError:
             found[name.strip()] = value
     return found

@@ -76,20 +76,23 @@ def score(
             corrected = corrected_for(opened, card, rates, resamples=resamples, seed=seed)
             if not json and (csv or markdown or latex):
                 raise CrevalError("--correct goes with a table for the terminal, or with --json.")
+        notes = [
+            sentences.basis(card, opened.manifest, resamples),
+            sentences.strictness(card, int(opened.manifest.get("problems", 0))),
+            *sentences.voices(opened, card),
+            *sentences.flat(card),
+        ]
+        if corrected is not None:
+            notes += sentences.corrected(opened, corrected)
+        decided = sentences.decided(card)
         if json:
-            more = {"corrected": tables.corrected_json(corrected)} if corrected else {}
-            screen.print_json({**tables.as_json(card, opened.manifest, shown), **more})
+            found = tables.as_json(card, opened.manifest, shown)
+            more = tables.corrected_json(corrected, shown) if corrected else {}
+            screen.print_json({"sentences": [decided, *notes], **found, **more})
             return
         if csv:
             print(tables.csv_table(card, shown), end="")
             return
-        problems = int(opened.manifest.get("problems", 0))
-        notes = [
-            sentences.basis(card, opened.manifest, resamples),
-            sentences.strictness(card, problems),
-            *sentences.voices(opened, card),
-        ]
-        decided = sentences.decided(card)
     if markdown or latex:
         table = tables.markdown_table if markdown else tables.latex_table
         print(table(card, shown, named, wide=wide), end="")
@@ -104,9 +107,5 @@ def score(
         if corrected is not None:
             for grid in tables.corrected_grids(card, corrected, shown):
                 screen.print_grid(grid)
-            notes.append(
-                "Corrected: for the judge's sensitivity and specificity, as the calibration found "
-                "them (Rogan and Gladen); the intervals include the calibration's own error."
-            )
     for line in notes:
         screen.note(line)

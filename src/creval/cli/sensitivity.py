@@ -25,9 +25,10 @@ def sensitivity(
 ) -> None:
     """Say who would be best under other weights of the metrics, and how stable the order is."""
     from creval.core.ratings import read_people, scale_named
+    from creval.report.people import lost
     from creval.report.weights import weights as shown
     from creval.stats.sensitivity import sensitivity as measured
-    from creval.stats.weights import agreed_weights
+    from creval.stats.weights import AgreedWeights, agreed_weights
     from creval.store import open_run
 
     if scale is not None and human is None:
@@ -37,10 +38,12 @@ def sensitivity(
             strict=strict, subset=subset, weights=options.weights(weights), resamples=100
         )
     found = measured(card)
-    people = {}
+    people: dict[str, AgreedWeights] = {}
+    notes: list[str] = []
     if human:
         said = read_people(human, None if scale is None else scale_named(scale))
-        people = agreed_weights(said.ratings, card.table, found)
+        people, unmatched = agreed_weights(said.ratings, card.table, found)
+        notes = list(lost({human: said.left_out}, unmatched))
         if not people:
             raise CrevalError(
                 f"--human {human}: too few ratings of this run's edits to tell anything."
@@ -50,4 +53,4 @@ def sensitivity(
 
         save(ternary(found), plot)
         screen.note(f"wrote {plot}")
-    screen.show(shown(found, people), json)
+    screen.show(shown(found, people, notes), json)

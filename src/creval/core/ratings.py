@@ -142,6 +142,8 @@ def _rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str, str
         names = [name.strip().casefold() for name in next(reader, [])]
     except csv.Error as error:
         raise CrevalError(f"{path} cannot be read as CSV: {error}.") from error
+    if len(names) == 1 and ";" in names[0]:
+        raise CrevalError(f"{path} is separated by semicolons; separate its cells by commas.")
     if len(set(names)) < len(names):
         raise CrevalError(f"{path} names a column twice: {', '.join(names)}.")
 

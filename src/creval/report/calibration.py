@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from creval.build.calibration import PLAIN, VARIANTS
@@ -29,11 +29,11 @@ def calibration(judge: str, samples: int, seed: int, heard: Mapping[str, Heard])
         "metrics": {name: as_json(found) for name, found in metrics.items()},
         "kinds": {name: as_json(found) for name, found in kinds.items()},
         "unanswered": plain.unanswered,
-        "repeats": {"agreed": plain.agreed, "of": plain.repeated},
+        "repeats": _share(Share(plain.agreed, plain.repeated), "agreed"),
         "variants": {name: _variant(plain, one) for name, one in others.items()},
     }
     grids = [_rates(rates(told), metrics, kinds)]
-    if others:
+    if others or plain.repeated:
         grids.append(_changes(plain, others))
     notes = [
         "sensitivity: of what is so, how much it affirms; specificity: of what is not, how much it "
@@ -45,7 +45,17 @@ def calibration(judge: str, samples: int, seed: int, heard: Mapping[str, Heard])
 
 def _variant(plain: Heard, one: Heard) -> dict[str, Any]:
     change = turned(plain.told, one.told)
-    return {**change._asdict(), **as_json(rates(list(one.told.values())))}
+    return {
+        **change._asdict(),
+        "changed": _share(change.share, "changed"),
+        "decided": change.decided,
+        **as_json(rates(list(one.told.values()))),
+    }
+
+
+def _share(share: Share, name: str) -> dict[str, Any]:
+    low, high = share.ends
+    return {name: share.found, "of": share.total, "value": share.value, "low": low, "high": high}
 
 
 def _rates(whole: Rates, metrics: Mapping[str, Rates], kinds: Mapping[str, Rates]) -> Grid:
@@ -107,15 +117,29 @@ def _trust(judge: str, plain: Heard, variants: Mapping[str, Heard]) -> Sequence[
         found.append(f"Asked again, it gives the same answer in {share:.1f} % of cases.")
     if plain.unanswered:
         found.append(f"{plain.unanswered:,} questions it left open.")
-    ordered = variants.get("ordered")
-    if ordered is not None:
-        change = turned(plain.told, ordered.told)
-        if change.decided and change.more > 0:
-            found.append(
+    return [*found, *_shaken(plain, variants)]
+
+
+def _shaken(plain: Heard, variants: Mapping[str, Heard]) -> Iterator[str]:
+    """What changes its answers more than asking the same again does."""
+    by_itself = Share(plain.repeated - plain.agreed, plain.repeated).ends[1] or 0.0
+    firm = []
+    for name, one in variants.items():
+        change = turned(plain.told, one.told)
+        share, low = change.share.value, change.share.ends[0]
+        if share is None or low is None:
+            continue
+        if name == "ordered" and change.decided and change.more > 0:
+            yield (
                 "It obeys what is written in a picture: an order to say yes brought "
                 f"{100 * change.more:.1f} % more of it."
             )
-    return found
+        elif low > by_itself:
+            yield f"{100 * share:.1f} % of its answers change with {VARIANTS[name]}."
+        else:
+            firm.append(VARIANTS[name])
+    if firm:
+        yield f"It is not shaken, beyond what asking again does, by: {'; '.join(firm)}."
 
 
 def _least(found: Rates) -> float:

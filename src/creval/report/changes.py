@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from creval.report.findings import Findings, Grid
-from creval.report.text import interval, percent, value, visible
+from creval.report.text import interval, many, percent, value, visible
 
 if TYPE_CHECKING:
     from creval.stats.unchanged import Unchanged
@@ -62,9 +62,10 @@ def _idle(found: Sequence[Unchanged]) -> str:
         return "No model left a source as it was."
     most = max(lazy, key=lambda one: one.unchanged.value or 0.0)
     share = 100 * (most.unchanged.value or 0.0)
-    many = "One model" if len(lazy) == 1 else f"{len(lazy)} models"
+    models = "One model" if len(lazy) == 1 else f"{len(lazy)} models"
     often = "" if len(lazy) == 1 else " most often"
     return (
-        f"{many} left some sources as they were, {visible(most.system)}{often}: {share:.1f} % "
-        f"of its {most.unchanged.total:,} edits changed no more than storing a picture again does."
+        f"{models} left some sources as they were, {visible(most.system)}{often}: {share:.1f} % "
+        f"of its {many(most.unchanged.total, 'edit')} changed no more than storing a picture again "
+        "does."
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from creval.report.findings import FAINT, STRONG, Findings, Grid, Row, Spot
-from creval.report.text import interval, value, visible
+from creval.report.text import interval, many, value, visible
 
 if TYPE_CHECKING:
     from creval.stats.compare import Comparison, QuestionGap, SampleGap
@@ -29,11 +29,13 @@ def _ahead(found: Comparison) -> str:
     first, second = visible(overall.first), visible(overall.second)
     if overall.value is None:
         return f"{first} and {second} have no {name} on the same samples."
-    where = f"on the {overall.samples} samples that both have"
+    where = f"on the {many(overall.samples, 'sample')} that both have"
     if overall.low is None or overall.high is None:
         return (
             f"{first} and {second} differ by {overall.value:+.{digits}f} {name} {where}: too few."
         )
+    if abs(overall.value) < 0.5 * 10**-digits:
+        return f"{first} and {second} have the same {name} {where}{_tested(overall)}: not decided."
     more = "more" if overall.value >= 0 else "less"
     ends = f"{overall.low:+.{digits}f} to {overall.high:+.{digits}f}"
     verdict = "decided" if overall.decided else "not decided"
@@ -41,6 +43,11 @@ def _ahead(found: Comparison) -> str:
         f"{first} has {abs(overall.value):.{digits}f} points {more} {name} than {second} {where} "
         f"(95 % interval {ends}{_tested(overall)}): {verdict}."
     )
+
+
+def _beyond(found: Difference) -> bool:
+    """Whether zero lies outside the interval."""
+    return found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
 
 
 def _tested(found: Difference) -> str:
@@ -68,12 +75,19 @@ def _differences(found: Comparison) -> Grid:
                     Spot(
                         value(cell.value, digits, "+"),
                         interval(cell.low, cell.high, digits, "+"),
-                        STRONG if cell.decided else FAINT,
+                        STRONG if _beyond(cell) else FAINT,
                     )
                 )
             rows.append(row)
     title = " minus ".join(found.table.systems)
-    return Grid(["group", *columns], rows, f"{title}; bold where decided", breaks=frozenset(breaks))
+    return Grid(
+        ["group", *columns],
+        rows,
+        title,
+        "Bold where the interval leaves zero out; that is not corrected for how many cells there "
+        "are.",
+        breaks=frozenset(breaks),
+    )
 
 
 def _gap(found: Comparison, gap: SampleGap) -> Grid:
@@ -102,9 +116,10 @@ def _data(found: Comparison) -> dict[str, Any]:
     levels: dict[str, Any] = {}
     for (level, group, column), cell in found.differences.items():
         plural = found.table.card.level(level).plural
-        content = {**cell._asdict(), "decided": cell.decided}
+        content = {**cell._asdict(), "zero_left_out": _beyond(cell)}
         levels.setdefault(plural, {}).setdefault(group, {})[column] = content
     return {
+        "decided": found.differences["overall", "overall", found.table.card.ranking].decided,
         "first": found.table.systems[0],
         "second": found.table.systems[1],
         "strict": found.table.strict,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from creval.report.findings import Findings, Grid
+from creval.report.text import many
 from creval.stats.items import FAULTS
 
 if TYPE_CHECKING:
@@ -37,10 +38,11 @@ def _questioned(found: Sequence[ItemStatistics]) -> str:
     failed = sum(item.credit == 0 for item in asked)
     faulty = sum(bool(item.faults) for item in found)
     alike = 100 * (passed + failed) / len(asked)
-    return (
-        f"Of {len(asked):,} questions {passed:,} are passed and {failed:,} failed by every model: "
-        f"{alike:.0f} % tell no two of them apart. {faulty:,} are worth a look."
-    )
+    worth = f"{faulty:,} {'is' if faulty == 1 else 'are'} worth a look."
+    shares = f"Of {many(len(asked), 'question')} {passed:,} are passed and {failed:,} failed by"
+    if max(item.systems for item in asked) < 2:
+        return f"{shares} the only model. {worth}"
+    return f"{shares} every model: {alike:.0f} % tell no two of them apart. {worth}"
 
 
 def _by_metric(found: Sequence[ItemStatistics]) -> Grid:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from creval.report.findings import Findings, Grid
+from creval.report.sentences import joined
 from creval.report.text import interval, value, visible
 from creval.stats.race import RANKING
 from creval.stats.stopping import OPEN, SETTLED, WITHIN, Outcome
@@ -21,9 +22,14 @@ def _found(outcome: Outcome) -> str:
     models = f"{len(outcome.order)} models"
     points = f"{rule.margin:g} points"
     if rule.question == RANKING and outcome.reason in (SETTLED, WITHIN):
-        close = "" if outcome.reason == SETTLED else f", where pairs within {points} count as equal"
         order = ", ".join(map(visible, outcome.order))
-        return f"On {column} the order of {models} is decided{close}: {order}."
+        if outcome.reason == SETTLED:
+            return f"On {column} the order of {models} is decided: {order}."
+        equal = [f"{visible(one)} and {visible(two)}" for one, two in outcome.equal]
+        return (
+            f"On {column} the order of {models} is decided within {points}: {order}, where these "
+            f"count as equal: {_listed(equal)}."
+        )
     if rule.question != RANKING and outcome.best is not None:
         best = visible(outcome.best)
         if outcome.reason == SETTLED:
@@ -34,7 +40,7 @@ def _found(outcome: Outcome) -> str:
         pairs = [f"{visible(one)} and {visible(two)}" for one, two in outcome.pairs]
         return f"On {column} the order of {models} is not decided{yet}: open is {_listed(pairs)}."
     names = [visible(name) for name in outcome.undecided]
-    return f"Who is best on {column} is not decided{yet} between {_joined(names)}."
+    return f"Who is best on {column} is not decided{yet} between {joined(names)}."
 
 
 def _took(outcome: Outcome) -> str:
@@ -45,10 +51,6 @@ def _took(outcome: Outcome) -> str:
         f"{outcome.total:,} answers ({share:.1f} %), at a risk of {100 * outcome.rule.alpha:g} % "
         f"to decide falsely{margin}, however often one looked."
     )
-
-
-def _joined(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _listed(pairs: Sequence[str], most: int = 5) -> str:

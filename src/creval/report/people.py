@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from creval.core.card import Digits
 from creval.core.ratings import LeftOut
 from creval.report.findings import ASIDE, Findings, Grid, Row, Spot
-from creval.report.text import interval, value, visible
+from creval.report.sentences import joined
+from creval.report.text import interval, many, value, visible
 from creval.stats.align import Aligned, Alignment, Said, Won
 from creval.stats.estimate import NOTHING, Estimate
+from creval.stats.people import Unmatched
 from creval.stats.strands import Correlated, Estimates
 
 _KINDS = {"pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall"}
@@ -43,18 +46,31 @@ def _agreement(said: Said) -> str:
     """Which metric goes best with people, over samples or, where there are none, over models."""
     over = "samples" if any(_of(held).value is not None for held in said.aligned) else "models"
     there = [held for held in said.aligned if _of(held, over).value is not None]
+    if over == "samples" and not _common(there):
+        # Nothing is best where no two are of the same models.
+        there = [held for held in there if held.scores == said.main] or there[:1]
     thing = f"people's {visible(said.metric)}"
     if not there:
         return f"Nothing goes with {thing} or against it: there is too little of it, or no scatter."
-    best = max(there, key=lambda held: _of(held, over).value or 0.0)
-    first = f"Of {len(there)} metrics, " if len(there) > 1 else ""
-    most = " best" if len(there) > 1 else ""
-    where = f"over {best.models} models"
+    levels = [_of(held, over).value or 0.0 for held in there]
+    if over == "samples":
+        levels = _on_the_same(there)
+    highest = max(levels)
+    best = there[levels.index(highest)]
+    equal = [
+        visible(held.scores)
+        for held, level in zip(there, levels, strict=True)
+        if highest - level < 1e-9
+    ]
+    where = f"over {many(best.models, 'model')}"
     if over == "samples":
         within = "pairs of models" if said.chosen else "models"
-        where = f"over samples, within each of {len(best.sample.strands)} {within}"
+        strands = len(best.sample.strands)
+        where = f"over samples, within each of {strands} {within}"
+        if strands == 1:
+            where = f"over samples, within {within.replace('models', 'one model')}"
     sentence = (
-        f"{first}{visible(best.scores)} goes{most} with {thing} {where}: Spearman "
+        f"{_going(equal, len(there), _of(best, over).value or 0.0)} {thing} {where}: Spearman "
         f"{_with_ends(_of(best, over), _CORRELATION)}."
     )
     ceiling = said.ceiling and said.ceiling.sample.mean["spearman"]
@@ -62,6 +78,39 @@ def _agreement(said: Said) -> str:
         reached = _with_ends(ceiling, _CORRELATION)
         sentence += f" One person goes with the others at {reached}."
     return sentence
+
+
+def _on_the_same(held: Sequence[Aligned]) -> list[float]:
+    """Each metric's mean correlation over the models, or pairs, in which all of them have one."""
+    common = _common(held)
+    return [
+        math.tanh(
+            sum(_fisher(one.sample.strands[name]["spearman"].value or 0.0) for name in common)
+            / len(common)
+        )
+        for one in held
+    ]
+
+
+def _common(held: Sequence[Aligned]) -> set[str]:
+    """The models, or pairs of them, in which all metrics have a correlation over samples."""
+    return set.intersection(*(set(one.sample.strands) for one in held)) if held else set()
+
+
+def _fisher(value: float) -> float:
+    return math.atanh(max(-1 + 1e-12, min(1 - 1e-12, value)))
+
+
+def _going(names: Sequence[str], of: int, value: float) -> str:
+    """Who goes with people: `Of 5 metrics, S goes best with`."""
+    several = len(names) > 1
+    verb = "go" if several else "goes"
+    if value < 0:
+        least = " least" if of > 1 else ""
+        words = f"{joined(names)} {verb} against{least}" if least else f"{names[0]} goes against"
+    else:
+        words = f"{joined(names)} {verb}{' best' if of > 1 else ''} with"
+    return f"Of {of} metrics, {words}" if of > 1 else words
 
 
 def _choosing(said: Said) -> Iterator[str]:
@@ -121,7 +170,7 @@ def _weighing(said: Said) -> Iterator[str]:
     ends = interval(apart.low, apart.high, _CORRELATION, "+")
     yield (
         f"The weights that go best with people's {visible(said.metric)} are {shown}. On samples "
-        f"that they were not found on they reach Pearson {new}, the weights in use {old} "
+        f"that they were not found on they reach Pearson {new}, {visible(said.main)} {old} "
         f"(difference {value(apart.value, _CORRELATION, '+')} {ends}: {decided})."
     )
 
@@ -133,15 +182,7 @@ def _notes(found: Alignment, left_out: Mapping[str, tuple[LeftOut, ...]]) -> Ite
         "within each model (for choices, within each two), averaged through Fisher's z, with the "
         "interval over samples. All intervals are of 95 %."
     )
-    for path, reasons in left_out.items():
-        if reasons:
-            shown = "; ".join(f"{why} ({n:,}, first in line {line})" for why, n, line in reasons)
-            yield f"{path}: {sum(n for _, n, _ in reasons):,} rows are left out: {shown}."
-    lost = found.unmatched
-    if lost.ratings:
-        both = (("models", lost.models), ("samples", lost.samples))
-        what = [f"{name} {_some([repr(one) for one in of])}" for name, of in both if of]
-        yield f"{lost.ratings:,} of people's words are about what has no score: {'; '.join(what)}."
+    yield from lost(left_out, found.unmatched)
     for said in found.said:
         flat = sorted({name for held in said.aligned for name in held.sample.flat})
         if flat and any(held.sample.strands for held in said.aligned):
@@ -149,6 +190,19 @@ def _notes(found: Alignment, left_out: Mapping[str, tuple[LeftOut, ...]]) -> Ite
                 f"{visible(said.metric)}: too few values, or nearly all the same, for a "
                 f"correlation over samples: {_some([visible(name) for name in flat])}."
             )
+
+
+def lost(left_out: Mapping[str, tuple[LeftOut, ...]], unmatched: Unmatched) -> Iterator[str]:
+    """What of files could not be used."""
+    for path, reasons in left_out.items():
+        if reasons:
+            shown = "; ".join(f"{why} ({n:,}, first in line {line})" for why, n, line in reasons)
+            yield f"{path}: {many(sum(n for _, n, _ in reasons), 'row')} left out: {shown}."
+    if unmatched.ratings:
+        both = (("models", unmatched.models), ("samples", unmatched.samples))
+        what = [f"{name} {_some([repr(one) for one in of])}" for name, of in both if of]
+        words = "; ".join(what)
+        yield f"{unmatched.ratings:,} of people's words are about what has no score: {words}."
 
 
 def _grids(found: Alignment) -> Iterator[Grid]:

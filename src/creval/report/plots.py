@@ -35,7 +35,7 @@ def save(made: Figure, path: str | Path) -> None:
     """Write a plot as SVG, PNG or PDF, by the file's suffix."""
     path = Path(path)
     if path.suffix.casefold() not in _SUFFIXES:
-        raise CrevalError(f"--out {path}: give a file that ends in .svg, .png or .pdf.")
+        raise CrevalError(f"{path}: give a file that ends in .svg, .png or .pdf.")
     path.parent.mkdir(parents=True, exist_ok=True)
     made.savefig(path, dpi=200)
 

@@ -10,6 +10,7 @@ from creval.report.text import difference, visible
 from creval.stats.scorecard import Difference, Scorecard
 
 if TYPE_CHECKING:
+    from creval.stats.correction import Corrected
     from creval.store.run import Run
 
 
@@ -32,9 +33,29 @@ def decided(card: Scorecard) -> str:
         more = f"; and {len(open_) - 10} more" if len(open_) > 10 else ""
         sentence += f" Not decided: {shown}{more}."
     if open_ and len(card.systems) > 2:
+        groups = [names for names in card.alike if len(names) > 1]
+        alike = "; ".join(joined([visible(name) for name in names]) for names in groups[:5])
+        more = f"; and {len(groups) - 5} groups more" if len(groups) > 5 else ""
+        sentence += f" Cannot be told apart: {alike}{more}."
         places = (f"{visible(name)} {_range(*card.places[name])}" for name in card.systems[:12])
         sentence += f" Places that they can hold: {', '.join(places)}."
     return sentence
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names in a sentence: `A, B and C`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def flat(card: Scorecard) -> list[str]:
+    """What an interval without width means, where there is one."""
+    cells = [card.cell(name, column) for name in card.systems for column in card.table.card.columns]
+    if not any(cell.low is not None and cell.low == cell.high for cell in cells):
+        return []
+    return [
+        "An interval of no width says that all samples scored the same, not that other samples "
+        "would."
+    ]
 
 
 def _range(first: int, last: int) -> str:
@@ -47,9 +68,9 @@ def _pair(card: Scorecard, found: Difference) -> str:
     if (found.value < 0) == card.table.card.higher_is_better(card.table.card.ranking):
         ends = [None if end is None else -end for end in (found.high, found.low)]
         found = Difference(found.second, found.first, -found.value, ends[0], ends[1], found.samples)
-    return (
-        f"{visible(found.first)} over {visible(found.second)} ({difference(found, _digits(card))})"
-    )
+    word = "over" if found.value else "and"
+    shown = difference(found, _digits(card))
+    return f"{visible(found.first)} {word} {visible(found.second)} ({shown})"
 
 
 def _digits(card: Scorecard) -> Digits:
@@ -98,6 +119,22 @@ def strictness(card: Scorecard, problems: int = 0) -> str:
     if unanswered:
         return f"{unanswered} questions without an answer are left out of the scores.{never}"
     return f"Every question that was asked was answered.{never}"
+
+
+def corrected(run: Run, found: Corrected) -> list[str]:
+    """What corrected scores are corrected for, and whether that is this run's judge."""
+    notes = [
+        f"Corrected for the sensitivity and specificity of {visible(found.judge)}, as its "
+        "calibration found them (Rogan and Gladen); the intervals include the calibration's own "
+        "error, and are none where such rates cannot bring such answers."
+    ]
+    judge = str(run.manifest["judge"])
+    if judge != found.judge:
+        notes.append(
+            f"The calibration is of {visible(found.judge)}, and this run's judge is "
+            f"{visible(judge)}: the correction is right only if they are the same."
+        )
+    return notes
 
 
 def listed(reasons: Sequence[tuple[str, int]], most: int = 4) -> str:

@@ -326,10 +326,12 @@ def corrected_grids(card: Scorecard, found: Corrected, shown: Shown) -> Iterator
         yield Grid(["model", *columns(card)], rows, title)
 
 
-def corrected_json(found: Corrected) -> list[dict[str, Any]]:
+def corrected_json(found: Corrected, shown: Shown) -> dict[str, Any]:
     """Corrected scores, unrounded."""
-    return [
+    cells = [
         {"level": level, "group": group, "model": name, "metric": column, "value": cell.value,
          "low": cell.low, "high": cell.high}
         for (level, group, name, column), cell in found.cells.items()
+        if (level, group) in shown
     ]  # fmt: skip
+    return {"corrected": cells, "calibrated": found.judge}

@@ -88,6 +88,11 @@ def difference(found: Difference, digits: Digits = DIGITS) -> str:
     return f"{value(found.value, digits, '+')} {ends}".rstrip()
 
 
+def many(number: int, what: str) -> str:
+    """So many things: `1 sample`, `2,712 samples`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def count(number: float) -> str:
     """A number of things: `2,712`, `1.2 M`."""
     return f"{number:,.0f}" if number < 1e6 else f"{number / 1e6:,.1f} M"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,13 +15,22 @@ if TYPE_CHECKING:
     from creval.stats.weights import AgreedWeights
 
 
-def weights(found: Sensitivity, people: Mapping[str, AgreedWeights]) -> Findings:
-    """Who would be best, how stable the order is, and what people agree with most."""
-    low, middle = float(np.nanmin(found.tau)), float(np.nanmean(found.tau))
+def weights(
+    found: Sensitivity, people: Mapping[str, AgreedWeights], notes: Sequence[str] = ()
+) -> Findings:
+    """Who would be best, how stable the order is, and what people agree with most; `notes` say what
+    of their words could not be used."""
+    there = found.tau[~np.isnan(found.tau)]
+    low, middle = (float(there.min()), float(there.mean())) if len(there) else (None, None)
+    order = "there is no order to compare"
+    if low is not None:
+        order = (
+            f"Kendall's tau with the order as given is {middle:.2f} on average and {low:.2f} at "
+            "the least"
+        )
     note = (
-        f"Over {len(found.weights):,} choices of weights, Kendall's tau with the order as given is "
-        f"{middle:.2f} on average and {low:.2f} at the least. passes the best after: how far the "
-        "weight that moves most has to move."
+        f"Over {len(found.weights):,} choices of weights, {order}. passes the best after: how far "
+        "the weight that moves most has to move."
     )
     data = {
         "weights": dict(zip(found.metrics, found.own, strict=True)),
@@ -37,9 +46,10 @@ def weights(found: Sensitivity, people: Mapping[str, AgreedWeights]) -> Findings
         "tau": {"mean": middle, "least": low},
         "people": {name: one._asdict() for name, one in people.items()},
         "choices": len(found.weights),
+        "notes": list(notes),
     }
     said = [_people(name, one) for name, one in people.items()]
-    return Findings([_best(found), *said], [_grid(found)], data, [note])
+    return Findings([_best(found), *said], [_grid(found)], data, [note, *notes])
 
 
 def _best(found: Sensitivity) -> str:
@@ -52,16 +62,15 @@ def _best(found: Sensitivity) -> str:
     passing = [(change, name) for name, change in found.changes.items() if change is not None]
     if passing:
         change, name = min(passing)
-        sentence += (
-            f" {visible(name)} passes it once weights move by {change:.2f}: that is the nearest."
-        )
+        after = f"passes it once a weight moves by {change:.2f}: that is the nearest"
+        sentence += f" {visible(name)} {after if change > 0 else 'is level with it there'}."
     return sentence
 
 
 def _people(name: str, one: AgreedWeights) -> str:
     return (
         f"What people said of {visible(name)} goes best with weights of {_ratio(one.best)} (r = "
-        f"{one.most:.3f}); with the weights as given r = {one.own:.3f}, at the least "
+        f"{one.most:.3f} within models); with the weights as given r = {one.own:.3f}, at the least "
         f"{one.least:.3f}."
     )
 

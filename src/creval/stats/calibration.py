@@ -158,11 +158,20 @@ def as_json(found: Rates) -> dict[str, Any]:
     }
 
 
-def from_json(content: object, where: str) -> dict[str, Rates]:
-    """The rates by metric in a calibration's file."""
+@dataclass(frozen=True)
+class Calibration:
+    """What is known of a judge: its rates by metric."""
+
+    judge: str
+    metrics: Mapping[str, Rates]
+
+
+def from_json(content: object, where: str) -> Calibration:
+    """What a calibration's file holds."""
     try:
         metrics = content["metrics"]  # type: ignore[index]
-        return {str(name): _from_json(entry) for name, entry in metrics.items()}
+        found = {str(name): _from_json(entry) for name, entry in metrics.items()}
+        return Calibration(str(content["judge"]), found)  # type: ignore[index]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CrevalError(
             f"{where} is not a calibration (creval calibrate --judge SPEC --out FILE)."

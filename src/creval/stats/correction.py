@@ -2,7 +2,9 @@
 
 Of a share of yes, share' = (share + specificity - 1) / (sensitivity + specificity - 1). A question
 whose reference is no is passed where that is not so. Both are linear in the answers, so a metric's
-corrected mean follows from its raw mean and from how much of it rests on references of yes.
+corrected mean follows from its raw mean and from how much of it rests on references of yes. The
+rates are those of single answers: where a judge was asked several times, their mean is corrected,
+not the majority.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from creval.core.card import Level
 from creval.core.errors import CrevalError
 from creval.core.probe import Question
 from creval.stats.bootstrap import interval, replicate
-from creval.stats.calibration import Rates
+from creval.stats.calibration import Calibration, Rates
 from creval.stats.scorecard import FEWEST, Cell, Scorecard, number, points
-from creval.stats.table import Floats, ScoreTable, add_composite
+from creval.stats.table import Floats, ScoreTable, add_composite, tabulate
 from creval.store.run import Run
 
 _LEAST = 0.1  # sensitivity + specificity - 1, below which answers tell too little
@@ -26,21 +28,31 @@ _LEAST = 0.1  # sensitivity + specificity - 1, below which answers tell too litt
 
 @dataclass(frozen=True)
 class Corrected:
-    """Corrected cells by level, group, system and column."""
+    """Corrected cells by level, group, system and column, for what a calibration found of a
+    judge."""
 
     cells: Mapping[tuple[str, str, str, str], Cell]
+    judge: str
 
 
 def correct(
     run: Run,
     card: Scorecard,
-    rates: Mapping[str, Rates],
+    found: Calibration,
     *,
     resamples: int = 2_000,
     seed: int = 0,
 ) -> Corrected:
     """A run's scores, corrected; intervals include what the calibration itself does not know."""
-    table = card.table
+    table, rates = card.table, found.metrics
+    voices = run.voices()
+    if len({judge for judge, _ in voices}) > 1:
+        raise CrevalError("--correct: a calibration is of one judge, and this run has several.")
+    if len(voices) > 1:
+        table = tabulate(
+            run, strict=table.strict, subset=table.subset, systems=table.systems, averaged=True
+        )
+        table = replace(table, card=card.table.card)
     metrics = [metric.name for metric in table.card.metrics]
     missing = [name for name in metrics if name not in rates]
     if missing:
@@ -59,7 +71,7 @@ def correct(
         draws = _corrected(table, drawn[level.name], drawn_yes[level.name], scales, shifts)
         low, high = interval(draws)
         _fill(cells, card, level, value, low, high)
-    return Corrected(cells)
+    return Corrected(cells, found.judge)
 
 
 def _fill(
@@ -70,6 +82,9 @@ def _fill(
     low: Floats,
     high: Floats,
 ) -> None:
+    # Where all draws lie beyond the scale, nothing is known but that the rates do not fit.
+    beyond = low == high
+    low, high = (np.where(beyond, np.nan, ends) for ends in (low, high))
     for g, group in enumerate(level.groups):
         members = card.table.members(level.name, g)
         for s, system in enumerate(card.table.systems):

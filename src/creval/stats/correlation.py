@@ -31,9 +31,10 @@ def pearson(x: Floats, y: Floats, counts: Floats) -> Floats:
 
 def _centred(values: Floats, shares: Floats) -> Floats:
     """Deviations from the mean; what is only rounding becomes zero."""
-    apart: Floats = values - (shares * values).sum(axis=1, keepdims=True)
     largest = np.abs(values).max(axis=-1, keepdims=True)
-    return np.where(np.abs(apart) <= _ROUNDING * largest, 0.0, apart)
+    values = values / np.where(largest > 0, largest, 1.0)  # so that squares stay finite
+    apart: Floats = values - (shares * values).sum(axis=1, keepdims=True)
+    return np.where(np.abs(apart) <= _ROUNDING, 0.0, apart)
 
 
 def spearman(x: Floats, y: Floats, counts: Floats) -> Floats:

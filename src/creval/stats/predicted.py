@@ -50,7 +50,7 @@ class Predicted(NamedTuple):
 def doubt(ratings: Floats) -> str:
     """Why no interval from these ratings can be trusted; nothing where one can."""
     if len(ratings) < FEWEST_RATED:
-        return f"only {len(ratings)} rated edits, of at least {FEWEST_RATED}"
+        return f"only {len(ratings)} of the at least {FEWEST_RATED} rated edits that it takes"
     _, sizes = np.unique(np.round(ratings, 9), return_counts=True)
     unlike = len(ratings) - int(sizes.max())
     if unlike < FEWEST_UNLIKE:

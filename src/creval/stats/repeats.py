@@ -16,7 +16,7 @@ from creval.benchmarks import protocol_named
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
 from creval.stats.table import Floats
-from creval.store.run import Run
+from creval.store.run import VOICE, Run
 
 MEANS = 4
 _DRAWS = 50  # ways of choosing the measurements
@@ -69,11 +69,22 @@ def repeats(run: Run, seed: int = 0) -> Repeats:
     }
     deviation = {}
     for metric, array in values.items():
-        several = array[(~np.isnan(array)).sum(axis=1) > 1]
-        deviation[metric] = (
-            float(np.nanstd(several, axis=1, ddof=1).mean()) if len(several) else 0.0
-        )
+        times = (~np.isnan(array)).sum(axis=1)
+        several, times = array[times > 1], times[times > 1]
+        spread = np.nanstd(several, axis=1, ddof=1) / [_shrunk(n) for n in times.tolist()]
+        deviation[metric] = float(spread.mean()) if len(several) else 0.0
     return Repeats(values, observed, deviation)
+
+
+def _shrunk(times: int) -> float:
+    """How much smaller than the truth the standard deviation of so few normal values is on
+    average.
+
+    >>> round(_shrunk(2), 4)
+    0.7979
+    """
+    logs = math.lgamma(times / 2) - math.lgamma((times - 1) / 2)
+    return math.sqrt(2 / (times - 1)) * math.exp(logs)
 
 
 def _counts(array: Floats) -> list[int]:
@@ -98,15 +109,16 @@ def variation(array: Floats, count: int, seed: int = 0) -> float:
 
 
 def _measured(run: Run) -> dict[str, Floats]:
-    """Each edit's scores in each repeat, of all judges taken together."""
+    """The scores in each repeat, by what each judge said of each edit."""
     protocol = protocol_named(run.manifest["protocol"])
-    answers: dict[EditKey, dict[tuple[str, int], dict[str, float | None]]] = {}
+    answers: dict[tuple[str, EditKey], dict[int, dict[str, float | None]]] = {}
     for judge, repeat, edit, probe, value in run.spoken():
-        answers.setdefault(edit, {}).setdefault((judge, repeat), {})[probe] = value
-    voices = sorted({voice for several in answers.values() for voice in several})
+        if not judge.startswith(VOICE):
+            answers.setdefault((judge, edit), {}).setdefault(repeat, {})[probe] = value
+    voices = sorted({repeat for several in answers.values() for repeat in several})
     metrics = [metric.name for metric in protocol.card.metrics]
     found = {metric: np.full((len(answers), len(voices)), np.nan) for metric in metrics}
-    for row, (edit, several) in enumerate(answers.items()):
+    for row, ((_, edit), several) in enumerate(answers.items()):
         sample, probes = run.samples[edit.sample], run.probes[edit.sample]
         for column, voice in enumerate(voices):
             if voice in several:

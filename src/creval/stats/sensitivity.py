@@ -12,7 +12,7 @@ from creval.stats.correlation import kendall_of_rows
 from creval.stats.scorecard import Scorecard
 from creval.stats.table import Floats
 
-STEPS = 50
+STEPS = 100
 """Into how many steps each weight is divided."""
 
 
@@ -21,11 +21,11 @@ class Sensitivity:
     """All systems under all weights of the metrics.
 
     `values` are the systems' metrics, `own` the weights as given. `weights` has a row for each
-    choice of weights, `scores` its systems' scores; `wins` is the share of all choices under which
-    each system is best, divided where several are, `places` the best and the worst place that each
-    has. `tau` is Kendall's correlation of each choice's order with that of the own weights.
-    `changes` says, for each other system, how far weights must move (the largest single change)
-    for it to pass the best one, or none.
+    choice of weights, spread evenly over all that there are, `scores` its systems' scores; `wins`
+    is the share of all choices under which each system is best, divided where several are, `places`
+    the best and the worst place that each has. `tau` is Kendall's correlation of each choice's
+    order with that of the own weights. `changes` says, for each other system, how far weights must
+    move (the largest single change) for it to pass the best one, or none.
     """
 
     systems: tuple[str, ...]
@@ -63,11 +63,8 @@ def sensitivity(card: Scorecard, steps: int = STEPS) -> Sensitivity:
     top = scores >= scores.max(axis=1, keepdims=True) - 1e-9
     wins = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
     better = (scores[:, None, :] > scores[:, :, None] + 1e-9).sum(axis=2) + 1
-    moved = np.abs(weights - own).max(axis=1)
-    changes: dict[str, float | None] = {}
-    for at, name in enumerate(systems[1:], 1):
-        passed = scores[:, at] > scores[:, 0] + 1e-9
-        changes[name] = float(moved[passed].min()) if passed.any() else None
+    changes = {name: passes_after(cells[at] - cells[0], own) for at, name in enumerate(systems)}
+    del changes[systems[0]]
     return Sensitivity(
         systems,
         metrics,
@@ -85,18 +82,55 @@ def sensitivity(card: Scorecard, steps: int = STEPS) -> Sensitivity:
     )
 
 
+def passes_after(ahead: Floats, own: Floats) -> float | None:
+    """By how much some weight must move from `own` for a system to pass another that it is `ahead`
+    of, metric by metric; none where it never does.
+
+    >>> passes_after(np.array([1.0, -1.0]), np.array([0.25, 0.75]))
+    0.25
+    """
+
+    def most(moved: float) -> float:
+        """The lead when no weight moves further: what is free goes where the lead is largest."""
+        low = np.maximum(own - moved, 0.0)
+        room = np.minimum(own + moved, 1.0) - low
+        free, lead = 1.0 - low.sum(), float(low @ ahead)
+        for at in np.argsort(-ahead, kind="stable"):
+            given = min(free, room[at])
+            lead, free = lead + given * float(ahead[at]), free - given
+        return lead
+
+    if most(1.0) <= 1e-9:
+        return None
+    short, enough = 0.0, 1.0
+    for _ in range(50):
+        middle = (short + enough) / 2
+        short, enough = (short, middle) if most(middle) >= 0 else (middle, enough)
+    return round(enough, 12)
+
+
 def simplex(count: int, steps: int) -> Floats:
-    """All ways of sharing out a weight of one in steps.
+    """Ways of sharing out a weight of one: the middles of the small simplices into which even steps
+    divide all of them. Of more than three weights, only those that lie as the whole does.
 
     >>> simplex(2, 2).tolist()
-    [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]]
+    [[0.25, 0.75], [0.75, 0.25]]
     """
+    middles = [
+        (_shared_out(count, steps - turn) + turn / count) / steps
+        for turn in range(1, 3 if count == 3 else 2)
+    ]
+    return np.concatenate(middles)
+
+
+def _shared_out(count: int, whole: int) -> Floats:
+    """All ways of sharing out a whole number."""
     rows: list[list[int]] = [[]]
     for place in range(count):
         last = place == count - 1
         rows = [
             [*row, part]
             for row in rows
-            for part in ([steps - sum(row)] if last else range(steps - sum(row) + 1))
+            for part in ([whole - sum(row)] if last else range(whole - sum(row) + 1))
         ]
-    return np.array(rows, dtype=np.float64) / steps
+    return np.array(rows, dtype=np.float64)

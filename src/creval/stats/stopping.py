@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from creval.core.card import Card, Digits
 from creval.core.errors import CrevalError
@@ -42,7 +43,8 @@ class Outcome:
     """How a question was settled, or not: all that is to be said about it.
 
     `undecided` are the models whose answers would still be needed, who is ahead first; `order` are
-    all models as they stand; `pairs` those whose order is open, if the question was the ranking.
+    all models as they stand; `pairs` are those whose order is open, if the question was the
+    ranking, and `equal` those that lie within the margin.
     """
 
     rule: Rule
@@ -52,6 +54,7 @@ class Outcome:
     undecided: tuple[str, ...]
     order: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...]
+    equal: tuple[tuple[str, str], ...]
     used: int
     total: int
     samples: int
@@ -79,7 +82,11 @@ class Outcome:
             "models": models,
         }
         if self.rule.question == RANKING:
-            told |= {"ranking": list(self.order), "open": [list(pair) for pair in self.pairs]}
+            told |= {
+                "ranking": list(self.order),
+                "open": [list(pair) for pair in self.pairs],
+                "equal": [list(pair) for pair in self.equal],
+            }
         return told
 
 
@@ -142,7 +149,7 @@ class Stopping:
         if self.rule.question == BEST:
             ahead.sort(key=lambda at: not active[at])
             best = ahead[0] if self.settled else None
-        elif not active[ahead[0]]:
+        elif self._sure()[ahead[0]].all():
             best = ahead[0]
         open_ = [at for at in ahead if active[at] and not self.settled]
         states = dict.fromkeys(open_, "still open")
@@ -167,6 +174,12 @@ class Stopping:
         ]
         names = [self.systems[at] for at in ahead]
         pairs = race.open_pairs() if self.rule.question == RANKING else []
+        equal = [
+            (names[i], names[j])
+            for i, one in enumerate(ahead)
+            for j, two in enumerate(ahead[:i])
+            if self.settled and self.rule.question == RANKING and not self._sure()[one, two]
+        ]
         return Outcome(
             self.rule,
             self.card.ranking,
@@ -175,6 +188,7 @@ class Stopping:
             tuple(self.systems[at] for at in open_),
             tuple(names),
             tuple((self.systems[i], self.systems[j]) for i, j in pairs),
+            tuple((two, one) for one, two in equal),
             int(self._used.sum()),
             total,
             self.seen,
@@ -194,9 +208,13 @@ class Stopping:
         if self.rule.question == BEST:
             others = np.arange(len(self.systems)) != best
             return SETTLED if self._race.beaten[0, others].all() else WITHIN
+        return SETTLED if self._sure().all() else WITHIN
+
+    def _sure(self) -> NDArray[np.bool_]:
+        """Which of two systems differ for sure, whichever is the better one."""
         bounds = self._race.bounds
-        sure = (bounds.low[0] > 0) | (bounds.high[0] < 0) | np.eye(len(self.systems), dtype=bool)
-        return SETTLED if sure.all() else WITHIN
+        sure: NDArray[np.bool_] = (bounds.low[0] > 0) | (bounds.high[0] < 0)
+        return sure | np.eye(len(self.systems), dtype=np.bool_)
 
     def _score(self, at: int) -> float | None:
         """The score on the samples so far, each stratum in its share."""

@@ -86,7 +86,7 @@ def pairs_of_choices(choices: Iterable[Choice], scores: Floats) -> Pairs:
     for choice in choices:
         words.setdefault((choice.first, choice.second, choice.sample), []).append(choice.word)
     keys = np.array(list(words), dtype=np.int64).reshape(-1, 3)
-    people = np.array([sum(said) / len(said) for said in words.values()])
+    people = np.round([sum(said) / len(said) for said in words.values()], 9)
     first, second, sample = keys.T
     apart = scores[first, sample] - scores[second, sample]
     here = ~np.isnan(apart)

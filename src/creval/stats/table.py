@@ -126,8 +126,10 @@ def tabulate(
     subset: str | None = None,
     weights: Mapping[str, float] | None = None,
     systems: tuple[str, ...] | None = None,
+    averaged: bool = False,
 ) -> ScoreTable:
-    """A run's sample scores. Several draws of one system are averaged."""
+    """A run's sample scores. Several draws of one system are averaged; so are several answers to
+    one question, if that is wanted, where else the majority counts."""
     protocol = protocol_named(run.manifest["protocol"])
     if strict and not protocol.has_strict:
         raise CrevalError(f"--strict: {protocol.name} is scored in one way only.")
@@ -156,7 +158,7 @@ def tabulate(
         return protocol.score(run.samples[identity], run.probes[identity], {})
 
     with many_small_objects():
-        for key, values in run.values():
+        for key, values in run.values(averaged=averaged):
             if key.system in found and key.sample in wanted:
                 asked = values
                 if measured:

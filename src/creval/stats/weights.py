@@ -15,7 +15,7 @@ from creval.stats.aggregate import mean_of_present
 from creval.stats.bootstrap import interval
 from creval.stats.correlation import around, fisher, pearson
 from creval.stats.estimate import Estimate, estimate, student
-from creval.stats.people import Scores, Word, scores_of_table, words
+from creval.stats.people import Scores, Unmatched, Word, scores_of_table, words
 from creval.stats.sensitivity import Sensitivity
 from creval.stats.strands import FEWEST_VALUES, Resamples, pairs_of_choices, strands
 from creval.stats.table import Floats, Integers, ScoreTable
@@ -61,19 +61,21 @@ class _Block:
 
 def agreed_weights(
     ratings: Sequence[Rating], table: ScoreTable, found: Sensitivity
-) -> dict[str, AgreedWeights]:
-    """For each thing that people said, which of all weights go best with it."""
+) -> tuple[dict[str, AgreedWeights], Unmatched]:
+    """For each thing that people said, which of all weights go best with it; and what they said of
+    what has no score."""
     scores = scores_of_table(table)
     every = np.vstack([found.weights, [found.own]])
     agreed = {}
-    for word in words(ratings, scores)[0]:
+    said, unmatched = words(ratings, scores)
+    for word in said:
         along = agreement_by_weights(word, found.metrics, scores, every)
         if along is None or np.isnan(along).all():
             continue
         best = int(np.nanargmax(along[:-1]))
         most, own, least = (float(r) for r in (along[best], along[-1], np.nanmin(along)))
         agreed[word.metric] = AgreedWeights(found.weights[best].tolist(), most, own, least)
-    return agreed
+    return agreed, unmatched
 
 
 def best_weights(
@@ -122,9 +124,18 @@ def agreement_by_weights(
     word: Word, parts: Sequence[str], scores: Scores, weights: Floats
 ) -> Floats | None:
     """How well the sum of the metrics `parts` goes with what people said, for each row of weights:
-    the mean Pearson correlation over samples. None where there are too few samples."""
+    Pearson's correlation within models, of all of them together: so no weights are favoured under
+    which a model does not vary. None where there are too few samples."""
     blocks = _blocks(word, parts, scores)
-    return _reached(blocks, weights) if blocks else None
+    if not blocks:
+        return None
+    apart = [(b.metrics - b.metrics.mean(axis=0), b.people - b.people.mean()) for b in blocks]
+    inside = np.sum([x.T @ x for x, _ in apart], axis=0)
+    along = np.sum([x.T @ y for x, y in apart], axis=0)
+    spread = np.einsum("dk,kl,dl->d", weights, inside, weights) * sum(y @ y for _, y in apart)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Floats = weights @ along / np.sqrt(spread)
+    return found
 
 
 def _blocks(word: Word, parts: Sequence[str], scores: Scores) -> list[_Block]:

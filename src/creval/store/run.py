@@ -147,16 +147,16 @@ class Run:
         return tuple(identity for identity in self.samples if identity in members)
 
     def values(
-        self, sample: str | None = None
+        self, sample: str | None = None, *, averaged: bool = False
     ) -> Iterator[tuple[EditKey, dict[str, float | None]]]:
         """Each edit's values by probe, of one sample or of all; several answers to one question are
-        reduced to one."""
+        reduced to one, as its scale says, or `averaged`."""
         of, chosen = ("", ()) if sample is None else ("WHERE sample = ?", (sample,))
         rows = self._connection.execute(f"SELECT id, system, sample, draw FROM edits {of}", chosen)
         edits = {number: EditKey(*key) for number, *key in rows}
         voices = self._connection.execute("SELECT count(*) FROM voices WHERE variant = ''")
         several = voices.fetchone()[0] > 1
-        weighed = bool(self.manifest.get("settings", {}).get("logprobs"))
+        weighed = averaged or bool(self.manifest.get("settings", {}).get("logprobs"))
         rows = self._connection.execute(
             "SELECT edit, probe, value FROM verdicts"
             " WHERE voice IN (SELECT id FROM voices WHERE variant = '')"
