@@ -22,6 +22,7 @@ from creval.cli import (
     fake_server,
     items,
     judge,
+    plot,
     prompts,
     repeats,
     replay,
@@ -51,6 +52,7 @@ for command in (
     calibrate.calibrate,
     align.align,
     report.report,
+    plot.plot,
     prompts.prompts,
     fake_server.fake_server,
 ):
