@@ -19,6 +19,7 @@ from creval.cli import (
     calibrate,
     compare,
     demo,
+    export,
     fake_server,
     items,
     judge,
@@ -53,6 +54,7 @@ for command in (
     align.align,
     report.report,
     plot.plot,
+    export.export,
     prompts.prompts,
     fake_server.fake_server,
 ):
