@@ -12,6 +12,8 @@ def test_nothing_in_a_name_reaches_the_terminal_as_a_command() -> None:
 
 def test_names_are_escaped_for_tables() -> None:
     assert markdown("a|b*c_d<script>") == "a\\|b\\*c\\_d\\<script\\>"
+    assert markdown("$x$ ~~a~~ &lt;") == "\\$x\\$ \\~\\~a\\~\\~ \\&lt;"
+    assert latex("[2pt]*") == "{[}2pt{]}{*}"
     assert latex("a_b & 50% {x} ~ ^ \\") == (
         r"a\_b \& 50\% \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{}"
     )

@@ -18,7 +18,7 @@ def table(values: Floats, dimensions: Sequence[int]) -> ScoreTable:
     total = np.full(values.shape, 5, dtype=np.int64)
     return ScoreTable(
         card=CARD,
-        systems=tuple("ABCDEFGH"[: len(values)]),
+        systems=tuple("ABCDEFGHIJKL"[: len(values)]),
         samples=tuple(f"s{n}" for n in range(values.shape[1])),
         groups={"category": np.array(CATEGORY)[place], "dimension": place},
         values=values,

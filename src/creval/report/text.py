@@ -29,6 +29,10 @@ _LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    # Behind the end of a row these would be its options.
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
 }
 
 
@@ -43,7 +47,7 @@ def visible(text: str) -> str:
 
 def markdown(text: str) -> str:
     """Text for a cell of a Markdown table."""
-    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", visible(text))
+    return re.sub(r"([\\`*_|<>\[\]$~&])", r"\\\1", visible(text))
 
 
 def latex(text: str) -> str:

@@ -245,6 +245,18 @@ class Run:
         for judge, repeat, system, sample, draw, probe, value in rows:
             yield judge, repeat, EditKey(system, sample, draw), probe, value
 
+    def verdicts(self) -> sqlite3.Cursor:
+        """Every verdict as it is kept, variants too, by system, sample, draw, probe, judge, repeat,
+        variant, status, value, said and explanation."""
+        return self._connection.execute(
+            "SELECT system, sample, draw, probe, judge, repeat, variant, verdicts.status, value,"
+            " said, explanation FROM verdicts JOIN edits ON edits.id = verdicts.edit"
+            " JOIN voices ON voices.id = voice ORDER BY verdicts.rowid"
+        )
+
+    def count_verdicts(self) -> int:
+        return int(self._connection.execute("SELECT count(*) FROM verdicts").fetchone()[0])
+
     def statuses(self) -> dict[str, dict[str, int]]:
         """How many questions ended in which way, by system."""
         query = (

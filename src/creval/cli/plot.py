@@ -1,0 +1,115 @@
+"""`creval plot`: a run as a picture, for a paper or a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from creval.cli import options, screen
+from creval.core.errors import CrevalError, known_name
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from creval.stats.scorecard import Scorecard
+
+KINDS = {
+    "radar": "strong here, weak there: the groups of a level around a circle",
+    "forest": "how sure: every model with its interval, and who cannot be told apart",
+    "plane": "following against keeping (IF and VC, or IP)",
+    "weights": "who is best under which weights of three metrics",
+    "complexity": "what complexity costs, C1 to C8 (Complex-Edit)",
+    "repeats": "how much a score varies when it is measured again",
+    "groups": "dots with intervals for each group of any level",
+}
+_LEVELLED = ("radar", "groups", "complexity")
+
+
+def plot(
+    run: options.RunFolder,
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=", ".join(KINDS) + ".")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="The plot: .svg, .png or .pdf.")],
+    level: Annotated[
+        str | None, typer.Option(metavar="LEVEL", help="Whose groups: category, dimension ...")
+    ] = None,
+    models: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="IF,VC", help="Only these metrics, joined by commas.")
+    ] = None,
+    subset: options.Subset = None,
+    strict: options.Strict = False,
+    weights: options.Weights = None,
+    resamples: options.Resamples = 2_000,
+    seed: options.Seed = 0,
+) -> None:
+    """Draw a run: radar, forest, plane, weights, complexity, repeats or groups."""
+    from creval.report import plots
+    from creval.store import open_run
+
+    known_name("kind of plot", kind, KINDS)
+    plots.check_suffix(out)
+    if level is not None and kind not in _LEVELLED:
+        raise CrevalError(f"--level goes with {', '.join(_LEVELLED)}, not with {kind}.")
+    columns = options.names(metrics, "--metrics") or ()
+    if columns and kind in ("plane", "weights", "repeats"):
+        raise CrevalError(f"--metrics goes with radar, forest, groups and complexity, not {kind}.")
+    if kind == "repeats":
+        if (subset, weights, models, strict) != (None, None, None, False):
+            raise CrevalError("repeats are of all a run's measurements: only --seed goes with it.")
+        made = _repeats(run, seed)
+    else:
+        with open_run(run) as opened:
+            chosen = options.names(models, "--models")
+            card = opened.score(
+                strict=strict, subset=subset, weights=options.weights(weights), systems=chosen,
+                resamples=resamples, seed=seed,
+            )  # fmt: skip
+            about = plots.about(card, opened.manifest)
+        made = _drawn(kind, card, level or "", columns, about, len(chosen or ()))
+    plots.save(made, out)
+    screen.note(f"wrote {out}: {KINDS[kind]}")
+
+
+def _drawn(
+    kind: str, card: Scorecard, level: str, metrics: tuple[str, ...], about: str, named: int
+) -> Figure:
+    """The plot of a scorecard; models that were named are all shown."""
+    from creval.report import plots
+    from creval.stats.sensitivity import sensitivity
+
+    if kind == "plane":
+        return plots.plane(card, about=about)
+    if kind == "weights":
+        return plots.ternary(sensitivity(card), about=about)
+    if kind == "forest":
+        return plots.forest(card, metrics=metrics, about=about)
+    draw = {"radar": plots.radar, "groups": plots.groups, "complexity": plots.complexity}[kind]
+    if not named:
+        return draw(card, level, metrics=metrics, about=about)
+    if named > len(plots.COLOURS):
+        raise CrevalError(
+            f"{named} models cannot be told apart here: name up to {len(plots.COLOURS)}, or draw a "
+            "forest, which has room for any number."
+        )
+    return draw(card, level, metrics=metrics, about=about, most=named)
+
+
+def _repeats(run: str, seed: int) -> Figure:
+    from creval.benchmarks import protocol_named
+    from creval.report import plots
+    from creval.report.plots.lettering import harmless
+    from creval.stats.repeats import repeats
+    from creval.store import open_run
+
+    with open_run(run) as opened:
+        found = repeats(opened, seed)
+        manifest = opened.manifest
+    judge = f", judge {manifest['judge']}" if manifest["judge"] else ""
+    return plots.repeats(
+        found,
+        protocol_named(manifest["protocol"]).card,
+        about=harmless(f"{manifest['benchmark']}{judge}. "),
+    )

@@ -1,0 +1,138 @@
+"""A run to pass on: frames, tables, a JSON for leaderboards, and a page that says what they are."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from creval.core.errors import CrevalError
+from creval.report import sentences, tables
+from creval.report.export import files, frames
+from creval.report.export.leaderboard import leaderboard
+from creval.report.export.readme import commented, readme
+from creval.report.text import markdown
+from creval.stats.scorecard import Scorecard
+
+if TYPE_CHECKING:
+    from creval.store.run import Run
+
+MARKER = ".creval-export"
+"""A file in every export, with the names of the others."""
+
+
+def export(
+    run: Run,
+    card: Scorecard,
+    out: str | Path,
+    *,
+    resamples: int,
+    force: bool = False,
+    watch: Callable[[int, int], None] | None = None,
+) -> list[str]:
+    """Write a run into a folder; the names of the files.
+
+    They are made beside it and put there when all are done. An export that is there already is
+    replaced, and only its own files; a folder with other things is refused unless `force` says to
+    put the files among them.
+    """
+    folder = Path(out)
+    check(folder, force=force)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"{MARKER}-", dir=folder.parent) as made:
+        names = _write(run, card, Path(made), resamples, watch)
+        _put(Path(made), folder, names)
+    return names
+
+
+def check(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that holds what an export would be mixed up with."""
+    if folder.exists() and not folder.is_dir():
+        raise CrevalError(f"--out {folder} is a file. Give a folder.")
+    if force or not folder.is_dir() or (folder / MARKER).is_file() or not any(folder.iterdir()):
+        return
+    raise CrevalError(
+        f"{folder} holds other things. Give another --out, or --force to write the export's files "
+        "among them."
+    )
+
+
+def _write(
+    run: Run,
+    card: Scorecard,
+    folder: Path,
+    resamples: int,
+    watch: Callable[[int, int], None] | None,
+) -> list[str]:
+    count = run.count_verdicts() if watch else 0
+    done = 0
+
+    def seen(more: int) -> None:
+        nonlocal done
+        done += more
+        if watch is not None and done:
+            watch(done, max(count, done))
+
+    files.write(frames.verdicts(run, card), folder, "verdicts", seen)
+    whole = {
+        "scores": frames.scores(card),
+        "sample_scores": frames.sample_scores(run, card),
+        "samples": frames.samples(run, card),
+    }
+    for name, frame in whole.items():
+        files.write([frame], folder, name)
+    problems = int(run.manifest.get("problems", 0))
+    notes = [
+        sentences.basis(card, run.manifest, resamples, "bold best, underlined second"),
+        sentences.strictness(card, problems),
+        sentences.decided(card),
+    ]
+    pasted = _tables(card, folder, notes)
+    board = json.dumps(leaderboard(card, run.manifest), indent=2, allow_nan=False)
+    (folder / "leaderboard.json").write_text(board + "\n", encoding="utf-8")
+    columns = {"verdicts": _columns(folder), **{name: f.columns for name, f in whole.items()}}
+    page = readme(card, run.manifest, columns, pasted, notes)
+    (folder / "README.md").write_text(page, encoding="utf-8")
+    kinds = [f"{name}.{suffix}" for name in columns for suffix in ("parquet", "csv")]
+    return ["README.md", "leaderboard.json", *kinds, *pasted]
+
+
+def _columns(folder: Path) -> list[str]:
+    import polars
+
+    return list(polars.read_parquet_schema(folder / "verdicts.parquet"))
+
+
+def _tables(card: Scorecard, folder: Path, notes: list[str]) -> list[str]:
+    """A table for each level, in Markdown and in LaTeX."""
+    (folder / "tables").mkdir()
+    names = []
+    for level in card.table.card.levels:
+        shown = tables.chosen(card, [level.name])
+        if not shown:
+            continue
+        stem = "tables/" + re.sub(r"[^A-Za-z0-9_-]", "-", level.plural)
+        words = "".join(f"\n{markdown(note)}\n" for note in notes)
+        page = tables.markdown_table(card, shown, {}) + words
+        head = "".join(map(commented, ["\\usepackage{booktabs}", *notes]))
+        for suffix, text in ((".md", page), (".tex", head + tables.latex_table(card, shown, {}))):
+            (folder / f"{stem}{suffix}").write_text(text, encoding="utf-8")
+            names.append(f"{stem}{suffix}")
+    return names
+
+
+def _put(made: Path, folder: Path, names: list[str]) -> None:
+    """Put the files into the folder, in the place of an export that was there."""
+    folder.mkdir(exist_ok=True)
+    marker = folder / MARKER
+    before = marker.read_text(encoding="utf-8").splitlines() if marker.is_file() else []
+    marker.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (made / name).replace(folder / name)
+    for name in set(before) - set(names):
+        if re.fullmatch(r"(tables/)?[A-Za-z0-9_.-]+", name) and ".." not in name:
+            (folder / name).unlink(missing_ok=True)

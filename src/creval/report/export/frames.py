@@ -1,0 +1,156 @@
+"""A run as frames: its verdicts, its scores, the scores of its samples, and the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from creval.core.probe import Question
+from creval.stats.scorecard import Scorecard
+
+if TYPE_CHECKING:
+    import polars
+
+    from creval.store.run import Run
+
+_CHUNK = 50_000  # verdicts in memory at a time
+_OWN = frozenset(
+    {
+        "model", "sample", "draw", "probe", "metric", "question", "reference", "released", "weight",
+        "judge", "repeat", "variant", "status", "value", "said", "explanation", "right", "scored",
+        "total", "instruction", "source", "subsets", "questions",
+    }
+)  # fmt: skip
+
+
+def tag_columns(run: Run) -> dict[str, str]:
+    """The samples' tags, each with its column: its own name, unless a column has that already."""
+    tags = dict.fromkeys(tag for sample in run.samples.values() for tag in sample.tags)
+    return {tag: f"tag_{tag}" if tag in _OWN else tag for tag in tags}
+
+
+def verdicts(run: Run, card: Scorecard) -> Iterator[polars.DataFrame]:
+    """A row a verdict, as they were given, some of them at a time."""
+    import polars
+
+    rows = run.verdicts()
+    schema = {
+        "model": polars.String, "sample": polars.String, "draw": polars.Int64,
+        "probe": polars.String, "judge": polars.String, "repeat": polars.Int64,
+        "variant": polars.String, "status": polars.String, "value": polars.Float64,
+        "said": polars.String, "explanation": polars.String,
+    }  # fmt: skip
+    probes, tags = _probes(run), _tags(run)
+    order = ["model", "sample", "draw", *tags.columns[1:], "probe", "metric", "question",
+             "reference", "released", "weight", "judge", "repeat", "variant", "status", "value",
+             "said", "explanation", "right"]  # fmt: skip
+    wanted = polars.col("model").is_in(list(card.table.systems))
+    wanted &= polars.col("sample").is_in(list(card.table.samples))
+    chunk = rows.fetchmany(_CHUNK)
+    more = True  # of a run without verdicts, a frame without rows
+    while more:
+        frame = polars.DataFrame(chunk, schema=schema, orient="row").filter(wanted)
+        frame = frame.join(tags, on="sample", how="left", maintain_order="left")
+        frame = frame.join(probes, on=["sample", "probe"], how="left", maintain_order="left")
+        yield frame.with_columns(right=_right()).select(order)
+        chunk = rows.fetchmany(_CHUNK)
+        more = bool(chunk)
+
+
+def _right() -> polars.Expr:
+    """Whether an answer is its reference; nothing where there is no answer or no reference."""
+    import polars
+
+    value, reference = polars.col("value"), polars.col("reference")
+    both = value.is_not_null() & reference.is_not_null()
+    yes_no = polars.when(value != 0.5).then((value > 0.5) == (reference == "Yes"))
+    number = value == reference.cast(polars.Float64, strict=False)
+    asked = polars.when(polars.col("contract") == "yes/no").then(yes_no).otherwise(number)
+    return polars.when(both).then(asked)
+
+
+def _probes(run: Run) -> polars.DataFrame:
+    import polars
+
+    rows: list[tuple[Any, ...]] = []
+    for sample, several in run.probes.items():
+        for probe in several:
+            rest: tuple[Any, ...] = (None, None, None, None, None)
+            if isinstance(probe, Question):
+                rest = (probe.text, probe.reference, probe.released, probe.weight, probe.contract)
+            rows.append((sample, probe.id, probe.metric, *rest))
+    words = ("sample", "probe", "metric", "question", "reference", "released")
+    schema = {**dict.fromkeys(words, polars.String), "weight": polars.Float64,
+              "contract": polars.String}  # fmt: skip
+    return polars.DataFrame(rows, schema=schema, orient="row")
+
+
+def _tags(run: Run) -> polars.DataFrame:
+    import polars
+
+    columns = tag_columns(run)
+    rows = [[s.id, *(s.tags.get(tag) for tag in columns)] for s in run.samples.values()]
+    schema = dict.fromkeys(("sample", *columns.values()), polars.String)
+    return polars.DataFrame(rows, schema=schema, orient="row")
+
+
+def scores(card: Scorecard) -> polars.DataFrame:
+    """A row a cell: level, group, model, metric, value, interval and coverage."""
+    import polars
+
+    share = polars.when(polars.col("total") > 0).then(polars.col("scored") / polars.col("total"))
+    return card.frame().with_columns(coverage=share)
+
+
+def sample_scores(run: Run, card: Scorecard) -> polars.DataFrame:
+    """A row for each sample, model and metric; several draws are averaged."""
+    import polars
+
+    table = card.table
+    columns = table.card.columns
+    values = table.with_composite()
+    counts = [_with_sum(np.asarray(found), len(columns)) for found in (table.scored, table.total)]
+    systems, samples = len(table.systems), len(table.samples)
+    frame = polars.DataFrame(
+        {
+            "model": _repeated(table.systems, samples * len(columns), 1),
+            "sample": _repeated(table.samples, len(columns), systems),
+            "metric": _repeated(columns, 1, systems * samples),
+            "value": values.reshape(-1),
+            "scored": counts[0].reshape(-1),
+            "total": counts[1].reshape(-1),
+        }
+    ).with_columns(polars.col("value").fill_nan(None))
+    tagged = frame.join(_tags(run), on="sample", how="left", maintain_order="left")
+    first = ["model", "sample", *tag_columns(run).values()]
+    return tagged.select([*first, "metric", "value", "scored", "total"])
+
+
+def _with_sum(counts: Any, columns: int) -> Any:
+    """Counts by metric; where there is a composite, their sum behind them."""
+    if counts.shape[-1] == columns:
+        return counts
+    return np.concatenate([counts, counts.sum(axis=-1, keepdims=True)], axis=-1)
+
+
+def _repeated(names: Sequence[str], each: int, times: int) -> list[str]:
+    return [name for _ in range(times) for name in names for _ in range(each)]
+
+
+def samples(run: Run, card: Scorecard) -> polars.DataFrame:
+    """A row a sample: its instruction, its source's file name, its groups and subsets."""
+    import polars
+
+    columns = tag_columns(run)
+    rows = []
+    for name in card.table.samples:
+        sample = run.samples[name]
+        inside = ";".join(sorted(one for one, ids in run.subsets.items() if name in ids))
+        source = sample.source.name if sample.source else None
+        tags = [sample.tags.get(tag) for tag in columns]
+        rows.append([name, sample.instruction, source, *tags, inside, len(run.probes[name])])
+    words = ("sample", "instruction", "source", *columns.values(), "subsets")
+    schema = {**dict.fromkeys(words, polars.String), "questions": polars.Int64}
+    return polars.DataFrame(rows, schema=schema, orient="row")

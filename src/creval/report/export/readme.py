@@ -1,0 +1,93 @@
+"""What an export's files and columns are, in words that go with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from creval import __version__
+from creval.report.text import markdown, visible
+from creval.stats.scorecard import Scorecard
+
+FILES = {
+    "verdicts": "one row a verdict: what one judge said in one repeat to one question on one edit",
+    "scores": "one row a cell: each level, group, model and metric",
+    "sample_scores": "one row for each model, sample and metric; several draws are averaged",
+    "samples": "one row a sample",
+}
+COLUMNS = {
+    "model": "the editing model, with its strategy if it has one",
+    "sample": "the sample's id",
+    "draw": "which of several edits of one sample, from 0",
+    "probe": "the question's or measurement's id in its sample",
+    "metric": "the metric; in scores also the composite",
+    "question": "the question's words; empty for what was measured",
+    "reference": "the right answer, repaired; empty where there is none",
+    "released": "the reference letter by letter as released",
+    "weight": "the question's weight in its metric",
+    "judge": "who answered; what was measured begins with gauge:",
+    "repeat": "which of several answers of one judge, from 0",
+    "variant": "a deliberate change of the question or the pictures; empty is the plain form",
+    "status": "answered, or why there is no answer",
+    "value": "in verdicts the answer as a number (yes is 1), in scores the score; empty: none",
+    "said": "the answer as it was given",
+    "explanation": "why, in the judge's words, or why there is no answer",
+    "right": "whether the answer is the reference; empty without an answer or a reference",
+    "level": "overall, or by which tag samples are grouped",
+    "group": "the group in its level",
+    "low": "lower end of the 95 % interval over samples; empty below five samples",
+    "high": "upper end of it",
+    "scored": "questions that the value rests on",
+    "total": "questions that it would rest on if all were answered",
+    "coverage": "scored / total",
+    "instruction": "what the model was told to do",
+    "source": "the source picture's file name",
+    "subsets": "the named subsets that it is in, joined by ;",
+    "questions": "how many questions and measurements it has",
+}
+
+
+def readme(
+    card: Scorecard,
+    manifest: Mapping[str, Any],
+    frames: Mapping[str, Sequence[str]],
+    tables: Sequence[str],
+    notes: Sequence[str],
+) -> str:
+    """The export's own page; `frames` are its frames with their columns."""
+    judge = manifest["judge"] or "none (measured)"
+    lines = [
+        f"# {markdown(str(manifest['benchmark']))}: scores of {len(card.systems)} models",
+        "",
+        f"Exported by creval {__version__}. Judge: {markdown(judge)}.",
+        "",
+        *(f"{markdown(note)}\n" for note in notes),
+        "## Files",
+        "",
+        "| file | what it is |",
+        "|---|---|",
+        *(f"| `{name}.parquet`, `{name}.csv` | {FILES[name]} |" for name in frames),
+        "| `leaderboard.json` | all cells, places and who cannot be told apart, for programs |",
+        *(f"| `{name}` | {_table(name)} |" for name in tables),
+        "",
+        "Parquet holds texts as they are. In CSV (UTF-8) a text that a spreadsheet would take for "
+        "a formula (it begins with = + - @, and is no number) has an apostrophe in front, and "
+        "control characters are U+FFFD.",
+        "",
+    ]
+    for name, columns in frames.items():
+        lines += [f"## {name}", "", "| column | what it is |", "|---|---|"]
+        lines += [f"| {markdown(one)} | {COLUMNS.get(one, 'a tag of the sample')} |"
+                  for one in columns]  # fmt: skip
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _table(name: str) -> str:
+    what = "needs `\\usepackage{booktabs}`" if name.endswith(".tex") else "to paste into a page"
+    return f"values with intervals and coverage, best bold, second underlined; {what}"
+
+
+def commented(sentence: str) -> str:
+    """A sentence as a comment of LaTeX."""
+    return f"% {visible(sentence)}\n"

@@ -1,0 +1,27 @@
+"""Plots, as figures of matplotlib that can be shown, saved or changed further."""
+
+from creval.report.plots.canvas import COLOURS
+from creval.report.plots.complexity import complexity
+from creval.report.plots.files import check_suffix, save, svg
+from creval.report.plots.forest import forest
+from creval.report.plots.groups import groups
+from creval.report.plots.plane import plane
+from creval.report.plots.radar import radar
+from creval.report.plots.repeats import repeats
+from creval.report.plots.subject import about
+from creval.report.plots.weights import ternary
+
+__all__ = [
+    "COLOURS",
+    "about",
+    "check_suffix",
+    "complexity",
+    "forest",
+    "groups",
+    "plane",
+    "radar",
+    "repeats",
+    "save",
+    "svg",
+    "ternary",
+]

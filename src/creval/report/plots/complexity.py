@@ -1,0 +1,90 @@
+"""What complexity costs: each metric over the ordered groups of a level."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from creval.core.errors import CrevalError
+from creval.report.plots import canvas, subject
+from creval.report.plots.lettering import harmless, wrapped
+from creval.stats.scorecard import Scorecard
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEVEL = "complexity"
+MOST = 8
+"""Lines that can be told apart."""
+
+
+@canvas.styled
+def complexity(
+    card: Scorecard,
+    level: str = "",
+    *,
+    metrics: Sequence[str] = (),
+    about: str = "",
+    most: int = MOST,
+) -> Figure:
+    """A line a model from the first group of a level to its last, with bands for intervals."""
+    levels = [one.name for one in card.table.card.levels]
+    level = level or LEVEL
+    if level == LEVEL and level not in levels:
+        raise CrevalError(
+            "this run has no levels of complexity, as Complex-Edit's have (its levels: "
+            f"{', '.join(levels)}): `creval plot RUN groups --level LEVEL` draws any of them."
+        )
+    level = subject.finest(card, level, fewest=2)
+    steps = card.groups(level)
+    columns = subject.there(card, level, steps, metrics)
+    systems, left_out = subject.chosen(card, most)
+    cells = [card.cell(n, c, g, level) for n in systems for c in columns for g in steps]
+    across = min(2, len(columns))
+    rows = math.ceil(len(columns) / across)
+    made, body = canvas.sheet(
+        f"{', '.join(map(harmless, columns))} by {harmless(level)}",
+        f"{about}{left_out}Bands: 95 % intervals over samples. {canvas.hollow(cells)}"
+        "Each panel has its own scale.",
+        rows * 2.5,
+        entries=canvas.key(systems, lines=True),
+        told=subject.told(card, columns),
+    )
+    grid = body.subplots(rows, across, squeeze=False)
+    for at, axes in enumerate(grid.flat):
+        if at >= len(columns):
+            axes.set_visible(False)
+            continue
+        _panel(axes, card, level, steps, columns[at], systems)
+        axes.set_title(subject.heading(card, columns[at]).replace("\n", " "))
+        if at + across >= len(columns):
+            axes.set_xlabel(harmless(level))
+    return made
+
+
+def _panel(
+    axes: Any,
+    card: Scorecard,
+    level: str,
+    steps: Sequence[str],
+    column: str,
+    systems: Sequence[str],
+) -> None:
+    for at, name in enumerate(systems):
+        colour, mark, dash, size, line = canvas.look(at)
+        cells = [card.cell(name, column, group, level) for group in steps]
+        value, low, high = (
+            [math.nan if (end := getattr(cell, what)) is None else end for cell in cells]
+            for what in ("value", "low", "high")
+        )
+        axes.fill_between(range(len(steps)), low, high, color=colour, alpha=0.16, linewidth=0)
+        axes.plot(range(len(steps)), value, color=colour, linestyle=dash, linewidth=line, zorder=2)
+        for sure in (True, False):
+            places = [n for n, cell in enumerate(cells) if (cell.low is not None) == sure]
+            axes.plot(places, [value[n] for n in places], linestyle="", marker=mark,
+                      markersize=0.8 * size,
+                      markeredgecolor=colour, markerfacecolor=colour if sure else "none",
+                      zorder=3)  # fmt: skip
+    axes.set_xticks(range(len(steps)), [wrapped(group, 12, 2) for group in steps])
+    axes.grid(axis="y")

@@ -1,0 +1,100 @@
+"""Plots as files, and as a part of a page."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import warnings
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from creval.core.errors import CrevalError
+from creval.report.plots.canvas import INK, PAPER, style, words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUFFIXES = (".svg", ".png", ".pdf")
+_METADATA = {
+    ".svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None, "Creator": "creval", "Producer": None},
+}
+_RULES = re.compile(r"\s*<defs>\s*<style[^>]*>.*?</style>\s*</defs>", re.DOTALL)
+_FONTS = re.compile(r"(font(?:-family)?: [^;\"]*?)'DejaVu Sans'[^;\"]*")
+
+
+def check_suffix(path: str | Path) -> None:
+    """Refuse a file whose name does not say what it is, before anything is drawn."""
+    if Path(path).suffix.casefold() not in SUFFIXES:
+        raise CrevalError(f"--out {path}: give a file that ends in .svg, .png or .pdf.")
+
+
+def save(made: Figure, path: str | Path) -> None:
+    """Write a plot as SVG, PNG or PDF, by the file's suffix; the same plot as the same bytes."""
+    check_suffix(path)
+    path = Path(path)
+    suffix = path.suffix.casefold()
+    content = _rendered(made, suffix)
+    if suffix == ".svg":
+        head, root, rest = _parted(content.decode("utf-8"))
+        root, inside = _named(root, "creval", *words(made))
+        content = f"{head}{root}{inside}{rest}".encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def svg(made: Figure, title: str = "", description: str = "") -> str:
+    """A plot as an element of a page.
+
+    It takes the page's width, its words' colour (`currentColor`) and its ground (`--paper`, or what
+    the browser has), and refers to nothing outside itself; its ids are its own.
+    """
+    _, root, rest = _parted(_rendered(made, ".svg", transparent=True).decode("utf-8"))
+    own = words(made)
+    title, description = title or own[0], description or own[1]
+    digest = hashlib.blake2b(f"{title}\0{rest}".encode(), digest_size=5).hexdigest()
+    prefix = f"plot-{digest}"
+    rest = _RULES.sub("", rest, count=1)
+    rest = re.sub(r'(\sid=")', rf"\1{prefix}-", rest)
+    rest = re.sub(r'(href="#|url\(#)', rf"\1{prefix}-", rest)
+    rest = rest.replace(INK, "currentColor").replace(PAPER, "var(--paper, Canvas)")
+    rest = _FONTS.sub(r"\1sans-serif", rest)
+    wide = re.search(r'width="([0-9.]+)pt"', root)
+    root = re.sub(r' (?:width|height|version)="[^"]*"', "", root)
+    most = f' style="width: 100%; max-width: {wide[1]}pt; height: auto"' if wide else ""
+    root = root[:-1] + f'{most} stroke-linejoin="round" stroke-linecap="butt">'
+    root, inside = _named(root, prefix, title, description)
+    return f"{root}{inside}{rest}".strip()
+
+
+def _rendered(made: Figure, suffix: str, *, transparent: bool = False) -> bytes:
+    from matplotlib import rc_context
+
+    sent = io.BytesIO()
+    with warnings.catch_warnings(), rc_context(style()):
+        # A script that no font here has is shown as boxes; in SVG the reader's fonts count.
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        made.savefig(
+            sent, format=suffix[1:], dpi=200, metadata=_METADATA[suffix], transparent=transparent
+        )
+    return sent.getvalue()
+
+
+def _parted(text: str) -> tuple[str, str, str]:
+    """What stands before the root's tag, the tag, and what follows."""
+    start = text.index("<svg")
+    end = text.index(">", start) + 1
+    return text[:start], text[start:end], text[end:]
+
+
+def _named(root: str, prefix: str, title: str, description: str) -> tuple[str, str]:
+    """The root's tag and its first children, by which a screen reader names the picture."""
+    ids = f"{prefix}-title {prefix}-desc"
+    root = f'{root[:-1]} role="img" aria-labelledby="{ids}">'
+    return root, (
+        f'\n<title id="{prefix}-title">{escape(title)}</title>'
+        f'\n<desc id="{prefix}-desc">{escape(description)}</desc>'
+    )

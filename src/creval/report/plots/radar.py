@@ -1,0 +1,187 @@
+"""Strong here, weak there: each metric of each group, around a circle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from creval.report.plots import canvas, subject
+from creval.report.plots.lettering import harmless, wrapped
+from creval.report.text import value
+from creval.stats.scorecard import Cell, Scorecard
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST = 6
+"""Models that a panel can show and still be read."""
+_CROWDED = 12  # spokes; more have their names along them
+
+
+@canvas.styled
+def radar(
+    card: Scorecard,
+    level: str = "",
+    *,
+    metrics: Sequence[str] = (),
+    about: str = "",
+    most: int = MOST,
+) -> Figure:
+    """The groups of a level around a circle, a panel for each metric, a line for each model.
+
+    Where no value is near a metric's zero, its circle begins above it; the panel says where. Of
+    many groups there is one panel, unless `metrics` names more.
+    """
+    level = subject.finest(card, level, fewest=3)
+    groups = card.groups(level)
+    columns = subject.there(card, level, groups, metrics)
+    systems, left_out = subject.chosen(card, most)
+    crowded = len(groups) > _CROWDED
+    if crowded and not metrics and len(columns) > 1:
+        columns = columns[:1]
+        left_out += "--metrics draws others. "
+    across = 1 if crowded or len(columns) == 1 else 2
+    rows = math.ceil(len(columns) / across)
+    ends = [wrapped(group, 20, 2) if crowded else wrapped(group, 16, 3) for group in groups]
+    place = _Place(
+        across, rows, max(len(line) for end in ends for line in end.split("\n")), crowded
+    )
+    made, body = canvas.sheet(
+        f"By {harmless(level)}: {', '.join(map(harmless, columns))}",
+        f"{about}{left_out}Each panel says where its centre and its edge lie, and how far "
+        "intervals reach on average (95 %, over samples). A gap is a group without a value.",
+        rows * place.high,
+        entries=canvas.key(systems, lines=True),
+        told=subject.told(card, columns),
+    )
+    for at, column in enumerate(columns):
+        cells = [[card.cell(name, column, group, level) for group in groups] for name in systems]
+        axes = body.add_axes(place.circle(at), projection="polar")
+        _panel(axes, cells, ends, *span(card, column, cells), crowded=crowded)
+        body.text(*place.title(at), _title(card, column, cells), ha="center", va="top",
+                  fontsize=canvas.SMALL + 0.5)  # fmt: skip
+    return made
+
+
+class _Place:
+    """Where circles and titles lie, as shares of the sheet; `high` is a panel's height, in inches.
+
+    Words outside a circle need room that matplotlib's own layout would take from the circle.
+    """
+
+    def __init__(self, across: int, rows: int, letters: int, crowded: bool) -> None:
+        self.across, self.rows = across, rows
+        self.wide = canvas.WIDE / across
+        margin = letters * 0.06 + (0.2 if crowded else 0.12)
+        self.size = min(self.wide - 2 * margin, 4.2)
+        self.above = 0.4 + (margin if crowded else 0.33)
+        self.high = self.above + self.size + (margin if crowded else 0.52)
+
+    def _corner(self, at: int) -> tuple[float, float]:
+        """A panel's upper left corner, in inches from the sheet's."""
+        return (at % self.across) * self.wide, (at // self.across) * self.high
+
+    def circle(self, at: int) -> tuple[float, float, float, float]:
+        x, y = self._corner(at)
+        whole = self.rows * self.high
+        left = x + (self.wide - self.size) / 2
+        return (
+            left / canvas.WIDE, 1 - (y + self.above + self.size) / whole,
+            self.size / canvas.WIDE, self.size / whole,
+        )  # fmt: skip
+
+    def title(self, at: int) -> tuple[float, float]:
+        x, y = self._corner(at)
+        return (x + self.wide / 2) / canvas.WIDE, 1 - (y + 0.08) / (self.rows * self.high)
+
+
+def _panel(
+    axes: Any,
+    cells: Sequence[Sequence[Cell]],
+    ends: Sequence[str],
+    low: float,
+    high: float,
+    *,
+    crowded: bool,
+) -> None:
+    angles = np.linspace(0, 2 * np.pi, len(ends), endpoint=False)
+    for at, row in enumerate(cells):
+        seen = canvas.look(at)
+        values = [math.nan if cell.value is None else cell.value for cell in row]
+        axes.plot([*angles, angles[0]], [*values, values[0]], color=seen.colour, marker=seen.mark,
+                  linestyle=seen.dash, markersize=0.8 * seen.size, linewidth=seen.line,
+                  clip_on=False)  # fmt: skip
+    axes.set_theta_offset(np.pi / 2)
+    axes.set_theta_direction(-1)
+    axes.set_ylim(low, high)
+    steps = rings(low, high)
+    axes.set_rgrids(steps, [""] * len(steps))
+    axes.set_thetagrids(np.degrees(angles), [""] * len(angles))
+    axes.spines["polar"].set_alpha(0.35)
+    for ring in steps:
+        axes.text(
+            np.pi / len(ends), ring, f"{ring:g}", fontsize=canvas.SMALL, ha="center", va="center",
+            bbox={"facecolor": canvas.PAPER, "edgecolor": "none", "alpha": 0.7, "pad": 0.6},
+        )  # fmt: skip
+    for angle, end in zip(angles, ends, strict=True):
+        _spoke(axes, angle, end, high + (high - low) * (0.06 if crowded else 0.14), crowded=crowded)
+
+
+def _title(card: Scorecard, column: str, cells: Sequence[Sequence[Cell]]) -> str:
+    metric = card.table.card.metric(column)
+    low, high = span(card, column, cells)
+    best = "" if metric.higher_is_better else ", lower is better"
+    reaches = [(c.high - c.low) / 2 for row in cells for c in row
+               if c.high is not None and c.low is not None]  # fmt: skip
+    sure = f"; intervals ± {value(float(np.mean(reaches)), metric.digits)}" if reaches else ""
+    return (
+        f"{wrapped(f'{column}: {metric.label}', 54, 1)}\ncentre {low:g}, edge {high:g}{best}{sure}"
+    )
+
+
+def _spoke(axes: Any, angle: float, words: str, out: float, *, crowded: bool) -> None:
+    """A group's name at the end of its spoke: upright, or along it where there are many."""
+    across, up = math.sin(angle), math.cos(angle)
+    if crowded:
+        left = across < -1e-9
+        turn = 90 - math.degrees(angle)
+        axes.text(
+            angle, out, words, fontsize=canvas.SMALL, rotation_mode="anchor", va="center",
+            rotation=turn + 180 if left else turn, ha="right" if left else "left",
+        )  # fmt: skip
+        return
+    side = "center" if abs(across) < 0.2 else "left" if across > 0 else "right"
+    rise = "center" if abs(up) < 0.8 else "bottom" if up > 0 else "top"
+    axes.text(angle, out, words, fontsize=canvas.SMALL, ha=side, va=rise, linespacing=1.0)
+
+
+def span(card: Scorecard, column: str, cells: Sequence[Sequence[Cell]]) -> tuple[float, float]:
+    """Where a circle begins and ends: a metric's range or, where nothing comes near its ends, a
+    part of it in round numbers; values outside the range make it larger."""
+    metric = card.table.card.metric(column)
+    values = [cell.value for row in cells for cell in row if cell.value is not None]
+    if not values:
+        return metric.low, metric.high
+    step = (metric.high - metric.low) / 10
+    first = math.floor((min(values) - metric.low) / step - 0.5)
+    last = math.ceil((max(values) - metric.low) / step + 0.05)
+    if metric.low <= min(values):
+        first = max(first, 0)
+    if max(values) <= metric.high:
+        last = min(last, 10)
+    if 0 < first <= 2:  # so near to zero that it can be shown
+        first = 0
+    if last - first > 5 and (last - first) % 2:  # so that rings are round
+        first, last = (first, last + 1) if first == 0 else (first - 1, last)
+    return round(metric.low + first * step, 10), round(metric.low + last * step, 10)
+
+
+def rings(low: float, high: float) -> list[float]:
+    """Up to five round numbers from a circle's centre, which has none, to its edge."""
+    from matplotlib.ticker import MaxNLocator
+
+    found = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)
+    return [float(round(ring, 10)) for ring in found if low < ring <= high]
