@@ -44,6 +44,7 @@ def calibrate(
     from creval.engine.settings import Settings
     from creval.judges.spec import open_judges
     from creval.report.calibration import calibration
+    from creval.report.page import findings_page
 
     path = Path(out)
     if path.suffix.casefold() != ".json":
@@ -72,8 +73,10 @@ def calibrate(
     found = calibration(judge, samples, seed, heard)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(dumps(found.as_json(), indent=2), encoding="utf-8")
+    page = path.with_suffix(".html")
+    page.write_text(findings_page(f"Can {judge} be trusted?", found), encoding="utf-8")
     screen.show(found, json)
-    screen.note(f"wrote {out}: creval score RUN --correct {out} uses it.")
+    screen.note(f"wrote {out}, for creval score RUN --correct {out}, and {page}, to look at.")
 
 
 def _watcher(variant: str) -> Callable[[Progress], None]:

@@ -39,7 +39,6 @@ Margin = Annotated[
 Scale = Annotated[
     str | None, typer.Option(metavar="1-5", help="The scale of ratings whose rows state none.")
 ]
-Plot = Annotated[str | None, typer.Option(metavar="FILE", help="Draw it too: .svg, .png or .pdf.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from creval.cli import options, screen
+from creval.core.errors import CrevalError
 
 
 def report(
@@ -16,17 +17,48 @@ def report(
         str, typer.Option(metavar="FILE", help="The page: one file that opens anywhere.")
     ] = "report.html",
     subset: options.Subset = None,
+    strict: options.Strict = False,
+    weights: options.Weights = None,
+    models: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")
+    ] = None,
+    images: Annotated[
+        str, typer.Option(metavar="inside|link", help="Thumbnails inside, or links to the files.")
+    ] = "inside",
+    samples: Annotated[
+        int, typer.Option(min=0, max=100, help="How many samples of each kind to show.")
+    ] = 6,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Write a page with the scores and with samples to look at."""
+    """Write a page: the answer in words, tables, plots, and samples to look at."""
     from creval.report.page import page
     from creval.store import open_run
 
-    with open_run(run) as opened:
-        card = opened.score(subset=subset, resamples=resamples, seed=seed)
-        content = page(opened, card, resamples)
+    if images not in ("inside", "link"):
+        raise CrevalError(f"--images takes inside or link, not {images!r}.")
     path = Path(out)
+    if path.is_dir():
+        raise CrevalError(f"--out {out} is a folder; give a file, such as report.html.")
+    line = screen.Line()
+    with open_run(run) as opened:
+        card = opened.score(
+            strict=strict,
+            subset=subset,
+            weights=options.weights(weights),
+            systems=options.names(models, "--models"),
+            resamples=resamples,
+            seed=seed,
+        )
+        content = page(
+            opened,
+            card,
+            resamples,
+            each=samples,
+            link=path.parent if images == "link" else None,
+            watch=screen.counting(line, "samples shown"),
+        )
+    line.clear()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content, encoding="utf-8")
-    screen.note(f"wrote {out} ({len(content) / 1e6:.1f} MB)")
+    screen.note(f"wrote {out} ({len(content.encode()) / 1e6:.1f} MB)")

@@ -15,7 +15,6 @@ def sensitivity(
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
-    plot: options.Plot = None,
     human: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Also say which weights people agree with most (CSV)."),
@@ -48,9 +47,4 @@ def sensitivity(
             raise CrevalError(
                 f"--human {human}: too few ratings of this run's edits to tell anything."
             )
-    if plot:
-        from creval.report.plots import save, ternary
-
-        save(ternary(found), plot)
-        screen.note(f"wrote {plot}")
     screen.show(shown(found, people, notes), json)

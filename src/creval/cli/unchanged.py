@@ -8,7 +8,6 @@ from creval.cli import options, screen
 def unchanged(
     run: options.RunFolder,
     subset: options.Subset = None,
-    plot: options.Plot = None,
     json: options.Json = False,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
@@ -26,10 +25,4 @@ def unchanged(
     with open_run(run) as opened:
         card = opened.score(subset=subset, resamples=resamples, seed=seed)
         found = measured(opened, card, resamples, seed)
-    if plot:
-        from creval.report.plots import plane, save
-
-        keep = "VC" if "VC" in card.table.card.columns else "IP"
-        save(plane(card, "IF", keep), plot)
-        screen.note(f"wrote {plot}")
     screen.show(changes(found, followed_from(card), lost), json)

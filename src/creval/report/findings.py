@@ -74,14 +74,14 @@ def rich_table(grid: Grid) -> Table:
             justify="left" if words else "right",
             overflow="fold",
             no_wrap=not words,
-            min_width=min(12, max(len(_spot(row[at]).text) for row in grid.rows))
+            min_width=min(12, max(len(spot(row[at]).text) for row in grid.rows))
             if words and grid.rows
             else None,
         )
     for number, row in enumerate(grid.rows):
         if number in grid.breaks:
             table.add_section()
-        table.add_row(*(_rich_text(_spot(cell)) for cell in row))
+        table.add_row(*(_rich_text(spot(cell)) for cell in row))
     if grid.caption:
         table.caption, table.caption_justify = Text(visible(grid.caption)), "left"
     return table
@@ -95,5 +95,6 @@ def _rich_text(spot: Spot) -> Any:
     return text.append(f"\n{visible(spot.below)}", "dim") if spot.below else text
 
 
-def _spot(cell: str | Spot) -> Spot:
+def spot(cell: str | Spot) -> Spot:
+    """A cell with or without marks."""
     return cell if isinstance(cell, Spot) else Spot(cell)

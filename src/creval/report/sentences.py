@@ -126,7 +126,7 @@ def corrected(run: Run, found: Corrected) -> list[str]:
     notes = [
         f"Corrected for the sensitivity and specificity of {visible(found.judge)}, as its "
         "calibration found them (Rogan and Gladen); the intervals include the calibration's own "
-        "error, and are none where such rates cannot bring such answers."
+        "error."
     ]
     judge = str(run.manifest["judge"])
     if judge != found.judge:

@@ -196,6 +196,18 @@ def _cell(spot: _Spot, name: str) -> Spot:
     return Spot(shown, spot.ends(cell), _MARKS.get(place, ""), f" {text.coverage(cell):>6}")
 
 
+def by_group(card: Scorecard, level: str) -> Iterator[Grid]:
+    """A table for each column: the groups of a level below each other, the models beside."""
+    for column in columns(card):
+        spots = _spots(card, [(level, group) for group in card.groups(level)], {})
+        rows: list[Row] = [
+            [spot.group, *(_cell(spot, name) for name in card.systems)]
+            for spot in spots
+            if spot.column == column
+        ]
+        yield Grid([level.replace("_", " "), *card.systems], rows, column)
+
+
 def markdown_table(card: Scorecard, shown: Shown, groups: Groups, *, wide: bool = False) -> str:
     """A Markdown table: best bold, second underlined."""
     marks = {1: ("**", "**"), 2: ("<u>", "</u>")}

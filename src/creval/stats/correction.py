@@ -67,10 +67,9 @@ def correct(
     for level in table.card.levels:
         if level.minus is not None or level.parts:
             continue
-        value = _corrected(table, raw[level.name][None], of_yes[level.name][None], scale, shift)[0]
+        value = _corrected(table, raw[level.name][None], of_yes[level.name][None], scale, shift)
         draws = _corrected(table, drawn[level.name], drawn_yes[level.name], scales, shifts)
-        low, high = interval(draws)
-        _fill(cells, card, level, value, low, high)
+        _fill(cells, card, level, _on_scale(table, value)[0], *_ends(table, draws))
     return Corrected(cells, found.judge)
 
 
@@ -82,9 +81,6 @@ def _fill(
     low: Floats,
     high: Floats,
 ) -> None:
-    # Where all draws lie beyond the scale, nothing is known but that the rates do not fit.
-    beyond = low == high
-    low, high = (np.where(beyond, np.nan, ends) for ends in (low, high))
     for g, group in enumerate(level.groups):
         members = card.table.members(level.name, g)
         for s, system in enumerate(card.table.systems):
@@ -150,9 +146,25 @@ def _terms(
 def _corrected(
     table: ScoreTable, raw: Floats, of_yes: Floats, scale: Floats, shift: Floats
 ) -> Floats:
-    """Corrected metrics and composite; axes draw, group, system, column."""
+    """Corrected metrics, which may lie beyond the scale; axes draw, group, system, metric."""
     metrics = len(table.card.metrics)
     mean, yes = raw[..., :metrics], of_yes[..., :metrics] / 100
     scale, shift = scale[:, None, None, :], shift[:, None, None, :]
-    found = scale * mean + 100 * (shift * yes + (1 - shift - scale) * (1 - yes))
-    return add_composite(table.card, np.clip(found, 0, 100))
+    found: Floats = scale * mean + 100 * (shift * yes + (1 - shift - scale) * (1 - yes))
+    return found
+
+
+def _on_scale(table: ScoreTable, metrics: Floats) -> Floats:
+    """What lies beyond the scale becomes its end; with the composite."""
+    return add_composite(table.card, np.clip(metrics, 0, 100))
+
+
+def _ends(table: ScoreTable, draws: Floats) -> tuple[Floats, Floats]:
+    """The intervals of metrics and composite. Where all draws lie beyond the scale, half of what
+    they scatter by lies on it: that it is the scale's end is no more certain than other values."""
+    low, high = interval(_on_scale(table, draws))
+    whole = np.subtract(*interval(add_composite(table.card, draws))[::-1])
+    nowhere = low == high
+    low = np.where(nowhere & (low > 50), np.maximum(low - whole / 2, 0), low)
+    high = np.where(nowhere & (high < 50), np.minimum(high + whole / 2, 100), high)
+    return low, high

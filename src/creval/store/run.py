@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from creval.core.card import Level
 from creval.core.contract import contract_named
@@ -38,6 +38,15 @@ class Answer:
     value: float | None
     said: str
     explanation: str
+
+
+class Spent(NamedTuple):
+    """What a run's calls came to, as far as servers said."""
+
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
 
 
 class Run:
@@ -230,6 +239,26 @@ class Run:
         rows = self._connection.execute(query, (sample,))
         return {EditKey(*key): Path(image) if image else None for *key, image in rows}
 
+    def pictures(self) -> dict[str, list[tuple[str, Path | None]]]:
+        """Where pictures should be: of the sources, and of each system's edits, by sample."""
+        found: dict[str, list[tuple[str, Path | None]]] = {
+            "sources": [(name, sample.source) for name, sample in self.samples.items()]
+        }
+        query = "SELECT system, sample, image FROM edits ORDER BY system, rowid"
+        for system, sample, image in self._connection.execute(query):
+            path = Path(image) if image else None
+            found.setdefault(f"{system}'s edits", []).append((sample, path))
+        return found
+
+    def spent(self) -> Spent:
+        """What all calls of the run came to."""
+        query = (
+            "SELECT count(*), sum(tokens_in), sum(tokens_out), sum(cost) FROM replies"
+            " WHERE latency IS NOT NULL"
+        )
+        calls, tokens_in, tokens_out, cost = self._connection.execute(query).fetchone()
+        return Spent(calls, tokens_in or 0, tokens_out or 0, cost or 0.0)
+
     def facts(self) -> dict[EditKey, dict[str, Any]]:
         """What is known about edits besides what judges say."""
         rows = self._connection.execute("SELECT system, sample, draw, detail FROM edits")
@@ -294,8 +323,8 @@ class Run:
         )
         return done, failed, [(reason, n) for status, reason, n in rows if status != "answered"]
 
-    def unanswered(self, most: int) -> list[Answer]:
-        """The first few verdicts without a value."""
+    def unanswered(self, most: int = -1) -> list[Answer]:
+        """The verdicts without a value, or the first few of them."""
         query = (
             "SELECT system, edits.sample, draw, probe, verdicts.status, value, said, explanation"
             " FROM verdicts JOIN edits ON edits.id = verdicts.edit"

@@ -1,0 +1,91 @@
+"""What was asked of whom: judge, prompts, settings, cost, and what stayed unanswered."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from creval.report import text
+from creval.report.findings import Grid
+from creval.report.statuses import statuses
+from creval.store.run import Run
+
+_NAMED = 30  # samples that are named one by one
+
+
+def asked(run: Run) -> Grid:
+    """A run's facts, as far as they are known."""
+    return Grid(["what", "is"], [list(row) for row in _facts(run)], left=2)
+
+
+def _facts(run: Run) -> Iterator[tuple[str, str]]:
+    manifest = run.manifest
+    yield "benchmark", f"{manifest['benchmark']} in {Path(manifest['benchmark_folder']).name}"
+    protocol = manifest.get("protocol", manifest["benchmark"])
+    if protocol != manifest["benchmark"]:
+        yield "protocol", protocol
+    yield "judge", manifest["judge"] or "none: measured"
+    for judge in manifest.get("judges", ()):
+        known = {k: v for k, v in judge.items() if v not in (None, "", {}, manifest["judge"])}
+        if known:
+            yield "judge's model", _listed(known)
+    for name in manifest.get("prompts", {}):
+        yield "prompt", name
+    settings = {k: v for k, v in manifest.get("settings", {}).items() if v not in (None, {})}
+    if settings:
+        yield "settings", _listed(settings)
+    for key, what in (("repeat", "answers to each question"), ("seed", "seed of the order")):
+        if key in manifest:
+            yield what, str(manifest[key])
+    spent = run.spent()
+    if spent.calls:
+        yield "calls", f"{spent.calls:,}"
+    if spent.tokens_in or spent.tokens_out:
+        yield "tokens", f"{spent.tokens_in:,} in, {spent.tokens_out:,} out"
+    if spent.cost:
+        yield "cost", text.money(spent.cost)
+    yield "creval", f"{manifest['creval']}, Python {manifest['python']}"
+
+
+def _listed(values: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{key} {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for key, value in values.items()
+    )
+
+
+def unanswered(run: Run) -> list[Grid]:
+    """How questions ended by model, and why some have no answer."""
+    grids = []
+    counts = run.statuses()
+    if counts:
+        grids.append(statuses(counts))
+    reasons = run.unanswered_reasons()
+    if reasons:
+        rows = [[reason, f"{number:,}"] for reason, number in reasons]
+        grids.append(Grid(["why there is no answer", "questions"], rows))
+    return grids
+
+
+def absent(run: Run) -> Grid | None:
+    """Which pictures are not there, the sources' first; none where all are."""
+    pictures = run.pictures()
+    rows = []
+    for what, found in pictures.items():
+        gone = [name for name, path in found if path is None or not path.is_file()]
+        if gone:
+            which = "all of them" if len(gone) == len(found) else _some(gone)
+            rows.append([what, f"{len(found):,}", f"{len(gone):,}", which])
+    return Grid(["pictures of", "wanted", "absent", "which"], rows) if rows else None
+
+
+def _some(names: list[str]) -> str:
+    counted = Counter(names)
+    shown = ", ".join(
+        name if n == 1 else f"{name} ({n})" for name, n in list(counted.items())[:_NAMED]
+    )
+    more = len(counted) - _NAMED
+    return f"{shown} and {more:,} more" if more > 0 else shown

@@ -1,0 +1,88 @@
+"""The plots of a page, each with the numbers behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from creval.core.errors import CrevalError
+from creval.report import plots, tables
+from creval.report.findings import Grid
+from creval.report.weights import weights
+from creval.stats.scorecard import Scorecard
+from creval.stats.sensitivity import sensitivity
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_RADAR = range(3, 32)  # groups that a circle can show
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A plot as an element of a page, what it says, and the numbers behind it."""
+
+    id: str
+    title: str
+    svg: str
+    words: str = ""
+    grids: tuple[Grid, ...] = ()
+
+
+def charts(card: Scorecard, about: str) -> list[Chart]:
+    """Every plot that a scorecard has something for."""
+    made: list[Callable[[], Chart]] = [
+        lambda: _chart("forest", "How sure it is", plots.forest(card, about=about))
+    ]
+    for level in card.table.card.levels:
+        # What is made of other groups stands in the table of scores.
+        if level.name != "overall" and level.of is None and card.groups(level.name):
+            made.append(partial(_by_level, card, level.name, about))
+    columns = card.table.card.columns
+    if "IF" in columns and ("VC" in columns or "IP" in columns):
+        made.append(
+            lambda: _chart("plane", "Following and keeping", plots.plane(card, about=about))
+        )
+    weighed = card.table.card.composite
+    if weighed is not None and len(weighed.weights) == 3 and len(card.systems) > 1:
+        made.append(lambda: _weights(card, about))
+    found = []
+    for draw in made:
+        with suppress(CrevalError):  # there is nothing to draw yet
+            found.append(draw())
+    return found
+
+
+def _by_level(card: Scorecard, level: str, about: str) -> Chart:
+    """The groups of a level: over an ordered one a line, around a circle, or side by side."""
+    groups = card.groups(level)
+    behind = tuple(tables.by_group(card, level))
+    if level == "complexity" and len(groups) > 1:
+        made = plots.complexity(card, about=about)
+    elif card.table.card.level(level).tagged and len(groups) in _RADAR:
+        made = plots.radar(card, level, about=about)
+    else:
+        made = plots.groups(card, level, about=about)
+    return _chart(f"by-{level}", f"By {level.replace('_', ' ')}", made, grids=behind)
+
+
+def _weights(card: Scorecard, about: str) -> Chart:
+    """What other weights of three metrics would say."""
+    found = sensitivity(card)
+    said = weights(found, {})
+    return _chart(
+        "weights",
+        "What other weights would say",
+        plots.ternary(found, about=about),
+        " ".join([*said.sentences, *said.notes]),
+        tuple(said.grids),
+    )
+
+
+def _chart(
+    name: str, title: str, made: Figure, words: str = "", grids: tuple[Grid, ...] = ()
+) -> Chart:
+    return Chart(name, title, plots.svg(made), words, grids)

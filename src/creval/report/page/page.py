@@ -1,0 +1,80 @@
+"""A run as a page of HTML: one file that opens anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from creval.report import answer, asked, sentences, tables
+from creval.report.findings import Findings, Grid
+from creval.report.page.charts import charts
+from creval.report.page.gallery import gallery
+from creval.report.page.template import rendered
+from creval.report.plots import about
+from creval.report.text import many
+from creval.stats.scorecard import Scorecard
+from creval.store.run import Run
+
+_WIDEST = 20  # columns of the table of scores
+EACH = 6
+"""Samples of each kind in the gallery."""
+
+
+def page(
+    run: Run,
+    card: Scorecard,
+    resamples: int,
+    *,
+    each: int = EACH,
+    link: Path | None = None,
+    watch: Callable[[int, int], None] = lambda _, __: None,
+) -> str:
+    """The scores of a run, what they rest on, and samples with pictures and answers.
+
+    Pictures are thumbnails inside the page or, with `link`, its folder, links to files from there.
+    """
+    shelves = gallery(run, card, each, link, watch)
+    manifest = run.manifest
+    return rendered(
+        "report.html",
+        "data:" if link is None else "data: 'self' file:",
+        title=_title(card, manifest),
+        best=answer.best(card),
+        decided=sentences.decided(card),
+        strengths=answer.strengths(card),
+        overall=_scores(card),
+        notes=[
+            sentences.basis(card, manifest, resamples, "bold best, underlined second"),
+            sentences.strictness(card, int(manifest.get("problems", 0))),
+            *sentences.voices(run, card),
+            *sentences.flat(card),
+        ],
+        charts=charts(card, about(card, manifest)),
+        shelves=shelves,
+        systems=card.systems,
+        asked=asked.asked(run),
+        prompts=manifest.get("prompts", {}),
+        unanswered=asked.unanswered(run),
+        absent=asked.absent(run),
+    )
+
+
+def findings_page(title: str, found: Findings) -> str:
+    """What one command found, as a page."""
+    return rendered("findings.html", title=title, found=found)
+
+
+def _title(card: Scorecard, manifest: Mapping[str, Any]) -> str:
+    judged = f"judged by {manifest['judge']}" if manifest["judge"] else "measured"
+    return f"{manifest['benchmark']}: {many(len(card.systems), 'model')}, {judged}"
+
+
+def _scores(card: Scorecard) -> Grid:
+    """The whole and the groups of the coarsest level beside each other, as papers print them."""
+    level = next((level.name for level in card.table.card.levels if level.tagged), None)
+    shown = tables.chosen(card, ["overall"] if level is None else ["overall", level])
+    if len(shown) * len(tables.columns(card)) > _WIDEST:
+        shown = shown[:1]
+    (grid,) = tables.grids(card, shown, {}, wide=10**6)
+    return grid

@@ -1,0 +1,30 @@
+"use strict";
+/* A head of a table sorts its rows: numbers by size, the largest first; words by the alphabet. */
+for (const table of document.querySelectorAll("table.sortable")) {
+  const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
+  heads.forEach((head, at) => {
+    const button = head.querySelector("button");
+    if (!button) return;
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") === "descending" || (at === 0 && !head.hasAttribute("aria-sort"));
+      const body = table.tBodies[0];
+      const rows = [...body.rows].map((row) => {
+        const cell = row.cells[at];
+        const words = (cell.querySelector("span") || cell).textContent.trim();
+        return { row, words, number: parseFloat(words.replace(/,/g, "")) };
+      });
+      rows.sort((a, b) => {
+        const missing = Number.isNaN(a.number) - Number.isNaN(b.number);
+        if (at > 0 && missing) return missing;
+        const order = at > 0 && !Number.isNaN(a.number) ? a.number - b.number : a.words.localeCompare(b.words);
+        return down ? order : -order;
+      });
+      for (const other of heads) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "ascending" : "descending");
+      for (const { row } of rows) {
+        row.classList.remove("break");
+        body.append(row);
+      }
+    });
+  });
+}
