@@ -103,7 +103,7 @@ def place(
         middle = ((box.left + box.right) / 2, (box.low + box.high) / 2)
         words.set_position((middle[0] - point[0], middle[1] - point[1]))
         words.set_in_layout(False)
-        if away >= _LED:
+        if away >= _LED or (not spot.within and _doubtful(box, point, others)):
             _lead(axes, spot, point, box)
         written.append(words)
     return written
@@ -149,11 +149,20 @@ def _cost(
     covered = sum(box.shared(other) for other in taken) * 20
     covered += sum(box.shared(mark) for mark in marks) * 10
     covered += sum(box.shared(bar) for bar in bars) * 3
+    if _doubtful(box, point, marks):
+        covered += 25
     if away >= _LED:
         line = _line(point, box)
         covered += 60 * sum(_crosses(line, other) for other in taken)
         covered += 30 * sum(_crosses(line, mark) for mark in marks)
-    return covered + outside * 8 + away
+    return covered + outside * 8 + 1.3 * away
+
+
+def _doubtful(box: Box, point: tuple[float, float], marks: Sequence[Box]) -> bool:
+    """Whether a name stands about as near to another's mark as to its own."""
+    own = math.dist(point, _line(point, box)[2:])
+    middles = [((m.left + m.right) / 2, (m.low + m.high) / 2) for m in marks]
+    return any(math.dist(at, _line(at, box)[2:]) < own + 6 for at in middles)
 
 
 def _line(point: tuple[float, float], box: Box) -> tuple[float, float, float, float]:
