@@ -32,7 +32,7 @@ from tests.stats.made import table
 
 EVIL = (
     "$x$ \\frac{", "_a", "^", "<script>alert(1)</script>", "a" * 120, "a" * 119 + "b",
-    "\x1b[31m\u202e\ufffe", "{}%&#~",
+    "\x1b[31m\u202e\ufffe", "{}%&#~", '#1b1b1d id="p0123456789"',
 )  # fmt: skip
 
 
@@ -253,8 +253,9 @@ def test_whatever_models_are_called_it_is_shown_as_it_is() -> None:
         assert "\x1b" not in svg
         assert "<script" not in svg
         if kind in ("forest", "plane"):  # which show all
-            for name in ("$x$ \\frac{", "_a", "^", "{}%&#~", "\\x1b[31m\\u202e\ufffd"):
+            for name in ("$x$ \\frac{", "_a", "^", "{}%&#~", "\\x1b[31m\\u202e\ufffd", "#1b1b1d"):
                 assert name in words, kind
+            assert 'id="p0123456789"' in words, kind
     assert len(set(names(EVIL, 20, 2).values())) == len(EVIL)
 
 

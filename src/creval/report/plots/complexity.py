@@ -57,7 +57,7 @@ def complexity(
             axes.set_visible(False)
             continue
         _panel(axes, card, level, steps, columns[at], systems)
-        axes.set_title(subject.heading(card, columns[at]).replace("\n", " "))
+        axes.set_title(subject.heading(card, columns[at], panels=across).replace("\n", " "))
         if at + across >= len(columns):
             axes.set_xlabel(harmless(level))
     return made

@@ -6,6 +6,7 @@ import hashlib
 import io
 import re
 import warnings
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ _METADATA = {
     ".pdf": {"CreationDate": None, "Creator": "creval", "Producer": None},
 }
 _RULES = re.compile(r"\s*<defs>\s*<style[^>]*>.*?</style>\s*</defs>", re.DOTALL)
+_TAG = re.compile(r"<[^!?][^>]*>")
+_HASHED = re.compile(r'(id="|href="#|url\(#)([a-zA-Z][0-9a-f]{10})(?=["\)])')
 _FONTS = re.compile(r"(font(?:-family)?: [^;\"]*?)'DejaVu Sans'[^;\"]*")
 
 
@@ -39,7 +42,7 @@ def save(made: Figure, path: str | Path) -> None:
     suffix = path.suffix.casefold()
     content = _rendered(made, suffix)
     if suffix == ".svg":
-        head, root, rest = _parted(content.decode("utf-8"))
+        head, root, rest = _parted(_numbered(content.decode("utf-8")))
         root, inside = _named(root, "creval", *words(made))
         content = f"{head}{root}{inside}{rest}".encode()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,22 +55,27 @@ def svg(made: Figure, title: str = "", description: str = "") -> str:
     It takes the page's width, its words' colour (`currentColor`) and its ground (`--paper`, or what
     the browser has), and refers to nothing outside itself; its ids are its own.
     """
-    _, root, rest = _parted(_rendered(made, ".svg", transparent=True).decode("utf-8"))
+    text = _numbered(_rendered(made, ".svg", transparent=True).decode("utf-8"))
+    _, root, rest = _parted(text)
     own = words(made)
     title, description = title or own[0], description or own[1]
     digest = hashlib.blake2b(f"{title}\0{rest}".encode(), digest_size=5).hexdigest()
     prefix = f"plot-{digest}"
     rest = _RULES.sub("", rest, count=1)
-    rest = re.sub(r'(\sid=")', rf"\1{prefix}-", rest)
-    rest = re.sub(r'(href="#|url\(#)', rf"\1{prefix}-", rest)
-    rest = rest.replace(INK, "currentColor").replace(PAPER, "var(--paper, Canvas)")
-    rest = _FONTS.sub(r"\1sans-serif", rest)
+    rest = _in_tags(rest, lambda tag: _adapted(tag, prefix))
     wide = re.search(r'width="([0-9.]+)pt"', root)
     root = re.sub(r' (?:width|height|version)="[^"]*"', "", root)
     most = f' style="width: 100%; max-width: {wide[1]}pt; height: auto"' if wide else ""
     root = root[:-1] + f'{most} stroke-linejoin="round" stroke-linecap="butt">'
     root, inside = _named(root, prefix, title, description)
     return f"{root}{inside}{rest}".strip()
+
+
+def _adapted(tag: str, prefix: str) -> str:
+    """A tag with ids of its own, and colours and fonts of the page."""
+    tag = re.sub(r'(\sid="|href="#|url\(#)', rf"\1{prefix}-", tag)
+    tag = tag.replace(INK, "currentColor").replace(PAPER, "var(--paper, Canvas)")
+    return _FONTS.sub(r"\1sans-serif", tag)
 
 
 def _rendered(made: Figure, suffix: str, *, transparent: bool = False) -> bytes:
@@ -81,6 +89,22 @@ def _rendered(made: Figure, suffix: str, *, transparent: bool = False) -> bytes:
             sent, format=suffix[1:], dpi=200, metadata=_METADATA[suffix], transparent=transparent
         )
     return sent.getvalue()
+
+
+def _numbered(text: str) -> str:
+    """SVG whose ids are numbers in order: matplotlib's follow the last digits of the layout, which
+    differ from one time to the next."""
+    order: dict[str, str] = {}
+
+    def number(match: re.Match[str]) -> str:
+        return match[1] + order.setdefault(match[2], f"{match[2][0]}{len(order)}")
+
+    return _in_tags(text, lambda tag: _HASHED.sub(number, tag))
+
+
+def _in_tags(text: str, change: Callable[[str], str]) -> str:
+    """Tags changed, and words left as they are, whatever they look like."""
+    return _TAG.sub(lambda match: change(match[0]), text)
 
 
 def _parted(text: str) -> tuple[str, str, str]:

@@ -47,7 +47,7 @@ def forest(card: Scorecard, *, metrics: Sequence[str] = (), about: str = "") -> 
         if at >= len(columns):
             axes.set_visible(False)
             continue
-        _panel(axes, card, columns[at])
+        _panel(axes, card, columns[at], grid.shape[1])
         axes.set_yticks(range(len(card.systems)))
         first = at % _PANELS == 0
         axes.set_yticklabels([shown[name] for name in card.systems] if first else [])
@@ -57,7 +57,7 @@ def forest(card: Scorecard, *, metrics: Sequence[str] = (), about: str = "") -> 
     return made
 
 
-def _panel(axes: Any, card: Scorecard, column: str) -> None:
+def _panel(axes: Any, card: Scorecard, column: str, panels: int) -> None:
     digits = card.table.card.metric(column).digits
     for row, name in enumerate(card.systems):
         cell = card.cell(name, column)
@@ -72,7 +72,7 @@ def _panel(axes: Any, card: Scorecard, column: str) -> None:
     axes.set_ylim(len(card.systems) - 0.5, -0.75)
     axes.margins(x=0.16)
     axes.grid(axis="x")
-    axes.set_title(subject.heading(card, column), fontsize=canvas.SMALL, pad=5)
+    axes.set_title(subject.heading(card, column, panels=panels), fontsize=canvas.SMALL, pad=5)
     axes.spines["left"].set_visible(False)
     axes.locator_params(axis="x", nbins=4)
 

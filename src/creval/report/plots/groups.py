@@ -51,7 +51,7 @@ def groups(
         if at >= len(columns):
             axes.set_visible(False)
             continue
-        _panel(axes, card, level, rows, columns[at], systems)
+        _panel(axes, card, level, rows, columns[at], systems, grid.shape[1])
         axes.set_yticks(range(len(rows)))
         first = at % _PANELS == 0
         axes.set_yticklabels([wrapped(group, 20, 3) for group in rows] if first else [])
@@ -68,6 +68,7 @@ def _panel(
     rows: Sequence[str],
     column: str,
     systems: Sequence[str],
+    panels: int,
 ) -> None:
     apart = 1 / (len(systems) + 1)
     for row, group in enumerate(rows):
@@ -81,6 +82,6 @@ def _panel(
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.margins(x=0.06)
     axes.grid(axis="x")
-    axes.set_title(subject.heading(card, column, level), fontsize=canvas.SMALL, pad=5)
+    axes.set_title(subject.heading(card, column, level, panels), fontsize=canvas.SMALL, pad=5)
     axes.spines["left"].set_visible(False)
     axes.locator_params(axis="x", nbins=4)

@@ -18,6 +18,10 @@ _TURNS = 24
 _LED = 14.0  # points from which on a line leads from a name to its point
 
 
+Segment = tuple[float, float, float, float]
+"""A line's two ends: x, y, x, y."""
+
+
 class Box(NamedTuple):
     """A rectangle in points, from the figure's lower left."""
 
@@ -45,17 +49,20 @@ class Spot(NamedTuple):
     across: float
     up: float
     name: str
-    colour: str
-    covers: Sequence[tuple[float, float, float, float]] = ()
+    covers: Sequence[Segment] = ()
     within: Sequence[tuple[float, float]] = ()
 
 
 def place(
-    made: Figure, axes: Axes, spots: Sequence[Spot], avoid: Sequence[Artist] = ()
+    made: Figure,
+    axes: Axes,
+    spots: Sequence[Spot],
+    avoid: Sequence[Artist] = (),
+    lines: Sequence[Segment] = (),
 ) -> list[Any]:
     """Write the names of points, each where it covers least, with lines to those far away.
 
-    Nor do they cover what they are to `avoid`.
+    Nor do they cover what they are to `avoid`, nor `lines` if that can be.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -78,8 +85,7 @@ def place(
     ]
     bars = [
         box
-        for spot in spots
-        for x0, y0, x1, y1 in spot.covers
+        for x0, y0, x1, y1 in (*lines, *(line for spot in spots for line in spot.covers))
         for box in _along(at(x0, y0), at(x1, y1))
     ]
     taken = [
@@ -103,7 +109,7 @@ def place(
         middle = ((box.left + box.right) / 2, (box.low + box.high) / 2)
         words.set_position((middle[0] - point[0], middle[1] - point[1]))
         words.set_in_layout(False)
-        if away >= _LED:
+        if away >= _LED or (not spot.within and _doubtful(box, point, others)):
             _lead(axes, spot, point, box)
         written.append(words)
     return written
@@ -149,21 +155,30 @@ def _cost(
     covered = sum(box.shared(other) for other in taken) * 20
     covered += sum(box.shared(mark) for mark in marks) * 10
     covered += sum(box.shared(bar) for bar in bars) * 3
+    if _doubtful(box, point, marks):
+        covered += 25
     if away >= _LED:
         line = _line(point, box)
         covered += 60 * sum(_crosses(line, other) for other in taken)
         covered += 30 * sum(_crosses(line, mark) for mark in marks)
-    return covered + outside * 8 + away
+    return covered + outside * 8 + 1.3 * away
 
 
-def _line(point: tuple[float, float], box: Box) -> tuple[float, float, float, float]:
+def _doubtful(box: Box, point: tuple[float, float], marks: Sequence[Box]) -> bool:
+    """Whether a name stands about as near to another's mark as to its own."""
+    own = math.dist(point, _line(point, box)[2:])
+    middles = [((m.left + m.right) / 2, (m.low + m.high) / 2) for m in marks]
+    return any(math.dist(at, _line(at, box)[2:]) < own + 6 for at in middles)
+
+
+def _line(point: tuple[float, float], box: Box) -> Segment:
     """From a point to the nearest place on a box."""
     x = min(max(point[0], box.left), box.right)
     y = min(max(point[1], box.low), box.high)
     return *point, x, y
 
 
-def _crosses(line: tuple[float, float, float, float], box: Box) -> bool:
+def _crosses(line: Segment, box: Box) -> bool:
     """Whether a line passes through a box, looked at in a few places."""
     x0, y0, x1, y1 = line
     for step in range(1, 16):
@@ -181,8 +196,8 @@ def _lead(axes: Axes, spot: Spot, point: tuple[float, float], box: Box) -> None:
     _, _, x, y = _line(point, box)
     line = axes.annotate(
         "", (spot.across, spot.up), (x - point[0], y - point[1]), textcoords="offset points",
-        arrowprops={"arrowstyle": "-", "color": spot.colour, "linewidth": 0.7, "shrinkA": 0,
-                    "shrinkB": 3},
+        arrowprops={"arrowstyle": "-", "color": canvas.INK, "alpha": 0.6, "linewidth": 0.6,
+                    "shrinkA": 0, "shrinkB": 3},
         zorder=1,
     )  # fmt: skip
     line.set_in_layout(False)

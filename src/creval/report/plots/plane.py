@@ -63,10 +63,13 @@ def plane(card: Scorecard, follow: str = "IF", keep: str = "", *, about: str = "
     axes.margins(0.14)
     _within(axes, *metrics)
     axes.grid()
-    line = None
-    if (metrics[0].low, metrics[0].high) == (metrics[1].low, metrics[1].high):
-        line = _diagonal(axes, metrics[0], f"{harmless(follow)} = {harmless(keep)}")
-    place(made, axes, spots, avoid=[line] if line else [])
+    alike = (metrics[0].low, metrics[0].high) == (metrics[1].low, metrics[1].high)
+    ends = _diagonal(axes, metrics[0]) if alike else None
+    if ends is None:
+        place(made, axes, spots)
+    else:
+        words = _along(axes, ends, f"{harmless(follow)} = {harmless(keep)}")
+        place(made, axes, spots, avoid=[words], lines=[(ends[0], ends[0], ends[1], ends[1])])
     return made
 
 
@@ -88,7 +91,7 @@ def _point(axes: Axes, across: Cell, up: Cell, seen: canvas.Look, name: str) -> 
         bars.append((across.low, y, across.high, y))
     if up.low is not None and up.high is not None:
         bars.append((x, up.low, x, up.high))
-    return Spot(x, y, name, seen.colour, bars)
+    return Spot(x, y, name, bars)
 
 
 def _within(axes: Axes, across: Metric, up: Metric) -> None:
@@ -101,17 +104,20 @@ def _within(axes: Axes, across: Metric, up: Metric) -> None:
         limit(max(limits[0], metric.low - more), min(limits[1], metric.high + more))
 
 
-def _diagonal(axes: Axes, metric: Metric, words: str) -> Text | None:
-    """Where both are the same, if that can be seen; its name stands where it begins."""
+def _diagonal(axes: Axes, metric: Metric) -> tuple[float, float] | None:
+    """From where to where both are the same, if that can be seen."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     start, end = max(left, low, metric.low), min(right, high, metric.high)
-    if end - start < 0.15 * (right - left):
-        return None
-    axes.set_xlim(left, right)
-    axes.set_ylim(low, high)
-    axes.plot([start, end], [start, end], color=canvas.INK, linewidth=0.8, alpha=0.5,
-              linestyle=(0, (4, 3)), zorder=0)  # fmt: skip
+    return (start, end) if end - start >= 0.15 * (right - left) else None
+
+
+def _along(axes: Axes, ends: tuple[float, float], words: str) -> Text:
+    """A dashed line where both are the same; its name stands where it begins."""
+    axes.set_xlim(axes.get_xlim())
+    axes.set_ylim(axes.get_ylim())
+    axes.plot(ends, ends, color=canvas.INK, linewidth=0.8, alpha=0.5, linestyle=(0, (4, 3)),
+              zorder=0)  # fmt: skip
     return axes.text(
-        start, start, f"   {words}", ha="left", va="bottom", fontsize=canvas.SMALL, alpha=0.75,
+        ends[0], ends[0], f"   {words}", ha="left", va="bottom", fontsize=canvas.SMALL, alpha=0.75,
         rotation=45, rotation_mode="anchor", transform_rotates_text=True, in_layout=False,
     )  # fmt: skip

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MOST = 6
 """Models that a panel can show and still be read."""
 _CROWDED = 12  # spokes; more have their names along them
+_AWAY = 0.12  # inches from a circle to the names around it
 
 
 @canvas.styled
@@ -60,7 +61,7 @@ def radar(
     for at, column in enumerate(columns):
         cells = [[card.cell(name, column, group, level) for group in groups] for name in systems]
         axes = body.add_axes(place.circle(at), projection="polar")
-        _panel(axes, cells, ends, *span(card, column, cells), crowded=crowded)
+        _panel(axes, cells, ends, *span(card, column, cells), place.size, crowded=crowded)
         body.text(*place.title(at), _title(card, column, cells), ha="center", va="top",
                   fontsize=canvas.SMALL + 0.5)  # fmt: skip
     return made
@@ -76,7 +77,7 @@ class _Place:
         self.across, self.rows = across, rows
         self.wide = canvas.WIDE / across
         margin = letters * 0.06 + (0.2 if crowded else 0.12)
-        self.size = min(self.wide - 2 * margin, 4.2)
+        self.size = min(self.wide - 2 * margin, 4.2 if crowded else 2.2 if across > 1 else 3.2)
         self.above = 0.4 + (margin if crowded else 0.33)
         self.high = self.above + self.size + (margin if crowded else 0.52)
 
@@ -104,6 +105,7 @@ def _panel(
     ends: Sequence[str],
     low: float,
     high: float,
+    size: float,
     *,
     crowded: bool,
 ) -> None:
@@ -126,8 +128,9 @@ def _panel(
             np.pi / len(ends), ring, f"{ring:g}", fontsize=canvas.SMALL, ha="center", va="center",
             bbox={"facecolor": canvas.PAPER, "edgecolor": "none", "alpha": 0.7, "pad": 0.6},
         )  # fmt: skip
+    out = high + (high - low) * _AWAY / (size / 2)
     for angle, end in zip(angles, ends, strict=True):
-        _spoke(axes, angle, end, high + (high - low) * (0.06 if crowded else 0.14), crowded=crowded)
+        _spoke(axes, angle, end, out, crowded=crowded)
 
 
 def _title(card: Scorecard, column: str, cells: Sequence[Sequence[Cell]]) -> str:

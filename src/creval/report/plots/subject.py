@@ -19,13 +19,16 @@ def scale(metric: Metric) -> str:
     return f"{metric.low:g} to {metric.high:g}{low}"
 
 
-def heading(card: Scorecard, column: str, level: str = "overall") -> str:
-    """A column by its name, its words and its range; of a level of differences, what they are."""
+def heading(card: Scorecard, column: str, level: str = "overall", panels: int = 4) -> str:
+    """A column by its name, its words and its range; of a level of differences, what they are.
+
+    So wide that as many panels as there are can stand side by side.
+    """
     metric = card.table.card.metric(column)
+    words = wrapped(f"{column}: {metric.label}", 100 // panels, 3)
     if card.table.card.level(level).minus is not None:
-        words = wrapped(f"{column}: {metric.label}", 25, 3)
         return f"{words}\n(differences, of {metric.low:g} to {metric.high:g})"
-    return f"{wrapped(f'{column}: {metric.label}', 25, 3)}\n({scale(metric)})"
+    return f"{words}\n({scale(metric)})"
 
 
 def about(card: Scorecard, manifest: Mapping[str, Any]) -> str:

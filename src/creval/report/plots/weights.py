@@ -61,11 +61,11 @@ def ternary(found: Sensitivity, *, about: str = "") -> Figure:
     x, y = (np.array(found.own) @ _CORNERS).tolist()
     axes.plot(x, y, marker="*", markersize=14, color=canvas.INK, markeredgecolor=canvas.PAPER)
     words = " : ".join(f"{10 * weight:.3g}" for weight in found.own)
-    given = Spot(x, y, f"as given, {words}", canvas.INK)
+    given = Spot(x, y, f"as given, {words}")
     spots = []
     for at, region in regions.items():
         edges = list(zip(*region.T, *np.roll(region, 1, axis=0).T, strict=True))
-        spots.append(Spot(*_middle(region), fields[at], canvas.INK, edges, _inside(region)))
+        spots.append(Spot(*_middle(region), fields[at], edges, _inside(region)))
     place(made, axes, [*spots, given], avoid=corners)
     return made
 
