@@ -271,6 +271,10 @@ def test_what_the_numbers_mean(tmp_path: Path) -> None:
     command = ("sensitivity", pixel, "--human", tmp_path / "human.csv")
     assert "What people said of overall goes best with" in right(*command)
     assert parsed(*command)["people"]["overall"]["most"] <= 1
+    drawn = ("plot", pixel, "weights", "--human", tmp_path / "human.csv", "--out")
+    right(*drawn, tmp_path / "weights.svg")
+    assert "people's overall" in (tmp_path / "weights.svg").read_text()
+    assert "go with weights" in wrong("plot", pixel, "plane", *drawn[3:], tmp_path / "x.svg")
     between = ("agree", pixel, "--human", tmp_path / "human.csv", "--by", "category")
     assert "a and b agree in 0.0 % of 36 answers (Krippendorff's alpha -0.04" in right(*between)
     assert parsed(*between, "--distance", "ordinal")["distance"] == "ordinal"

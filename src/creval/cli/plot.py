@@ -39,6 +39,11 @@ def plot(
     metrics: Annotated[
         str | None, typer.Option(metavar="IF,VC", help="Only these metrics, joined by commas.")
     ] = None,
+    human: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="With weights: mark those that people agree with most."),
+    ] = None,
+    scale: options.Scale = None,
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
@@ -56,6 +61,8 @@ def plot(
     columns = options.names(metrics, "--metrics") or ()
     if columns and kind in ("plane", "weights", "repeats"):
         raise CrevalError(f"--metrics goes with radar, forest, groups and complexity, not {kind}.")
+    if (human or scale) and kind != "weights":
+        raise CrevalError("--human and --scale go with weights.")
     if kind == "repeats":
         if (subset, weights, models, strict) != (None, None, None, False):
             raise CrevalError("repeats are of all a run's measurements: only --seed goes with it.")
@@ -68,7 +75,10 @@ def plot(
                 resamples=resamples, seed=seed,
             )  # fmt: skip
             about = plots.about(card, opened.manifest)
-        made = _drawn(kind, card, level or "", columns, about, len(chosen or ()))
+        if kind == "weights":
+            made = _weights(card, about, human, scale)
+        else:
+            made = _drawn(kind, card, level or "", columns, about, len(chosen or ()))
     plots.save(made, out)
     screen.note(f"wrote {out}: {KINDS[kind]}")
 
@@ -78,12 +88,9 @@ def _drawn(
 ) -> Figure:
     """The plot of a scorecard; models that were named are all shown."""
     from creval.report import plots
-    from creval.stats.sensitivity import sensitivity
 
     if kind == "plane":
         return plots.plane(card, about=about)
-    if kind == "weights":
-        return plots.ternary(sensitivity(card), about=about)
     if kind == "forest":
         return plots.forest(card, metrics=metrics, about=about)
     draw = {"radar": plots.radar, "groups": plots.groups, "complexity": plots.complexity}[kind]
@@ -95,6 +102,23 @@ def _drawn(
             "forest, which has room for any number."
         )
     return draw(card, level, metrics=metrics, about=about, most=named)
+
+
+def _weights(card: Scorecard, about: str, human: str | None, scale: str | None) -> Figure:
+    from creval.core.ratings import read_people, scale_named
+    from creval.report import plots
+    from creval.stats.sensitivity import sensitivity
+    from creval.stats.weights import agreed_weights
+
+    found = sensitivity(card)
+    if human is None:
+        return plots.ternary(found, about=about)
+    said = read_people(human, None if scale is None else scale_named(scale))
+    agreed, _ = agreed_weights(said.ratings, card.table, found)
+    if not agreed:
+        raise CrevalError(f"--human {human}: too few ratings of this run's edits to tell anything.")
+    people = {name: one.best for name, one in agreed.items()}
+    return plots.ternary(found, people=people, about=about)
 
 
 def _repeats(run: str, seed: int) -> Figure:

@@ -6,6 +6,7 @@ import hashlib
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from datetime import datetime, timezone
 
 from creval import __version__
 from creval.core.benchmark import Benchmark
@@ -17,8 +18,9 @@ from creval.store import Store
 def describe(
     benchmark: Benchmark, judge: str, *, show_instruction: bool = False
 ) -> dict[str, object]:
-    """What every run keeps: the versions, the benchmark, its questions, and the judge."""
+    """What every run keeps: the day, the versions, the benchmark, its questions, and the judge."""
     return {
+        "date": datetime.now(timezone.utc).date().isoformat(),
         "creval": __version__,
         "python": platform.python_version(),
         "benchmark": benchmark.name,

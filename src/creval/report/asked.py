@@ -47,6 +47,8 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
         yield "tokens", f"{spent.tokens_in:,} in, {spent.tokens_out:,} out"
     if spent.cost:
         yield "cost", text.money(spent.cost)
+    if "date" in manifest:
+        yield "day", manifest["date"]
     yield "creval", f"{manifest['creval']}, Python {manifest['python']}"
 
 

@@ -78,7 +78,7 @@ class _Place:
         self.wide = canvas.WIDE / across
         margin = letters * 0.06 + (0.2 if crowded else 0.12)
         self.size = min(self.wide - 2 * margin, 4.2 if crowded else 2.2 if across > 1 else 3.2)
-        self.above = 0.4 + (margin if crowded else 0.33)
+        self.above = 0.4 + (margin if crowded else 0.12 + 0.14 * self.size)
         self.high = self.above + self.size + (margin if crowded else 0.52)
 
     def _corner(self, at: int) -> tuple[float, float]:

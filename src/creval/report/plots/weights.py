@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +25,13 @@ _LEAST = 1e-5  # of an area that can be seen
 
 
 @canvas.styled
-def ternary(found: Sensitivity, *, about: str = "") -> Figure:
-    """Who is best under which weights of three metrics: a corner is one metric alone."""
+def ternary(
+    found: Sensitivity, *, people: Mapping[str, Sequence[float]] | None = None, about: str = ""
+) -> Figure:
+    """Who is best under which weights of three metrics: a corner is one metric alone.
+
+    `people` are the weights that go best with what they said, by what they said it of.
+    """
     if len(found.metrics) != 3:
         raise CrevalError(
             f"a triangle of all weights is for three metrics, and here are {len(found.metrics)}: "
@@ -60,14 +65,21 @@ def ternary(found: Sensitivity, *, about: str = "") -> Figure:
         corners.append(axes.text(x, y + away, alone, ha="center", va="center"))
     x, y = (np.array(found.own) @ _CORNERS).tolist()
     axes.plot(x, y, marker="*", markersize=14, color=canvas.INK, markeredgecolor=canvas.PAPER)
-    words = " : ".join(f"{10 * weight:.3g}" for weight in found.own)
-    given = Spot(x, y, f"as given, {words}")
+    given = [Spot(x, y, f"as given, {_ratio(found.own)}")]
+    for name, weights in (people or {}).items():
+        x, y = (np.array(weights) @ _CORNERS).tolist()
+        axes.plot(x, y, marker="D", markersize=8, color=canvas.INK, markeredgecolor=canvas.PAPER)
+        given.append(Spot(x, y, f"people's {harmless(name)}, {_ratio(weights)}"))
     spots = []
     for at, region in regions.items():
         edges = list(zip(*region.T, *np.roll(region, 1, axis=0).T, strict=True))
         spots.append(Spot(*_middle(region), fields[at], edges, _inside(region)))
-    place(made, axes, [*spots, given], avoid=corners)
+    place(made, axes, [*spots, *given], avoid=corners)
     return made
+
+
+def _ratio(weights: Sequence[float]) -> str:
+    return " : ".join(f"{10 * weight:.2g}" for weight in weights)
 
 
 def _field(found: Sensitivity, shown: Mapping[str, str], at: int, region: Floats) -> str:
