@@ -124,7 +124,7 @@ def _intervals(
     shares, alphas = [], []
     for drawn in resampled_counts([np.arange(len(names))], resamples, seed):
         same, of = (drawn @ sums).T
-        shares.append(100 * same / of)
+        shares.append(np.minimum(100 * (same / of), 100.0))
         if together is None:
             alphas.append(interval_alpha(answers, drawn[:, place]))
         else:

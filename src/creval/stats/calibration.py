@@ -72,7 +72,7 @@ def _half(first: Rate, second: Rate, sign: int) -> Estimate:
     down, up = (two - low_two, high_two - two)[::sign]
     value = one + sign * two
     ends = value - math.hypot(one - low, down), value + math.hypot(high - one, up)
-    return Estimate(value / 2, ends[0] / 2, ends[1] / 2)
+    return Estimate(value / 2 + 0.0, ends[0] / 2, ends[1] / 2)
 
 
 def rates(told: Sequence[Told]) -> Rates:

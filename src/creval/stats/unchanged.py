@@ -82,4 +82,5 @@ def _interval(values: Floats, resamples: int, seed: int) -> tuple[float | None, 
     draws = [counts @ values / counts.sum(axis=1)
              for counts in resampled_counts([np.arange(len(values))], resamples, seed)]  # fmt: skip
     low, high = interval(np.concatenate(draws))
+    low, high = np.clip([low, high], values.min(), values.max())  # rounding may go beyond
     return float(low), float(high)
