@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +15,10 @@ from creval.core.cache import VARIABLE
 from creval.engine.replay import replay
 from creval.store import Run, open_run
 from miniature import write_miniature
+from tests import browser
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Dialog, Page
 
 
 @pytest.fixture(scope="session")
@@ -62,3 +67,42 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     os.environ.pop(VARIABLE)
     if before is not None:
         os.environ[VARIABLE] = before
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """A real Chromium. Without one a test is skipped, but fails where `CI` is set to `true`.
+
+    It is ended with its module: while Playwright runs, the thread can run no other event loop.
+    """
+    path = browser.find()
+    if path is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(browser.MISSING)
+        pytest.skip(browser.MISSING)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=browser.arguments())
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def browser_page(chromium: Browser) -> Iterator[Page]:
+    """A fresh page. The test fails on whatever it logs as an error, throws, or asks in a dialog."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(10_000)
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+
+    def asked(dialog: Dialog) -> None:
+        wrong.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
+
+    page.on("dialog", asked)
+    yield page
+    context.close()
+    assert wrong == []
