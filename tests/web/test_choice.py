@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from creval.core.errors import CrevalError
-from creval.store import open_run
+from creval.store.closeup import CloseUp
 from creval.web.choice import Choice, chosen_items, chosen_samples, link, read_choice
 from creval.web.snapshot import Snapshot, State, take
 from tests.web.made import write_run
@@ -15,7 +15,7 @@ from tests.web.made import write_run
 
 @pytest.fixture(scope="module")
 def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
-    with open_run(write_run(tmp_path_factory.mktemp("run"))) as run:
+    with CloseUp(write_run(tmp_path_factory.mktemp("run"))) as run:
         yield take(run)
 
 

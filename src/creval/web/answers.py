@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from creval.core.card import Digits
 from creval.core.contract import contract_named
 from creval.core.probe import EditKey, Measurement, Probe
 from creval.core.verdict import Status
@@ -53,11 +54,22 @@ def said_by(at: Snapshot, probe: Probe, heard: Sequence[Heard]) -> Said:
     for one in plain:
         draws.setdefault(one.edit.draw, []).append(one.value)
     values = [reduced(probe, given, weighed(at)) for given in draws.values()]
-    counts = Counter(_word(at, probe, one) for one in plain)
-    words = ", ".join(
-        word if count == len(plain) else f"{word} × {count}" for word, count in counts.most_common()
+    return _said(at, _state(at, probe, values), _together(at, probe, plain))
+
+
+def _together(at: Snapshot, probe: Probe, heard: Sequence[Heard]) -> str:
+    """Several answers in a few words: how often each was given, or on a scale their mean."""
+    counts = Counter(_word(at, probe, one) for one in heard)
+    if len(counts) == 1:
+        return next(iter(counts))
+    given = [one.value for one in heard if one.value is not None]
+    if given and (isinstance(probe, Measurement) or probe.contract != "yes/no" or weighed(at)):
+        mean = text.value(sum(given) / len(given), Digits(2 if max(given) > 1 else 4))
+        rest = f" of {len(heard)}" if len(given) < len(heard) else ""
+        return f"{mean} (mean of {len(given)}{rest})"
+    return ", ".join(
+        f"{word} × {count}" if count > 1 else word for word, count in counts.most_common()
     )
-    return _said(at, _state(at, probe, values), words)
 
 
 def told(at: Snapshot, probe: Probe, heard: Sequence[Heard]) -> list[Told]:

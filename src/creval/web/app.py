@@ -146,7 +146,7 @@ class Viewer:
 
     def picture(self, request: Request) -> Response:
         """One of the run's own pictures, by what it shows."""
-        at, given = self._current.get(), _given(request)
+        at, given = self._current.get(0), _given(request)
         sample, size = at.samples.get(given.get("sample", "")), given.get("size", "")
         path = None
         if sample is not None and (not size or size in SIDES):

@@ -7,6 +7,7 @@ waits a moment, and takes what is there: a page never waits for scores.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,7 +27,7 @@ class Current:
         self.folder = folder
         self.index = Index()
         self._changed = threading.Condition()
-        self._asked, self._looked, self._ended = 0, 0, False
+        self._asked, self._looked, self._ended, self._busy = 0, 0, False, False
         self._snapshot: Snapshot | None = None
         self._failure: Exception | None = None
         self._watch = watch
@@ -45,12 +46,15 @@ class Current:
             self._changed.notify_all()
         self._thread.join()
 
-    def get(self, patience: float = _PATIENCE) -> Snapshot:
-        """The snapshot as it is after at most this many seconds."""
+    def get(self, patience: float | None = None) -> Snapshot:
+        """The snapshot as it is after at most this many seconds: a moment, or where it is being
+        taken anew already, none."""
         with self._changed:
             self._asked += 1
             mine = self._asked
             self._changed.notify_all()
+            if patience is None:
+                patience = 0.0 if self._busy else _PATIENCE
             self._changed.wait_for(lambda: self._looked >= mine or self._ended, patience)
             if self._snapshot is None:
                 raise self._failure or RuntimeError("the run was never read")
@@ -74,21 +78,32 @@ class Current:
             return
         self._done(0)
         while (asked := self._wait()) is not None:
+            began = time.monotonic()
             try:
                 now = eye.version()
+                if now[1:] != seen[1:]:  # the run was made anew, in another file
+                    eye.close()
+                    eye = CloseUp(self.folder)
+                    now = eye.version()
+                    self.index.clear()
                 if now != seen:
+                    self._busy = True
                     self._read()
-                    if now[1:] != seen[1:]:  # the run was made anew: look at the new file
-                        eye.close()
-                        eye = CloseUp(self.folder)
-                        now = eye.version()
                     seen = now
             except Exception as error:  # the run is being replaced, or is gone: what is there stays
                 self._failure = error
             else:
                 self._failure = None
             self._done(asked)
+            if self._busy:
+                self._rest(time.monotonic() - began)
         eye.close()
+
+    def _rest(self, seconds: float) -> None:
+        """Leave the machine to the pages for as long as reading has taken, and once more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended, 2 * seconds)
+            self._busy = False
 
     def _wait(self) -> int | None:
         """Wait until somebody asks; how many have asked, or none where it is over."""

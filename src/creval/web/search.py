@@ -39,7 +39,12 @@ class Index:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
-        self._clear()
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew."""
+        with self._lock:
+            self._clear()
 
     def _clear(self) -> None:
         for kind in KINDS:

@@ -23,6 +23,7 @@ from creval.stats.scorecard import Scorecard, scorecard
 from creval.stats.table import ScoreTable, tabulate
 
 if TYPE_CHECKING:
+    from creval.store.closeup import CloseUp
     from creval.store.run import Run
 
 RESAMPLES = 2_000
@@ -148,7 +149,7 @@ class Snapshot:
         return replace(self, scores=scorecard(self.table, resamples=RESAMPLES), behind=False)
 
 
-def take(run: Run, before: Snapshot | None = None) -> Snapshot:
+def take(run: CloseUp, before: Snapshot | None = None) -> Snapshot:
     """A snapshot of a run, still without scores of its own."""
     protocol = protocol_named(run.manifest["protocol"])
     items = tuple(
@@ -169,7 +170,7 @@ def take(run: Run, before: Snapshot | None = None) -> Snapshot:
         samples=run.samples,
         items=items,
         states=_states(run, protocol, items),
-        verdicts=sum(sum(counts.values()) for counts in run.statuses().values()),
+        verdicts=run.count(),
         table=table,
         scores=before.scores if before is not None else None,
         notes=_notes(run, table),
