@@ -187,6 +187,12 @@ def test_two_models_side_against_side(demo: str, browser_page: Page) -> None:
     page.reload()
     expect(page.get_by_label("Right", exact=True)).to_have_value("0:overeager")
     expect(page.locator(".stage .under")).to_have_attribute("src", re.compile("overeager"))
+    arrived(page)
+    page.keyboard.press("3")
+    page.keyboard.press("j")
+    expect(heading(page)).to_have_text("t0002")
+    expect(page.get_by_label("Left", exact=True)).to_have_value("0:faithful")
+    expect(page.get_by_label("Right", exact=True)).to_have_value("0:lazy")
 
 
 def test_zoom(demo: str, browser_page: Page) -> None:

@@ -85,6 +85,12 @@ def test_neighbours_are_those_of_the_list(client: TestClient) -> None:
     worst = client.get("/sample?id=s2&model=alpha&order=worst").text
     assert to(worst, "previous") == "/sample?id=s3&model=alpha&order=worst"
     assert to(worst, "failure") == ""
+    quality = client.get("/sample?id=s1&metric=VQ").text
+    assert to(quality, "failure") == "", "in other metrics there are some"
+    assert re.search(r'id="q4"[^>]*data-failed', quality)
+    assert not re.search(r'id="q1"[^>]*data-failed', quality)
+    both = client.get("/sample?id=s1&left=0:alpha&right=0:beta").text
+    assert to(both, "next") == "/sample?id=s2&left=0%3Aalpha&right=0%3Abeta"
     elsewhere = client.get("/sample?id=s3&outcome=wrong&weight=3").text
     assert to(elsewhere, "previous") == "/sample?id=s2", "it is not in that list"
 

@@ -8,7 +8,7 @@ import pytest
 
 from creval.core.errors import CrevalError
 from creval.store.closeup import CloseUp
-from creval.web.choice import Choice, chosen_items, chosen_samples, link, read_choice
+from creval.web.choice import Choice, chosen_items, chosen_samples, known, link, read_choice
 from creval.web.snapshot import Snapshot, State, take
 from tests.web.made import write_run
 
@@ -77,6 +77,12 @@ def test_an_address_leads_back_to_the_choice(at: Snapshot) -> None:
 def test_what_the_run_does_not_know_is_said(at: Snapshot, given: dict[str, str]) -> None:
     with pytest.raises(CrevalError):
         read_choice(given, at)
+
+
+def test_names_are_known_as_a_form_sends_them_back() -> None:
+    names = ("plain", "two\nlines", "turned \u202e around")
+    assert known("model", "two\r\nlines", names) == "two\nlines"
+    assert known("model", "turned \\u202e around", names) == "turned \u202e around"
 
 
 def test_links_leave_out_what_is_empty() -> None:

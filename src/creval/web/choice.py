@@ -83,11 +83,12 @@ def known(what: str, name: str, names: tuple[str, ...]) -> str:
     """
     if not name or name in names:
         return name
-    for candidate in names:
-        if visible(candidate) == name:
-            return candidate
     if len(name) > _LONGEST:
         raise CrevalError(f"there is no {what} with so long a name.")
+    shown = visible(name.replace("\r\n", "\n"))
+    for candidate in names:
+        if visible(candidate) == shown:
+            return candidate
     raise unknown(what, name, names)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError, size_of
@@ -101,7 +103,7 @@ def sample(at: Snapshot, run: CloseUp, choice: Choice, given: dict[str, str]) ->
             if metric.name in {row.item.probe.metric for row in rows}
         ],
         "systems": ranked(at),
-        "near": neighbours(at, choice, found.id),
+        "near": neighbours(at, choice, found.id, {s: given.get(s, "") for s in ("left", "right")}),
     }  # fmt: skip
 
 
@@ -114,8 +116,7 @@ def question(at: Snapshot, run: CloseUp, choice: Choice, given: dict[str, str]) 
         raise CrevalError("say which question: id=METRIC/NUMBER.")
     item = next(item for item in items if item.probe.id == name)
     heard = run.heard([found.id], [name])
-    row = _row(at, choice, item, heard, frozenset({item.place}))
-    order = {system: place for place, system in enumerate(ranked(at))}
+    row = _row(at, choice, item, heard)
     near = {
         side: link("/question", sample=found.id, id=items[place].probe.id, **choice.given)
         if 0 <= place < len(items)
@@ -124,7 +125,7 @@ def question(at: Snapshot, run: CloseUp, choice: Choice, given: dict[str, str]) 
     }
     return {
         "sample": found,
-        "row": row._replace(told=sorted(row.told, key=lambda one: order[one.edit.system])),
+        "row": row,
         "metric": at.card.metric(item.probe.metric),
         "question": item.probe if isinstance(item.probe, Question) else None,
         "measurement": item.probe if isinstance(item.probe, Measurement) else None,
@@ -181,20 +182,23 @@ def _rows(at: Snapshot, choice: Choice, sample: Sample, heard: Sequence[Heard]) 
     for one in heard:
         by_probe.setdefault(one.probe, []).append(one)
     span = at.spans[sample.id]
-    chosen: frozenset[int] = frozenset()
-    if choice.narrow:
-        places = chosen_items(choice, at)
-        inside = places[(places >= span.start) & (places < span.stop)].tolist()
-        chosen = frozenset(place - span.start for place in inside)
-    return [
-        _row(at, choice, item, by_probe.get(item.probe.id, ()), chosen)
-        for item in at.probes(sample.id)
-    ]
+    counted = _counted(choice, at)[span.start : span.stop]
+    rows = []
+    for item in at.probes(sample.id):
+        row = _row(at, choice, item, by_probe.get(item.probe.id, ()))
+        here = bool(counted[item.place])
+        rows.append(row._replace(failed=row.failed and here, chosen=choice.narrow and here))
+    return rows
 
 
-def _row(
-    at: Snapshot, choice: Choice, item: Item, heard: Sequence[Heard], chosen: frozenset[int]
-) -> Row:
+def _counted(choice: Choice, at: Snapshot) -> NDArray[np.bool_]:
+    """Which questions a choice is about, however they ended and for whom."""
+    mask = np.zeros(len(at.items), dtype=np.bool_)
+    mask[chosen_items(choice.but(outcome="", model=""), at)] = True
+    return mask
+
+
+def _row(at: Snapshot, choice: Choice, item: Item, heard: Sequence[Heard]) -> Row:
     probe = item.probe
     systems = ranked(at)
     by_system: dict[str, list[Heard]] = {system: [] for system in systems}
@@ -215,7 +219,7 @@ def _row(
         scale_of(probe),
         link("/question", sample=item.sample, id=probe.id, **choice.given),
         "wrong" in counted,
-        item.place in chosen,
+        False,
         said,
         [one for system in systems for one in told(at, probe, by_system[system])],
     )
@@ -307,21 +311,24 @@ def _compared(
     return left, right
 
 
-def neighbours(at: Snapshot, choice: Choice, sample: str) -> Neighbours:
+def neighbours(
+    at: Snapshot, choice: Choice, sample: str, kept: Mapping[str, str] = MappingProxyType({})
+) -> Neighbours:
     """The samples before and behind one in the list that it was chosen from, and the next behind it
-    that a model failed in."""
+    that a model failed in. What is `kept` goes along."""
     names, _ = chosen_samples(choice, at)
     if sample not in names:  # somebody came another way
         choice, names = Choice(model=choice.model), list(at.samples)
     here = names.index(sample)
 
     def to(place: int) -> str:
-        return link("/sample", id=names[place], **choice.given) if 0 <= place < len(names) else ""
+        there = 0 <= place < len(names)
+        return link("/sample", id=names[place], **choice.given, **kept) if there else ""
 
     wrong = at.states == State.WRONG
     if choice.model:
         wrong = wrong[:, [at.systems.index(choice.model)]]
-    failed = wrong.any(axis=1)
+    failed = wrong.any(axis=1) & _counted(choice, at)
     failure = ""
     for place in range(here + 1, len(names)):
         span = at.spans[names[place]]

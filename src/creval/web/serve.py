@@ -45,6 +45,7 @@ def serve(app: Starlette, listening: socket.socket, ready: Callable[[], None]) -
         lifespan="off",
         ws="none",
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=1,
     )
     with listening, suppress(KeyboardInterrupt):

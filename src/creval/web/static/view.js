@@ -66,6 +66,12 @@ function slider() {
     const address = new URL(location.href);
     address.searchParams.set(side, form.elements[side].value);
     history.replaceState(null, "", address);
+    // The same two are compared in the next sample.
+    for (const link of document.querySelectorAll(".steps a")) {
+      const there = new URL(link.href);
+      there.searchParams.set(side, form.elements[side].value);
+      link.href = there;
+    }
   }
   for (const side of ["left", "right"]) {
     form.elements[side].addEventListener("change", () => put(side));
