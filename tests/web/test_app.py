@@ -170,8 +170,10 @@ def test_a_run_that_is_made_anew_and_one_that_goes(tmp_path: Path) -> None:
     with looking_at(run) as client:
         (run / "creval.db").rename(tmp_path / "aside.db")
         wait_for(client, "/", "could not be read again")
-        assert client.get("/samples").status_code == 200
-        assert client.get("/sample?id=s1").status_code == 404
+        for path in ("/samples", "/sample?id=s1", "/search?q=hat"):
+            answer = client.get(path)
+            assert answer.status_code == 503
+            assert "The run cannot be read at the moment" in words(answer.text)
         (tmp_path / "other").mkdir()
         other = write_run(tmp_path / "other", {"gamma": {"s1": "++++"}})
         (other / "creval.db").rename(run / "creval.db")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from PIL import Image
 
 from creval.core.images import ImageError
 from creval.core.probe import EditKey
-from creval.core.sample import Edit
+from creval.core.sample import Edit, EditStatus
 from creval.store import Store
 from creval.web.pictures import Pictures
 from tests.web.made import looking_at, picture, write_run
@@ -132,3 +134,28 @@ def test_thumbnails_are_kept_up_to_a_bound(tmp_path: Path) -> None:
     assert pictures.get(paths[7], "small").content == Pictures().get(paths[0], "small").content
     with pytest.raises(ImageError):
         pictures.get(tmp_path / "none.png", "small")
+
+
+def test_lists_show_only_what_is_there(tmp_path: Path) -> None:
+    run = write_run(tmp_path)
+    (tmp_path / "s2.png").unlink()
+    (tmp_path / "edits" / "alpha-s3.png").unlink()
+    shown = picture(tmp_path / "second.png")
+    with Store(run) as store, store.transaction():
+        store.put_edits(
+            [
+                Edit(EditKey("alpha", "s1"), EditStatus.REFUSED),
+                Edit(EditKey("alpha", "s1", 1), image=shown),
+                Edit(EditKey("alpha", "s1", 2), image=shown),
+            ]
+        )
+    with looking_at(run) as client:
+        page = unescape(client.get("/samples?model=alpha").text)
+        pictures = re.findall(r'<img src="([^"]*)"', page)
+        assert pictures == [
+            "/picture?sample=s1&name=source&size=small",
+            "/picture?sample=s1&name=1%3Aalpha&size=small",
+            "/picture?sample=s2&name=0%3Aalpha&size=small",
+            "/picture?sample=s3&name=source&size=small",
+        ]
+        assert {client.get(path).status_code for path in pictures} == {200}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from creval.store.closeup import CloseUp
-from creval.web.lists import excerpt
+from creval.web.results import excerpt
 from creval.web.search import EXPLANATION, INSTRUCTION, KINDS, QUESTION, Index, expression, words
 from tests.web.made import say, write_run
 

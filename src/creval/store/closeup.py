@@ -73,6 +73,15 @@ class CloseUp(Run):
         ).fetchone()
         return self._found(Path(row[0])) if row and row[0] else None
 
+    def first_pictures(self, system: str, samples: Sequence[str]) -> dict[EditKey, Path]:
+        """A system's pictures of some samples, each of the first draw that has one."""
+        rows = self._connection.execute(
+            "SELECT system, sample, min(draw), image FROM edits WHERE system = ?"
+            f" AND sample IN ({_places(samples)}) AND image IS NOT NULL GROUP BY sample",
+            (system, *samples),
+        )
+        return {EditKey(*key): self._found(Path(image)) for *key, image in rows}
+
     def _found(self, image: Path) -> Path:
         """Where an edit's picture lies: its path may be from the folder in which it was judged."""
         if image.is_absolute():

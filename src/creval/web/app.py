@@ -22,10 +22,11 @@ from creval.core.errors import CrevalError
 from creval.core.images import ImageError
 from creval.report.text import visible
 from creval.store.closeup import CloseUp
-from creval.web import closer, lists, scores
+from creval.web import closer, lists, results, scores
 from creval.web.choice import known, link, read_choice
 from creval.web.current import Current
 from creval.web.guard import Guard, named_hosts
+from creval.web.near import described
 from creval.web.pictures import SIDES, Pictures, path_of, state_of_file
 
 _STATIC = {"view.css": "text/css", "view.js": "text/javascript", "icon.svg": "image/svg+xml"}
@@ -59,6 +60,10 @@ def many(count: int, what: str) -> str:
     return f"{count:,} {what if count == 1 else _MANY.get(what, what + 's')}"
 
 
+class _UnreadError(CrevalError):
+    """The run is gone, or being made anew."""
+
+
 class Viewer:
     """The pages of one run."""
 
@@ -87,6 +92,7 @@ class Viewer:
             exception_handlers={
                 HTTPException: self._refused,
                 CrevalError: self._unknown,
+                _UnreadError: self._unread,
                 sqlite3.Error: self._unread,
             },
         )
@@ -105,8 +111,9 @@ class Viewer:
     def samples(self, request: Request) -> Response:
         at, given = self._current.get(), _given(request)
         choice = read_choice(given, at)
-        found = lists.samples(at, choice, given.get("page", ""))
-        found |= {"words": closer.described(at, choice)}
+        with self._run() as run:
+            found = lists.samples(at, run, choice, given.get("page", ""))
+        found |= {"words": described(at, choice)}
         return self._page(request, "samples", found | {"choice": choice})
 
     def questions(self, request: Request) -> Response:
@@ -114,7 +121,7 @@ class Viewer:
         choice = read_choice(given, at)
         with self._run() as run:
             found = lists.questions(at, run, choice, given.get("page", ""))
-        found |= {"words": closer.described(at, choice)}
+        found |= {"words": described(at, choice)}
         return self._page(request, "questions", found | {"choice": choice})
 
     def sample(self, request: Request) -> Response:
@@ -139,7 +146,7 @@ class Viewer:
     def search(self, request: Request) -> Response:
         at, given = self._current.get(), _given(request)
         with self._run() as run:
-            found = lists.search(
+            found = results.search(
                 at, run, self._current.index, given.get("q", ""), given.get("page", "")
             )
         return self._page(request, "search", found)
@@ -171,7 +178,10 @@ class Viewer:
         return Response(content, media_type=_STATIC[name])
 
     def _run(self) -> CloseUp:
-        return CloseUp(self._current.folder)
+        try:
+            return CloseUp(self._current.folder)
+        except CrevalError as error:
+            raise _UnreadError(str(error)) from error
 
     def _page(
         self, request: Request, name: str, found: dict[str, Any], status: int = 200
@@ -198,7 +208,7 @@ class Viewer:
         return self._page(request, "error", {"sentence": sentence[:1].upper() + sentence[1:]}, 404)
 
     def _unread(self, request: Request, error: Exception) -> Response:
-        sentence = f"The run cannot be read at the moment ({error}). Try again."
+        sentence = f"The run cannot be read at the moment: {str(error).rstrip('.')}. Try again."
         return self._page(request, "error", {"sentence": sentence}, 503)
 
 

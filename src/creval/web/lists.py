@@ -1,19 +1,16 @@
-"""Lists of samples, of questions, and of what a search found."""
+"""Lists of samples and of questions, and their filters."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
-
-from markupsafe import Markup, escape
 
 from creval.core.card import Level
 from creval.core.errors import CrevalError
 from creval.core.probe import Question
 from creval.report import text
-from creval.report.text import visible
 from creval.store.closeup import CloseUp, Heard
 from creval.web.answers import Said, said_by
 from creval.web.choice import (
@@ -26,14 +23,12 @@ from creval.web.choice import (
     link,
     sample_values,
 )
-from creval.web.pictures import SOURCE
+from creval.web.pictures import SOURCE, edit_name, state_of_file
 from creval.web.scores import outcome_words
-from creval.web.search import EXPLANATION, KINDS, MANY, Index, words
 from creval.web.snapshot import Item, Snapshot
 
 PAGE = 25
 """Lines of a list."""
-_AROUND = 90  # characters on each side of what was found
 
 
 class Page(NamedTuple):
@@ -77,14 +72,6 @@ class QuestionLine(NamedTuple):
     said: Sequence[Said]
 
 
-class Found(NamedTuple):
-    """Something that a search found."""
-
-    where: str
-    href: str
-    excerpt: Markup
-
-
 class Option(NamedTuple):
     value: str
     words: str
@@ -112,15 +99,18 @@ def paged(number: str, count: int, path: str, given: Mapping[str, str]) -> Page:
     return Page(at, last, count, to(at - 1), to(at + 1))
 
 
-def samples(at: Snapshot, choice: Choice, number: str) -> dict[str, Any]:
+def samples(at: Snapshot, run: CloseUp, choice: Choice, number: str) -> dict[str, Any]:
     """The samples that a choice leaves, a page of them."""
     names, counts = chosen_samples(choice, at)
     page = paged(number, len(names), "/samples", choice.given)
     column = choice.metric or at.card.ranking
     values, digits = sample_values(at, column), at.card.metric(column).digits
     systems = ranked(at)
+    names = names[page.first_line - 1 : page.last_line]
+    made = run.first_pictures(choice.model, names) if choice.model else {}
+    edits = {key.sample: (edit_name(key), path) for key, path in made.items()}
     lines = []
-    for name in names[page.first_line - 1 : page.last_line]:
+    for name in names:
         sample = at.samples[name]
         numbers = [values[at.systems.index(system), at.places[name]] for system in systems]
         lines.append(
@@ -129,8 +119,8 @@ def samples(at: Snapshot, choice: Choice, number: str) -> dict[str, Any]:
                 sample.instruction,
                 tuple(dict.fromkeys(sample.tags.values())),
                 link("/sample", id=name, **choice.given),
-                link("/picture", sample=name, name=SOURCE, size="small") if sample.source else "",
-                _thumbnail(name, choice),
+                _thumbnail(name, SOURCE, sample.source),
+                _thumbnail(name, *edits.get(name, ("", None))),
                 [text.value(None if math.isnan(n) else n, digits) for n in numbers],
                 counts[name],
             )
@@ -145,10 +135,11 @@ def samples(at: Snapshot, choice: Choice, number: str) -> dict[str, Any]:
     }
 
 
-def _thumbnail(sample: str, choice: Choice) -> str:
-    if not choice.model:
+def _thumbnail(sample: str, name: str, path: Path | None) -> str:
+    """Where a small picture is, if its file is there."""
+    if path is None or not state_of_file(path):
         return ""
-    return link("/picture", sample=sample, name=f"0:{choice.model}", size="small")
+    return link("/picture", sample=sample, name=name, size="small")
 
 
 def questions(at: Snapshot, run: CloseUp, choice: Choice, number: str) -> dict[str, Any]:
@@ -244,55 +235,3 @@ def _groups(at: Snapshot, choice: Choice) -> Select:
 def heading(level: Level) -> str:
     """A level's name as a heading."""
     return level.plural.replace("_", " ")
-
-
-def search(at: Snapshot, run: CloseUp, index: Index, given: str, number: str) -> dict[str, Any]:
-    """What holds all words of a search: instructions, questions, explanations."""
-    wanted = words(given)
-    totals = {kind: index.count(given, kind) if wanted else 0 for kind in KINDS}
-    page = paged(number, max(totals.values()), "/search", {"q": given})
-    parts = []
-    for kind, total in totals.items():
-        hits = index.find(given, kind, PAGE, page.first_line - 1) if total else []
-        rows = run.rows([hit.row for hit in hits]) if kind == EXPLANATION else {}
-        found = [
-            _explanation(rows[hit.row], wanted) if hit.row else _text(at, *hit[:2], wanted)
-            for hit in hits
-            if hit.row in rows or hit.sample in at.samples
-        ]
-        parts.append((f"{kind}s".capitalize(), total, found))
-    return {"parts_found": parts, "page": page, "wanted": wanted, "most": MANY}
-
-
-def _text(at: Snapshot, sample: str, probe: str, wanted: Sequence[str]) -> Found:
-    if not probe:
-        href = link("/sample", id=sample)
-        return Found(sample, href, excerpt(at.samples[sample].instruction, wanted))
-    asked = next((item.probe for item in at.probes(sample) if item.probe.id == probe), None)
-    href = link("/question", sample=sample, id=probe)
-    return Found(f"{sample} · {probe}", href, excerpt(getattr(asked, "text", ""), wanted))
-
-
-def _explanation(heard: Heard, wanted: Sequence[str]) -> Found:
-    where = f"{heard.edit.sample} · {heard.probe} · {heard.edit.system}"
-    href = link("/question", sample=heard.edit.sample, id=heard.probe, model=heard.edit.system)
-    answer = f" · {heard.said}" if heard.said else ""
-    return Found(f"{where}{answer}", href, excerpt(heard.explanation, wanted))
-
-
-def excerpt(whole: str, wanted: Sequence[str]) -> Markup:
-    """The part of a text in which the first of these words stands, with all of them marked."""
-    parts = [re.escape(word) for word in wanted]
-    pattern = re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
-    first = pattern.search(whole)
-    start = max(0, (first.start() if first else 0) - _AROUND)
-    end = min(len(whole), (first.end() if first else 0) + 2 * _AROUND)
-    shown = visible(whole[start:end])
-    marked = Markup("…") if start else Markup("")
-    at = 0
-    for match in pattern.finditer(shown):
-        marked += escape(shown[at : match.start()])
-        marked += Markup("<mark>{}</mark>").format(match[0])
-        at = match.end()
-    marked += escape(shown[at:])
-    return marked + ("…" if end < len(whole) else "")
