@@ -52,6 +52,8 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     templates.globals |= {"link": link, "many": many}
+    for name in templates.list_templates():  # so that the first page need not
+        templates.get_template(name)
     return templates
 
 

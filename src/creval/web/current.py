@@ -130,6 +130,7 @@ class Current:
         self._put(taken.scored())
 
     def _put(self, snapshot: Snapshot) -> None:
+        snapshot.ready()
         with self._changed:
             self._snapshot = snapshot
             self._changed.notify_all()

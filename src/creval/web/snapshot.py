@@ -137,6 +137,11 @@ class Snapshot:
         """Whether nothing was asked of a judge."""
         return all(isinstance(item.probe, Measurement) for item in self.items)
 
+    def ready(self) -> None:
+        """Work out now what the first page would have to."""
+        for name in ("spans", "known_weights", "metric_of", "group_of", "metrics", "graded"):
+            getattr(self, name)
+
     def probes(self, sample: str) -> Sequence[Item]:
         """What was asked and measured of a sample."""
         span = self.spans[sample]
