@@ -13,13 +13,16 @@ import creval
 
 ROOT = Path(creval.__file__).parent
 RANK = {"core": 0, "benchmarks": 1, "gauges": 1, "judges": 1, "prompts": 1, "stats": 1, "store": 1,
-        "engine": 2, "build": 2, "report": 2, "cli": 3}  # fmt: skip
+        "engine": 2, "build": 2, "report": 2, "web": 2, "cli": 3}  # fmt: skip
 
 
 def test_importing_creval_imports_nothing_heavy() -> None:
     script = "import sys, creval; print(sorted({m.split('.')[0] for m in sys.modules}))"
     loaded = subprocess.check_output([sys.executable, "-c", script], text=True)
-    for heavy in ("numpy", "polars", "PIL", "typer", "rich", "sqlite3", "aiohttp", "torch"):
+    for heavy in (
+        "numpy", "polars", "PIL", "typer", "rich", "sqlite3", "aiohttp", "torch", "jinja2",
+        "starlette", "uvicorn",
+    ):  # fmt: skip
         assert f"'{heavy}'" not in loaded
 
 

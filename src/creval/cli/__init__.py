@@ -32,6 +32,7 @@ from creval.cli import (
     screen,
     sensitivity,
     unchanged,
+    view,
 )
 from creval.core.errors import CrevalError
 
@@ -53,6 +54,7 @@ for command in (
     calibrate.calibrate,
     align.align,
     report.report,
+    view.view,
     plot.plot,
     export.export,
     prompts.prompts,

@@ -58,6 +58,7 @@ def demo(
         f"Look closer:  creval score {where} --by dimension; "
         f"creval compare {where} faithful overeager"
     )
+    screen.note(f"In a browser: creval view {where}")
     screen.note(
         f"Your judge:   creval judge {quote(str(bench))} --edits {quote(str(edits))}/* "
         "--judge openai:gpt-4o --run runs/judge"

@@ -185,7 +185,7 @@ class Run:
                 continue
             if several:
                 probes = {probe.id: probe for probe in self.probes[key.sample]}
-                values = {n: _reduced(probes[n], all_, weighed) for n, all_ in values.items()}
+                values = {n: reduced(probes[n], all_, weighed) for n, all_ in values.items()}
             yield key, values
 
     def tied(self, systems: Container[str], samples: Container[str]) -> int:
@@ -395,7 +395,7 @@ def _reader(path: Path) -> tuple[sqlite3.Connection, int]:
         raise
 
 
-def _reduced(probe: Probe, given: Sequence[float | None], weighed: bool) -> float | None:
+def reduced(probe: Probe, given: Sequence[float | None], weighed: bool) -> float | None:
     """One value for all that was answered to one probe; of probabilities (`weighed`) the mean."""
     values = [value for value in given if value is not None]
     if not values:

@@ -121,7 +121,7 @@ class Store:
     def edits(self) -> dict[EditKey, Edit]:
         """The edits that the store holds."""
         query = "SELECT system, sample, draw, status, image, reason, detail FROM edits"
-        return {edit.key: edit for edit in map(_edit, self._connection.execute(query))}
+        return {edit.key: edit for edit in map(read_edit, self._connection.execute(query))}
 
     @property
     def spent(self) -> float:
@@ -329,7 +329,8 @@ def _opened(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _edit(row: Sequence[Any]) -> Edit:
+def read_edit(row: Sequence[Any]) -> Edit:
+    """An edit from what the store keeps of it."""
     system, sample, draw, status, image, reason, detail = row
     more = json.loads(detail)
     return Edit(

@@ -1,0 +1,55 @@
+"""`creval view`: look at a run in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from creval.cli import options, screen
+
+
+def view(
+    run: options.RunFolder,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where to listen; others can then look too.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+    open_: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open it in the browser of this machine.")
+    ] = False,
+) -> None:
+    """Look at a run in a browser: scores, samples, questions, answers, pictures."""
+    import socket
+
+    from creval.report.text import visible
+    from creval.web.app import Viewer
+    from creval.web.current import Current
+    from creval.web.serve import address, listen, serve
+
+    line = screen.Line()
+
+    def watch(what: str) -> None:
+        if line.due():
+            line.show(f"{what} ...")
+
+    current = Current(Path(run), watch)
+    line.clear()
+    try:
+        listening = listen(host, port)
+        url = address(listening)
+        app = Viewer(current).app(host, (socket.gethostname(),))
+        if host not in ("127.0.0.1", "localhost", "::1"):
+            screen.note("Whoever reaches this machine can see the run: there is no password.")
+
+        def ready() -> None:
+            screen.note(f"viewing {visible(run)} at {url} (Ctrl-C ends it)")
+            if open_:
+                import webbrowser
+
+                webbrowser.open(url)
+
+        serve(app, listening, ready)
+    finally:
+        current.close()

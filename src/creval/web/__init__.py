@@ -1,0 +1,1 @@
+"""Pages over a run: `creval view`."""

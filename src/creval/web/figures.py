@@ -1,0 +1,125 @@
+"""The pictures of a sample: which there are, and which two of them are compared."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from creval.core.images import ImageError, size_of
+from creval.core.probe import EditKey
+from creval.core.sample import Edit, Sample
+from creval.report import text
+from creval.web.choice import Choice, link, sample_values
+from creval.web.lists import ranked
+from creval.web.pictures import MASK, REFERENCE, SOURCE, edit_name
+from creval.web.snapshot import Snapshot
+
+
+class Picture(NamedTuple):
+    """A picture of a sample, or the reason why there is none."""
+
+    name: str
+    title: str
+    missing: str
+    width: int
+    height: int
+    medium: str
+    full: str
+    system: str = ""
+    scores: Sequence[tuple[str, str]] = ()
+    facts: str = ""
+    parents: Sequence[tuple[str, str]] = ()
+
+
+def pictures_of(at: Snapshot, sample: Sample, edits: Sequence[Edit]) -> list[Picture]:
+    """The source, what else the sample brings, and all edits, the best model's first."""
+    found = []
+    if sample.source is not None:
+        found.append(_picture(sample, SOURCE, "source", sample.source))
+    if sample.mask is not None:
+        found.append(_picture(sample, MASK, "mask", sample.mask))
+    for number, path in enumerate(sample.references):
+        title = "reference" if len(sample.references) == 1 else f"reference {number + 1}"
+        found.append(_picture(sample, f"{REFERENCE}:{number}", title, path))
+    order = {system: place for place, system in enumerate(ranked(at))}
+    several = {e.key.system for e in edits if sum(o.key.system == e.key.system for o in edits) > 1}
+    last = len(order)
+    for edit in sorted(edits, key=lambda e: (order.get(e.key.system, last), e.key.draw)):
+        key = edit.key
+        title = f"{key.system}, draw {key.draw}" if key.system in several else key.system
+        missing = "" if edit.image else edit.reason or f"the edit is {edit.status}"
+        made = _picture(sample, edit_name(key), title, edit.image, missing)
+        found.append(
+            made._replace(
+                system=key.system,
+                scores=_scores(at, key),
+                facts=pretty(dict(edit.facts)),
+                parents=[(_told_parent(p), link("/sample", id=p.sample)) for p in edit.parents],
+            )
+        )
+    return found
+
+
+def _told_parent(key: EditKey) -> str:
+    return f"{key.system}, {key.sample}, draw {key.draw}"
+
+
+def _picture(
+    sample: Sample, name: str, title: str, path: Path | None, missing: str = ""
+) -> Picture:
+    width = height = 0
+    if path is not None:
+        try:
+            width, height = size_of(path)
+        except ImageError as error:
+            missing = str(error)
+    return Picture(
+        name,
+        title,
+        missing,
+        width,
+        height,
+        link("/picture", sample=sample.id, name=name, size="medium"),
+        link("/picture", sample=sample.id, name=name),
+    )
+
+
+def _scores(at: Snapshot, key: EditKey) -> list[tuple[str, str]]:
+    """A system's scores on a sample, the one that ranks first."""
+    if at.table is None or key.system not in at.systems:
+        return []
+    place = at.systems.index(key.system), at.places[key.sample]
+    columns = sorted(at.card.columns, key=lambda column: column != at.card.ranking)
+    found = []
+    for column in columns:
+        value = float(sample_values(at, column)[place])
+        if not math.isnan(value):
+            found.append((column, text.value(value, at.card.metric(column).digits)))
+    return found
+
+
+def compared(
+    pictures: Sequence[Picture], choice: Choice, given: Mapping[str, str]
+) -> tuple[Picture | None, Picture | None]:
+    """The two pictures that a slider goes between: those asked for, or the source and an edit."""
+    there = [picture for picture in pictures if not picture.missing]
+    if len(there) < 2:
+        return None, None
+    by_name = {text.visible(picture.name): picture for picture in there}
+    by_name |= {picture.name: picture for picture in there}
+    edits = [picture for picture in there if picture.system]
+    wanted = [picture for picture in edits if picture.system == choice.model]
+    left = by_name.get(given.get("left", ""), there[0])
+    usual = (wanted or edits or there[1:])[0]
+    right = by_name.get(given.get("right", ""), usual)
+    if left == right and not given.get("right"):
+        right = next(picture for picture in reversed(there) if picture != left)
+    return left, right
+
+
+def pretty(value: object) -> str:
+    """JSON for people; nothing for what is empty."""
+    return json.dumps(value, ensure_ascii=False, indent=2) if value else ""

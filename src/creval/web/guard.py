@@ -1,0 +1,89 @@
+"""What stands before every page: who may ask for what, and what a browser may do with it."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+POLICY = (
+    "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-cache",
+}
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def named_hosts(host: str, names: Iterable[str] = ()) -> frozenset[str]:
+    """The names under which a server that listens at `host` may be asked.
+
+    A page of a stranger can let its own name lead here, but not one of these.
+    """
+    return _LOOPBACK | {host.casefold(), *(name.casefold() for name in names)} - {""}
+
+
+class Guard:
+    """Refuses foreign hosts and whatever would write, and sets the headers of every response.
+
+    Where `addresses` is set, any numeric address is a good name: no stranger's name leads there.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str], addresses: bool = False) -> None:
+        self._app, self._hosts, self._addresses = app, hosts, addresses
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        refusal = self._refusal(scope)
+        await (refusal or self._app)(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+        named = Headers(scope=scope).getlist("host")
+        if len(named) != 1 or not self._known(named[0]):
+            return PlainTextResponse(
+                "creval view answers only under its own address, as it printed it.\n", 403
+            )
+        if scope["method"] not in ("GET", "HEAD"):
+            refusal = "creval view only shows: GET and HEAD are all it knows.\n"
+            return PlainTextResponse(refusal, 405, {"Allow": "GET, HEAD"})
+        return None
+
+    def _known(self, named: str) -> bool:
+        host = host_of(named)
+        return host in self._hosts or (self._addresses and _is_address(host))
+
+
+def host_of(named: str) -> str:
+    """A Host header's name, without its port."""
+    if named.startswith("["):
+        return named[1:].partition("]")[0].casefold()
+    return named.partition(":")[0].casefold()
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,52 @@
+"""Serving the viewer until it is interrupted."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+import uvicorn
+from starlette.applications import Starlette
+
+from creval.core.errors import CrevalError
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; 0 takes a free port."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CrevalError(f"{host}, port {port}, cannot be listened at: {reason}.") from error
+
+
+def address(listening: socket.socket) -> str:
+    """Where a browser finds it."""
+    host, port = listening.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):  # noqa: S104
+        host = socket.gethostname()
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def serve(app: Starlette, listening: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until Ctrl-C, which ends it without a word; call `ready` once it can be asked."""
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            ready()
+
+    config = uvicorn.Config(
+        app,
+        log_level="error",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+    )
+    with listening, suppress(KeyboardInterrupt):
+        Server(config).run(sockets=[listening])
