@@ -13,9 +13,7 @@ from creval.cli import options, screen
 def export(
     run: options.RunFolder,
     out: Annotated[str, typer.Option(metavar="DIR", help="The folder to write.")],
-    models: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")
-    ] = None,
+    models: options.Models = None,
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,

@@ -25,6 +25,9 @@ Weights = Annotated[
     str | None,
     typer.Option(metavar="IF=0.4,VC=0.4,VQ=0.2", help="Other weights for the composite."),
 ]
+Models = Annotated[
+    str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")
+]
 Resamples = Annotated[int, typer.Option(min=100, max=1_000_000, help="Bootstrap resamples.")]
 UntilDecided = Annotated[
     str | None,

@@ -33,9 +33,7 @@ def plot(
     level: Annotated[
         str | None, typer.Option(metavar="LEVEL", help="Whose groups: category, dimension ...")
     ] = None,
-    models: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")
-    ] = None,
+    models: options.Models = None,
     metrics: Annotated[
         str | None, typer.Option(metavar="IF,VC", help="Only these metrics, joined by commas.")
     ] = None,

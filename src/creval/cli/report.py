@@ -19,9 +19,7 @@ def report(
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
-    models: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")
-    ] = None,
+    models: options.Models = None,
     images: Annotated[
         str, typer.Option(metavar="inside|link", help="Thumbnails inside, or links to the files.")
     ] = "inside",

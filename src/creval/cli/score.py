@@ -20,9 +20,7 @@ def score(
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
-    models: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")
-    ] = None,
+    models: options.Models = None,
     groups: Annotated[
         str | None,
         typer.Option(metavar="open=A,B,closed=C", help="Mark best and second within groups."),

@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError
+from creval.report.page.template import COLOURS
 from creval.report.text import visible
 from creval.store.closeup import CloseUp
 from creval.web import closer, lists, results, scores
@@ -29,7 +30,13 @@ from creval.web.guard import Guard, named_hosts
 from creval.web.near import described
 from creval.web.pictures import SIDES, Pictures, path_of, state_of_file
 
-_STATIC = {"view.css": "text/css", "view.js": "text/javascript", "icon.svg": "image/svg+xml"}
+_OWN = Path(__file__).parent / "static"
+_STATIC = {
+    "colours.css": (COLOURS, "text/css"),
+    "view.css": (_OWN / "view.css", "text/css"),
+    "view.js": (_OWN / "view.js", "text/javascript"),
+    "icon.svg": (_OWN / "icon.svg", "image/svg+xml"),
+}
 _LINES = re.compile(r"\r\n?|\n")
 _MANY = {"sample": "samples", "question": "questions", "model": "models"}
 
@@ -176,8 +183,8 @@ class Viewer:
         name = request.path_params["name"]
         if name not in _STATIC:
             raise HTTPException(404)
-        content = (Path(__file__).parent / "static" / name).read_bytes()
-        return Response(content, media_type=_STATIC[name])
+        path, media = _STATIC[name]
+        return Response(path.read_bytes(), media_type=media)
 
     def _run(self) -> CloseUp:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from creval.report.findings import Grid, Spot, spot
@@ -15,13 +15,18 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
+_HERE = Path(__file__).parent
+COLOURS = _HERE / "colours.css"
+"""The colours of all pages, the viewer's too."""
+
+
 @cache
 def _environment() -> Environment:
     """The templates beside this file."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(
-        loader=PackageLoader("creval.report.page", ""),
+        loader=FileSystemLoader(_HERE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -35,11 +40,12 @@ def _environment() -> Environment:
 
 def rendered(template: str, images: str = "data:", **content: object) -> str:
     """A page in one file: its style and its script are inside, and nothing else may run."""
-    here = files("creval.report.page")
-    style, script = (here.joinpath(n).read_text("utf-8") for n in ("report.css", "report.js"))
+    colours, style, script = (
+        path.read_text("utf-8") for path in (COLOURS, _HERE / "report.css", _HERE / "report.js")
+    )
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     return _environment().get_template(template).render(
-        images=images, style=style, script=script, digest=digest, **content
+        images=images, style=colours + style, script=script, digest=digest, **content
     )  # fmt: skip
 
 
