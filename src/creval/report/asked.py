@@ -23,7 +23,8 @@ def asked(run: Run) -> Grid:
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
     manifest = run.manifest
-    yield "benchmark", f"{manifest['benchmark']} in {Path(manifest['benchmark_folder']).name}"
+    folder = Path(manifest.get("benchmark_folder", "")).name
+    yield "benchmark", manifest["benchmark"] + (f" in {folder}" if folder else "")
     protocol = manifest.get("protocol", manifest["benchmark"])
     if protocol != manifest["benchmark"]:
         yield "protocol", protocol
@@ -49,7 +50,8 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
         yield "cost", text.money(spent.cost)
     if "date" in manifest:
         yield "day", manifest["date"]
-    yield "creval", f"{manifest['creval']}, Python {manifest['python']}"
+    versions = {"creval": manifest.get("creval"), "Python": manifest.get("python")}
+    yield "versions", _listed({name: of for name, of in versions.items() if of}) or "not kept"
 
 
 def _listed(values: dict[str, Any]) -> str:
