@@ -15,7 +15,7 @@ from creval.cli import options, screen
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
-    from creval.engine.asking import Progress
+    from creval.engine.caller import Progress
 
 
 def calibrate(

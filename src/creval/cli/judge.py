@@ -15,7 +15,7 @@ from creval.cli import options, screen
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
-    from creval.engine.asking import Progress
+    from creval.engine.caller import Progress
     from creval.engine.estimate import Estimate
     from creval.engine.judge import Judged, Judging
     from creval.engine.plan import Answered

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import random
-import time
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,56 +22,24 @@ from creval.core.verdict import Reply, Status, Verdict
 from creval.engine.call import (
     Call,
     Look,
-    guess_tokens,
     make_request,
     paths_of,
     status_of,
     verdicts_of,
 )
+from creval.engine.caller import Caller, Progress, StoppedError
 from creval.engine.edits import stamp_of
 from creval.engine.ledger import Ledger, Record
-from creval.engine.limits import Halt, Limits, Purse, backoff
+from creval.engine.limits import Halt, Purse
 from creval.engine.plan import Item
 from creval.engine.settings import Settings
-from creval.judges.judge import Answer, Fault, Judge, Request, Unusable
+from creval.judges.judge import Answer, Fault, Judge, Unusable
 from creval.prompts import Prompt
 
 if TYPE_CHECKING:
     from creval.engine.deciding import Deciding
 
 _SOURCES_KEPT = 4
-_LOST_IN_A_ROW = 8  # calls given up, none answered between them: something is wrong
-_UNREACHED_AT_FIRST = 3
-
-
-@dataclass
-class Progress:
-    """What a run has done so far.
-
-    `calls` are those planned, and those that were added because a reply left something open; `done`
-    those that are through, of which `cached` needed no asking. `measured` counts edits that gauges
-    looked at. `guessed` says that a server does
-    not count its tokens, and that they and the money are guesses.
-    """
-
-    calls: int = 0
-    done: int = 0
-    cached: int = 0
-    made: int = 0
-    answered: int = 0
-    open: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost: float = 0.0
-    guessed: bool = False
-    under_way: int = 0
-    stopping: bool = False
-    unopened: int = 0
-    to_measure: int = 0
-    measured: int = 0
-    faults: Counter[str] = field(default_factory=Counter)
-    broken: dict[str, str] = field(default_factory=dict)
-    began: float = field(default_factory=time.monotonic)
 
 
 class Asking:
@@ -99,12 +64,11 @@ class Asking:
     ) -> None:
         self.judge, self.settings, self.progress = judge, settings, progress
         self._items, self._prompts, self._fit = items, prompts, fit
-        self._ledger, self._purse, self._halt, self._pool = ledger, purse, halt, pool
+        self._ledger, self._halt, self._pool = ledger, halt, pool
         self._ahead, self._deciding = ahead, deciding
-        self.limits = Limits(
-            settings.concurrency, settings.requests_a_minute, settings.tokens_a_minute
+        self._caller = Caller(
+            judge, settings, progress=progress, purse=purse, halt=halt, begun=begun
         )
-        self._chance = random.Random()  # noqa: S311 (jitter)
         self._again: deque[Call] = deque()
         self._ready: deque[Call] = deque()
         self._source = self._calls()
@@ -117,8 +81,6 @@ class Asking:
         self._versions = {name: prompt.version for name, prompt in prompts.items()}
         self._counted_several = judge.several
         self._has_logprobs = False
-        self._succeeded = begun
-        self._lost = self._unreached = 0
 
     async def run(self) -> None:
         """Ask until all is asked, or the word to stop comes."""
@@ -279,8 +241,8 @@ class Asking:
         """Make a call until it brings a reply or is given up, keep that, and see what is open."""
         request = make_request(call, self._prompts)
         try:
-            answer, cost, latency, attempt = await self._made(request)
-        except _Stopped:
+            answer, cost, latency, attempt = await self._caller.make(request)
+        except StoppedError:
             return
         except Fault as fault:
             await self._gave_up(call, fault)
@@ -315,71 +277,6 @@ class Asking:
         proper = [choice for choice in choices if choice.ended == "stop" and choice.text.strip()]
         if self.settings.logprobs and proper and not self._has_logprobs:
             raise Unusable(f"{self.judge.name} sent no log-probabilities with its answer.")
-
-    async def _made(self, request: Request) -> tuple[Answer, float | None, float, int]:
-        """The answer, what it cost with all attempts, its latency, and which attempt it was."""
-        wasted = 0.0
-        for attempt in range(1, self.settings.attempts + 1):
-            if self._halt:
-                raise _Stopped
-            tokens_in, tokens_out = guess_tokens(self.judge, request)
-            price = self.judge.price
-            aside = price.cost(tokens_in, tokens_out) if price else 0.0
-            began = await self.limits.begin(tokens_in + tokens_out, self._halt)
-            self.progress.under_way += 1
-            try:
-                if self._halt:
-                    raise _Stopped
-                if not await self._purse.take(aside, self._halt):
-                    self._halt.now("budget")
-                    raise _Stopped
-                cost = 0.0
-                self.progress.made += 1
-                try:
-                    answer = await self.judge.ask(request)
-                    cost = aside if answer.cost is None else answer.cost
-                except Fault as fault:
-                    cost = aside if fault.paid else 0.0
-                    raise
-                finally:
-                    self._purse.settle(aside, cost)
-            except Fault as fault:
-                wasted += cost
-                self.progress.cost += cost
-                fault.wasted = wasted
-                self.progress.faults[fault.kind] += 1
-                if fault.crowded:
-                    self.limits.crowded(began, fault.wait)
-                if not fault.again or attempt == self.settings.attempts:
-                    raise
-                self._check_reached(fault)
-                wait = max(backoff(attempt - 1, self._chance), fault.wait or 0.0)
-            else:
-                self.limits.went_well()
-                if answer.tokens_in is None or answer.tokens_out is None:
-                    self.progress.guessed = True
-                    self.progress.tokens_in += round(tokens_in)
-                    self.progress.tokens_out += round(tokens_out)
-                else:
-                    used = answer.tokens_in + answer.tokens_out
-                    self.limits.used(tokens_in + tokens_out, used)
-                self.progress.cost += cost
-                known = price is not None or answer.cost is not None
-                whole = cost + wasted if known else None
-                return answer, whole, time.monotonic() - began, attempt
-            finally:
-                self.progress.under_way -= 1
-                self.limits.end()
-            await self._halt.sleep(wait)
-        raise _Stopped
-
-    def _check_reached(self, fault: Fault) -> None:
-        """A server that was never reached is not waited for: the address is wrong, or it is off."""
-        if self._succeeded or fault.kind != "no connection":
-            return
-        self._unreached += 1
-        if self._unreached >= _UNREACHED_AT_FIRST:
-            raise Unusable(f"{self.judge.name} cannot be reached ({fault}). Is it running there?")
 
     def _ask(self, call: Call, repeat: int) -> Ask:
         shows = call.questions[0].shows
@@ -430,24 +327,14 @@ class Asking:
         self.progress.calls += len(follow)
         if not follow:
             self.progress.open += len(call.questions) * len(call.repeats)
-        if status is Status.REFUSED:
-            return
-        self._lost += 1
-        # A request that is bad says nothing about others, once one was answered.
-        if self._lost >= _LOST_IN_A_ROW and (fault.again or not self._succeeded):
-            which = "last" if self._succeeded else "first"
-            raise Unusable(
-                f"{self.judge.name}: none of the {which} {self._lost} calls was answered ({fault})."
-                " What was answered before is kept; repeat the command to go on."
-            )
+        if status is not Status.REFUSED:
+            self._caller.gave_up(fault)
 
     def _account(
         self, answer: Answer, records: Sequence[Record], call: Call, follow: Sequence[Call]
     ) -> None:
         progress = self.progress
-        self._succeeded, self._lost = True, 0
-        progress.tokens_in += answer.tokens_in or 0
-        progress.tokens_out += answer.tokens_out or 0
+        self._caller.went_well(answer)
         progress.done += 1
         progress.calls += len(follow)
         last = call.tries >= self.settings.retries
@@ -455,7 +342,3 @@ class Asking:
             answered = sum(verdict.status is Status.ANSWERED for verdict in verdicts)
             progress.answered += answered
             progress.open += len(verdicts) - answered if last else 0
-
-
-class _Stopped(Exception):  # noqa: N818
-    """A call that was not made because the word to stop had come."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from creval.benchmarks.touchstone.checks import read_check
 from creval.build.calibration import PLAIN, Trial
 from creval.core.probe import EditKey, Question
-from creval.engine.asking import Progress
+from creval.engine.caller import Progress
 from creval.engine.judge import Judging
 from creval.engine.settings import Settings
 from creval.stats.calibration import Told

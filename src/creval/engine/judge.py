@@ -22,8 +22,9 @@ from creval.core.images import ImageError, digest
 from creval.core.probe import Ask, EditKey, Measurement
 from creval.core.sample import Edit, EditStatus, Sample
 from creval.core.verdict import Reply, Status, Verdict
-from creval.engine.asking import Asking, Progress
+from creval.engine.asking import Asking
 from creval.engine.call import paths_of
+from creval.engine.caller import Progress
 from creval.engine.edits import FoundEdits, find_edits
 from creval.engine.ledger import Ledger, Record
 from creval.engine.limits import Halt, Purse

@@ -12,8 +12,8 @@ from creval.core.images import ImageError, digest
 from creval.core.probe import Ask, Measurement
 from creval.core.sample import Edit, EditStatus, Sample, Stamp
 from creval.core.verdict import Reply, Status, Verdict
-from creval.engine.asking import Progress
 from creval.engine.call import paths_of
+from creval.engine.caller import Progress
 from creval.engine.edits import stamp_of
 from creval.engine.ledger import Ledger
 from creval.engine.limits import Halt

@@ -1,0 +1,167 @@
+"""Making one model's calls: slots, pace, money, and trying again what brought no answer."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from creval.engine.call import guess_tokens
+from creval.engine.limits import Halt, Limits, Purse, backoff
+from creval.engine.settings import Settings
+from creval.judges.judge import Answer, Fault, Judge, Request, Unusable
+
+_LOST_IN_A_ROW = 8  # calls given up, none answered between them: something is wrong
+_UNREACHED_AT_FIRST = 3
+
+
+@dataclass
+class Progress:
+    """What a run has done so far.
+
+    `calls` are those planned, and those that were added because a reply left something open; `done`
+    those that are through, of which `cached` needed no asking. `measured` counts edits that gauges
+    looked at. `guessed` says that a server does
+    not count its tokens, and that they and the money are guesses.
+    """
+
+    calls: int = 0
+    done: int = 0
+    cached: int = 0
+    made: int = 0
+    answered: int = 0
+    open: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+    guessed: bool = False
+    under_way: int = 0
+    stopping: bool = False
+    unopened: int = 0
+    to_measure: int = 0
+    measured: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    broken: dict[str, str] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
+
+
+class Made(NamedTuple):
+    """An answer, what it cost with all attempts if that is known, its latency, and which attempt
+    it was."""
+
+    answer: Answer
+    cost: float | None
+    latency: float
+    attempt: int
+
+
+class StoppedError(Exception):
+    """A call that was not made because the word to stop had come."""
+
+
+class Caller:
+    """Makes calls to one model, each until it is answered or given up. `begun` says that the model
+    has answered before."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        settings: Settings,
+        *,
+        progress: Progress,
+        purse: Purse,
+        halt: Halt,
+        begun: bool = False,
+    ) -> None:
+        self.judge, self.progress = judge, progress
+        self.limits = Limits(
+            settings.concurrency, settings.requests_a_minute, settings.tokens_a_minute
+        )
+        self._attempts, self._purse, self._halt = settings.attempts, purse, halt
+        self._chance = random.Random()  # noqa: S311 (jitter)
+        self._succeeded = begun
+        self._lost = self._unreached = 0
+
+    async def make(self, request: Request) -> Made:
+        """The answer; `Fault` where there is none, `StoppedError` where it was not asked for."""
+        wasted = 0.0
+        for attempt in range(1, self._attempts + 1):
+            if self._halt:
+                raise StoppedError
+            tokens_in, tokens_out = guess_tokens(self.judge, request)
+            price = self.judge.price
+            aside = price.cost(tokens_in, tokens_out) if price else 0.0
+            began = await self.limits.begin(tokens_in + tokens_out, self._halt)
+            self.progress.under_way += 1
+            try:
+                if self._halt:
+                    raise StoppedError
+                if not await self._purse.take(aside, self._halt):
+                    self._halt.now("budget")
+                    raise StoppedError
+                cost = 0.0
+                self.progress.made += 1
+                try:
+                    answer = await self.judge.ask(request)
+                    cost = aside if answer.cost is None else answer.cost
+                except Fault as fault:
+                    cost = aside if fault.paid else 0.0
+                    raise
+                finally:
+                    self._purse.settle(aside, cost)
+            except Fault as fault:
+                wasted += cost
+                self.progress.cost += cost
+                fault.wasted = wasted
+                self.progress.faults[fault.kind] += 1
+                if fault.crowded:
+                    self.limits.crowded(began, fault.wait)
+                if not fault.again or attempt == self._attempts:
+                    raise
+                self._check_reached(fault)
+                wait = max(backoff(attempt - 1, self._chance), fault.wait or 0.0)
+            else:
+                self.limits.went_well()
+                if answer.tokens_in is None or answer.tokens_out is None:
+                    self.progress.guessed = True
+                    self.progress.tokens_in += round(tokens_in)
+                    self.progress.tokens_out += round(tokens_out)
+                else:
+                    used = answer.tokens_in + answer.tokens_out
+                    self.limits.used(tokens_in + tokens_out, used)
+                self.progress.cost += cost
+                known = price is not None or answer.cost is not None
+                whole = cost + wasted if known else None
+                return Made(answer, whole, time.monotonic() - began, attempt)
+            finally:
+                self.progress.under_way -= 1
+                self.limits.end()
+            await self._halt.sleep(wait)
+        raise StoppedError
+
+    def _check_reached(self, fault: Fault) -> None:
+        """A server that was never reached is not waited for: the address is wrong, or it is off."""
+        if self._succeeded or fault.kind != "no connection":
+            return
+        self._unreached += 1
+        if self._unreached >= _UNREACHED_AT_FIRST:
+            raise Unusable(f"{self.judge.name} cannot be reached ({fault}). Is it running there?")
+
+    def went_well(self, answer: Answer) -> None:
+        """A call was answered, and its answer is kept."""
+        self._succeeded, self._lost = True, 0
+        self.progress.tokens_in += answer.tokens_in or 0
+        self.progress.tokens_out += answer.tokens_out or 0
+
+    def gave_up(self, fault: Fault) -> None:
+        """A call was given up. `Unusable` where that happens too often to go on."""
+        self._lost += 1
+        # A request that is bad says nothing about others, once one was answered.
+        if self._lost >= _LOST_IN_A_ROW and (fault.again or not self._succeeded):
+            which = "last" if self._succeeded else "first"
+            raise Unusable(
+                f"{self.judge.name}: none of the {which} {self._lost} calls was answered ({fault})."
+                " What was answered before is kept; repeat the command to go on."
+            )
