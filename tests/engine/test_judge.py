@@ -231,7 +231,7 @@ def test_a_server_that_goes_down_stops_the_run(
                 return await self.fault("server error", request, body, asked)
             return await super().reply(request, body, asked)
 
-    monkeypatch.setattr("creval.engine.asking.backoff", lambda *_: 0.001)
+    monkeypatch.setattr("creval.engine.caller.backoff", lambda *_: 0.001)
     with pytest.raises(CrevalError, match="none of the last 8 calls was answered"):
         judged(miniature, tmp_path / "run", Dying(), attempts=3)
     assert len(verdicts(tmp_path / "run")) >= 20 * 5, "what was answered is kept"

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
-import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,6 +26,7 @@ from creval.engine.caller import Progress
 from creval.engine.edits import FoundEdits, find_edits
 from creval.engine.ledger import Ledger, Record
 from creval.engine.limits import Halt, Purse
+from creval.engine.loop import INTERRUPTED, Watch, allow_files, in_a_loop, interruptible, watched
 from creval.engine.manifest import check_same, describe
 from creval.engine.measuring import measure, to_measure, voice
 from creval.engine.plan import Answered, Plan
@@ -43,10 +42,6 @@ from creval.store.store import detail_of
 if TYPE_CHECKING:  # NumPy comes with them
     from creval.engine.deciding import Deciding
     from creval.stats.stopping import Outcome
-
-INTERRUPTED = "interrupted"
-_LOOKS = 0.2  # seconds between two looks at the progress
-Watch = Callable[[Progress], None]
 
 
 @dataclass
@@ -291,11 +286,11 @@ class Judging:
         progress = Progress()
         done = Judged(progress, unmatched=list(self.found.unmatched))
         done.absent = self.absent()
-        _allow_files(2 * self.settings.concurrency * len(self.judges) + 64)
+        allow_files(2 * self.settings.concurrency * len(self.judges) + 64)
         with Store(self.run) as store, long_lived_objects():
             self._check_same(store)
             done.notes += self._prepare(store)
-            halt = self._in_a_loop(lambda: self._ask_all(store, done, watch))
+            halt = in_a_loop(lambda: self._ask_all(store, done, watch), lambda: self._interrupt())
         for judge in self.judges:
             done.notes += judge.learned
         if halt.error is not None:
@@ -304,20 +299,6 @@ class Judging:
         with open_run(self.run) as run:
             _summarise(done, run)
         return done
-
-    def _in_a_loop(self, make: Callable[[], Coroutine[None, None, Halt]]) -> Halt:
-        """Run to the end, also from a notebook, whose own loop is running already."""
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(make())
-        with ThreadPoolExecutor(1) as thread:
-            running = thread.submit(lambda: asyncio.run(make()))
-            while True:
-                try:
-                    return running.result()
-                except KeyboardInterrupt:
-                    self._interrupt()
 
     def _prepare(self, store: Store) -> list[str]:
         """Keep samples, edits and manifest; drop verdicts on pictures that have changed since."""
@@ -445,18 +426,16 @@ class Judging:
             done = {voice(g): store.answered(voice(g)) for g in self.gauges.values()}
             works = list(to_measure(self.plan, self.gauges, done))
             progress.to_measure = len(works)
-            watching = asyncio.create_task(_watch(progress, watch)) if watch else None
             try:
-                with _interruptible(halt, progress):
-                    await asyncio.gather(
-                        *(asking.run() for asking in askings),
-                        measure(
-                            works, threads=threads, ledger=ledger, progress=progress, halt=halt
-                        ),
-                    )
+                async with watched(progress, watch):
+                    with interruptible(halt, progress):
+                        await asyncio.gather(
+                            *(asking.run() for asking in askings),
+                            measure(
+                                works, threads=threads, ledger=ledger, progress=progress, halt=halt
+                            ),
+                        )
             finally:
-                if watching is not None:
-                    watching.cancel()
                 with contextlib.suppress(CrevalError):
                     await ledger.close()
         return halt
@@ -492,41 +471,6 @@ def count_calls(plan: Plan, answered: Answered, judge: Judge) -> int:
     )
 
 
-async def _watch(progress: Progress, watch: Watch) -> None:
-    while True:
-        watch(progress)
-        await asyncio.sleep(_LOOKS)
-
-
-@contextlib.contextmanager
-def _interruptible(halt: Halt, progress: Progress) -> Iterator[None]:
-    """The first interrupt lets calls under way finish, the second does not."""
-    loop = asyncio.get_running_loop()
-    task = asyncio.current_task()
-
-    def interrupted() -> None:
-        if halt and task is not None:
-            task.cancel()
-        progress.stopping = True
-        halt.now(INTERRUPTED)
-
-    signals = (signal.SIGINT, signal.SIGTERM)
-    handled = []
-    if threading.current_thread() is threading.main_thread():
-        for number in signals:
-            with contextlib.suppress(NotImplementedError):  # Windows
-                loop.add_signal_handler(number, interrupted)
-                handled.append(number)
-    try:
-        yield
-    except asyncio.CancelledError:
-        if not halt:
-            raise
-    finally:
-        for number in handled:
-            loop.remove_signal_handler(number)
-
-
 def _has_changed(sample: Sample, edit: Edit) -> bool:
     """Whether a picture is another than the one that was judged. Most are known by their date."""
     for name, stamp in edit.seen.items():
@@ -540,25 +484,6 @@ def _has_changed(sample: Sample, edit: Edit) -> bool:
                 if not same and digest(path) != stamp.digest:
                     return True
     return False
-
-
-def _allow_files(wanted: int) -> None:
-    """Let this process open as many files and connections as it needs, as far as it may."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < wanted:
-        raise CrevalError(
-            f"this machine lets a process open {most} files and connections, and --concurrency "
-            f"needs {wanted}: lower it, or allow more (ulimit -n)."
-        )
 
 
 def _summarise(done: Judged, run: Run) -> None:
