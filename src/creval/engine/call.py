@@ -19,8 +19,8 @@ from creval.engine.plan import Item
 from creval.judges.judge import Choice, Judge, Position, Request
 from creval.prompts import Prompt
 
-TOKENS_OUT = {"explained": 45, "reasoned": 200, "bare": 2}
-"""Tokens that a judge spends on one answer in each form, as a guess before it is known."""
+TOKENS_OUT = {"explained": 45, "reasoned": 200, "bare": 2, "free": 700}
+"""Tokens that a model spends on one answer in each form, as a guess before it is known."""
 
 _LONGEST_REASON = 300
 _ANSWER = '"answer"'
@@ -111,8 +111,13 @@ def guess_tokens(judge: Judge, request: Request) -> tuple[float, float]:
     for picture in request.pictures:
         size = (picture.width, picture.height)
         images += seen.tokens(*(seen.fit(*size) if seen.fit else size))
-    out = TOKENS_OUT[request.form] * len(request.labels) * request.choices
+    out = TOKENS_OUT[request.form] * max(1, len(request.labels)) * request.choices
     return images + len(request.text) / 4, out
+
+
+def without_thoughts(text: str) -> str:
+    """A reply without what a model thought before it, as some servers send it."""
+    return _THOUGHTS.sub("", text) if "think" in text else text
 
 
 def status_of(choice: Choice) -> Status:
@@ -132,7 +137,7 @@ def verdicts_of(
     if choice.ended == "refusal":
         why = f"the judge declined: {choice.text}" if choice.text else "a filter declined"
         return [Verdict(q.id, Status.REFUSED, explanation=why[:_LONGEST_REASON]) for q in questions]
-    text = _THOUGHTS.sub("", choice.text) if "think" in choice.text else choice.text
+    text = without_thoughts(choice.text)
     if choice.ended == "length" and "{" not in text:
         text = text.rpartition("\n")[0]  # a last line that is cut off may begin another answer
     verdicts = read_reply(text, questions, request.labels)
@@ -152,12 +157,13 @@ def verdicts_of(
 
 def _weighed(verdict: Verdict, choice: Choice, request: Request) -> Verdict:
     """An answer whose value is the expected one, by the probabilities of the answer's token."""
-    if verdict.status is not Status.ANSWERED:
+    contract = request.contract
+    if verdict.status is not Status.ANSWERED or contract is None:
         return verdict
     said = (Status.ANSWERED, verdict.value)
     for position in _from_answer(choice.positions):
-        if request.contract.read(position.token) == said:
-            value = request.contract.weigh(position.options)
+        if contract.read(position.token) == said:
+            value = contract.weigh(position.options)
             if value is not None:
                 return verdict._replace(value=value)
     return Verdict(verdict.probe, Status.MISSING, None, verdict.said, _NO_LOGPROBS)

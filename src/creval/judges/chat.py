@@ -192,7 +192,7 @@ class Chat(Judge):
         parts = [b'{"type":"text","text":', _json(request.text), b"}]}]", self._settings]
         if request.choices > 1 and self.several:
             parts.append(b',"n":%d' % request.choices)
-        if schema:
+        if schema and request.contract is not None:
             parts.append(b',"response_format":')
             parts.append(_response_format(request.contract.name, tuple(request.labels)))
         return b"".join((*parts, b"}"))

@@ -25,7 +25,8 @@ class Price:
 
 
 class Request(NamedTuple):
-    """Pictures, then a text whose questions under `labels` are to be answered on one scale.
+    """Pictures, then a text whose questions under `labels` are to be answered on one scale; or,
+    without either, a text that asks for words (the form `free`).
 
     `repeats` are the numbers of the independent answers that are wanted; `form` is how they are
     given, as in `Question`; `questions` are the questions' words alone, in the labels' order, and
@@ -34,7 +35,7 @@ class Request(NamedTuple):
 
     pictures: Sequence[Encoded]
     text: str
-    contract: Contract
+    contract: Contract | None
     labels: Sequence[str]
     repeats: Sequence[int] = (0,)
     form: str = "explained"
@@ -49,7 +50,7 @@ class Request(NamedTuple):
     @property
     def structured(self) -> bool:
         """Whether answers come as JSON."""
-        return self.form != "bare"
+        return self.form not in ("bare", "free")
 
 
 class Position(NamedTuple):

@@ -74,7 +74,7 @@ class _Knowing(Judge):
         self.learned = []
 
     async def ask(self, request: Request) -> Answer:
-        if request.contract.name != "yes/no" or not request.structured:
+        if request.contract is None or request.contract.name != "yes/no" or not request.structured:
             raise Unusable(f"{self.name} answers yes/no questions, with a word of explanation.")
         if sorted(request.shows) != ["edit", "source"]:
             raise Unusable(f"{self.name} looks at a source and its edit, and nothing else.")

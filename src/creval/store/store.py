@@ -159,6 +159,15 @@ class Store:
             found.setdefault(keys[edit], set()).add((repeat, probe))
         return found
 
+    def texts(self) -> dict[str, str]:
+        """What was answered to each ask, by its digest; of several replies the last."""
+        query = (
+            "SELECT digest, text FROM replies JOIN asks ON asks.id = ask"
+            " WHERE replies.status = ? ORDER BY replies.id"
+        )
+        rows = self._connection.execute(query, (Status.ANSWERED.value,))
+        return {digest: text for digest, text in rows if text}
+
     @property
     def voices(self) -> tuple[str, ...]:
         """The judges and gauges of which the store holds verdicts."""
