@@ -45,6 +45,12 @@ def test_by_id_by_source_and_by_draw(tmp_path: Path) -> None:
     assert absent.reason
 
 
+def test_pictures_are_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = folder(tmp_path, "A", "a.png")
+    monkeypatch.chdir(tmp_path)
+    assert find_edits(["A"], SAMPLES).edits[0].image == made / "a.png"
+
+
 def test_a_source_that_two_samples_share_names_neither(tmp_path: Path) -> None:
     made = folder(tmp_path, "M", "shared.png", "photo one.png")
     found = find_edits([made], SAMPLES)

@@ -76,7 +76,8 @@ def _edits(system: str, samples: Sequence[Sample], there: Pictures) -> Iterator[
     reason = "there is no picture of it in the folder"
     for sample in samples:
         for draw, path in sorted(there.get(sample.id, {}).items()):
-            yield Edit(EditKey(system, sample.id, draw), EditStatus.DONE, path)
+            # Whoever opens the run later may stand in another folder.
+            yield Edit(EditKey(system, sample.id, draw), EditStatus.DONE, path.absolute())
         if sample.id not in there:
             yield Edit(EditKey(system, sample.id), EditStatus.ABSENT, reason=reason)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,14 +63,14 @@ class CloseUp(Run):
             (sample,),
         )
         edits = map(read_edit, rows)
-        return tuple(edit._replace(image=edit.image and self._found(edit.image)) for edit in edits)
+        return tuple(edit._replace(image=edit.image and self.found(edit.image)) for edit in edits)
 
     def picture(self, edit: EditKey) -> Path | None:
         """Where an edit's picture lies, if there is one."""
         row = self._connection.execute(
             "SELECT image FROM edits WHERE system = ? AND sample = ? AND draw = ?", edit
         ).fetchone()
-        return self._found(Path(row[0])) if row and row[0] else None
+        return self.found(Path(row[0])) if row and row[0] else None
 
     def first_pictures(self, system: str, samples: Sequence[str]) -> dict[EditKey, Path]:
         """A system's pictures of some samples, each of the first draw that has one."""
@@ -80,18 +79,7 @@ class CloseUp(Run):
             f" AND sample IN ({_places(samples)}) AND image IS NOT NULL GROUP BY sample",
             (system, *samples),
         )
-        return {EditKey(*key): self._found(Path(image)) for *key, image in rows}
-
-    def _found(self, image: Path) -> Path:
-        """Where an edit's picture lies: its path may be from the folder in which it was judged."""
-        if image.is_absolute():
-            return image
-        for folder in map(Path, self.manifest.get("edits_folders", ())):
-            for start in (folder, *folder.parents):
-                whole = Path(os.path.normpath(start / image))
-                if whole.is_relative_to(folder) and whole.is_file():
-                    return whole
-        return image
+        return {EditKey(*key): self.found(Path(image)) for *key, image in rows}
 
     def heard(self, samples: Sequence[str], probes: Sequence[str] = ()) -> list[Heard]:
         """What was said about all edits of some samples, each voice by itself; on these probes, or

@@ -237,7 +237,18 @@ class Run:
         """The pictures of a sample's edits, as far as there are any."""
         query = "SELECT system, sample, draw, image FROM edits WHERE sample = ? ORDER BY 1, 3"
         rows = self._connection.execute(query, (sample,))
-        return {EditKey(*key): Path(image) if image else None for *key, image in rows}
+        return {EditKey(*key): self.found(Path(image)) if image else None for *key, image in rows}
+
+    def found(self, image: Path) -> Path:
+        """Where an edit's picture lies: its path may be from the folder in which it was judged."""
+        if image.is_absolute():
+            return image
+        for folder in map(Path, self.manifest.get("edits_folders", ())):
+            for start in (folder, *folder.parents):
+                whole = Path(os.path.normpath(start / image))
+                if whole.is_relative_to(folder) and whole.is_file():
+                    return whole
+        return image
 
     def pictures(self) -> dict[str, list[tuple[str, Path | None]]]:
         """Where pictures should be: of the sources, and of each system's edits, by sample."""
@@ -246,7 +257,7 @@ class Run:
         }
         query = "SELECT system, sample, image FROM edits ORDER BY system, rowid"
         for system, sample, image in self._connection.execute(query):
-            path = Path(image) if image else None
+            path = self.found(Path(image)) if image else None
             found.setdefault(f"{system}'s edits", []).append((sample, path))
         return found
 
