@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from creval.core.files import files_below, many_small_objects, read_bytes
+from creval.core.files import files_below, many_small_objects, read_bytes, write_whole
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 300_000])
@@ -36,3 +36,13 @@ def test_files_below_without_hidden_ones(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
     assert files_below(tmp_path) == ["a.png", "c/d.png"]
+
+
+def test_a_file_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "page.html"
+    assert write_whole(path, "ü") == 2
+    assert path.read_text(encoding="utf-8") == "ü"
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_whole(tmp_path / "folder", "x")
+    assert [one.name for one in sorted(tmp_path.iterdir())] == ["folder", "new"]

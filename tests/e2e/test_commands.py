@@ -335,6 +335,11 @@ def test_report(miniature_run: Path, tmp_path: Path) -> None:
     right("report", miniature_run, "--out", out)
     page = out.read_text(encoding="utf-8")
     assert "Where models are furthest apart" in page
+    kept = (miniature_run / "creval.db").read_bytes()
+    assert "ends in .html" in wrong("report", miniature_run, "--out", miniature_run / "creval.db")
+    assert "is a folder" in wrong("report", miniature_run, "--out", tmp_path)
+    assert "inside or link" in wrong("report", miniature_run, "--images", "none")
+    assert (miniature_run / "creval.db").read_bytes() == kept
     assert "Careful" in page
     assert "is not a run" in wrong("report", tmp_path)
 

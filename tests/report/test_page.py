@@ -186,3 +186,8 @@ def test_the_released_answers(tmp_path: Path) -> None:
         assert f"{name}'s edits 904 904 all of them" in found.text
     assert "sources 904" in found.text
     assert found.text.count("questions, with answers and the judge's words") == 18
+    with open_run(tmp_path / "run") as run:
+        some = run.score(resamples=100, subset="paper", systems=("Bagel", "OmniGen2"))
+        found = read(page(run, some, 100, each=0))
+    assert "Bagel's edits 874 874 all of them" in found.text
+    assert "gpt-image-1" not in found.text

@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from creval.core.errors import CrevalError
-from creval.store import Run, open_run
+from creval.core.probe import Ask, EditKey, Question
+from creval.core.sample import Edit, Sample
+from creval.core.verdict import Reply, Status, Verdict
+from creval.store import Run, Store, open_run
 
 
 def test_what_is_no_run_gets_a_sentence(tmp_path: Path) -> None:
@@ -46,3 +49,21 @@ def test_three_lines_give_a_frame(miniature: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
     assert frame.shape == (3 * 4, 9)
     assert frame.filter(model="Careful", metric="S")["total"].item() == 18 * 15
+
+
+def test_a_question_that_no_voice_answered_is_no_tie(tmp_path: Path) -> None:
+    key = EditKey("A", "s")
+    question = Question("Q1", "IF", "Is it?", "yes/no", "Yes", "Yes", 1.0, "Q1")
+    with Store(tmp_path) as store, store.transaction():
+        store.put_manifest(
+            {"benchmark": "creval", "protocol": "creval", "judge": "x", "levels": []}
+        )
+        store.put_samples([(Sample("s", "do"), [question])], {})
+        store.put_edits([Edit(key)])
+        store.put_replies(
+            (Ask("x", key, ("Q1",), repeat=n), Reply(Status.MISSING),
+             [Verdict("Q1", Status.MISSING)])
+            for n in range(2)
+        )  # fmt: skip
+    with open_run(tmp_path) as run:
+        assert run.tied({"A"}, {"s"}) == 0

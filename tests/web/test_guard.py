@@ -29,7 +29,8 @@ def test_its_own_names_are_answered(client: TestClient, host: str) -> None:
 @pytest.mark.parametrize(
     "host",
     ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "localhost.evil.example", "",
-     "192.168.0.7", "127.0.0.1@evil.example", "[::2]"],
+     "192.168.0.7", "127.0.0.1@evil.example", "[::2]", "[::1].evil.example", "localhost:x@evil",
+     "localhost:", "localhost:1 evil"],
 )  # fmt: skip
 def test_foreign_names_are_refused(client: TestClient, host: str) -> None:
     for path in ("/", "/picture?sample=s1&name=source", "/static/view.js", "/nothing"):

@@ -39,6 +39,7 @@ def calibrate(
     """Ask a judge questions whose answers are known, and say what to trust it for."""
     from creval.build.calibration import PLAIN, VARIANTS, make_cases, make_trials
     from creval.cli.judge import dollars_a_million, in_a_line
+    from creval.core.files import write_whole
     from creval.engine.calibrate import hear, judging, settings_for
     from creval.engine.estimate import estimate
     from creval.engine.settings import Settings
@@ -71,10 +72,9 @@ def calibrate(
         return
     heard = hear(trials, judge, runs, settings, _watcher)
     found = calibration(judge, samples, seed, heard)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(dumps(found.as_json(), indent=2), encoding="utf-8")
+    write_whole(path, dumps(found.as_json(), indent=2))
     page = path.with_suffix(".html")
-    page.write_text(findings_page(f"Can {judge} be trusted?", found), encoding="utf-8")
+    write_whole(page, findings_page(f"Can {judge} be trusted?", found))
     screen.show(found, json)
     screen.note(f"wrote {out}, for creval score RUN --correct {out}, and {page}, to look at.")
 

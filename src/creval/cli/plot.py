@@ -19,7 +19,7 @@ KINDS = {
     "forest": "how sure: every model with its interval, and who cannot be told apart",
     "plane": "following against keeping (IF and VC, or IP)",
     "weights": "who is best under which weights of three metrics",
-    "complexity": "what complexity costs, C1 to C8 (Complex-Edit)",
+    "complexity": "each metric over the ordered groups of a level, such as C1 to C8",
     "repeats": "how much a score varies when it is measured again",
     "groups": "dots with intervals for each group of any level",
 }

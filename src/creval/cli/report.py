@@ -10,6 +10,8 @@ import typer
 from creval.cli import options, screen
 from creval.core.errors import CrevalError
 
+_LARGE = 15.0  # MB
+
 
 def report(
     run: options.RunFolder,
@@ -30,6 +32,7 @@ def report(
     seed: options.Seed = 0,
 ) -> None:
     """Write a page: the answer in words, tables, plots, and samples to look at."""
+    from creval.core.files import write_whole
     from creval.report.page import page
     from creval.store import open_run
 
@@ -38,6 +41,8 @@ def report(
     path = Path(out)
     if path.is_dir():
         raise CrevalError(f"--out {out} is a folder; give a file, such as report.html.")
+    if path.suffix.casefold() not in (".html", ".htm"):
+        raise CrevalError(f"--out {out}: give a file that ends in .html.")
     line = screen.Line()
     with open_run(run) as opened:
         card = opened.score(
@@ -57,6 +62,9 @@ def report(
             watch=screen.counting(line, "samples shown"),
         )
     line.clear()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content, encoding="utf-8")
-    screen.note(f"wrote {out} ({len(content.encode()) / 1e6:.1f} MB)")
+    size = write_whole(path, content) / 1e6
+    screen.note(f"wrote {out} ({size:.1f} MB)")
+    if size > _LARGE:
+        screen.note(
+            "That is large for a page: --samples N shows fewer, --images link puts none in."
+        )

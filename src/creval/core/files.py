@@ -1,4 +1,4 @@
-"""Reading files, of which a benchmark or a recording has tens of thousands."""
+"""Reading files, of which a benchmark or a recording has tens of thousands; writing one whole."""
 
 from __future__ import annotations
 
@@ -24,6 +24,19 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     finally:
         os.close(descriptor)
     return content
+
+
+def write_whole(path: Path, text: str) -> int:
+    """Write a file so that it is there as a whole or not at all; how many bytes it has."""
+    content = text.encode("utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        new.write_bytes(content)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+    return len(content)
 
 
 def clean_text(text: str) -> str:

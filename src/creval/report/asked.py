@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,22 +61,28 @@ def _listed(values: dict[str, Any]) -> str:
     )
 
 
-def unanswered(run: Run) -> list[Grid]:
-    """How questions ended by model, and why some have no answer."""
+def unanswered(run: Run, systems: Sequence[str], samples: Collection[str]) -> list[Grid]:
+    """How questions about these models and samples ended, and why some have no answer."""
     grids = []
-    counts = run.statuses()
+    counts = {name: of for name, of in run.statuses(samples).items() if name in systems}
     if counts:
         grids.append(statuses(counts))
-    reasons = run.unanswered_reasons()
+    reasons = run.unanswered_reasons(systems, samples)
     if reasons:
         rows = [[reason, f"{number:,}"] for reason, number in reasons]
         grids.append(Grid(["why there is no answer", "questions"], rows))
     return grids
 
 
-def absent(run: Run) -> Grid | None:
-    """Which pictures are not there, the sources' first; none where all are."""
-    pictures = run.pictures()
+def absent(run: Run, systems: Sequence[str], samples: Collection[str]) -> Grid | None:
+    """Which pictures of these models and samples are not there, the sources' first; none where all
+    are."""
+    pictures: dict[str, list[tuple[str, Path | None]]] = {
+        "sources": [(name, run.samples[name].source) for name in samples]
+    }
+    for key, path in run.pictures():
+        if key.system in systems and key.sample in samples:
+            pictures.setdefault(f"{key.system}'s edits", []).append((key.sample, path))
     rows = []
     for what, found in pictures.items():
         gone = [name for name, path in found if path is None or not path.is_file()]

@@ -29,8 +29,8 @@ def weights(
             "the least"
         )
     note = (
-        f"Over {len(found.weights):,} choices of weights, {order}. passes the best after: how far "
-        "the weight that moves most has to move."
+        f"Over {len(found.weights):,} choices of weights, {order}. In the last column, how far the "
+        "weight that moves most has to move."
     )
     data = {
         "weights": dict(zip(found.metrics, found.own, strict=True)),

@@ -191,7 +191,7 @@ class Run:
     def tied(self, systems: Container[str], samples: Container[str]) -> int:
         """How many questions as many voices answered one way as the other."""
         rows = self._connection.execute(
-            "SELECT system, sample, sum(value = 1), sum(value = 0) FROM verdicts"
+            "SELECT system, sample, total(value = 1), total(value = 0) FROM verdicts"
             " JOIN edits ON edits.id = edit"
             " JOIN probes USING (sample) WHERE probes.id = probe AND text IS NOT NULL"
             " AND json_extract(probes.detail, '$.contract') IS NULL"  # on other scales none tie
@@ -250,16 +250,11 @@ class Run:
                     return whole
         return image
 
-    def pictures(self) -> dict[str, list[tuple[str, Path | None]]]:
-        """Where pictures should be: of the sources, and of each system's edits, by sample."""
-        found: dict[str, list[tuple[str, Path | None]]] = {
-            "sources": [(name, sample.source) for name, sample in self.samples.items()]
-        }
-        query = "SELECT system, sample, image FROM edits ORDER BY system, rowid"
-        for system, sample, image in self._connection.execute(query):
-            path = self.found(Path(image)) if image else None
-            found.setdefault(f"{system}'s edits", []).append((sample, path))
-        return found
+    def pictures(self) -> Iterator[tuple[EditKey, Path | None]]:
+        """Where each edit's picture should be."""
+        query = "SELECT system, sample, draw, image FROM edits ORDER BY system, rowid"
+        for *key, image in self._connection.execute(query):
+            yield EditKey(*key), self.found(Path(image)) if image else None
 
     def spent(self) -> Spent:
         """What all calls of the run came to."""
@@ -297,25 +292,35 @@ class Run:
     def count_verdicts(self) -> int:
         return int(self._connection.execute("SELECT count(*) FROM verdicts").fetchone()[0])
 
-    def statuses(self) -> dict[str, dict[str, int]]:
-        """How many questions ended in which way, by system."""
+    def statuses(self, samples: Container[str] | None = None) -> dict[str, dict[str, int]]:
+        """How many questions ended in which way, by system; of some samples or of all."""
         query = (
-            "SELECT system, verdicts.status, count(*) FROM verdicts"
-            f" JOIN edits ON edits.id = verdicts.edit WHERE {_JUDGED} GROUP BY 1, 2 ORDER BY 1, 2"
+            "SELECT system, verdicts.status, sample, count(*) FROM verdicts"
+            f" JOIN edits ON edits.id = verdicts.edit WHERE {_JUDGED} GROUP BY 1, 2, 3 ORDER BY 1, 2"
         )
         counts: dict[str, dict[str, int]] = {}
-        for system, status, count in self._connection.execute(query):
-            counts.setdefault(system, {})[status] = count
+        for system, status, sample, count in self._connection.execute(query):
+            if samples is None or sample in samples:
+                of = counts.setdefault(system, {})
+                of[status] = of.get(status, 0) + count
         return counts
 
-    def unanswered_reasons(self) -> list[tuple[str, int]]:
-        """Why questions stayed unanswered, with how many of each, the most frequent first."""
+    def unanswered_reasons(
+        self, systems: Container[str] | None = None, samples: Container[str] | None = None
+    ) -> list[tuple[str, int]]:
+        """Why questions stayed unanswered, with how many of each, the most frequent first; of some
+        systems and samples or of all."""
         query = (
-            "SELECT status, explanation, count(*) FROM verdicts WHERE status <> 'answered'"
-            f" AND {_JUDGED} GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
+            "SELECT verdicts.status, explanation, system, sample, count(*) FROM verdicts"
+            " JOIN edits ON edits.id = verdicts.edit WHERE verdicts.status <> 'answered'"
+            f" AND {_JUDGED} GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC, 1, 2"
         )
         reasons: dict[str, int] = {}
-        for status, explanation, count in self._connection.execute(query):
+        for status, explanation, system, sample, count in self._connection.execute(query):
+            if systems is not None and system not in systems:
+                continue
+            if samples is not None and sample not in samples:
+                continue
             # What a judge explains is not why its answer cannot be used.
             given = explanation if status in ("failed", "refused", "missing") else ""
             reason = f"{status}: {given or _WHY.get(status, 'for no stated reason')}"

@@ -71,7 +71,7 @@ def read_choice(given: Mapping[str, str], at: Snapshot) -> Choice:
         metric=known("metric", given.get("metric", ""), columns),
         outcome=known("outcome", given.get("outcome", ""), tuple(OUTCOMES)),
         weight=_weight(given.get("weight", "")),
-        split="yes" if given.get("split") else "",
+        split="yes" if given.get("split") == "yes" else "",
         order=known("order", given.get("order", ""), ORDERS),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -74,11 +75,13 @@ class Guard:
         return host in self._hosts or (self._addresses and _is_address(host))
 
 
+_HOST = re.compile(r"(?:\[([0-9a-fA-F:.%]+)\]|([^\[\]:@/\s]+))(?::[0-9]{1,5})?")
+
+
 def host_of(named: str) -> str:
-    """A Host header's name, without its port."""
-    if named.startswith("["):
-        return named[1:].partition("]")[0].casefold()
-    return named.partition(":")[0].casefold()
+    """A Host header's name, without its port; empty where it is none."""
+    match = _HOST.fullmatch(named)
+    return (match[1] or match[2]).casefold() if match else ""
 
 
 def _is_address(host: str) -> bool:

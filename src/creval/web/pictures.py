@@ -47,8 +47,8 @@ def path_of(run: CloseUp, sample: Sample, name: str) -> Path | None:
         return sample.mask
     kind, _, rest = name.partition(":")
     if kind == REFERENCE:
-        there = rest.isascii() and rest.isdigit() and int(rest[:9]) < len(sample.references)
-        return sample.references[int(rest)] if there else None
+        number = int(rest) if rest.isascii() and rest.isdigit() and len(rest) < 10 else -1
+        return sample.references[number] if 0 <= number < len(sample.references) else None
     if not (kind.isascii() and kind.isdigit() and len(kind) < 10):
         return None
     return run.picture(EditKey(rest, sample.id, int(kind)))

@@ -129,10 +129,15 @@ def _put(made: Path, folder: Path, names: list[str]) -> None:
     folder.mkdir(exist_ok=True)
     marker = folder / MARKER
     before = marker.read_text(encoding="utf-8").splitlines() if marker.is_file() else []
-    marker.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    for name in names:
+        place = folder / name
+        if place.is_dir() or (place.parent.exists() and not place.parent.is_dir()):
+            raise CrevalError(f"{place} cannot be written: a file or folder is in its way.")
+    marker.write_text("".join(f"{name}\n" for name in {*before, *names}), encoding="utf-8")
     for name in names:
         (folder / name).parent.mkdir(exist_ok=True)
         (made / name).replace(folder / name)
     for name in set(before) - set(names):
         if re.fullmatch(r"(tables/)?[A-Za-z0-9_.-]+", name) and ".." not in name:
             (folder / name).unlink(missing_ok=True)
+    marker.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")

@@ -35,7 +35,9 @@ class Chart:
 def charts(card: Scorecard, about: str) -> list[Chart]:
     """Every plot that a scorecard has something for."""
     made: list[Callable[[], Chart]] = [
-        lambda: _chart("forest", "How sure it is", plots.forest(card, about=about))
+        lambda: _chart(
+            "forest", "How sure it is", plots.forest(card, about=about), grids=_overall(card)
+        )
     ]
     for level in card.table.card.levels:
         # What is made of other groups stands in the table of scores.
@@ -43,8 +45,14 @@ def charts(card: Scorecard, about: str) -> list[Chart]:
             made.append(partial(_by_level, card, level.name, about))
     columns = card.table.card.columns
     if "IF" in columns and ("VC" in columns or "IP" in columns):
+        keeping = "VC" if "VC" in columns else "IP"
         made.append(
-            lambda: _chart("plane", "Following and keeping", plots.plane(card, about=about))
+            lambda: _chart(
+                "plane",
+                "Following and keeping",
+                plots.plane(card, about=about),
+                grids=_overall(card, "IF", keeping),
+            )
         )
     weighed = card.table.card.composite
     if weighed is not None and len(weighed.weights) == 3 and len(card.systems) > 1:
@@ -54,6 +62,15 @@ def charts(card: Scorecard, about: str) -> list[Chart]:
         with suppress(CrevalError):  # there is nothing to draw yet
             found.append(draw())
     return found
+
+
+def _overall(card: Scorecard, *columns: str) -> tuple[Grid, ...]:
+    """The numbers behind a plot of whole scores: of all columns, or of some."""
+    (grid,) = tables.grids(card, [("overall", "overall")], {})
+    wanted = [0, *(at for at, head in enumerate(grid.heads) if not columns or head in columns)]
+    wanted = list(dict.fromkeys(wanted))
+    rows = [[row[at] for at in wanted] for row in grid.rows]
+    return (Grid([grid.heads[at] for at in wanted], rows),)
 
 
 def _by_level(card: Scorecard, level: str, about: str) -> Chart:
@@ -77,7 +94,7 @@ def _weights(card: Scorecard, about: str) -> Chart:
         "weights",
         "What other weights would say",
         plots.ternary(found, about=about),
-        " ".join([*said.sentences, *said.notes]),
+        " ".join(said.sentences),
         tuple(said.grids),
     )
 

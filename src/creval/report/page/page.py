@@ -36,6 +36,7 @@ def page(
     """
     shelves = gallery(run, card, each, link, watch)
     manifest = run.manifest
+    samples = dict.fromkeys(card.table.samples)
     return rendered(
         "report.html",
         "data:" if link is None else "data: 'self' file:",
@@ -55,8 +56,8 @@ def page(
         systems=card.systems,
         asked=asked.asked(run),
         prompts=manifest.get("prompts", {}),
-        unanswered=asked.unanswered(run),
-        absent=asked.absent(run),
+        unanswered=asked.unanswered(run, card.systems, samples),
+        absent=asked.absent(run, card.systems, samples),
     )
 
 
