@@ -68,6 +68,8 @@ def test_nothing_is_wider_than_the_window(
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     page.goto(report.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= wide
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= wide
     for ink, ground in (("--ink", "--paper"), ("--soft", "--paper"), ("--soft", "--raised"),
                         ("--accent", "--paper"), ("--good", "--raised"), ("--bad", "--raised"),
                         ("--open", "--raised")):  # fmt: skip
@@ -99,6 +101,8 @@ def test_charts_have_names_and_tables(report: Path, browser_page: Page) -> None:
         assert page.locator(f"#{title}").text_content()
         assert page.locator(f"#{description}").text_content()
     assert page.locator("#by-dimension details table").count() == 4
+    for name in ("forest", "plane", "weights"):
+        assert page.locator(f"#{name} details table").count() == 1
     ids = page.locator("[id]").evaluate_all("all => all.map(one => one.id)")
     assert len(ids) == len(set(ids))
 

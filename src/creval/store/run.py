@@ -296,7 +296,8 @@ class Run:
         """How many questions ended in which way, by system; of some samples or of all."""
         query = (
             "SELECT system, verdicts.status, sample, count(*) FROM verdicts"
-            f" JOIN edits ON edits.id = verdicts.edit WHERE {_JUDGED} GROUP BY 1, 2, 3 ORDER BY 1, 2"
+            f" JOIN edits ON edits.id = verdicts.edit WHERE {_JUDGED}"
+            " GROUP BY 1, 2, 3 ORDER BY 1, 2"
         )
         counts: dict[str, dict[str, int]] = {}
         for system, status, sample, count in self._connection.execute(query):
