@@ -13,7 +13,7 @@ import creval
 
 ROOT = Path(creval.__file__).parent
 RANK = {"core": 0, "benchmarks": 1, "gauges": 1, "judges": 1, "prompts": 1, "stats": 1, "store": 1,
-        "engine": 2, "build": 2, "report": 2, "web": 2, "cli": 3}  # fmt: skip
+        "editors": 1, "engine": 2, "build": 2, "report": 2, "web": 2, "cli": 3}  # fmt: skip
 
 
 def test_importing_creval_imports_nothing_heavy() -> None:

@@ -1,0 +1,92 @@
+"""What an editor is to the engine: it takes a picture and an instruction, and brings a picture."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+
+@dataclass(frozen=True)
+class Job:
+    """One picture to be made: of a source (none where there is nothing to edit), by an instruction.
+
+    `mask` is white where the source may change. `draw` tells several tries of the same from each
+    other; an editor that takes a seed gets `seed`.
+    """
+
+    instruction: str
+    source: Path | None = None
+    mask: Path | None = None
+    references: tuple[Path, ...] = ()
+    seed: int = 0
+    draw: int = 0
+
+
+class Produced(NamedTuple):
+    """What came back, byte for byte: a picture's content and its type as it was told. `cost` is in
+    US dollars where it is known; `facts` is what else was told about it."""
+
+    content: bytes
+    media: str = ""
+    cost: float | None = None
+    facts: Mapping[str, Any] = MappingProxyType({})
+
+
+class Ticket(Protocol):
+    """Where an editor that is polled keeps the name of its task, before it waits: so that after a
+    kill it goes on waiting, and pays for nothing twice."""
+
+    @property
+    def kept(self) -> str | None:
+        """The name of a task that was begun before, if there is one."""
+
+    async def keep(self, name: str) -> None:
+        """Keep a task's name; when this returns, it outlives a kill."""
+
+
+@dataclass(frozen=True)
+class EditorOptions:
+    """How editors are asked. `settings` go to the model as they are (`--set KEY=VALUE`); `key`
+    names the environment variable that holds the key, if not the usual one, and `keyless` does
+    without, where nothing is asked."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    timeout: float = 600.0
+    concurrency: int = 4
+    price: float | None = None
+    key: str | None = None
+    keyless: bool = False
+
+
+class Editor(ABC):
+    """A model that edits. `name` is the editor's in a run, `model` the model's own.
+
+    `price` is US dollars a picture, as far as it is known; `pace` how many seconds one takes, as a
+    guess. `learned` collects what the model turned out not to take, in words.
+    """
+
+    name: str
+    model: str
+    price: float | None = None
+    pace: float = 15.0
+    learned: list[str]
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What a manifest keeps about the editor."""
+        return {"model": self.model}
+
+    async def open(self) -> None:  # noqa: B027
+        """Get ready, in the event loop in which the editing happens."""
+
+    async def close(self) -> None:  # noqa: B027
+        """Let go of connections and processes."""
+
+    @abstractmethod
+    async def edit(self, job: Job, ticket: Ticket) -> Produced:
+        """A picture; otherwise `judges.judge.Fault` (of the kind `content filter` where the model
+        declines), or `Unusable` where going on makes no sense."""
