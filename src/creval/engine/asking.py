@@ -27,7 +27,7 @@ from creval.engine.call import (
     status_of,
     verdicts_of,
 )
-from creval.engine.caller import Caller, Progress, StoppedError
+from creval.engine.caller import JudgeCaller, Progress, StoppedError
 from creval.engine.edits import stamp_of
 from creval.engine.ledger import Ledger, Record
 from creval.engine.limits import Halt, Purse
@@ -66,7 +66,7 @@ class Asking:
         self._items, self._prompts, self._fit = items, prompts, fit
         self._ledger, self._halt, self._pool = ledger, halt, pool
         self._ahead, self._deciding = ahead, deciding
-        self._caller = Caller(
+        self._caller = JudgeCaller(
             judge, settings, progress=progress, purse=purse, halt=halt, begun=begun
         )
         self._again: deque[Call] = deque()
@@ -241,12 +241,13 @@ class Asking:
         """Make a call until it brings a reply or is given up, keep that, and see what is open."""
         request = make_request(call, self._prompts)
         try:
-            answer, cost, latency, attempt = await self._caller.make(request)
+            made = await self._caller.make(request)
         except StoppedError:
             return
         except Fault as fault:
             await self._gave_up(call, fault)
             return
+        answer = made.answer
         choices = answer.choices[: len(call.repeats)]
         records: list[Record] = []
         follow: list[Call] = []
@@ -257,11 +258,11 @@ class Asking:
                 status_of(choice),
                 choice.text,
                 self.judge.name,
-                call.tries * self.settings.attempts + attempt,
+                call.tries * self.settings.attempts + made.attempt,
                 answer.tokens_in if first else None,
                 answer.tokens_out if first else None,
-                cost if first else None,
-                latency,
+                made.cost if first else None,
+                made.latency,
             )
             records.append((self._ask(call, repeat), reply, verdicts))
             follow += self._open(call, repeat, verdicts)

@@ -24,7 +24,7 @@ from creval.core.probe import Ask, EditKey
 from creval.core.sample import Edit
 from creval.core.verdict import Reply, Status
 from creval.engine.call import status_of, without_thoughts
-from creval.engine.caller import Caller, Progress, StoppedError
+from creval.engine.caller import JudgeCaller, Progress, StoppedError
 from creval.engine.estimate import Estimate
 from creval.engine.ledger import Ledger
 from creval.engine.limits import Halt, Purse
@@ -115,7 +115,7 @@ class Writing(Generic[T]):
             if len(found) != 1:
                 raise CrevalError(f"--{role} takes one model, not a panel.")
             self.judges[role] = found[0]
-        self._callers: dict[str, Caller] = {}
+        self._callers: dict[str, JudgeCaller] = {}
         self._kept: dict[str, str] = {}
         self._pictures: dict[tuple[Path, str], asyncio.Future[Encoded]] = {}
         self._interrupt: Callable[[], object] = lambda: None
@@ -196,7 +196,7 @@ class Writing(Generic[T]):
         self._interrupt = lambda: loop.call_soon_threadsafe(halt.now, "interrupted")
         purse = Purse(self.settings.budget, store.spent)
         self._callers = {
-            role: Caller(
+            role: JudgeCaller(
                 judge, self.settings, progress=wrote.progress, purse=purse, halt=halt,
                 begun=bool(self._kept),
             )
