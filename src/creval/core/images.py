@@ -96,6 +96,12 @@ def decode(content: bytes) -> Image.Image:
         return _plain(image)
 
 
+def kind_of(content: bytes) -> str:
+    """What kind of file a picture's content is: `PNG`, `JPEG` ..."""
+    with _opened(Path("the picture"), io.BytesIO(content)) as image:
+        return image.format or ""
+
+
 def _check_whole(path: Path, kind: str, content: bytes) -> None:
     """Refuse a file that is cut off or, as far as it says itself, damaged; without decoding it."""
     if kind == "JPEG" and b"\xff\xd9" not in content[-1024:]:
@@ -176,7 +182,7 @@ def _opened(path: Path, file: Path | io.BytesIO) -> Iterator[ImageFile.ImageFile
     except Image.DecompressionBombError as error:
         raise ImageError(f"{path} is too large to open safely: {error}") from error
     except UnidentifiedImageError as error:
-        raise ImageError(f"{path} is not a picture that creval reads{_looks_like(path)}") from error
+        raise ImageError(f"{path} is not a picture that creval reads{_looks_like(file)}") from error
     except Exception as error:  # decoders raise almost anything on broken data
         raise ImageError(f"{path} is damaged and cannot be opened ({_reason(error)}).") from error
 
@@ -270,10 +276,13 @@ def _on_white(image: Image.Image) -> Image.Image:
     return image.convert("RGB") if image.mode != "RGB" else image.copy()
 
 
-def _looks_like(path: Path) -> str:
+def _looks_like(file: Path | io.BytesIO) -> str:
     """What a file that is no picture seems to be."""
-    with path.open("rb") as file:
-        start = file.read(64)
+    if isinstance(file, Path):
+        with file.open("rb") as opened:
+            start = opened.read(64)
+    else:
+        start = file.getvalue()[:64]
     if start[4:12] in (b"ftypheic", b"ftypheix", b"ftypmif1", b"ftyphevc"):
         return ": it is a HEIC photo. Convert it to JPEG or PNG first."
     if start.lstrip()[:1] in (b"<", b"{"):

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple, Protocol
 class Job:
     """One picture to be made: of a source (none where there is nothing to edit), by an instruction.
 
-    `mask` is white where the source may change. `draw` tells several tries of the same from each
-    other; an editor that takes a seed gets `seed`.
+    `sample` is the id of the sample that it is for. `mask` is white where the source may change.
+    `draw` tells several tries of the same from each other; an editor that takes a seed gets `seed`.
     """
 
+    sample: str
     instruction: str
     source: Path | None = None
     mask: Path | None = None
@@ -52,9 +53,10 @@ class Ticket(Protocol):
 class EditorOptions:
     """How editors are asked. `settings` go to the model as they are (`--set KEY=VALUE`); `key`
     names the environment variable that holds the key, if not the usual one, and `keyless` does
-    without, where nothing is asked."""
+    without, where nothing is asked. `bench` is the folder of the benchmark."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
+    bench: Path | None = None
     timeout: float = 600.0
     concurrency: int = 4
     price: float | None = None

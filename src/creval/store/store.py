@@ -159,13 +159,15 @@ class Store:
             found.setdefault(keys[edit], set()).add((repeat, probe))
         return found
 
-    def texts(self) -> dict[str, str]:
-        """What was answered to each ask, by its digest; of several replies the last."""
+    def texts(self, variant: str = "", status: Status = Status.ANSWERED) -> dict[str, str]:
+        """What was answered to each ask of a variant, by its digest; of several replies the last
+        that ended so."""
         query = (
             "SELECT digest, text FROM replies JOIN asks ON asks.id = ask"
-            " WHERE replies.status = ? ORDER BY replies.id"
+            " JOIN voices ON voices.id = voice"
+            " WHERE variant = ? AND replies.status = ? ORDER BY replies.id"
         )
-        rows = self._connection.execute(query, (Status.ANSWERED.value,))
+        rows = self._connection.execute(query, (variant, status.value))
         return {digest: text for digest, text in rows if text}
 
     @property
