@@ -1,0 +1,87 @@
+"""A judge picks: candidates are judged as any edits are, and the best score wins."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from creval.core.benchmark import Benchmark
+from creval.core.probe import EditKey
+from creval.core.sample import Edit, Sample
+from creval.engine.judge import judge
+from creval.engine.loop import Watch
+from creval.engine.settings import Settings
+from creval.engine.strategies import Choice, Pick
+from creval.stats.table import add_composite
+from creval.store import open_run
+
+JUDGED = ".judged"
+"""The folder of the runs that picked."""
+
+
+def picking(
+    benchmark: Benchmark,
+    spec: str,
+    folder: Path,
+    settings: Settings,
+    watch: Watch | None = None,
+) -> Pick:
+    """Candidates judged by this judge, in runs beside the edits; equal scores go to the first."""
+
+    def pick(
+        stage: str, candidates: Sequence[tuple[Sample, Sequence[Edit]]]
+    ) -> Mapping[str, Choice]:
+        here = folder / JUDGED / stage.replace(" ", "-")
+        edits = here / "candidates"
+        shutil.rmtree(edits, ignore_errors=True)
+        for sample, several in candidates:
+            for edit in several:
+                if edit.image is not None:
+                    suffix = f"--{edit.key.draw}{edit.image.suffix}"
+                    _link(edit.image, edits / f"{sample.id}{suffix}")
+        samples = tuple(sample for sample, _ in candidates)
+        dataset = replace(benchmark.dataset, samples=samples, subsets={}, place=None)
+        judge(replace(benchmark, dataset=dataset), [edits], spec, here / "run", settings,
+              watch=watch)  # fmt: skip
+        scores = _scores(benchmark, here / "run")
+        found = {}
+        for sample, several in candidates:
+            mine = {edit.key.draw: scores.get((sample.id, edit.key.draw)) for edit in several}
+            scored = [draw for draw, score in mine.items() if score is not None]
+            if scored:
+                sign = 1 if benchmark.card.higher_is_better(benchmark.card.ranking) else -1
+                best = max(scored, key=lambda draw: (sign * (mine[draw] or 0.0), -draw))
+                found[sample.id] = Choice(EditKey(several[0].key.system, sample.id, best), mine)
+        return found
+
+    return pick
+
+
+def _scores(benchmark: Benchmark, run: Path) -> dict[tuple[str, int], float | None]:
+    """The score of each draw of each sample in the column that ranks."""
+    card, protocol = benchmark.card, benchmark.protocol
+    at = card.columns.index(card.ranking)
+    found: dict[tuple[str, int], float | None] = {}
+    with open_run(run) as opened:
+        for key, values in opened.values():
+            sample, probes = opened.samples[key.sample], opened.probes[key.sample]
+            scores = protocol.score(sample, probes, values)
+            row = [scores[metric.name].value for metric in card.metrics]
+            whole = add_composite(card, np.array(row, dtype=np.float64))
+            score = float(whole[at])
+            found[key.sample, key.draw] = None if np.isnan(score) else score
+    return found
+
+
+def _link(image: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError):
+        os.link(image, place)
+        return
+    shutil.copyfile(image, place)

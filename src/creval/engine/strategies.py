@@ -1,0 +1,228 @@
+"""Ways of using an editor: at once, step by step, the best of several, or with a plan first.
+
+Every strategy asks for pictures in rounds. In a round each chain of steps takes one step further,
+in as many draws as are wanted; a judge picks one of them, and the next step starts from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from creval.core.errors import CrevalError
+from creval.core.probe import EditKey
+from creval.core.sample import Edit, EditStatus, Sample
+from creval.editors.editor import Job
+from creval.engine.editing import Editing
+from creval.engine.loop import Watch
+
+DIRECT, SEQUENTIAL, BEST_OF, REASONED = "direct", "sequential", "best-of", "reasoned"
+_BEST_OF = re.compile(r"best-of:([0-9]{1,3})")
+
+
+class Strategy(NamedTuple):
+    """How an editor is used."""
+
+    sequential: bool = False
+    best_of: int = 1
+    reasoned: bool = False
+
+    @property
+    def name(self) -> str:
+        parts = [SEQUENTIAL] * self.sequential + [REASONED] * self.reasoned
+        parts += [f"{BEST_OF}:{self.best_of}"] if self.best_of > 1 else []
+        return "+".join(parts) or DIRECT
+
+
+def read_strategy(text: str) -> Strategy:
+    """The strategy that a name stands for.
+
+    >>> read_strategy("sequential+best-of:4")
+    Strategy(sequential=True, best_of=4, reasoned=False)
+    """
+    found = Strategy()
+    for part in text.split("+"):
+        match = _BEST_OF.fullmatch(part.strip())
+        if match and int(match[1]) >= 2:
+            found = found._replace(best_of=int(match[1]))
+        elif part.strip() in (SEQUENTIAL, REASONED):
+            found = found._replace(**{part.strip(): True})
+        elif part.strip() != DIRECT:
+            raise CrevalError(
+                f"--strategy {text}: {part!r} is none of direct, sequential, best-of:N (N from 2) "
+                "and reasoned; several are joined by +."
+            )
+    return found
+
+
+class Choice(NamedTuple):
+    """What a judge made of candidates: the one that it picked, and each one's score by its draw."""
+
+    picked: EditKey
+    scores: Mapping[int, float | None]
+
+
+Pick = Callable[[str, Sequence[tuple[Sample, Sequence[Edit]]]], Mapping[str, Choice]]
+"""Chooses between the candidates for samples, which are as far as their steps have come; the first
+argument names the round. By the sample's id."""
+
+
+@dataclass
+class Finished:
+    """What a strategy came to: the edits of the samples, and those on the way to them."""
+
+    edits: dict[EditKey, Edit] = field(default_factory=dict)
+    between: dict[EditKey, Edit] = field(default_factory=dict)
+
+
+class _Chain(NamedTuple):
+    """Some steps that begin with a source."""
+
+    source: Path | None
+    steps: tuple[str, ...]
+
+
+class _Owner(NamedTuple):
+    """The sample that asks for a chain, as far as that goes, and the whole sample's id."""
+
+    sample: Sample
+    whole: str
+
+
+class Editors:
+    """One editor used in one way on all samples of a benchmark."""
+
+    def __init__(
+        self,
+        editing: Editing,
+        system: str,
+        samples: Sequence[Sample],
+        strategy: Strategy,
+        *,
+        pick: Pick | None = None,
+        plans: Mapping[str, str] | None = None,
+    ) -> None:
+        if strategy.best_of > 1 and pick is None:
+            raise CrevalError("best-of needs a judge that picks: give --judge SPEC.")
+        stepless = [sample.id for sample in samples if not sample.steps]
+        if strategy.sequential and stepless:
+            raise CrevalError(
+                f"sequential takes samples with steps, and {stepless[0]} has none: its instruction "
+                "is not made of steps."
+            )
+        self._editing, self._system, self._samples = editing, system, samples
+        self._strategy, self._pick, self._plans = strategy, pick, plans or {}
+
+    def run(self, watch: Watch | None = None) -> Finished:
+        """Make every sample's edit. A chain that several samples share is made once."""
+        found = Finished()
+        owners = self._owners()
+        at: dict[_Chain, Edit] = {}
+        for depth in range(1, 1 + max((len(chain.steps) for chain in owners), default=0)):
+            here = {chain: owner for chain, owner in owners.items() if len(chain.steps) == depth}
+            made = self._round(depth, here, at, found, watch)
+            at |= made
+            if self._editing.stopped:
+                break
+        for sample in self._samples:
+            edit = at.get(self._chain(sample))
+            if edit is not None:
+                key = EditKey(self._system, sample.id)
+                whole = edit._replace(key=key, parents=edit.parents or (edit.key,))
+                if edit.key == key:
+                    whole = edit
+                found.edits[key] = whole
+        return found
+
+    def _chain(self, sample: Sample) -> _Chain:
+        steps = tuple(step.text for step in sample.steps) if self._strategy.sequential else ()
+        return _Chain(sample.source, steps or (sample.instruction,))
+
+    def _owners(self) -> dict[_Chain, _Owner]:
+        """Every chain, and every beginning of one, with the sample as far as it has come: a sample
+        that is just that, or the first that goes further, cut short."""
+        owners: dict[_Chain, _Owner] = {}
+        for sample in sorted(self._samples, key=lambda sample: len(self._chain(sample).steps)):
+            whole = self._chain(sample)
+            for depth in range(1, len(whole.steps) + 1):
+                part = _Chain(whole.source, whole.steps[:depth])
+                reached = sample if depth == len(whole.steps) else _cut(sample, depth)
+                owners.setdefault(part, _Owner(reached, sample.id))
+        return owners
+
+    def _round(
+        self,
+        depth: int,
+        here: Mapping[_Chain, _Owner],
+        before: Mapping[_Chain, Edit],
+        found: Finished,
+        watch: Watch | None,
+    ) -> dict[_Chain, Edit]:
+        """One step further for each chain."""
+        jobs: dict[EditKey, Job] = {}
+        of: dict[EditKey, _Chain] = {}
+        made: dict[_Chain, Edit] = {}
+        for chain, (sample, whole) in here.items():
+            start = before.get(_Chain(chain.source, chain.steps[:-1]))
+            if depth > 1 and (start is None or start.image is None):
+                if start is not None:
+                    reason = f"the step before: {start.reason}"
+                    key = EditKey(self._system, sample.id)
+                    made[chain] = Edit(key, start.status, reason=reason, parents=(start.key,))
+                continue
+            for draw in range(self._strategy.best_of):
+                key = EditKey(self._system, sample.id, draw)
+                jobs[key] = self._job(sample, whole, chain, start, draw)
+                of[key] = chain
+        came = self._editing.make(jobs, f"step {depth}", watch)
+        candidates: dict[_Chain, list[Edit]] = {}
+        for key, edit in came.items():
+            start = before.get(_Chain(of[key].source, of[key].steps[:-1]))
+            edit = edit._replace(parents=(start.key,) if start is not None else ())
+            candidates.setdefault(of[key], []).append(edit)
+            found.between[key] = edit
+        return made | self._picked(depth, here, candidates)
+
+    def _job(self, sample: Sample, whole: str, chain: _Chain, start: Edit | None, draw: int) -> Job:
+        plan = self._plans.get(whole, "")
+        words = chain.steps[-1] + (f"\n\n{plan}" if plan else "")
+        source = chain.source if start is None else start.image
+        seed = self._editing.settings.seed + draw
+        return Job(whole, words, source, sample.mask, sample.references, seed, draw)
+
+    def _picked(
+        self, depth: int, here: Mapping[_Chain, _Owner], candidates: Mapping[_Chain, list[Edit]]
+    ) -> dict[_Chain, Edit]:
+        """Of each chain's candidates the one that a judge picks; the only one, or the first, where
+        there is no choice."""
+        open_ = []
+        found = {}
+        for chain, edits in candidates.items():
+            there = [edit for edit in edits if edit.status is EditStatus.DONE]
+            found[chain] = (there or edits)[0]
+            if self._strategy.best_of > 1 and there:
+                open_.append((chain, there))
+        if self._pick is None or not open_:
+            return found
+        choices = self._pick(
+            f"step {depth}", [(here[chain].sample, edits) for chain, edits in open_]
+        )
+        for chain, edits in open_:
+            choice = choices.get(here[chain].sample.id)
+            if choice is None:
+                continue
+            (picked,) = [edit for edit in edits if edit.key == choice.picked]
+            facts = {**picked.facts, "picked_from": len(edits), "scores": dict(choice.scores)}
+            parents = tuple(edit.key for edit in edits)
+            found[chain] = picked._replace(parents=parents, facts=facts)
+        return found
+
+
+def _cut(sample: Sample, depth: int) -> Sample:
+    """A sample as far as its first steps."""
+    steps = sample.steps[:depth]
+    words = " ".join(step.text for step in steps)
+    return replace(sample, id=f"{sample.id}#{depth}", instruction=words, steps=steps)

@@ -1,0 +1,188 @@
+"""Ways of using an editor, on pictures of which everything is known."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from creval.benchmarks import open_benchmark
+from creval.benchmarks.touchstone.files import read_samples
+from creval.build.touchstone import build_touchstone
+from creval.core.benchmark import Benchmark
+from creval.core.errors import CrevalError
+from creval.core.probe import EditKey
+from creval.core.sample import Edit, EditStatus, Sample, Step
+from creval.editors.editor import Editor, EditorOptions, Job, Produced, Ticket
+from creval.editors.known import Drawn
+from creval.engine.editing import Editing, EditSettings
+from creval.engine.picking import picking
+from creval.engine.settings import Settings
+from creval.engine.strategies import Choice, Editors, Strategy, read_strategy
+from creval.judges.judge import Fault
+from creval.stats.table import Floats
+
+
+class Mixed(Editor):
+    """Faithful in three cases of ten, otherwise clumsy."""
+
+    name = model = "mixed"
+    price = 0.0
+
+    def __init__(self, bench: Path) -> None:
+        self.learned = []
+        options = EditorOptions(bench=bench)
+        self._good, self._bad = (Drawn("x", n, options) for n in ("faithful", "clumsy"))
+        self.asked = 0
+
+    async def edit(self, job: Job, ticket: Ticket) -> Produced:
+        self.asked += 1
+        good = random.Random(f"{job.sample} {job.seed}").random() < 0.3
+        return await (self._good if good else self._bad).edit(job, ticket)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("strategies")
+    build_touchstone(folder / "bench", 12, 3)
+    return folder / "bench"
+
+
+def stepped(bench: Path) -> list[Sample]:
+    """Touchstone's samples with their requirements as steps."""
+    known = {sample.id: sample for sample in read_samples(bench)}
+    return [
+        replace(sample, steps=tuple(Step(r.words) for r in known[sample.id].requirements))
+        for sample in open_benchmark(bench).dataset.samples
+    ]
+
+
+def test_names() -> None:
+    assert read_strategy("direct") == Strategy()
+    assert read_strategy("best-of:4 + sequential").name == "sequential+best-of:4"
+    assert read_strategy("reasoned").name == "reasoned"
+    for wrong in ("", "best-of", "best-of:1", "best-of:x", "sequential,direct"):
+        with pytest.raises(CrevalError, match="none of direct"):
+            read_strategy(wrong)
+
+
+def test_steps_and_all_at_once_agree(bench: Path, tmp_path: Path) -> None:
+    """A faithful editor's steps, one after another, are what it makes of the whole."""
+    options = EditorOptions(bench=bench)
+    pictures = []
+    for name in ("direct", "sequential"):
+        editing = Editing(Drawn("x", "faithful", options), tmp_path / name, EditSettings())
+        found = Editors(editing, "M", stepped(bench), read_strategy(name)).run()
+        assert all(edit.status is EditStatus.DONE for edit in found.edits.values())
+        pictures.append([Image.open(e.image or "").tobytes() for e in found.edits.values()])
+        if name == "sequential":
+            assert len(found.between) == sum(len(s.steps) for s in stepped(bench))
+    alike = sum(one == two for one, two in zip(*pictures, strict=True))
+    assert alike >= 9, "in a few, what is asked for depends on its order"
+
+
+def test_chains_are_shared(bench: Path, tmp_path: Path) -> None:
+    """A sample that is the beginning of another is made on the way to it."""
+    whole = stepped(bench)[0]
+    parts = [replace(whole, id=f"C{n}", steps=whole.steps[:n]) for n in (1, 2, 3)]
+    known = {p.id: replace(read_samples(bench)[0], id=p.id) for p in parts}
+    editor = Drawn("x", "faithful", EditorOptions(bench=bench))
+    editor._samples = known
+    editing = Editing(editor, tmp_path / "M", EditSettings())
+    found = Editors(editing, "M", parts, Strategy(sequential=True)).run()
+    assert editing.progress.made == 3
+    assert [key.sample for key in found.edits] == ["C1", "C2", "C3"]
+    assert found.edits[EditKey("M", "C3")].parents == (EditKey("M", "C2"),)
+
+
+class Stubborn(Editor):
+    name = model = "stubborn"
+    price = 0.0
+
+    def __init__(self) -> None:
+        self.learned = []
+
+    async def edit(self, job: Job, ticket: Ticket) -> Produced:
+        del job, ticket
+        raise Fault("content filter", "no", again=False)
+
+
+def test_a_step_that_fails_ends_its_chain(bench: Path, tmp_path: Path) -> None:
+    editing = Editing(Stubborn(), tmp_path / "M", EditSettings())
+    samples = stepped(bench)[:2]
+    found = Editors(editing, "M", samples, Strategy(sequential=True)).run()
+    assert len(found.edits) == 2
+    for edit in found.edits.values():
+        assert edit.status is EditStatus.REFUSED
+        assert edit.reason.endswith("content filter: no")
+    assert editing.progress.made == 2
+
+
+def test_what_a_strategy_needs(bench: Path, tmp_path: Path) -> None:
+    editing = Editing(Stubborn(), tmp_path, EditSettings())
+    plain = open_benchmark(bench).dataset.samples
+    with pytest.raises(CrevalError, match="give --judge"):
+        Editors(editing, "M", plain, Strategy(best_of=2))
+    with pytest.raises(CrevalError, match="has none"):
+        Editors(editing, "M", plain, Strategy(sequential=True))
+
+
+def test_a_plan_goes_with_the_instruction(bench: Path, tmp_path: Path) -> None:
+    sample = open_benchmark(bench).dataset.samples[0]
+    seen: list[str] = []
+
+    class Listening(Stubborn):
+        async def edit(self, job: Job, ticket: Ticket) -> Produced:
+            seen.append(job.instruction)
+            return await super().edit(job, ticket)
+
+    editing = Editing(Listening(), tmp_path, EditSettings())
+    plans = {sample.id: "First the hat."}
+    Editors(editing, "M", [sample], Strategy(reasoned=True), plans=plans).run()
+    assert seen == [f"{sample.instruction}\n\nFirst the hat."]
+
+
+def test_the_best_of_several_is_as_good_as_the_pool_says(bench: Path, tmp_path: Path) -> None:
+    """S rises with N, and lies within three standard errors of what resampling predicts."""
+    benchmark = open_benchmark(bench)
+    samples = benchmark.dataset.samples
+    pool = _pool(benchmark, bench, tmp_path / "pool", 8)
+    means = []
+    for count in (1, 2, 4, 8):
+        editing = Editing(Mixed(bench), tmp_path / f"M{count}", EditSettings(seed=100))
+        pick = picking(benchmark, "truth", tmp_path / f"M{count}", Settings())
+        found = Editors(editing, "M", samples, Strategy(best_of=count), pick=pick).run()
+        if count == 1:
+            continue
+        scores = [
+            max(score for score in edit.facts["scores"].values() if score is not None)
+            for edit in found.edits.values()
+        ]
+        assert all(edit.facts["picked_from"] == count for edit in found.edits.values())
+        chance = np.random.default_rng(0)
+        draws = np.array(
+            [[chance.choice(row, count, replace=True).max() for row in pool] for _ in range(500)]
+        ).mean(axis=1)
+        assert abs(np.mean(scores) - draws.mean()) <= 3 * draws.std() + 1e-9
+        means.append(np.mean(scores))
+    assert means == sorted(means)
+
+
+def _pool(benchmark: Benchmark, bench: Path, folder: Path, count: int) -> Floats:
+    """The judged scores of many draws of the same editor."""
+    rows: dict[str, list[float]] = {}
+
+    def keep(_: str, candidates: Sequence[tuple[Sample, Sequence[Edit]]]) -> Mapping[str, Choice]:
+        found = picking(benchmark, "truth", folder, Settings())("pool", candidates)
+        for name, choice in found.items():
+            rows[name] = [score for score in choice.scores.values() if score is not None]
+        return found
+
+    editing = Editing(Mixed(bench), folder, EditSettings(seed=1000))
+    Editors(editing, "M", benchmark.dataset.samples, Strategy(best_of=count), pick=keep).run()
+    return np.array(list(rows.values()))
