@@ -51,13 +51,14 @@ def bring() -> str | None:
     """A browser, installed if need be."""
     if found := find():
         return found
-    if is_root() and shutil.which("apt-get"):
+    who = [] if is_root() else ["sudo", "-n"]
+    if shutil.which("apt-get") and (is_root() or shutil.which("sudo")):
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         for command in (
             ["apt-get", "update", "-q"],
             ["apt-get", "install", "-q", "-y", "--no-install-recommends", "chromium"],
         ):
-            subprocess.run(command, env=quiet, stdout=subprocess.DEVNULL)
+            subprocess.run([*who, *command], env=quiet, stdout=subprocess.DEVNULL)
         if found := find():
             return found
     subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"])
