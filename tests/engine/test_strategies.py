@@ -20,10 +20,12 @@ from creval.core.probe import EditKey
 from creval.core.sample import Edit, EditStatus, Sample, Step
 from creval.editors.editor import Editor, EditorOptions, Job, Produced, Ticket
 from creval.editors.known import Drawn
+from creval.engine.edited import keep
 from creval.engine.editing import Editing, EditSettings
+from creval.engine.edits import find_edits
 from creval.engine.picking import picking
 from creval.engine.settings import Settings
-from creval.engine.strategies import Choice, Editors, Strategy, read_strategy
+from creval.engine.strategies import Choice, Editors, Finished, Strategy, read_strategy
 from creval.judges.judge import Fault
 from creval.stats.table import Floats
 
@@ -186,3 +188,29 @@ def _pool(benchmark: Benchmark, bench: Path, folder: Path, count: int) -> Floats
     editing = Editing(Mixed(bench), folder, EditSettings(seed=1000))
     Editors(editing, "M", benchmark.dataset.samples, Strategy(best_of=count), pick=keep).run()
     return np.array(list(rows.values()))
+
+
+def test_a_folder_says_what_is_not_there_and_why(bench: Path, tmp_path: Path) -> None:
+    """Pictures under their samples' names, and of the others the reason; judged as any folder."""
+    samples = open_benchmark(bench).dataset.samples[:3]
+
+    class Choosy(Drawn):
+        async def edit(self, job: Job, ticket: Ticket) -> Produced:
+            if job.sample == samples[1].id:
+                raise Fault("content filter", "not this", again=False)
+            return await super().edit(job, ticket)
+
+    folder = tmp_path / "Choosy"
+    editing = Editing(Choosy("x", "lazy", EditorOptions(bench=bench)), folder, EditSettings())
+    finished = Editors(editing, "Choosy", samples, Strategy()).run()
+    keep(folder, finished, {"editor": "x", "protocol": "creval", "benchmark": "creval"})
+    assert sorted(path.name for path in folder.glob("*.png")) == [
+        f"{samples[0].id}.png", f"{samples[2].id}.png",
+    ]  # fmt: skip
+    found = {edit.key.sample: edit for edit in find_edits([folder], samples).edits}
+    assert found[samples[1].id].status is EditStatus.REFUSED
+    assert found[samples[1].id].reason == "content filter: not this"
+    assert found[samples[0].id].facts["size"] == [768, 768]
+    evil = {EditKey("M", "../out"): Edit(EditKey("M", "../out"))}
+    with pytest.raises(CrevalError, match="leads out of"):
+        keep(folder, Finished(edits=evil), {})

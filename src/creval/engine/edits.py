@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,11 +13,15 @@ from creval.core.errors import CrevalError
 from creval.core.files import clean_text, files_below
 from creval.core.probe import EditKey
 from creval.core.sample import Edit, EditStatus, Sample, Stamp
+from creval.store import DATABASE
+from creval.store.closeup import CloseUp
 
 # HEIC cannot be opened, but then the picture is there and gets a sentence.
 _SUFFIXES = frozenset(
     "jpg jpeg jfif png webp avif gif bmp tif tiff jp2 ppm heic heif".split()  # noqa: SIM905
 )
+EDITOR = "editor"
+"""The entry in a folder's manifest that says who edited."""
 _DRAW = re.compile(r"(.+)--([0-9]{1,9})")
 
 
@@ -68,18 +72,44 @@ def find_edits(
             if system in found.systems:
                 raise CrevalError(f"{system!r} is there twice; give {folder} another name.")
             found.systems += (system,)
-            found.edits += _edits(system, samples, there)
+            known = {} if strategy else known_edits(folder)
+            found.edits += _edits(system, samples, there, known)
     return found
 
 
-def _edits(system: str, samples: Sequence[Sample], there: Pictures) -> Iterator[Edit]:
+def _edits(
+    system: str, samples: Sequence[Sample], there: Pictures, known: Mapping[str, Edit]
+) -> Iterator[Edit]:
+    """Each sample's edits, with what whoever made them `known` about them."""
     reason = "there is no picture of it in the folder"
     for sample in samples:
+        told = known.get(sample.id)
         for draw, path in sorted(there.get(sample.id, {}).items()):
             # Whoever opens the run later may stand in another folder.
-            yield Edit(EditKey(system, sample.id, draw), EditStatus.DONE, path.absolute())
+            edit = Edit(EditKey(system, sample.id, draw), EditStatus.DONE, path.absolute())
+            if told is not None and draw == 0:
+                edit = edit._replace(parents=told.parents, facts=told.facts)
+            yield edit
         if sample.id not in there:
-            yield Edit(EditKey(system, sample.id), EditStatus.ABSENT, reason=reason)
+            edit = Edit(EditKey(system, sample.id), EditStatus.ABSENT, reason=reason)
+            if told is not None and told.status is not EditStatus.DONE:
+                edit = edit._replace(status=told.status, reason=told.reason, facts=told.facts)
+            yield edit
+
+
+def known_edits(folder: Path) -> dict[str, Edit]:
+    """What is known of the edits in a folder, by sample; nothing where `creval edit` did not make
+    them."""
+    if not (folder / DATABASE).is_file():
+        return {}
+    try:
+        opened = CloseUp(folder)
+    except CrevalError:  # nothing was finished yet, or it is somebody else's database
+        return {}
+    with opened as run:
+        if EDITOR not in run.manifest:
+            return {}
+        return {edit.key.sample: edit for edit in run.all_edits() if edit.key.draw == 0}
 
 
 def stamp_of(path: Path, digest: str) -> Stamp:

@@ -174,7 +174,8 @@ class Editors:
                     made[chain] = Edit(key, start.status, reason=reason, parents=(start.key,))
                 continue
             for draw in range(self._strategy.best_of):
-                key = EditKey(self._system, sample.id, draw)
+                # Candidates are counted from 1: 0 is the one that is picked.
+                key = EditKey(self._system, sample.id, draw + (self._strategy.best_of > 1))
                 jobs[key] = self._job(sample, whole, chain, start, draw)
                 of[key] = chain
         came = self._editing.make(jobs, f"step {depth}", watch)

@@ -65,6 +65,11 @@ class CloseUp(Run):
         edits = map(read_edit, rows)
         return tuple(edit._replace(image=edit.image and self.found(edit.image)) for edit in edits)
 
+    def all_edits(self) -> Iterator[Edit]:
+        """Every edit that is kept."""
+        query = "SELECT system, sample, draw, status, image, reason, detail FROM edits ORDER BY id"
+        return map(read_edit, self._connection.execute(query))
+
     def picture(self, edit: EditKey) -> Path | None:
         """Where an edit's picture lies, if there is one."""
         row = self._connection.execute(

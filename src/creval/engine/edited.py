@@ -1,0 +1,54 @@
+"""A folder that `creval edit` filled: pictures under their samples' names, and why others are not
+there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from creval.core.errors import CrevalError
+from creval.core.sample import Edit, EditStatus
+from creval.editors.checks import SUFFIXES
+from creval.engine.strategies import Finished
+from creval.store import Store
+
+
+def keep(folder: Path, finished: Finished, manifest: Mapping[str, Any]) -> None:
+    """Keep what a strategy came to: in the store all of it, in the folder the samples' pictures."""
+    with Store(folder) as store, store.transaction():
+        store.put_manifest(manifest)
+        store.put_edits(finished.between.values())
+        store.put_edits(finished.edits.values())
+    for edit in finished.edits.values():
+        _place(folder, edit)
+
+
+def _place(folder: Path, edit: Edit) -> None:
+    """A picture under its sample's name; one that was there before by another file's end goes."""
+    stem = folder / edit.key.sample
+    if not stem.resolve().is_relative_to(folder.resolve()):
+        raise CrevalError(f"the sample {edit.key.sample!r} has a name that leads out of {folder}.")
+    wanted = None
+    if edit.status is EditStatus.DONE and edit.image is not None:
+        wanted = stem.with_name(stem.name + edit.image.suffix)
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        _link(edit.image, wanted)
+    for suffix in SUFFIXES.values():
+        other = stem.with_name(stem.name + suffix)
+        if other != wanted:
+            other.unlink(missing_ok=True)
+
+
+def _link(image: Path, place: Path) -> None:
+    new = place.with_name(f".{place.name}.new")
+    new.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        os.link(image, new)
+        new.replace(place)
+        return
+    shutil.copyfile(image, new)
+    new.replace(place)
