@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 from creval.core.images import ImageError, digest
 from creval.core.probe import Ask, EditKey
@@ -191,7 +192,8 @@ class _Work:
         path = self._editing.folder / MADE / name
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
-            new = path.with_name(f"{name}.new")
+            # Two draws may bring the same picture at the same time.
+            new = path.with_name(f".{name}.{uuid4().hex}")
             new.write_bytes(content)
             new.replace(path)
         facts = {**looked.facts(), **dict(answer.produced.facts)}
