@@ -8,7 +8,8 @@ import pytest
 
 from creval.core.errors import CrevalError
 from creval.store.closeup import CloseUp
-from creval.web.choice import Choice, chosen_items, chosen_samples, known, link, read_choice
+from creval.web.choice import Choice, chosen_items, chosen_samples, known, read_choice
+from creval.web.pages import link
 from creval.web.snapshot import Snapshot, State, take
 from tests.web.made import write_run
 

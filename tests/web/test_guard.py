@@ -98,3 +98,34 @@ def test_the_run_is_left_as_it_is(tmp_path: Path) -> None:
         for path in ("/", "/samples", "/sample?id=s1", "/search?q=hat"):
             assert client.get(path).status_code == 200
     assert (run / "creval.db").read_bytes() == before
+
+
+OWN = {"Host": "127.0.0.1:8000", "Origin": "http://127.0.0.1:8000"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (OWN, 200),
+        (OWN | {"Sec-Fetch-Site": "same-origin"}, 200),
+        (OWN | {"Sec-Fetch-Site": "same-site"}, 403),
+        (OWN | {"Sec-Fetch-Site": "cross-site"}, 403),
+        (OWN | {"Sec-Fetch-Site": "none"}, 403),
+        (OWN | {"Origin": "http://127.0.0.1:9000"}, 403),
+        (OWN | {"Origin": "http://localhost:8000"}, 403),
+        (OWN | {"Origin": "http://evil.example"}, 403),
+        (OWN | {"Origin": "null"}, 403),
+        (OWN | {"Origin": "file://127.0.0.1:8000"}, 403),
+        ({"Host": "127.0.0.1:8000"}, 403),
+        ({"Host": "evil.example", "Origin": "http://evil.example"}, 403),
+    ],
+)
+def test_only_its_own_pages_write(headers: dict[str, str], status: int) -> None:
+    def hello(_: object) -> PlainTextResponse:
+        return PlainTextResponse("hello")
+
+    app = Starlette(routes=[Route("/", hello, methods=["GET", "POST", "PUT"])])
+    client = TestClient(Guard(app, named_hosts("127.0.0.1"), writes=True))
+    assert client.post("/", headers=headers).status_code == status
+    assert client.put("/", headers=OWN).status_code == 405
+    assert client.get("/", headers={"Host": "localhost"}).status_code == 200

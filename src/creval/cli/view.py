@@ -21,12 +21,10 @@ def view(
     ] = False,
 ) -> None:
     """Look at a run in a browser: scores, samples, questions, answers, pictures."""
-    import socket
-
     from creval.report.text import visible
     from creval.web.app import Viewer
     from creval.web.current import Current
-    from creval.web.serve import address, listen, serve
+    from creval.web.serve import serve_at
 
     line = screen.Line()
 
@@ -37,19 +35,14 @@ def view(
     current = Current(Path(run), watch)
     line.clear()
     try:
-        listening = listen(host, port)
-        url = address(listening)
-        app = Viewer(current).app(host, (socket.gethostname(),))
-        if host not in ("127.0.0.1", "localhost", "::1"):
-            screen.note("Whoever reaches this machine can see the run: there is no password.")
-
-        def ready() -> None:
-            screen.note(f"viewing {visible(run)} at {url} (Ctrl-C ends it)")
-            if open_:
-                import webbrowser
-
-                webbrowser.open(url)
-
-        serve(app, listening, ready)
+        serve_at(
+            host,
+            port,
+            Viewer(current).app,
+            screen.note,
+            f"viewing {visible(run)}",
+            "Whoever reaches this machine can see the run: there is no password.",
+            open_,
+        )
     finally:
         current.close()

@@ -13,7 +13,7 @@ from creval.core.verdict import Status
 from creval.report import text
 from creval.store.closeup import Heard
 from creval.store.run import VOICE, reduced
-from creval.web.choice import link
+from creval.web.pages import link
 from creval.web.snapshot import Snapshot, State, state_of
 
 SIGNS = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from urllib.parse import urlencode
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +21,6 @@ OUTCOMES = {
 }
 ORDERS = ("worst", "best", "apart")
 _LONGEST = 1_000  # characters of a name
-
-
-def link(path: str, **parameters: object) -> str:
-    """An address on this server; parameters that are empty are left out."""
-    given = {name: str(value) for name, value in parameters.items() if value not in ("", None)}
-    return f"{path}?{urlencode(given)}" if given else path
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from creval.core.sample import Sample
 from creval.report import text
 from creval.store.closeup import CloseUp, Heard
 from creval.web.answers import Said, Told, said_by, scale_of, told, voice
-from creval.web.choice import Choice, known, link
+from creval.web.choice import Choice, known
 from creval.web.figures import compared, pictures_of, pretty
 from creval.web.lists import ranked
 from creval.web.near import counted, neighbours
+from creval.web.pages import link
 from creval.web.snapshot import Item, Snapshot
 
 

@@ -12,8 +12,9 @@ from creval.core.images import ImageError, size_of
 from creval.core.probe import EditKey
 from creval.core.sample import Edit, Sample
 from creval.report import text
-from creval.web.choice import Choice, link, sample_values
+from creval.web.choice import Choice, sample_values
 from creval.web.lists import ranked
+from creval.web.pages import link
 from creval.web.pictures import MASK, REFERENCE, SOURCE, edit_name
 from creval.web.snapshot import Snapshot
 

@@ -14,6 +14,7 @@ POLICY = (
     "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
+_READING, _WRITING = ("GET", "HEAD"), ("GET", "HEAD", "POST")
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -24,7 +25,18 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-cache",
 }
+# What writes needs more: a page's own script may ask, and a form says where it comes from, which
+# browsers leave out where they are told to send no referrer.
+_HEADERS_WHERE_WRITTEN = _HEADERS | {
+    "Content-Security-Policy": f"{POLICY}; connect-src 'self'",
+    "Referrer-Policy": "same-origin",
+}
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a server that listens at `host`."""
+    return host in _LOOPBACK
 
 
 def named_hosts(host: str, names: Iterable[str] = ()) -> frozenset[str]:
@@ -39,10 +51,15 @@ class Guard:
     """Refuses foreign hosts and whatever would write, and sets the headers of every response.
 
     Where `addresses` is set, any numeric address is a good name: no stranger's name leads there.
+    Where `writes` is set, POST is good too, if it comes from one of the server's own pages.
     """
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str], addresses: bool = False) -> None:
+    def __init__(
+        self, app: ASGIApp, hosts: frozenset[str], addresses: bool = False, writes: bool = False
+    ) -> None:
         self._app, self._hosts, self._addresses = app, hosts, addresses
+        self._methods = _WRITING if writes else _READING
+        self._headers = _HEADERS_WHERE_WRITTEN if writes else _HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -52,7 +69,7 @@ class Guard:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
+                for name, value in self._headers.items():
                     headers.setdefault(name, value)
             await send(message)
 
@@ -60,19 +77,35 @@ class Guard:
         await (refusal or self._app)(scope, receive, guarded)
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
-        named = Headers(scope=scope).getlist("host")
+        headers = Headers(scope=scope)
+        named = headers.getlist("host")
         if len(named) != 1 or not self._known(named[0]):
             return PlainTextResponse(
-                "creval view answers only under its own address, as it printed it.\n", 403
+                "creval answers only under its own address, as it printed it.\n", 403
             )
-        if scope["method"] not in ("GET", "HEAD"):
-            refusal = "creval view only shows: GET and HEAD are all it knows.\n"
-            return PlainTextResponse(refusal, 405, {"Allow": "GET, HEAD"})
+        if scope["method"] not in self._methods:
+            allowed = ", ".join(self._methods)
+            refusal = f"Here {allowed} are known, and nothing else.\n"
+            return PlainTextResponse(refusal, 405, {"Allow": allowed})
+        if scope["method"] == "POST" and not _is_own(headers):
+            return PlainTextResponse("Only creval's own pages can write here.\n", 403)
         return None
 
     def _known(self, named: str) -> bool:
         host = host_of(named)
         return host in self._hosts or (self._addresses and _is_address(host))
+
+
+def _is_own(headers: Headers) -> bool:
+    """Whether a request comes from a page of this server, as the browser says.
+
+    `Origin` is in every POST of a browser; `Sec-Fetch-Site` in those that it trusts.
+    """
+    origins, site = headers.getlist("origin"), headers.getlist("sec-fetch-site")
+    if len(origins) != 1 or (site and site != ["same-origin"]):
+        return False
+    scheme, _, place = origins[0].partition("://")
+    return scheme in ("http", "https") and place.casefold() == headers["host"].casefold()
 
 
 _HOST = re.compile(r"(?:\[([0-9a-fA-F:.%]+)\]|([^\[\]:@/\s]+))(?::[0-9]{1,5})?")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from creval.core.card import Level
-from creval.core.errors import CrevalError
 from creval.core.probe import Question
 from creval.report import text
 from creval.store.closeup import CloseUp, Heard
@@ -20,33 +19,13 @@ from creval.web.choice import (
     chosen_items,
     chosen_samples,
     groups,
-    link,
     sample_values,
 )
+from creval.web.pages import link
+from creval.web.paging import paged
 from creval.web.pictures import SOURCE, edit_name, state_of_file
 from creval.web.scores import outcome_words
 from creval.web.snapshot import Item, Snapshot
-
-PAGE = 25
-"""Lines of a list."""
-
-
-class Page(NamedTuple):
-    """Which lines of a list are shown, and where the others are."""
-
-    number: int
-    last: int
-    total: int
-    previous: str
-    next: str
-
-    @property
-    def first_line(self) -> int:
-        return (self.number - 1) * PAGE + 1
-
-    @property
-    def last_line(self) -> int:
-        return min(self.number * PAGE, self.total)
 
 
 class SampleLine(NamedTuple):
@@ -84,19 +63,6 @@ class Select(NamedTuple):
     name: str
     label: str
     options: Sequence[tuple[str, Sequence[Option]]]
-
-
-def paged(number: str, count: int, path: str, given: Mapping[str, str]) -> Page:
-    """The page of this number, or the last one there is."""
-    last = max(1, math.ceil(count / PAGE))
-    if number and not (number.isascii() and number.isdigit()):
-        raise CrevalError(f"a page is a number, not {number!r}.")
-    at = min(max(1, int(number[:9] or 1)), last)
-
-    def to(page: int) -> str:
-        return link(path, **given, page=page if page > 1 else "") if 1 <= page <= last else ""
-
-    return Page(at, last, count, to(at - 1), to(at + 1))
 
 
 def samples(at: Snapshot, run: CloseUp, choice: Choice, number: str) -> dict[str, Any]:

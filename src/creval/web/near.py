@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from creval.web.choice import Choice, chosen_items, chosen_samples, groups, link
+from creval.web.choice import Choice, chosen_items, chosen_samples, groups
+from creval.web.pages import link
 from creval.web.scores import outcome_words
 from creval.web.snapshot import Snapshot, State
 

@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from PIL import Image
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 
-from creval.core.images import encode, open_image
+from creval.core.images import ImageError, encode, open_image
 from creval.core.probe import EditKey
 from creval.core.sample import Sample
+from creval.report.text import visible
 from creval.store.closeup import CloseUp
 
 SIDES = {"small": 160, "medium": 640}
@@ -87,6 +90,17 @@ class Pictures:
             made = Served("image/jpeg", _thumbnail(path, SIDES[size]), tag)
         self._keep(key, made)
         return made
+
+    def answer(self, request: Request, path: Path, size: str) -> Response:
+        """What a browser that asks for this picture gets."""
+        tag = state_of_file(path)
+        if tag and request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers={"ETag": tag})
+        try:
+            served = self.get(path, size)
+        except (ImageError, OSError) as error:
+            return PlainTextResponse(f"{visible(str(error))}\n", 404)
+        return Response(served.content, media_type=served.media, headers={"ETag": served.tag})
 
     def _keep(self, key: tuple[Path, str, str], made: Served) -> None:
         with self._lock:

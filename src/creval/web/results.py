@@ -10,8 +10,8 @@ from markupsafe import Markup, escape
 
 from creval.report.text import visible
 from creval.store.closeup import CloseUp, Heard
-from creval.web.choice import link
-from creval.web.lists import PAGE, paged
+from creval.web.pages import link
+from creval.web.paging import PAGE, paged
 from creval.web.search import EXPLANATION, KINDS, MANY, Index, words
 from creval.web.snapshot import Snapshot
 

@@ -11,7 +11,8 @@ from creval.core.card import Level
 from creval.report import sentences, text
 from creval.report.tables import columns, places
 from creval.stats.scorecard import Cell, Scorecard
-from creval.web.choice import Choice, chosen_items, known, link
+from creval.web.choice import Choice, chosen_items, known
+from creval.web.pages import link
 from creval.web.snapshot import RESAMPLES, Snapshot, State
 
 _SHADES = 8

@@ -1,8 +1,9 @@
-"""Serving the viewer until it is interrupted."""
+"""Serving pages until somebody interrupts it."""
 
 from __future__ import annotations
 
 import socket
+import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -10,6 +11,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from creval.core.errors import CrevalError
+from creval.web.guard import is_loopback
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -28,6 +30,33 @@ def address(listening: socket.socket) -> str:
     if host in ("0.0.0.0", "::"):  # noqa: S104
         host = socket.gethostname()
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def serve_at(
+    host: str,
+    port: int,
+    make: Callable[[str, tuple[str, ...]], Starlette],
+    note: Callable[[str], None],
+    what: str,
+    exposed: str,
+    open_browser: bool,
+) -> None:
+    """Serve until Ctrl-C what `make` gives for a host and this machine's other names.
+
+    `note` says `what` is done where, and what it means that others reach it (`exposed`).
+    """
+    listening = listen(host, port)
+    url = address(listening)
+    app = make(host, (socket.gethostname(),))
+    if not is_loopback(host):
+        note(exposed)
+
+    def ready() -> None:
+        note(f"{what} at {url} (Ctrl-C ends it)")
+        if open_browser:
+            webbrowser.open(url)
+
+    serve(app, listening, ready)
 
 
 def serve(app: Starlette, listening: socket.socket, ready: Callable[[], None]) -> None:

@@ -1,14 +1,7 @@
 // Keys, the slider and the zoom. Every page works without it, by links and forms.
-"use strict";
-
-const typing = (event) =>
-  event.target.closest("input:not([type=range]), select, textarea, [contenteditable]") !== null;
-
-function follow(name) {
-  const link = document.querySelector(`a[data-key="${name}"]`);
-  if (link) link.click();
-  return link !== null;
-}
+import { follow, help, showHelp, typing } from "./keys.js";
+import { markBroken } from "./broken.js";
+import { zoom } from "./zoom.js";
 
 // ---- failures and explanations
 
@@ -93,84 +86,7 @@ function slider() {
   };
 }
 
-// ---- one picture, as large as it is
-
-function zoom() {
-  const dialog = document.getElementById("zoom");
-  const links = [...document.querySelectorAll("a.zoom")];
-  if (!dialog || !links.length) return null;
-  const field = dialog.querySelector(".field");
-  const image = field.querySelector("img");
-  const button = dialog.querySelector('[data-zoom="size"]');
-  let at = 0;
-  let held = null;
-
-  function fill() {
-    image.src = links[at].href;
-    image.alt = links[at].querySelector("img").alt;
-    dialog.querySelector("h2").textContent = links[at].dataset.title;
-  }
-  function size() {
-    const full = field.classList.toggle("full");
-    button.textContent = full ? "fit" : "full size";
-    return true;
-  }
-  function turn(by) {
-    at = (at + by + links.length) % links.length;
-    fill(); // what the field shows of it stays where it is, so that pictures can be held together
-    return true;
-  }
-  function open(number) {
-    at = number;
-    fill();
-    dialog.showModal();
-    field.focus();
-    return true;
-  }
-
-  links.forEach((link, number) =>
-    link.addEventListener("click", (event) => {
-      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-      event.preventDefault();
-      open(number);
-    }),
-  );
-  image.addEventListener("load", () => {
-    const { naturalWidth: wide, naturalHeight: high } = image;
-    dialog.querySelector("#zoom-size").textContent = `${wide} × ${high}`;
-  });
-  image.addEventListener("dragstart", (event) => event.preventDefault());
-  field.addEventListener("pointerdown", (event) => {
-    held = { x: event.clientX, y: event.clientY, left: field.scrollLeft, top: field.scrollTop, moved: false };
-  });
-  field.addEventListener("pointermove", (event) => {
-    if (!held || !(event.buttons & 1)) return;
-    const [x, y] = [event.clientX - held.x, event.clientY - held.y];
-    held.moved ||= Math.abs(x) + Math.abs(y) > 4;
-    field.scrollTo(held.left - x, held.top - y);
-  });
-  field.addEventListener("click", (event) => {
-    if (held?.moved) return;
-    // What was clicked on comes into the middle.
-    const box = image.getBoundingClientRect();
-    const [x, y] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
-    size();
-    const now = image.getBoundingClientRect();
-    field.scrollTo(x * now.width - field.clientWidth / 2, y * now.height - field.clientHeight / 2);
-  });
-  const does = { previous: () => turn(-1), next: () => turn(1), size, close: () => dialog.close() };
-  for (const one of dialog.querySelectorAll("[data-zoom]")) {
-    one.addEventListener("click", does[one.dataset.zoom]);
-  }
-  return { dialog, open, turn, size };
-}
-
 // ---- keys
-
-const help = document.getElementById("keys");
-const helpButton = document.getElementById("keys-button");
-helpButton.hidden = false;
-helpButton.addEventListener("click", () => help.showModal());
 
 const pair = slider();
 const lens = zoom();
@@ -189,21 +105,13 @@ const keys = {
     document.getElementById("q").focus();
     return true;
   },
-  "?": () => {
-    help.showModal();
-    return true;
-  },
+  "?": showHelp,
 };
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   if (lens?.dialog.open) {
-    const inside = { ArrowLeft: () => lens.turn(-1), ArrowRight: () => lens.turn(1), z: lens.size };
-    // In full size the arrow keys move the picture, and letters change it.
-    const moving = lens.dialog.querySelector(".field.full") && event.key.startsWith("Arrow");
-    const also = { k: inside.ArrowLeft, j: inside.ArrowRight };
-    const act = moving ? null : (inside[event.key] ?? also[event.key]);
-    if (act && act()) event.preventDefault();
+    if (lens.press(event.key)) event.preventDefault();
     return;
   }
   if (help.open || typing(event)) return;
@@ -216,9 +124,4 @@ document.addEventListener("keydown", (event) => {
 arrive();
 window.addEventListener("hashchange", arrive);
 
-// A picture that does not come says so.
-for (const image of document.querySelectorAll("figure img, td.thumbs img")) {
-  const absent = () => image.classList.add("broken");
-  image.addEventListener("error", absent);
-  if (image.complete && !image.naturalWidth && image.loading !== "lazy") absent();
-}
+markBroken();
