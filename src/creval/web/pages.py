@@ -54,7 +54,12 @@ def many(count: int, what: str) -> str:
 def link(path: str, **parameters: object) -> str:
     """An address on this server; parameters that are empty are left out."""
     given = {name: str(value) for name, value in parameters.items() if value not in ("", None)}
-    return f"{path}?{urlencode(given)}" if given else path
+    return f"{path}?{urlencode(given, errors='replace')}" if given else path
+
+
+def encodable(text: str) -> str:
+    """A text as a page or an address can hold it: file names need not be characters."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def given(request: Request) -> dict[str, str]:
