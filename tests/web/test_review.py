@@ -170,6 +170,7 @@ def test_a_change_from_elsewhere_is_noticed(review: Kept, client: TestClient, sc
     assert "changed elsewhere" in words(card)
     assert "decided dropped text Is the other window's hat red?" in words(card)
     assert "Is my hat red?</textarea>" in card
+    assert "Take what is there t Accept mine instead m" in words(card)
     version = re.findall(r'name="version" value="(\w+)"', card)[0 if script else 2]
     assert post(mine | {"version": version}).status_code == (200 if script else 303)
     assert review.text("one", "IF/1") == "Is my hat red?"

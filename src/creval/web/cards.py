@@ -40,7 +40,8 @@ class Box(NamedTuple):
 
 
 class Card(NamedTuple):
-    """An item on its page. `wrong` is why it was not saved, `theirs` what was saved elsewhere."""
+    """An item on its page. `wrong` says what did not work; where something else was saved from
+    elsewhere, `theirs` is that, and `mine` what was wanted here and in which words to insist."""
 
     anchor: str
     item: ReviewItem
@@ -48,9 +49,11 @@ class Card(NamedTuple):
     boxes: Sequence[Box]
     version: str
     href: str
+    unsaved: bool = False
     said: str = ""
     wrong: str = ""
     theirs: Sequence[tuple[str, str]] = ()
+    mine: tuple[str, str] = ("", "")
 
 
 def card_of(
@@ -69,7 +72,7 @@ def card_of(
     state = STATES.get(item.verdict, "open")
     # What was typed is about the item as it was when somebody began.
     seen = version(item) if typed is None else typed.get("version", "")
-    return Card(f"item-{place + 1}", item, state, boxes, seen, href)
+    return Card(f"item-{place + 1}", item, state, boxes, seen, href, typed is not None)
 
 
 def cards_of(group: ReviewGroup, show: str) -> list[Card]:

@@ -17,9 +17,15 @@ from creval.web.pages import encodable
 _VERDICTS = {"accept": ACCEPTED, "drop": DROPPED, "reopen": OPEN}
 _SAID = {"accept": "Accepted", "drop": "Dropped", "reopen": "Open again", "save": "Saved"}
 _THEIRS = "theirs"
+_INSIST = {
+    "accept": "Accept mine instead",
+    "drop": "Drop it all the same",
+    "reopen": "Reopen it all the same",
+    "save": "Save mine instead",
+}
 _ELSEWHERE = (
-    "Not saved: meanwhile this was changed elsewhere, perhaps in another window. Yours is in the "
-    "fields: save it again to put it in place of what is there, or take what is there."
+    "Not saved: meanwhile this was changed elsewhere, perhaps in another window. Here is what is "
+    "there now; yours is in the fields below."
 )
 _MOVED = "Nothing was accepted: meanwhile something here was changed elsewhere. Look again."
 
@@ -46,7 +52,7 @@ def decide(
     try:
         fields = wanted(item, sent)
         if version(item) != sent.get("version") and not _is_so(item, verdict, fields):
-            return _both(card_of(group, place, show, sent), group)
+            return _both(group, card_of(group, place, show, sent), act)
         overview.decide(group.id, item, verdict, fields)
     except CrevalError as error:
         card = card_of(group, place, show, sent)._replace(wrong=f"Not saved: {error}")
@@ -61,10 +67,11 @@ def _done(group: ReviewGroup, place: int, show: str, said: str) -> Outcome:
     return Outcome(200, said, group, [card_of(group, place, show)._replace(said=said)])
 
 
-def _both(card: Card, group: ReviewGroup) -> Outcome:
-    """Yours in the fields, and what was saved elsewhere above them."""
+def _both(group: ReviewGroup, card: Card, act: str) -> Outcome:
+    """Yours in the fields, what was saved elsewhere above them, and which of them it shall be."""
     there = [("decided", card.state), *((field.name, field.text) for field in card.item.fields)]
-    card = card._replace(version=version(card.item), wrong=_ELSEWHERE, theirs=there)
+    mine = act, _INSIST[act]
+    card = card._replace(version=version(card.item), wrong=_ELSEWHERE, theirs=there, mine=mine)
     return Outcome(409, _ELSEWHERE, group, [card])
 
 

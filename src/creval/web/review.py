@@ -208,7 +208,9 @@ class ReviewApp:
     def _page(self, name: str, found: Mapping[str, Any], status: int = 200) -> HTMLResponse:
         common = {"title": self._review.title, "total": self._overview.total()}
         page = self._templates.get_template(f"{name}.html").render({**common, **found})
-        return HTMLResponse(page.encode("utf-8", "replace"), status)
+        # Going back, browsers would show a page as it was, if they may keep it.
+        fresh = {"Cache-Control": "no-store"}
+        return HTMLResponse(page.encode("utf-8", "replace"), status, fresh)
 
     def _refused(self, request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500

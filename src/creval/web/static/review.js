@@ -61,7 +61,7 @@ function changed(item) {
   });
 }
 
-const unsaved = (item) => changed(item) || item.querySelector(".wrong") !== null;
+const unsaved = (item) => changed(item) || item.matches(".unsaved");
 
 window.addEventListener("beforeunload", (event) => {
   if (items().some(unsaved)) event.preventDefault();
@@ -105,12 +105,17 @@ async function post(address, sent) {
   }
 }
 
-function act(item, name) {
+const asks = (item) => item.querySelector(".theirs") !== null;
+
+// Where something else was saved from elsewhere, only an answer to that (`sure`) is sent.
+function act(item, name, sure = false) {
   if (!item) return false;
-  const asked = item.querySelector(".theirs") !== null;
   return later(async () => {
     const card = document.getElementById(item.id);
-    if (card.querySelector(".theirs") && !asked) return; // that question comes first
+    if (asks(card) && !sure) {
+      say("First choose: t takes what is there, m puts yours in its place.");
+      return;
+    }
     const form = card.querySelector("form");
     const sent = { ...Object.fromEntries(new FormData(form)), act: name };
     card.setAttribute("aria-busy", "true");
@@ -235,7 +240,7 @@ document.addEventListener("submit", (event) => {
   const item = event.target.closest(".item");
   if (!item && !event.target.matches("form.all")) return;
   event.preventDefault();
-  if (item) act(item, event.submitter?.value ?? "save");
+  if (item) act(item, event.submitter?.value ?? "save", event.submitter?.matches(".acts *, .which *"));
   else acceptAll();
 });
 
@@ -247,6 +252,11 @@ document.addEventListener("click", (event) => {
 });
 
 // ---- keys
+
+function choose(which) {
+  const button = meant()?.querySelector(`[data-which="${which}"]`);
+  return button != null && act(meant(), button.value, true);
+}
 
 const lens = zoom();
 const go = (name) => later(() => follow(name));
@@ -262,6 +272,8 @@ const keys = {
     field?.focus();
     return field != null;
   },
+  t: () => choose("theirs"),
+  m: () => choose("mine"),
   A: acceptAll,
   n: () => go("next"),
   p: () => go("previous"),
