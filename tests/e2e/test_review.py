@@ -197,7 +197,7 @@ def test_by_mouse(review: Kept, served: str, browser_page: Page) -> None:
     card(page, 4).get_by_role("radio", name="No").check()  # leaving a card saves it
     said(page, "VC/1: Saved.")
     card(page, 1).get_by_label("dimension").select_option("Surreal Fantasy")
-    said(page, "Instruction instruction: Saved.")
+    said(page, "instruction: Saved.")
     card(page, 4).get_by_label("text").fill("Is it still the same cat?")
     page.get_by_role("link", name="next ›").click()
     arrived(page, "cat-2")
@@ -330,6 +330,8 @@ def test_without_javascript(review: Kept, served: str, chromium: Browser) -> Non
     card(page, 3).get_by_label("text").fill("")
     card(page, 3).get_by_role("button", name="Save").click()
     expect(card(page, 3).get_by_role("alert")).to_contain_text("a question needs words")
+    page.get_by_role("link", name="IF/2").click()
+    expect(page).to_have_url(re.compile("#item-3$"))
     card(page, 3).get_by_label("text").fill("Is it?")
     card(page, 3).get_by_role("button", name="Drop").click()
     assert review.item("cat-1", "IF/2").verdict == DROPPED
@@ -383,7 +385,7 @@ def test_nothing_that_is_shown_runs(tmp_path: Path, browser_page: Page) -> None:
         harmless(page)
         box.fill(f"typed {ALL}")
         page.keyboard.press("Control+Enter")
-        said(page, f"kind {ALL}")
+        said(page, f"item {ALL}: Accepted")
         expect(box).to_have_value(f"typed {ALL}")
         harmless(page)
         assert review.kept[f"id {ALL}"].items[0].fields[0].text == f"typed {ALL}"

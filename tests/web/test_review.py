@@ -182,6 +182,21 @@ def test_a_change_from_elsewhere_is_noticed(review: Kept, client: TestClient, sc
     assert review.text("one", "IF/1") == "Is my hat red?"
 
 
+def test_what_a_decision_changes_beside_it_is_shown_too(review: Kept, client: TestClient) -> None:
+    decide = review.decide
+
+    def both(group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
+        decide(group, item, verdict, fields)
+        other = review.item(group, "VC/1")
+        decide(group, "VC/1", verdict, {field.name: field.text for field in other.fields})
+
+    review.decide = both  # type: ignore[method-assign]
+    found = send(client, "one", 1, {"act": "drop"}).json()
+    assert list(found["cards"]) == ["item-1", "item-3"]
+    assert "✕ dropped" in found["cards"]["item-3"]
+    assert found["decided"] == "2 of 3 items decided"
+
+
 def test_all_open_items_at_once(review: Kept, client: TestClient) -> None:
     send(client, "one", 2, {"act": "drop"})
     answer = send(client, "one", 0, {})

@@ -1,1 +1,1 @@
-"""Pages over a run: `creval view`."""
+"""Pages over a run (`creval view`), and over what is to be reviewed."""

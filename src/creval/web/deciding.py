@@ -31,7 +31,8 @@ _MOVED = "Nothing was accepted: meanwhile something here was changed elsewhere. 
 
 
 class Outcome(NamedTuple):
-    """What became of it: an HTTP status, a sentence, the group as it is now, cards that say so."""
+    """What became of it: an HTTP status, a sentence, the group as it is now, cards that say so (the
+    one in question first)."""
 
     status: int
     said: str
@@ -57,14 +58,25 @@ def decide(
     except CrevalError as error:
         card = card_of(group, place, show, sent)._replace(wrong=f"Not saved: {error}")
         return Outcome(422, card.wrong, group, [card])
-    group = overview.read(group.id)
+    before, group = group, overview.read(group.id)
     changed = act != "save" and any(field.text != fields[field.name] for field in item.fields)
     said = _SAID[act] + (", with your changes." if changed else ".")
-    return _done(group, place_of(group, encodable(item.id)), show, said)
+    done = _done(group, place_of(group, encodable(item.id)), show, said)
+    return done._replace(cards=[*done.cards, *_moved(before, group, item, show)])
 
 
 def _done(group: ReviewGroup, place: int, show: str, said: str) -> Outcome:
     return Outcome(200, said, group, [card_of(group, place, show)._replace(said=said)])
+
+
+def _moved(before: ReviewGroup, group: ReviewGroup, but: ReviewItem, show: str) -> list[Card]:
+    """The cards of other items that a decision changed too."""
+    seen = {version(item) for item in before.items}
+    return [
+        card
+        for card in cards_of(group, show)
+        if card.item.id != but.id and card.version not in seen
+    ]
 
 
 def _both(group: ReviewGroup, card: Card, act: str) -> Outcome:

@@ -99,7 +99,9 @@ async function post(address, sent) {
       body,
       keepalive: body.length < 20000, // it arrives even if the page is left
     });
-    return await answer.json();
+    const kind = answer.headers.get("Content-Type") ?? "";
+    if (kind.startsWith("application/json")) return await answer.json();
+    return { ok: false, said: `Not saved: ${await answer.text()}` };
   } catch {
     return { ok: false, said: "Not saved: creval does not answer. Is it still running? Your text is still here." };
   }
@@ -163,8 +165,8 @@ function take(found, anchor = "", sent = {}) {
   for (const [name, html] of Object.entries(found.cards ?? {})) {
     put(name, html, name === anchor ? sent : {});
   }
-  const kind = document.querySelector(`#${anchor || "none"} h2`);
-  say(kind ? `${kind.textContent.trim()}: ${found.said}` : found.said);
+  const name = anchor && document.querySelector(`#${anchor} h2 small`).textContent;
+  say(name ? `${name}: ${found.said}` : found.said);
   if (!found.token) return;
   for (const field of document.querySelectorAll("input[name=token]")) field.value = found.token;
   document.querySelector("form.all input[name=version]").value = found.version;
@@ -178,8 +180,8 @@ function put(anchor, html, sent) {
   made.innerHTML = html; // every text in it is escaped
   const fresh = made.content.querySelector(".item");
   for (const field of old.querySelectorAll("textarea")) {
-    // What was typed since it was sent stays.
-    if (field.name in sent && field.value !== sent[field.name]) {
+    // What was typed since it was sent, or not sent at all, stays.
+    if (field.value !== (sent[field.name] ?? field.defaultValue)) {
       fresh.querySelector(`[name=${field.name}]`).value = field.value;
     }
   }
