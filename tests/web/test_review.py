@@ -111,6 +111,8 @@ def test_neighbours_follow_the_list(client: TestClient) -> None:
     assert client.get("/next?after=one").headers["location"] == "/group?id=three"
     assert client.get("/next?after=three").headers["location"] == "/group?id=one"
     assert client.get("/next").headers["location"] == "/group?id=one"
+    assert to(client.get("/?show=open").text, "onward") == "/next?show=open"
+    assert to(client.get("/?show=dropped").text, "onward") == "/next", "there nothing is open"
 
 
 @pytest.mark.parametrize("script", [True, False])

@@ -88,7 +88,9 @@ class ReviewApp:
         ]
         counts = self._overview.counts()
         tabs = [(name, link("/", show=name), counts[name]) for name in SHOWS]
-        found = {"lines": lines, "page": page, "tabs": tabs, "show": show, "onward": _onward(show)}
+        left = self._overview.undecided(None, show) is not None
+        onward = _onward(show if left else "")
+        found = {"lines": lines, "page": page, "tabs": tabs, "show": show, "onward": onward}
         return self._page("review", found)
 
     async def group(self, request: Request) -> Response:
