@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -442,6 +443,7 @@ def test_on_a_phone(served: str, chromium: Browser, scheme: str) -> None:
 
 
 def test_ctrl_c_says_what_is_left() -> None:
+    """And nobody who hangs up meanwhile leaves a traceback behind."""
     script = textwrap.dedent(
         """
         from creval.web.review import serve_review
@@ -452,9 +454,17 @@ def test_ctrl_c_says_what_is_left() -> None:
     process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     first = process.stderr.readline()
-    assert re.fullmatch(
-        r"reviewing benches/mine at http://127\.0\.0\.1:\d+/ \(Ctrl-C ends it\)\n", first
+    found = re.fullmatch(
+        r"reviewing benches/mine at http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)\n", first
     )
+    assert found is not None
+    own = f"Host: localhost:{found[1]}\r\nOrigin: http://localhost:{found[1]}\r\n"
+    head = f"POST /accept?group=one HTTP/1.1\r\n{own}Content-Type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", int(found[1]))) as connection:
+        connection.sendall(f"{head}Content-Length: 99\r\n\r\n{{".encode())
+    with socket.create_connection(("127.0.0.1", int(found[1]))) as connection:
+        connection.sendall(f"{head}Content-Length: 9\r\n\r\nnonsense!".encode())
+        assert b"400 Bad Request" in connection.recv(100)
     process.send_signal(signal.SIGINT)
     rest = process.communicate(timeout=20)[1]
     assert (process.returncode, rest) == (0, "6 items left to decide.\n")

@@ -16,7 +16,8 @@ from creval.web.pages import encodable
 
 _VERDICTS = {"accept": ACCEPTED, "drop": DROPPED, "reopen": OPEN}
 _SAID = {"accept": "Accepted", "drop": "Dropped", "reopen": "Open again", "save": "Saved"}
-_THEIRS = "theirs"
+THEIRS = "theirs"
+"""What a form asks for that gives way to what was saved elsewhere."""
 _INSIST = {
     "accept": "Accept mine instead",
     "drop": "Drop it all the same",
@@ -45,7 +46,7 @@ def decide(
 ) -> Outcome:
     """Do what a card's form asks: save, accept, drop, reopen, or take what was saved elsewhere."""
     item, act = group.items[place], sent.get("act", "save")
-    if act == _THEIRS:
+    if act == THEIRS:
         return _done(group, place, show, "Taken as it is.")
     if act not in _SAID:
         raise HTTPException(400, "That can be neither saved, accepted, dropped nor reopened.")

@@ -31,7 +31,7 @@ from creval.core.errors import CrevalError
 from creval.core.images import ImageError, size_of
 from creval.report.text import many, visible
 from creval.web.cards import Card, card_of, cards_of, group_version
-from creval.web.deciding import Outcome, accept_open, decide, place_of
+from creval.web.deciding import THEIRS, Outcome, accept_open, decide, place_of
 from creval.web.figures import Picture
 from creval.web.guard import Guard, is_loopback, named_hosts
 from creval.web.overview import SHOWS, Overview, UnreadError, known_show, summary
@@ -130,8 +130,10 @@ class ReviewApp:
         else:
             card = card_of(group, place, show, sent)._replace(wrong=_OLD)
             outcome = Outcome(403, _OLD, group, [card])
-        card, name = outcome.cards[0], encodable(group.items[place].id)
-        back = link("/group", id=encodable(group.id), show=show, saved=name)
+        card, saved = outcome.cards[0], encodable(group.items[place].id)
+        if sent.get("act") == THEIRS:
+            saved = ""
+        back = link("/group", id=encodable(group.id), show=show, saved=saved)
         return self._answer(request, outcome, show, f"{back}#{card.anchor}")
 
     async def accept(self, request: Request) -> Response:

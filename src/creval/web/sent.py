@@ -6,7 +6,7 @@ import json
 from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 MOST = 256 << 10
 """The longest body that is read, in bytes."""
@@ -38,10 +38,13 @@ async def _body(request: Request) -> bytes:
     if told.isascii() and told.isdigit() and int(told[:12]) > MOST:
         raise HTTPException(413, f"More than {MOST >> 10} kB are not read.")
     body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST:
-            raise HTTPException(413, f"More than {MOST >> 10} kB are not read.")
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST:
+                raise HTTPException(413, f"More than {MOST >> 10} kB are not read.")
+    except ClientDisconnect as error:
+        raise HTTPException(400, "It ended before its end.") from error
     return bytes(body)
 
 
