@@ -23,13 +23,13 @@ from tests.web.reviewed import Kept, group, instruction, question
 
 
 @contextmanager
-def reviewing(review: Review) -> Iterator[str]:
+def reviewing(review: Review, port: int = 0) -> Iterator[str]:
     """The pages of a review, served in a thread; their address."""
     import uvicorn
 
     from creval.web.serve import address, listen
 
-    listening = listen("127.0.0.1", 0)
+    listening = listen("127.0.0.1", port)
     config = uvicorn.Config(review_app(review), log_level="error", lifespan="off", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
@@ -128,6 +128,7 @@ def test_by_keyboard_alone(review: Kept, served: str, browser_page: Page) -> Non
     expect(card(page, 4)).to_be_focused()
     expect(page.locator("#decided")).to_have_text("3 of 4 items decided")
     assert verdicts(review, "cat-1") == [ACCEPTED, DROPPED, ACCEPTED, OPEN]
+    assert len(review.decided) == 8, "each of these once: a d o d, two weights, Ctrl+Enter, Esc"
     texts = [field.text for field in review.item("cat-1", "IF/2").fields]
     assert texts == ["Is the hat dark red, and no adjk?", "Yes", "3"]
     assert "?!" in review.text("cat-1", "VC/1")
@@ -301,8 +302,8 @@ def test_two_windows(review: Kept, served: str, chromium: Browser, browser_page:
         assert review.item("cat-1", "IF/1").verdict == DROPPED
 
 
-def test_when_it_has_ended_nothing_typed_is_lost(review: Kept, chromium: Browser) -> None:
-    with refused(chromium, set()) as page:
+def test_when_it_ended_or_began_anew_nothing_typed_is_lost(review: Kept, chromium: Browser) -> None:
+    with refused(chromium, {403}) as page:
         with reviewing(review) as address:
             page.goto(f"{address}/group?id=cat-1")
             arrived(page, "cat-1")
@@ -310,6 +311,18 @@ def test_when_it_has_ended_nothing_typed_is_lost(review: Kept, chromium: Browser
         page.keyboard.press("Control+Enter")
         expect(card(page, 2).get_by_role("alert")).to_contain_text("creval does not answer")
         expect(card(page, 2).get_by_label("text")).to_have_value("Is it there?")
+        with reviewing(review, int(address.rpartition(":")[2])):
+            page.keyboard.press("a")
+            alert = card(page, 2).get_by_role("alert")
+            expect(alert).to_contain_text("from before creval was started again")
+            expect(card(page, 2).get_by_label("text")).to_have_value("Is it there?")
+            assert review.decided == []
+            page.keyboard.press("a")
+            said(page, "IF/1: Accepted, with your changes.")
+            page.keyboard.press("j")
+            page.keyboard.press("d")
+            said(page, "IF/2: Dropped.")
+        assert review.text("cat-1", "IF/1") == "Is it there?"
 
 
 def test_without_javascript(review: Kept, served: str, chromium: Browser) -> None:

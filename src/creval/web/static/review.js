@@ -49,7 +49,7 @@ function arrive() {
 
 // ---- what is not saved
 
-const saved = new WeakSet(); // cards whose changes have arrived, until they are replaced
+const saved = new WeakSet(); // cards whose changes have arrived, or that have been replaced
 
 function changed(item) {
   if (saved.has(item)) return false;
@@ -188,6 +188,7 @@ function put(anchor, html, sent) {
   const details = fresh.querySelector("details");
   if (details) details.open = old.querySelector("details")?.open ?? false;
   const focused = old.contains(document.activeElement) ? document.activeElement : null;
+  saved.add(old); // to lose the focus on its way out is no reason to save it again
   old.replaceWith(fresh);
   watch(fresh);
   if (anchor === current) mark(fresh, false);
