@@ -38,7 +38,7 @@ def test_a_provider_is_known_by_its_name() -> None:
 def test_a_server_of_ones_own_gets_no_providers_key() -> None:
     judge = one("openai:Qwen/Qwen2.5-VL-7B@http://localhost:8000/v1/")
     assert (judge.model, judge.url) == ("Qwen/Qwen2.5-VL-7B", "http://localhost:8000/v1")
-    assert judge._key == ""
+    assert judge._server.key == ""
     assert judge.price is None
     assert judge.several
     full = one("openai:m@http://h:1/v1/chat/completions")
@@ -47,9 +47,9 @@ def test_a_server_of_ones_own_gets_no_providers_key() -> None:
 
 def test_the_key_comes_from_the_variable_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINE", " k1 ")
-    assert one("openai:m@http://h/v1", key="MINE")._key == "k1"
+    assert one("openai:m@http://h/v1", key="MINE")._server.key == "k1"
     monkeypatch.setenv("CREVAL_API_KEY", "k2")
-    assert one("openai:m@http://h/v1")._key == "k2"
+    assert one("openai:m@http://h/v1")._server.key == "k2"
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(CrevalError, match="environment variable OPENAI_API_KEY"):
         one("openai:gpt-4o")

@@ -8,14 +8,11 @@ question.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
-from urllib.request import getproxies, proxy_bypass
+from typing import Any
 
 import aiohttp
 import pybase64
@@ -32,18 +29,11 @@ from creval.judges.judge import (
     Unusable,
 )
 from creval.judges.providers import Provider
+from creval.judges.server import Body, Server
 from creval.judges.vision import Vision
-from creval.judges.wire import USAGE, Said, errors_in, read_choice, read_count, read_wait
+from creval.judges.wire import USAGE, Said, errors_in, read_choice, read_count
 
-if TYPE_CHECKING:
-    from aiohttp.abc import AbstractStreamWriter
-
-# Bytes written at a time. Over TLS larger slices cost three times the memory, and more than twice
-# the time; without it smaller ones cost time.
-_SLICES = {"https": 1 << 18, "http": 1 << 20}
 _LARGEST_REPLY = 1 << 22
-_LONGEST_WAIT = 900.0  # seconds that a server can ask us to wait before we give up for now
-_LONGEST_REASON = 300
 _LOGPROBS = {"logprobs": True, "top_logprobs": 20}
 
 
@@ -74,14 +64,13 @@ class Chat(Judge):
         self.url, self.provider = url, provider
         self.several = provider.several
         self.learned = []
-        self._key, self._timeout, self._connections = key, timeout, connections
+        self._server = Server(name, model, url, key, provider.key, timeout)
+        self._connections = connections
         self._parameters, self._optional = dict(parameters or {}), optional
         self._logprobs, self._schema = logprobs, provider.schema and not logprobs
         self._settings = self._serialised()
-        self._secrets = {key, quote(key, safe="")} - {""}
         self._session: aiohttp.ClientSession | None = None
         self._address = URL(f"{url}/chat/completions")
-        self._slice = _SLICES[self._address.scheme]
         self._head = b'{"model":%s,"messages":[{"role":"user","content":[' % _json(model)
 
     @property
@@ -89,14 +78,10 @@ class Chat(Judge):
         return {**super().facts, "url": self.url, "parameters": self._parameters}
 
     async def open(self) -> None:
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._connections, ttl_dns_cache=300),
-            proxy=_proxy(self._address),
-            timeout=aiohttp.ClientTimeout(total=self._timeout, sock_connect=30),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={**headers, "Content-Type": "application/json"},
-        )
+        key = self._server.key
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        headers["Content-Type"] = "application/json"
+        self._session = self._server.session(headers, self._connections)
 
     async def close(self) -> None:
         if self._session is not None:
@@ -159,29 +144,13 @@ class Chat(Judge):
             parts += (between + _before(picture.media), picture.content)
             between = b'"}},'
         parts.append(between + self._tail(request, schema))
-        try:
-            async with self._session.post(
-                self._address, data=_Body(parts, self._slice), allow_redirects=False
-            ) as response:
-                content = await _read(response)
-                status, headers = response.status, response.headers
-        except aiohttp.ConnectionTimeoutError as error:
-            raise Fault("no connection", self._shown(error)) from None
-        except asyncio.TimeoutError:
-            raise Fault("timeout", f"after {self._timeout:g} s", crowded=True, paid=True) from None
-        except aiohttp.ClientPayloadError as error:
-            raise Fault("cut-off reply", self._shown(error), paid=True) from None
-        except (aiohttp.InvalidURL, UnicodeError):
-            raise Unusable(f"{self.name}: {self.url} is not an address.") from None
-        except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
-            raise Unusable(f"{self.name}: no safe connection ({self._shown(error)}).") from None
-        except aiohttp.ClientConnectorError as error:
-            raise Fault("no connection", self._shown(error)) from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise Fault("connection lost", self._shown(error)) from None
-        if status == 200:
-            return self._answer(content, headers, request)
-        raise self._fault(status, errors_in(content), headers)
+        body = Body(parts, self._address.scheme)
+        got = await self._server.fetch(
+            self._session, "POST", self._address, most=_LARGEST_REPLY, data=body
+        )
+        if got.status == 200:
+            return self._answer(got.content, got.headers, request)
+        raise self._fault(got.status, errors_in(got.content), got.headers)
 
     def _serialised(self) -> bytes:
         """The parameters of every request, as they stand in its tail."""
@@ -202,7 +171,7 @@ class Chat(Judge):
             reply = json.loads(content)
         except (ValueError, RecursionError):
             kind = "HTML instead of JSON" if content.lstrip()[:1] == b"<" else "broken JSON"
-            shown = self._shown(content[:4000].decode("utf-8", "replace"))
+            shown = self._server.shown(content[:4000].decode("utf-8", "replace"))
             raise Fault(kind, shown[:80], paid=True) from None
         if not isinstance(reply, dict) or not isinstance(reply.get("choices"), list):
             # Some gateways send their errors with status 200.
@@ -210,7 +179,7 @@ class Chat(Judge):
                 error = errors_in(content)
                 raise self._fault(error.number or 502, error, headers)
             raise Fault("broken JSON", "a reply without choices")
-        found = [read_choice(choice, self._masked) for choice in reply["choices"]]
+        found = [read_choice(choice, self._server.masked) for choice in reply["choices"]]
         choices = tuple(choice for choice in found if choice is not None)
         if not choices:
             raise Fault("broken JSON", "a reply without a choice that can be read")
@@ -226,41 +195,14 @@ class Chat(Judge):
 
     def _fault(self, status: int, error: Said, headers: Mapping[str, str]) -> Exception:
         """What a reply that is no answer means for this call, or for all of them."""
-        reason = self._shown(error.text) or f"HTTP {status}"
-        wait = read_wait(headers)
-        words = error.words
-        if wait is None and (told := _RETRY_IN.search(words)):
-            wait = float(told[1])
-        if status == 429 and _SPENT.search(words) and wait is None:
-            return Unusable(f"{self.name}: the account's quota is used up ({reason}).")
-        if status == 402 or _ARREARS.search(words):
-            return Unusable(f"{self.name}: the account has no credit left ({reason}).")
-        if wait is not None and wait > _LONGEST_WAIT:
-            return Unusable(
-                f"{self.name} asks to wait for {wait / 3600:.1f} hours ({reason}). What was "
-                "answered is kept; repeat the command then."
-            )
-        if status == 429:
-            return Fault("rate limit", reason, crowded=True, wait=wait)
-        if status in (408, 409, 425) or status >= 500:
-            crowded = status in (408, 502, 503, 504, 529)
-            return Fault(f"server error {status}", reason, crowded=crowded, wait=wait)
-        if 300 <= status < 400:
-            where = self._shown(headers.get("Location", "nowhere"))
-            return Unusable(f"{self.name}: {self.url} redirects to {where}; give that address.")
-        if status == 401 or _WRONG_KEY.search(words):
-            return Unusable(f"{self.name}: the key was refused ({reason}). {self._key_hint()}")
-        if _FILTERED.search(words):
-            return Fault("content filter", reason, again=False)
-        if status == 403:
-            return Unusable(f"{self.name}: access was refused ({reason}). {self._key_hint()}")
+        server, words = self._server, error.words
+        if found := server.fault(status, error, headers):
+            return found
+        reason = server.shown(error.text) or f"HTTP {status}"
         if status == 404 and "support" in words:
             return _Refused(reason, vague=True)
-        if status == 404 or _NO_MODEL.search(words):
-            return Unusable(
-                f"{self.name}: {self.url} has no model {self.model!r} ({reason}). Check the "
-                "name, and that the address ends where /chat/completions follows."
-            )
+        if missing := server.no_model(status, error, "/chat/completions"):
+            return missing
         if status == 413:
             return Fault("too large", f"{reason}; try --image-fit 1024", again=False)
         if self._logprobs and "logprobs" in words:
@@ -268,20 +210,6 @@ class Chat(Judge):
         if status in (400, 405, 422):
             return _Refused(reason, vague=status != 405)
         return Fault(f"HTTP {status}", reason, again=False)
-
-    def _key_hint(self) -> str:
-        return f"The key comes from the environment variable {self.provider.key}."
-
-    def _masked(self, text: str) -> str:
-        """Somebody else's words without the key."""
-        for secret in self._secrets:
-            text = text.replace(secret, "[key]")
-        return text
-
-    def _shown(self, what: object) -> str:
-        """Somebody else's words on one line, without the key."""
-        text = " ".join(self._masked(str(what)).split())
-        return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 1] + "…"
 
 
 class _Refused(Exception):  # noqa: N818
@@ -293,39 +221,6 @@ class _Refused(Exception):  # noqa: N818
 
 
 _SCHEMA = re.compile(r"json_schema|schema|structured|response_format|guided|grammar")
-_SPENT = re.compile(r"insufficient_quota|spend_limit|billing_hard_limit")
-# Google tells the time to wait in the body.
-_RETRY_IN = re.compile(r"(?:retry in |\"retrydelay\": \")([0-9]+(?:\.[0-9]+)?)s")
-_ARREARS = re.compile(r"arrearage|insufficient[ _]balance|billing_error|payment required")
-_WRONG_KEY = re.compile(
-    r"invalid_api_key|api_key_invalid|incorrect api key|invalid x-api-key|authentication_error"
-    r"|api key not valid|invalid api key"
-)
-_NO_MODEL = re.compile(
-    r"model_not_found|model.{0,80}(?:does not exist|not found)|unknown model|no such model"
-    r"|not a valid model"
-)
-_FILTERED = re.compile(
-    r"content_filter|content_policy|data_?inspection_?failed|responsibleaipolicy|prohibited_content"
-    r"|moderation|safety system|inappropriate content"
-)
-
-
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    content = bytearray()
-    async for chunk in response.content.iter_any():
-        content += chunk
-        if len(content) > _LARGEST_REPLY:
-            raise Fault("too long a reply", f"more than {_LARGEST_REPLY >> 20} MB", again=False)
-    return bytes(content)
-
-
-def _proxy(address: URL) -> str | None:
-    """The proxy that the environment names for an address (HTTPS_PROXY, NO_PROXY ...)."""
-    host = address.host or ""
-    if proxy_bypass(host) or host in ("localhost", "127.0.0.1", "::1"):
-        return None
-    return getproxies().get(address.scheme)
 
 
 @lru_cache(maxsize=16)
@@ -341,26 +236,3 @@ def _response_format(scale: str, labels: tuple[str, ...]) -> bytes:
 
 def _json(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode("ascii")
-
-
-class _Body(aiohttp.Payload):
-    """Parts that are sent one after another, in slices, and never joined."""
-
-    _autoclose = True
-
-    def __init__(self, parts: Sequence[bytes], largest: int) -> None:
-        super().__init__(parts, content_type="application/json")
-        self._size = sum(map(len, parts))
-        self._largest = largest
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        return b"".join(self._value).decode(encoding, errors)
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        for part in self._value:
-            if len(part) <= self._largest:
-                await writer.write(part)
-                continue
-            view = memoryview(part)
-            for start in range(0, len(part), self._largest):
-                await writer.write(view[start : start + self._largest])

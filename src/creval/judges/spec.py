@@ -64,7 +64,7 @@ def open_judges(spec: str, options: JudgeOptions) -> list[Judge]:
     parts = members(spec)
     if (
         options.key
-        and len({part.partition(":")[0] + "@".join(_address(part)[1:]) for part in parts}) > 1
+        and len({part.partition(":")[0] + "@".join(split_address(part)[1:]) for part in parts}) > 1
     ):
         raise CrevalError(
             "--key-env names one key, and these judges are at different places: put each one's key "
@@ -76,7 +76,7 @@ def open_judges(spec: str, options: JudgeOptions) -> list[Judge]:
 def _place(part: str) -> str:
     """Whom a judge's key is sent to: its own address, or its provider."""
     kind, _, rest = part.partition(":")
-    return _address(rest)[2] or kind
+    return split_address(rest)[2] or kind
 
 
 def fit_of(vision: Vision, image_fit: str) -> Fit | None:
@@ -99,7 +99,7 @@ def _judge(spec: str, options: JudgeOptions) -> Judge:
         from creval.judges.touchstone import touchstone_judge
 
         return touchstone_judge(spec, options.parameters)
-    model, at, url = _address(rest)
+    model, at, url = split_address(rest)
     if not colon or not model:
         raise CrevalError(
             f"--judge {spec or '(nothing)'}: give PROVIDER:MODEL, such as openai:gpt-4o, or for a "
@@ -130,13 +130,8 @@ def _judge(spec: str, options: JudgeOptions) -> Judge:
         provider = replace(provider, key=options.key)
     if options.logprobs and not provider.logprobs:
         raise CrevalError(f"--logprobs: {kind} gives no log-probabilities.")
-    key = os.environ.get(provider.key, "").strip()
-    if not key and (not at or options.key) and not options.keyless:
-        raise CrevalError(
-            f"--judge {spec}: put the key into the environment variable {provider.key}."
-        )
-    if not key.isascii() or not key.isprintable():
-        raise CrevalError(f"the key in {provider.key} holds characters that no key has.")
+    needed = (not at or bool(options.key)) and not options.keyless
+    key = find_key(provider.key, f"--judge {spec}", needed=needed)
     if provider.longest and not {"max_tokens", "max_completion_tokens"} & parameters.keys():
         parameters["max_tokens"] = provider.longest
     given = {"temperature"} if options.temperature is not None else set()
@@ -160,7 +155,17 @@ def _judge(spec: str, options: JudgeOptions) -> Judge:
     )
 
 
-def _address(rest: str) -> tuple[str, str, str]:
+def find_key(variable: str, whose: str, *, needed: bool) -> str:
+    """The key in an environment variable; empty where there is none and none is needed."""
+    key = os.environ.get(variable, "").strip()
+    if not key and needed:
+        raise CrevalError(f"{whose}: put the key into the environment variable {variable}.")
+    if not key.isascii() or not key.isprintable():
+        raise CrevalError(f"the key in {variable} holds characters that no key has.")
+    return key
+
+
+def split_address(rest: str, flag: str = "--judge") -> tuple[str, str, str]:
     """`MODEL@URL` in its parts; the at sign is empty where there is no address."""
     match = re.search(r"@(?=https?://)", rest)
     if match is None:
@@ -175,7 +180,7 @@ def _address(rest: str) -> tuple[str, str, str]:
         raise CrevalError(f"{model}: its address is not one ({error}).") from error
     if not host or parts.username or parts.password or parts.query or parts.fragment:
         raise CrevalError(
-            f"--judge: the address of {model} must be like http://host:8000/v1, without a user, "
+            f"{flag}: the address of {model} must be like http://host:8000/v1, without a user, "
             "a key or a query in it. A key belongs into an environment variable (--key-env)."
         )
     return model, "@", url.removesuffix("/chat/completions")
