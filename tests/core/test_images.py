@@ -350,3 +350,9 @@ def test_modes_that_servers_read_wrongly_are_not_sent_as_they_are(tmp_path: Path
         assert sent.media == "image/png"
         assert decode(sent.content).mode == "RGB"
     assert near(decode(encode(deep).content).getpixel((5, 5)), (156, 156, 156))
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>", b"\x89PNG\r\n\x1a\n", b"GIF89a"])
+def test_content_that_is_no_picture(content: bytes) -> None:
+    with pytest.raises(ImageError, match=r"the picture is (damaged|not a picture)"):
+        decode(content)
