@@ -64,20 +64,25 @@ class Server:
         *,
         most: int,
         paid: bool = False,
+        seconds: float | None = None,
         **options: Any,
     ) -> Got:
         """One request and the whole reply, of at most so many bytes; no redirect is followed.
 
         What goes wrong on the way becomes a `Fault` or `Unusable`. `paid` says that work may have
-        been done, and billed, for a request whose connection was lost.
+        been done, and billed, for a request whose connection was lost; `seconds` are those after
+        which it is given up, where that is sooner than usual.
         """
+        limit = min(seconds or self.timeout, self.timeout)
+        if limit < self.timeout:
+            options["timeout"] = aiohttp.ClientTimeout(total=limit, sock_connect=30)
         try:
             async with session.request(method, url, allow_redirects=False, **options) as response:
                 return Got(response.status, response.headers, await _read(response, most))
         except aiohttp.ConnectionTimeoutError as error:
             raise Fault("no connection", self.shown(error)) from None
         except asyncio.TimeoutError:
-            raise Fault("timeout", f"after {self.timeout:g} s", crowded=True, paid=True) from None
+            raise Fault("timeout", f"after {limit:g} s", crowded=True, paid=True) from None
         except aiohttp.ClientPayloadError as error:
             raise Fault("cut-off reply", self.shown(error), paid=True) from None
         except (aiohttp.InvalidURL, UnicodeError):
@@ -116,7 +121,7 @@ class Server:
             return Unusable(f"{self.name}: {self.url} redirects to {where}; give that address.")
         if status == 401 or _WRONG_KEY.search(words):
             return Unusable(f"{self.name}: the key was refused ({reason}). {self._key_hint()}")
-        if _FILTERED.search(words):
+        if _FILTERED.search(words) and not _UNTAKEN.search(words):
             return Fault("content filter", reason, again=False)
         if status == 403:
             return Unusable(f"{self.name}: access was refused ({reason}). {self._key_hint()}")
@@ -159,9 +164,11 @@ _WRONG_KEY = re.compile(
     r"|api key not valid|invalid api key|invalidapikey"
 )
 _NO_MODEL = re.compile(
-    r"model_not_found|model.{0,80}(?:does not exist|not found)|unknown model|no such model"
-    r"|not a valid model"
+    r"model_not_found|model.{0,80}(?:not exist|not found|can ?not be found)|unknown model"
+    r"|no such model|not a valid model"
 )
+# A parameter that is not taken, though it may be named after moderation.
+_UNTAKEN = re.compile(r"(?:unknown|unsupported|unrecognized)[ _](?:parameter|request argument)")
 _FILTERED = re.compile(
     r"content_filter|content_policy|data_?inspection_?failed|responsibleaipolicy|prohibited_content"
     r"|moderation|safety system|inappropriate content|sensitivecontent|riskdetection"
