@@ -43,10 +43,10 @@ class Ticket(Protocol):
 
     @property
     def kept(self) -> str | None:
-        """The name of a task that was begun before, if there is one."""
+        """The name of a task that was begun before, if there is one; empty where it is no more."""
 
     async def keep(self, name: str) -> None:
-        """Keep a task's name; when this returns, it outlives a kill."""
+        """Keep a task's name; when this returns, it outlives a kill. An empty one forgets it."""
 
 
 @dataclass(frozen=True)

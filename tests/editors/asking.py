@@ -1,0 +1,127 @@
+"""Asking an editor for a picture in a test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from creval.editors.editor import EditorOptions, Job, Produced
+from creval.editors.remote import Remote
+from creval.editors.spec import open_editor
+from creval.judges.judge import Fault, Unusable
+from tests.editors.servers import Provider, jpeg, png
+from tests.serving import serving
+
+KEY = "sk-very-secret/123"
+PATHS = {"openai": "/v1", "google": "/v1beta", "bfl": "/v1", "dashscope": "/api/v1",
+         "seedream": "/api/v3"}  # fmt: skip
+MODELS = {"openai": "gpt-image-1", "google": "gemini-2.5-flash-image", "bfl": "flux-kontext-pro",
+          "dashscope": "qwen-image-edit-plus", "seedream": "seedream-4-0"}  # fmt: skip
+
+
+class Pocket:
+    """A ticket in memory, and all that it kept."""
+
+    def __init__(self, kept: str | None = None) -> None:
+        self.kept, self.all = kept, list[str]()
+
+    async def keep(self, name: str) -> None:
+        self.kept = name
+        self.all.append(name)
+
+
+class Asked:
+    """An editor, how it was asked, and what it gave."""
+
+    def __init__(self, editor: Remote, ticket: Pocket, made: list[Produced]) -> None:
+        self.editor, self.ticket, self.made = editor, ticket, made
+
+    @property
+    def one(self) -> Produced:
+        (made,) = self.made
+        return made
+
+
+@contextmanager
+def keyed() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CREVAL_API_KEY", KEY)
+        yield
+
+
+def ask(
+    kind: str,
+    server: Provider,
+    job: Job,
+    *,
+    ticket: Pocket | None = None,
+    model: str = "",
+    times: int = 1,
+    provided: bool = False,
+    **options: Any,
+) -> Asked:
+    """Ask a server of one's own, or as if it were the provider's (`provided`)."""
+    pocket = ticket or Pocket()
+    with keyed(), serving(server.app()) as base:
+        server.base = server.elsewhere or base
+        spec = f"{kind}:{model or MODELS[kind]}@{base}{PATHS[kind]}"
+        editor = open_editor(spec, EditorOptions(**{"timeout": 5.0} | options))
+        assert isinstance(editor, Remote)
+        editor.interval = 0.01
+        if provided:
+            editor._own = False
+            editor.price = editor.list_price()
+
+        async def run() -> list[Produced]:
+            await editor.open()
+            try:
+                return [await editor.edit(job, pocket) for _ in range(times)]
+            finally:
+                await editor.close()
+
+        try:
+            made = asyncio.run(run())
+        except (Fault, Unusable) as error:
+            check_words(error)
+            raise
+        check_words(made, vars(editor), editor.facts)
+        return Asked(editor, pocket, made)
+
+
+def check_words(*words: object) -> None:
+    """The key stands in none of them."""
+    for what in words:
+        for secret in (KEY, "very-secret"):
+            assert secret not in f"{what} {what!r}"
+
+
+def fault(kind: str, server: Provider, job: Job, **options: Any) -> Fault:
+    with pytest.raises(Fault) as caught:
+        ask(kind, server, job, **options)
+    return caught.value
+
+
+def make_job(folder: Path, *, references: int = 0, mask: bool = False, **more: Any) -> Job:
+    """A job with a source of 60 x 40 pixels."""
+    folder.mkdir(exist_ok=True)
+    (folder / "source.jpg").write_bytes(jpeg((60, 40)))
+    others = []
+    for number in range(references):
+        others.append(folder / f"reference{number}.png")
+        others[-1].write_bytes(png((number, 0, 0), (20, 50)))
+    if mask:
+        half = png((255, 255, 255), (30, 40))
+        (folder / "mask.png").write_bytes(half)
+    given = {"source": folder / "source.jpg", "seed": 11, **more}
+    return Job(
+        "s1",
+        "Make it “red”.",
+        mask=folder / "mask.png" if mask else None,
+        references=tuple(others),
+        **given,
+    )
