@@ -125,11 +125,13 @@ def test_a_compatible_server_that_gives_an_address(tmp_path: Path) -> None:
         {"code": "moderation_blocked", "message": "Rejected.", "type": "user_error"},
         {"code": None, "message": "Your request was rejected as a result of our safety system."},
         {"code": "content_policy_violation", "message": "no"},
+        {"code": "moderation_blocked"},
     ],
 )
 def test_refusals(said: dict[str, str], tmp_path: Path) -> None:
     found = fault("openai", OpenAI(error(400, {"error": said})), make_job(tmp_path))
     assert (found.kind, found.again, found.paid) == ("content filter", False, False)
+    assert (said.get("message") or said["code"]) in str(found)
 
 
 def test_the_form_is_that_of_openais_own_client(tmp_path: Path) -> None:

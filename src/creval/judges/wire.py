@@ -35,7 +35,8 @@ def errors_in(content: bytes) -> Said:
     error = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(error, dict):
         return Said(str(error or ""), str(error or ""), None)
-    text = str(error.get("message") or error.get("detail") or error.get("type") or "")
+    said = (error.get(name) for name in ("message", "detail", "type", "code"))
+    text = str(next((words for words in said if words), ""))
     metadata = error.get("metadata")
     if isinstance(metadata, dict) and metadata.get("raw"):
         text = f"{text}: {metadata['raw']}"
