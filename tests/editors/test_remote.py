@@ -15,7 +15,8 @@ from creval.core.errors import CrevalError
 from creval.core.images import decode
 from creval.editors import remote
 from creval.editors.editor import EditorOptions, Job
-from creval.editors.remote import media_of, nearest, shaped
+from creval.editors.remote import media_of
+from creval.editors.request import nearest, shaped
 from creval.editors.spec import open_editor
 from creval.judges.judge import Fault, Unusable
 from tests.editors.asking import KEY, MODELS, PATHS, Pocket, ask, fault, keyed, make_job

@@ -18,7 +18,8 @@ from urllib.parse import quote
 from yarl import URL
 
 from creval.editors.editor import Job, Produced, Ticket
-from creval.editors.remote import Remote, base64_of, given, seed_of
+from creval.editors.remote import Remote
+from creval.editors.request import base64_of, given, seed_of
 from creval.judges.judge import Fault
 
 _PRICES = {  # US dollars a picture: docs.bfl.ai, quick_start/pricing

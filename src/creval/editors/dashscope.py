@@ -13,7 +13,8 @@ from typing import Any
 
 from creval.core.images import Encoded
 from creval.editors.editor import Job, Produced, Ticket
-from creval.editors.remote import Remote, data_address, given, seed_of, shaped
+from creval.editors.remote import Remote
+from creval.editors.request import data_address, given, seed_of, shaped
 from creval.judges.judge import Fault
 
 _CALL = "/services/aigc/multimodal-generation/generation"

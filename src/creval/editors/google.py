@@ -14,7 +14,8 @@ from urllib.parse import quote
 
 from creval.core.images import Encoded
 from creval.editors.editor import Job, Produced, Ticket
-from creval.editors.remote import Remote, base64_of, given, nearest, seed_of
+from creval.editors.remote import Remote
+from creval.editors.request import base64_of, given, nearest, seed_of
 from creval.judges.judge import Fault
 from creval.judges.wire import read_count
 

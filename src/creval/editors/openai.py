@@ -21,7 +21,8 @@ from PIL import Image, ImageChops
 
 from creval.core.images import Encoded, ImageError, decode, open_image
 from creval.editors.editor import Job, Produced, Ticket
-from creval.editors.remote import Remote, Size, given, nearest, shaped
+from creval.editors.remote import Remote
+from creval.editors.request import Size, given, nearest, shaped
 from creval.judges.judge import Fault
 from creval.judges.wire import read_count
 

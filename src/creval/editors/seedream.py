@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from creval.editors.editor import Job, Produced, Ticket
-from creval.editors.remote import Remote, Size, data_address, given, nearest, seed_of
+from creval.editors.remote import Remote
+from creval.editors.request import Size, data_address, given, nearest, seed_of
 from creval.judges.judge import Fault
 
 # What Ark recommends for 2K; 1K is not taken by the newer models.
