@@ -16,6 +16,7 @@ from creval.editors.command import Command
 from creval.editors.editor import Editor, EditorOptions, Job, Produced
 from creval.editors.function import Function
 from creval.editors.known import Drawn, Folder
+from creval.editors.spec import open_editor
 from creval.judges.judge import Fault, Unusable
 
 PROGRAM = """
@@ -164,3 +165,20 @@ def test_steps_one_after_another_are_the_whole(tmp_path: Path) -> None:
         now.write_bytes(content)
     whole = Image.open(tmp_path / "edits" / "faithful" / f"{sample.id}.png")
     assert Image.open(now).tobytes() == whole.tobytes()
+
+
+def test_editors_by_name(tmp_path: Path) -> None:
+    build_touchstone(tmp_path / "bench", 1, 1)
+    options = EditorOptions(bench=tmp_path / "bench")
+    kinds = {
+        "command:prog {output}": Command,
+        f"python:{__name__}:flip": Function,
+        f"folder:{tmp_path}": Folder,
+        "touchstone:lazy": Drawn,
+    }
+    for spec, kind in kinds.items():
+        editor = open_editor(spec, options)
+        assert isinstance(editor, kind)
+        assert editor.name == spec
+    with pytest.raises(CrevalError, match="did you mean 'touchstone'"):
+        open_editor("touchstne:lazy", options)

@@ -1,9 +1,9 @@
 """Qwen-Image-Edit at DashScope (Alibaba Cloud Model Studio), asked and answered in one call.
 
-The request (`input.messages` with pictures first and the instruction last, `parameters`) and the
-reply (addresses of pictures, good for 24 hours) are those of the provider's API reference. A
-picture's address is kept before it is fetched. Not confirmed: prices, which are therefore not
-given, and the limits of what is sent (10 MB a picture in older references).
+The request (`input.messages` with pictures first and the instruction last, `parameters`) is that of
+the provider's API reference. A picture's address is kept before it is fetched. Not confirmed, but
+as others describe it: the reply's shape (addresses of pictures, good for 24 hours), `size` and
+`seed`. Not confirmed: prices, which are therefore not given, and the limits of what is sent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Editors by name: `openai:gpt-image-1`, `bfl:flux-kontext-pro`, `openai:MODEL@URL`."""
+"""Editors by name: `openai:gpt-image-1`, `openai:MODEL@URL`, `command:...`, `touchstone:lazy`."""
 
 from __future__ import annotations
 
@@ -73,5 +73,36 @@ def _remote(spec: str, options: EditorOptions) -> Editor:
     return editor
 
 
+def _command(spec: str, options: EditorOptions) -> Editor:
+    from creval.editors.command import Command
+
+    return Command(spec, spec.partition(":")[2], options)
+
+
+def _function(spec: str, options: EditorOptions) -> Editor:
+    from creval.editors.function import Function
+
+    return Function(spec, spec.partition(":")[2], options)
+
+
+def _folder(spec: str, options: EditorOptions) -> Editor:
+    from creval.editors.known import Folder
+
+    del options
+    return Folder(spec, spec.partition(":")[2])
+
+
+def _drawn(spec: str, options: EditorOptions) -> Editor:
+    from creval.editors.known import Drawn
+
+    return Drawn(spec, spec.partition(":")[2], options)
+
+
 # The kinds of editors, each with what makes one of its name.
-_KINDS: dict[str, Callable[[str, EditorOptions], Editor]] = dict.fromkeys(PROVIDERS, _remote)
+_KINDS: dict[str, Callable[[str, EditorOptions], Editor]] = {
+    **dict.fromkeys(PROVIDERS, _remote),
+    "command": _command,
+    "python": _function,
+    "folder": _folder,
+    "touchstone": _drawn,
+}
