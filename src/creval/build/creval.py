@@ -1,0 +1,390 @@
+"""CREval's first two stages for anyone's pictures: an instruction, then questions on it.
+
+For each picture one model writes an instruction, another writes questions in three metrics, each by
+a prompt of its own. What breaks a rule is asked for again, with the reasons. A second model answers
+IF and VC questions on the source alone: what it finds true too early, or false already, goes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from creval.benchmarks.creval_release import CLASSES, METRICS
+from creval.build.dimensions import all_described, described, examples
+from creval.build.rules import (
+    ATTRIBUTES,
+    FEWEST,
+    INSTRUCTION_RULES,
+    LANGUAGE,
+    Context,
+    Fault,
+    InstructionRule,
+    alike,
+    declined,
+    instruction_faults,
+    question_faults,
+    script_of,
+)
+from creval.build.sources import Source
+from creval.core.contract import contract_named
+from creval.core.instructed import (
+    Instruction,
+    dimension_request,
+    instruction_request,
+    read_instruction,
+    read_name,
+)
+from creval.core.probe import Question
+from creval.core.replies import read_reply
+from creval.core.written import Written, question_request, read_questions
+from creval.engine.writing import Desk, Expected, UnwrittenError
+from creval.prompts import Prompt, load_prompt
+
+PROMPTS = (
+    "creval_instruction",
+    "creval_rewrite",
+    "creval_dimension",
+    "creval_if",
+    "creval_vc",
+    "creval_vq",
+    "creval_blind",
+)
+FITTING = "fitting"
+_YES_NO = contract_named("yes/no")
+_FLAGS = {
+    "IF": Fault("true before", "it is so already before the edit, as a second model sees it", ""),
+    "VC": Fault("false before", "it is not so before the edit, as a second model sees it", ""),
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question that is kept, and where it comes from."""
+
+    text: str
+    answer: str
+    weight: int
+    reason: str
+    made: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """What was written and is not kept: at which stage, in which try, and why."""
+
+    stage: str
+    attempt: int
+    fault: Fault
+
+
+@dataclass
+class Made:
+    """All that was made of a picture."""
+
+    instruction: str
+    dimension: str
+    made: Mapping[str, object]
+    questions: dict[str, list[Asked]] = field(default_factory=dict)
+    rejected: list[Rejected] = field(default_factory=list)
+
+
+@dataclass
+class _Sheet:
+    """The questions of a metric while they are being made."""
+
+    metric: str
+    kept: list[Asked] = field(default_factory=list)
+    tries: int = 0
+
+    @property
+    def texts(self) -> list[str]:
+        return [asked.text for asked in self.kept]
+
+
+def load_prompts(folder: str | Path | None) -> dict[str, Prompt]:
+    """The texts for all stages; in each is a place for reasons to ask again."""
+    found = {name: load_prompt(name, folder) for name in PROMPTS}
+    for name, prompt in found.items():
+        if "faults" not in prompt.places and name != "creval_blind":
+            found[name] = Prompt(name, f"{prompt.text.rstrip()}\n\n{{{{faults}}}}")
+    return found
+
+
+def stages(prompts: Mapping[str, Prompt], *, given: float, rewrite: bool, blind: bool,
+           placed: float) -> list[Expected]:  # fmt: skip
+    """What the making takes for each picture, as a guess. `given` is the share of pictures that
+    have an instruction, `placed` of those the share whose dimension is known."""
+    words = {name: len(prompt.text.split()) + 60 for name, prompt in prompts.items()}
+    written = 1.15 if rewrite else 1.15 * (1 - given)
+    told = "creval_rewrite" if rewrite and given else "creval_instruction"
+    found = [Expected("writer", written, words[told] + 150, 150)]
+    if given and not rewrite and placed < 1:
+        found.append(Expected("writer", given * (1 - placed), words["creval_dimension"] + 200, 20))
+    for metric in METRICS:
+        found.append(Expected("asker", 1.25, words[f"creval_{metric.lower()}"] + 100, 900))
+    if blind:
+        found.append(Expected("checker", 1.3, words["creval_blind"] + 250, 500))
+    return found
+
+
+class Making:
+    """What is done with each picture; `models` are named in the provenance, by role."""
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        prompts: Mapping[str, Prompt],
+        models: Mapping[str, str],
+        *,
+        rewrite: bool = False,
+        blind: bool = True,
+        retries: int = 2,
+    ) -> None:
+        self.sources, self.prompts, self.models = sources, prompts, models
+        self.rewrite, self.blind, self.tries = rewrite, blind, retries + 1
+
+    async def make(self, desk: Desk) -> Made:
+        """An instruction for a picture, and questions in every metric."""
+        made = await self._instruct(desk, self.sources[desk.item.id])
+        sheets = {metric: _Sheet(metric) for metric in METRICS}
+        for metric in ("IF", "VC"):
+            await self._fill(desk, sheets, sheets[metric], made, self.tries)
+        if self.blind:
+            await self._check_blind(desk, sheets, made)
+        await self._fill(desk, sheets, sheets["VQ"], made, self.tries)
+        made.questions = {metric: sheet.kept for metric, sheet in sheets.items()}
+        return made
+
+    async def _instruct(self, desk: Desk, source: Source) -> Made:
+        """The instruction: as it was given, sharpened, or new."""
+        if source.given and not self.rewrite:
+            told = Instruction(source.given)
+            faults = instruction_faults(told, [rule for rule in INSTRUCTION_RULES if rule.given])
+            if faults:
+                raise UnwrittenError(f"the given instruction: {faults[0].sentence}")
+            dimension = source.dimension or await self._place(desk, source.given)
+            return Made(source.given, dimension, {"by": "given"})
+        prompt = self.prompts["creval_rewrite" if source.given else "creval_instruction"]
+        open_ = not source.dimension
+        kind = all_described() if open_ else described(source.dimension)
+        shown = examples(CLASSES, 1) if open_ else examples([source.dimension])
+        rules = _rules_for(source)
+        rejected: list[Rejected] = []
+        faults = []
+        for attempt in range(self.tries):
+            reply = await desk.ask(
+                "writer", "instruction", prompt, again=attempt, instruction=source.given,
+                dimension=kind, examples=shown, faults=_again(faults),
+                format=instruction_request(open_),
+            )  # fmt: skip
+            written = read_instruction(reply)
+            faults = _unread(reply) if written is None else instruction_faults(written, rules)
+            if written is not None and not faults:
+                named = source.dimension or read_name(written.dimension, CLASSES)
+                if named:
+                    facts = self._facts("writer", prompt, reply, attempt)
+                    return Made(written.text, named, facts, rejected=rejected)
+                faults = [Fault("dimension", "its dimension is none of those named", written.text)]
+            rejected += [Rejected("instruction", attempt + 1, fault) for fault in faults]
+        raise UnwrittenError(f"instruction: {_why(faults)}")
+
+    async def _place(self, desk: Desk, instruction: str) -> str:
+        """The dimension of an instruction that came without."""
+        prompt, reply = self.prompts["creval_dimension"], ""
+        fault = Fault("dimension", "that names none of the dimensions, or more than one", "")
+        for attempt in range(self.tries):
+            again = [fault._replace(text=reply[:200])] if attempt else []
+            reply = await desk.ask(
+                "writer", "dimension", prompt, again=attempt, instruction=instruction,
+                dimension=all_described(), faults=_again(again), format=dimension_request(),
+            )  # fmt: skip
+            if name := read_name(reply, CLASSES):
+                return name
+        raise UnwrittenError(f"dimension: {fault.sentence}: {reply[:100]}")
+
+    async def _fill(
+        self,
+        desk: Desk,
+        sheets: Mapping[str, _Sheet],
+        sheet: _Sheet,
+        made: Made,
+        tries: int,
+        faults: Sequence[Fault] = (),
+        enough: int = FEWEST,
+    ) -> None:
+        """Ask for a metric's questions until nothing is wrong with them, or as often as is
+        allowed. With fewer than `enough` there is no sample."""
+        prompt = self.prompts[f"creval_{sheet.metric.lower()}"]
+        taken = [text for other in sheets.values() if other is not sheet for text in other.texts]
+        gone = [fault.text for fault in faults if fault.text]
+        for _ in range(tries):
+            try:
+                reply = await desk.ask(
+                    "asker", f"{sheet.metric} questions", prompt, again=sheet.tries,
+                    instruction=made.instruction, taken=_listed(taken),
+                    faults=_again(faults, sheet.texts), format=question_request(sheet.metric),
+                )  # fmt: skip
+            except UnwrittenError:
+                if len(sheet.kept) < enough:
+                    raise
+                return
+            facts = self._facts("asker", prompt, reply, sheet.tries)
+            sheet.tries += 1
+            # Asked for others in the place of some, models write as many as at first.
+            wanted = len({fault.text for fault in faults if fault.text}) if faults else None
+            room = None if wanted is None else max(wanted, FEWEST - len(sheet.kept))
+            to = Context(sheet.metric, made.instruction, [*taken, *gone])
+            faults = _sorted_in(reply, sheet, to, facts, room)
+            stage = f"{sheet.metric} question"
+            made.rejected += [Rejected(stage, sheet.tries, fault) for fault in faults if fault.text]
+            if len(sheet.kept) < FEWEST:
+                few = f"there are only {len(sheet.kept)} good questions, and {FEWEST} are needed"
+                faults = [*faults, Fault("count", few, "")]
+            if not faults:
+                return
+        if len(sheet.kept) < enough:
+            raise UnwrittenError(f"{sheet.metric} questions: {_why(faults)}")
+
+    async def _check_blind(self, desk: Desk, sheets: Mapping[str, _Sheet], made: Made) -> None:
+        """Ask a second model about the source alone. What it flags is asked for once more; where
+        there are enough without it is dropped, and otherwise kept with its flag."""
+        checked = [sheets[metric] for metric in _FLAGS]
+        flagged = await self._flagged(desk, [(sheet, 0) for sheet in checked], 0)
+        begun = {}
+        for sheet in checked:
+            mine = flagged[sheet.metric]
+            sheet.kept = [asked for asked in sheet.kept if asked not in mine]
+            begun[sheet.metric] = len(sheet.kept)
+            if mine:
+                faults = [_FLAGS[sheet.metric]._replace(text=asked.text) for asked in mine]
+                enough = FEWEST - len(mine)
+                await self._fill(desk, sheets, sheet, made, 1, faults, enough)
+        fresh = [(sheet, begun[sheet.metric]) for sheet in checked]
+        again = await self._flagged(desk, fresh, 1)
+        for sheet in checked:
+            late, mine = again[sheet.metric], flagged[sheet.metric]
+            sheet.kept = [asked for asked in sheet.kept if asked not in late]
+            missing = max(0, FEWEST - len(sheet.kept))
+            sheet.kept += [_marked(asked, sheet.metric) for asked in (mine + late)[:missing]]
+            made.rejected += [
+                Rejected(f"{sheet.metric} question", sheet.tries,
+                         _FLAGS[sheet.metric]._replace(text=asked.text))
+                for asked in (mine + late)[missing:]
+            ]  # fmt: skip
+
+    async def _flagged(
+        self, desk: Desk, parts: Sequence[tuple[_Sheet, int]], attempt: int
+    ) -> dict[str, list[Asked]]:
+        """Of the questions from a place on in each sheet, those with the wrong answer on the
+        source. What is answered is noted with each."""
+        found: dict[str, list[Asked]] = {sheet.metric: [] for sheet, _ in parts}
+        places = [(sheet, at) for sheet, first in parts for at in range(first, len(sheet.kept))]
+        if not places:
+            return found
+        labels = [f"Q{number}" for number in range(1, len(places) + 1)]
+        asked = [Question(label, sheet.metric, sheet.kept[at].text)
+                 for label, (sheet, at) in zip(labels, places, strict=True)]  # fmt: skip
+        lines = "\n".join(f"{question.id}: {question.text}" for question in asked)
+        try:
+            reply = await desk.ask("checker", "blind", self.prompts["creval_blind"], again=attempt,
+                                   questions=lines, format=_YES_NO.request(labels))  # fmt: skip
+        except UnwrittenError:  # a question without a second opinion is still a question
+            reply = ""
+        for verdict, (sheet, at) in zip(read_reply(reply, asked, labels), places, strict=True):
+            said = None if verdict.value is None else _YES_NO.choices[int(verdict.value)]
+            question = sheet.kept[at]
+            facts = {**question.made, "on_source": said or "unanswered"}
+            question = sheet.kept[at] = Asked(
+                question.text, question.answer, question.weight, question.reason, facts
+            )
+            wanted = question.answer if sheet.metric == "VC" else _other(question.answer)
+            if said is not None and said != wanted:
+                found[sheet.metric].append(question)
+        return found
+
+    def _facts(self, role: str, prompt: Prompt, reply: str, attempt: int) -> dict[str, object]:
+        """Where something comes from."""
+        digest = hashlib.blake2b(reply.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        by = self.models[role]
+        return {"by": by, "prompt": prompt.version, "reply": digest, "try": attempt + 1}
+
+
+def _other(answer: str) -> str:
+    return "No" if answer == "Yes" else "Yes"
+
+
+def _marked(asked: Asked, metric: str) -> Asked:
+    facts = {**asked.made, "flag": _FLAGS[metric].rule}
+    return Asked(asked.text, asked.answer, asked.weight, asked.reason, facts)
+
+
+def _rules_for(source: Source) -> list[InstructionRule]:
+    """What an instruction must be like: new ones in English, others as they came."""
+    if not source.given:
+        return [*INSTRUCTION_RULES, LANGUAGE, ATTRIBUTES]
+    script = script_of(source.given)
+    same = InstructionRule("language", "it is in another language than the one given",
+                           lambda told: script_of(told.text) != script)  # fmt: skip
+    return [*INSTRUCTION_RULES, same]
+
+
+def _unread(reply: str) -> list[Fault]:
+    """Why nothing could be read from a reply."""
+    if declined(reply):
+        return [Fault("declined", "you declined", reply[:200])]
+    return [Fault("form", "your reply does not have the form that is asked for", reply[:200])]
+
+
+def _sorted_in(
+    reply: str, sheet: _Sheet, to: Context, facts: Mapping[str, object], room: int | None
+) -> list[Fault]:
+    """Put the good questions of a reply on the sheet, as many as there is room for; what is wrong
+    with the others."""
+    before = sheet.texts
+    questions = read_questions(reply)
+    faults = [] if questions else _unread(reply)
+    for question in questions:
+        if any(alike(question.text, text) for text in before):
+            continue  # told not to, models still write down what is kept already
+        if room is not None and len(sheet.kept) >= len(before) + room:
+            break
+        wrong = question_faults(question, to._replace(others=[*to.others, *sheet.texts]))
+        if wrong:
+            faults += wrong
+        else:
+            sheet.kept.append(_kept(question, sheet.metric, facts))
+    return faults
+
+
+def _kept(question: Written, metric: str, facts: Mapping[str, object]) -> Asked:
+    weight = int(question.weight or 1) if metric == "VC" else 1
+    return Asked(question.text, question.answer or "", weight, question.reason, facts)
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return "\n".join(f"- {text}" for text in texts)
+
+
+def _again(faults: Sequence[Fault], kept: Sequence[str] = ()) -> str:
+    """What tells a model why it is asked again; nothing where it is not."""
+    if not faults:
+        return ""
+    lines = ["You are asked again, because of what you wrote before this cannot be used:"]
+    lines += [f"- {fault.text}: {fault.sentence}" if fault.text else f"- {fault.sentence}"
+              for fault in faults]  # fmt: skip
+    if kept:
+        lines += ["These are good and are kept; write none of them again, and nothing alike:"]
+        lines += [_listed(kept), "Write only what takes the place of the rest."]
+    return "\n".join(lines)
+
+
+def _why(faults: Sequence[Fault]) -> str:
+    """The reason for giving up, in a line."""
+    if faults and faults[0].rule == "declined":
+        return f"the model declined: {faults[0].text}"
+    # Where several are wrong, the count says most.
+    fault = faults[-1]
+    return f"{fault.sentence}: {fault.text}"[:200] if fault.text else fault.sentence
