@@ -90,7 +90,6 @@ GOOD = "Turn the cat into a green jade lamp with four brass feet beneath a paper
         ("length", Instruction(" ".join(["Turn the cat into jade"] * 14))),
         ("empty", Instruction("Do it")),
         ("thin", Instruction("Turn the cat into jade.")),
-        ("declined", Instruction("I'm sorry, but I can't help with that picture at all, ever.")),
         ("question", Instruction("Could you turn the cat into a jade lamp with four brass feet?")),
         ("garbled", Instruction(GOOD + " the the the")),
         ("ambiguity", Instruction(GOOD[:-1] + " or something of that kind.")),

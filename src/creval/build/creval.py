@@ -175,12 +175,12 @@ class Making:
         rejected: list[Rejected] = []
         faults = []
         for attempt in range(self.tries):
-            reply = await desk.ask(
+            reply = await self._ask(desk,
                 "writer", "instruction", prompt, again=attempt, instruction=source.given,
                 dimension=kind, examples=shown, faults=_again(faults),
                 format=instruction_request(open_),
             )  # fmt: skip
-            written = read_instruction(reply)
+            written = None if declined(reply) else read_instruction(reply)
             faults = _unread(reply) if written is None else instruction_faults(written, rules)
             if written is not None and not faults:
                 named = source.dimension or read_name(written.dimension, CLASSES)
@@ -197,7 +197,7 @@ class Making:
         fault = Fault("dimension", "that names none of the dimensions, or more than one", "")
         for attempt in range(self.tries):
             again = [fault._replace(text=reply[:200])] if attempt else []
-            reply = await desk.ask(
+            reply = await self._ask(desk,
                 "writer", "dimension", prompt, again=attempt, instruction=instruction,
                 dimension=all_described(), faults=_again(again), format=dimension_request(),
             )  # fmt: skip
@@ -222,7 +222,7 @@ class Making:
         gone = [fault.text for fault in faults if fault.text]
         for _ in range(tries):
             try:
-                reply = await desk.ask(
+                reply = await self._ask(desk,
                     "asker", f"{sheet.metric} questions", prompt, again=sheet.tries,
                     instruction=made.instruction, taken=_listed(taken),
                     faults=_again(faults, sheet.texts), format=question_request(sheet.metric),
@@ -289,8 +289,10 @@ class Making:
                  for label, (sheet, at) in zip(labels, places, strict=True)]  # fmt: skip
         lines = "\n".join(f"{question.id}: {question.text}" for question in asked)
         try:
-            reply = await desk.ask("checker", "blind", self.prompts["creval_blind"], again=attempt,
-                                   questions=lines, format=_YES_NO.request(labels))  # fmt: skip
+            reply = await self._ask(
+                desk, "checker", "blind", self.prompts["creval_blind"], attempt,
+                questions=lines, format=_YES_NO.request(labels),
+            )  # fmt: skip
         except UnwrittenError:  # a question without a second opinion is still a question
             reply = ""
         for verdict, (sheet, at) in zip(read_reply(reply, asked, labels), places, strict=True):
@@ -304,6 +306,17 @@ class Making:
             if said is not None and said != wanted:
                 found[sheet.metric].append(question)
         return found
+
+    async def _ask(
+        self, desk: Desk, role: str, stage: str, prompt: Prompt, again: int, **places: str
+    ) -> str:
+        """A model's words. Where none came, it is asked once more: a server may stumble once."""
+        try:
+            return await desk.ask(role, stage, prompt, again=again, show=True, **places)
+        except UnwrittenError:
+            if self.tries == 1:
+                raise
+            return await desk.ask(role, stage, prompt, again=again, show=True, **places)
 
     def _facts(self, role: str, prompt: Prompt, reply: str, attempt: int) -> dict[str, object]:
         """Where something comes from."""

@@ -195,8 +195,6 @@ INSTRUCTION_RULES = (
                     given=True),
     InstructionRule("thin", "it has fewer than 10 words and cannot hold four attributes",
                     lambda told: count_words(told.text) < 10),
-    InstructionRule("declined", "you declined instead of writing one",
-                    lambda told: declined(told.text)),
     InstructionRule("question", "it is a question and not an instruction",
                     lambda told: told.text.rstrip().endswith(("?", "？"))),
     InstructionRule(
