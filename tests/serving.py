@@ -22,12 +22,12 @@ def serving(app: web.Application) -> Iterator[str]:
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         found.append(f"http://127.0.0.1:{runner.addresses[0][1]}")
-        ready.set()
         return runner
 
     def run() -> None:
         asyncio.set_event_loop(loop)
         runner = loop.run_until_complete(start())
+        loop.call_soon(ready.set)  # not before: the word to stop would end the start, and be lost
         loop.run_forever()
         loop.run_until_complete(runner.cleanup())
         loop.close()

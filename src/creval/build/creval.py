@@ -53,6 +53,7 @@ PROMPTS = (
     "creval_blind",
 )
 FITTING = "fitting"
+_CHOOSE = "the one of these that suits best; choose it."
 _YES_NO = contract_named("yes/no")
 _FLAGS = {
     "IF": Fault("true before", "it is so already before the edit, as a second model sees it", ""),
@@ -169,14 +170,14 @@ class Making:
             return Made(source.given, dimension, {"by": "given"})
         prompt = self.prompts["creval_rewrite" if source.given else "creval_instruction"]
         open_ = not source.dimension
-        kind = all_described() if open_ else described(source.dimension)
+        kind = f"{_CHOOSE}\n{all_described()}" if open_ else described(source.dimension)
         shown = examples(CLASSES, 1) if open_ else examples([source.dimension])
         rules = _rules_for(source)
         rejected: list[Rejected] = []
         faults = []
         for attempt in range(self.tries):
-            reply = await self._ask(desk,
-                "writer", "instruction", prompt, again=attempt, instruction=source.given,
+            reply = await self._ask(
+                desk, "writer", "instruction", prompt, again=attempt, instruction=source.given,
                 dimension=kind, examples=shown, faults=_again(faults),
                 format=instruction_request(open_),
             )  # fmt: skip
@@ -197,8 +198,8 @@ class Making:
         fault = Fault("dimension", "that names none of the dimensions, or more than one", "")
         for attempt in range(self.tries):
             again = [fault._replace(text=reply[:200])] if attempt else []
-            reply = await self._ask(desk,
-                "writer", "dimension", prompt, again=attempt, instruction=instruction,
+            reply = await self._ask(
+                desk, "writer", "dimension", prompt, again=attempt, instruction=instruction,
                 dimension=all_described(), faults=_again(again), format=dimension_request(),
             )  # fmt: skip
             if name := read_name(reply, CLASSES):
@@ -222,8 +223,8 @@ class Making:
         gone = [fault.text for fault in faults if fault.text]
         for _ in range(tries):
             try:
-                reply = await self._ask(desk,
-                    "asker", f"{sheet.metric} questions", prompt, again=sheet.tries,
+                reply = await self._ask(
+                desk,     "asker", f"{sheet.metric} questions", prompt, again=sheet.tries,
                     instruction=made.instruction, taken=_listed(taken),
                     faults=_again(faults, sheet.texts), format=question_request(sheet.metric),
                 )  # fmt: skip
@@ -270,7 +271,7 @@ class Making:
             missing = max(0, FEWEST - len(sheet.kept))
             sheet.kept += [_marked(asked, sheet.metric) for asked in (mine + late)[:missing]]
             made.rejected += [
-                Rejected(f"{sheet.metric} question", sheet.tries,
+                Rejected(f"{sheet.metric} question", int(str(asked.made["try"])),
                          _FLAGS[sheet.metric]._replace(text=asked.text))
                 for asked in (mine + late)[missing:]
             ]  # fmt: skip

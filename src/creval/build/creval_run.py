@@ -97,14 +97,15 @@ class Building:
                 shown = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
                 what = "instructions belong to no picture, or not to one alone"
                 self.notes.append(f"{len(unknown)} {what}: {shown}")
-            without = sum(not source.given for source in sources)
-            if without == len(sources):
+            if not any(source.given for source in sources):
                 raise CrevalError(
                     f"{self.wish.instructions} names none of the pictures in {images}."
                 )
-            if without:
-                self.notes.append(f"{without} pictures have no instruction: the writer writes one")
-        return sources[: self.settings.limit]
+        sources = sources[: self.settings.limit]
+        without = sum(not source.given for source in sources)
+        if self.wish.instructions is not None and without:
+            self.notes.append(f"{without} pictures have no instruction: the writer writes one")
+        return sources
 
     def warnings(self) -> list[str]:
         """What speaks against these models."""
@@ -131,7 +132,11 @@ class Building:
             blind=self.wish.blind,
             placed=sum(bool(source.dimension) for source in given) / max(1, len(given)),
         )
-        return self.writing.estimate([Item(source.id, source.path) for source in left], expected)
+        items = [Item(source.id, source.path) for source in left]
+        found = self.writing.estimate(items, expected)
+        for role, made in zip(self.writing.judges, found, strict=True):
+            made.judge = f"{role} {made.judge}"
+        return found
 
     def run(self, watch: Watch | None = None) -> Built:
         """Make what is not made yet, and write it."""
