@@ -257,6 +257,32 @@ def test_another_model_is_another_benchmark(tmp_path: Path) -> None:
         build(tmp_path, model)
 
 
+def test_another_folder_is_not_written_into(tmp_path: Path) -> None:
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "instruction.json").write_text('[{"input_image": ["image/x.png"]}]')
+    with pytest.raises(CrevalError, match="holds another benchmark"):
+        build(tmp_path, Model())
+
+
+def test_the_authors_own_prompts(tmp_path: Path) -> None:
+    own = tmp_path / "prompts"
+    own.mkdir()
+    (own / "creval_vq.md").write_text("Look at {Image-A}. Of the edit {Edit instructions} ask VQ.")
+
+    def says(stage: str, text: str) -> str:
+        # Their text does not ask for our form.
+        is_theirs = text.startswith("Look at Image 1.")
+        if is_theirs and "asked again" not in text:
+            return questions("VQ", "Is it red?")
+        return questions("VQ") if is_theirs else usual(stage, text)
+
+    model = Model(says)
+    assert build(tmp_path, model, prompts=str(own)).samples == 1
+    first, second = (text for _, text in model.asked if text.startswith("Look"))
+    assert first == f"Look at Image 1. Of the edit {TOLD} ask VQ."
+    assert second.startswith(f"{first}\n\nYou are asked again")
+
+
 def test_a_model_that_marks_its_own_work_gets_a_warning(tmp_path: Path) -> None:
     drawn(tmp_path / "pictures", "cat")
     roles = dict.fromkeys(("writer", "asker", "checker"), "openai:m@http://127.0.0.1:9/v1")

@@ -39,6 +39,8 @@ def broken(text: str, answer: str | None = "Yes", weight: float | None = 2.0) ->
         "Does the sign read “IS IT OPEN? OR IS IT NOT?” in red letters?",
         "Is the café's clock – the round one – at ten past ten?",
         "Are there 3 or 4 windows in the tower?",
+        "Does a bubble hold the words “Who goes there 🕵️‍♂️?”",
+        "Does the frame have an Art Deco aesthetic?",
     ],
 )
 def test_a_good_question_passes(text: str) -> None:

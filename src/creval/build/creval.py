@@ -22,12 +22,11 @@ from creval.build.rules import (
     Context,
     Fault,
     InstructionRule,
-    alike,
     declined,
     instruction_faults,
-    question_faults,
     script_of,
 )
+from creval.build.sheet import Asked, Sheet, asked_again, listed, unread, why
 from creval.build.sources import Source
 from creval.core.contract import contract_named
 from creval.core.instructed import (
@@ -39,7 +38,7 @@ from creval.core.instructed import (
 )
 from creval.core.probe import Question
 from creval.core.replies import read_reply
-from creval.core.written import Written, question_request, read_questions
+from creval.core.written import question_request
 from creval.engine.writing import Desk, Expected, UnwrittenError
 from creval.prompts import Prompt, load_prompt
 
@@ -62,17 +61,6 @@ _FLAGS = {
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question that is kept, and where it comes from."""
-
-    text: str
-    answer: str
-    weight: int
-    reason: str
-    made: Mapping[str, object]
-
-
-@dataclass(frozen=True)
 class Rejected:
     """What was written and is not kept: at which stage, in which try, and why."""
 
@@ -90,19 +78,6 @@ class Made:
     made: Mapping[str, object]
     questions: dict[str, list[Asked]] = field(default_factory=dict)
     rejected: list[Rejected] = field(default_factory=list)
-
-
-@dataclass
-class _Sheet:
-    """The questions of a metric while they are being made."""
-
-    metric: str
-    kept: list[Asked] = field(default_factory=list)
-    tries: int = 0
-
-    @property
-    def texts(self) -> list[str]:
-        return [asked.text for asked in self.kept]
 
 
 def load_prompts(folder: str | Path | None) -> dict[str, Prompt]:
@@ -150,7 +125,7 @@ class Making:
     async def make(self, desk: Desk) -> Made:
         """An instruction for a picture, and questions in every metric."""
         made = await self._instruct(desk, self.sources[desk.item.id])
-        sheets = {metric: _Sheet(metric) for metric in METRICS}
+        sheets = {metric: Sheet(metric) for metric in METRICS}
         for metric in ("IF", "VC"):
             await self._fill(desk, sheets, sheets[metric], made, self.tries)
         if self.blind:
@@ -178,11 +153,11 @@ class Making:
         for attempt in range(self.tries):
             reply = await self._ask(
                 desk, "writer", "instruction", prompt, again=attempt, instruction=source.given,
-                dimension=kind, examples=shown, faults=_again(faults),
+                dimension=kind, examples=shown, faults=asked_again(faults),
                 format=instruction_request(open_),
             )  # fmt: skip
             written = None if declined(reply) else read_instruction(reply)
-            faults = _unread(reply) if written is None else instruction_faults(written, rules)
+            faults = unread(reply) if written is None else instruction_faults(written, rules)
             if written is not None and not faults:
                 named = source.dimension or read_name(written.dimension, CLASSES)
                 if named:
@@ -190,17 +165,17 @@ class Making:
                     return Made(written.text, named, facts, rejected=rejected)
                 faults = [Fault("dimension", "its dimension is none of those named", written.text)]
             rejected += [Rejected("instruction", attempt + 1, fault) for fault in faults]
-        raise UnwrittenError(f"instruction: {_why(faults)}")
+        raise UnwrittenError(f"instruction: {why(faults)}")
 
     async def _place(self, desk: Desk, instruction: str) -> str:
         """The dimension of an instruction that came without."""
         prompt, reply = self.prompts["creval_dimension"], ""
         fault = Fault("dimension", "that names none of the dimensions, or more than one", "")
         for attempt in range(self.tries):
-            again = [fault._replace(text=reply[:200])] if attempt else []
+            wrong = [fault._replace(text=reply[:200])] if attempt else []
             reply = await self._ask(
                 desk, "writer", "dimension", prompt, again=attempt, instruction=instruction,
-                dimension=all_described(), faults=_again(again), format=dimension_request(),
+                dimension=all_described(), faults=asked_again(wrong), format=dimension_request(),
             )  # fmt: skip
             if name := read_name(reply, CLASSES):
                 return name
@@ -209,8 +184,8 @@ class Making:
     async def _fill(
         self,
         desk: Desk,
-        sheets: Mapping[str, _Sheet],
-        sheet: _Sheet,
+        sheets: Mapping[str, Sheet],
+        sheet: Sheet,
         made: Made,
         tries: int,
         faults: Sequence[Fault] = (),
@@ -225,8 +200,8 @@ class Making:
             try:
                 reply = await self._ask(
                 desk,     "asker", f"{sheet.metric} questions", prompt, again=sheet.tries,
-                    instruction=made.instruction, taken=_listed(taken),
-                    faults=_again(faults, sheet.texts), format=question_request(sheet.metric),
+                    instruction=made.instruction, taken=listed(taken),
+                    faults=asked_again(faults, sheet.texts), format=question_request(sheet.metric),
                 )  # fmt: skip
             except UnwrittenError:
                 if len(sheet.kept) < enough:
@@ -235,10 +210,10 @@ class Making:
             facts = self._facts("asker", prompt, reply, sheet.tries)
             sheet.tries += 1
             # Asked for others in the place of some, models write as many as at first.
-            wanted = len({fault.text for fault in faults if fault.text}) if faults else None
-            room = None if wanted is None else max(wanted, FEWEST - len(sheet.kept))
+            wanted = len({fault.text for fault in faults if fault.text})
+            room = max(wanted, FEWEST - len(sheet.kept)) if sheet.kept and faults else None
             to = Context(sheet.metric, made.instruction, [*taken, *gone])
-            faults = _sorted_in(reply, sheet, to, facts, room)
+            faults = sheet.take(reply, to, facts, room)
             stage = f"{sheet.metric} question"
             made.rejected += [Rejected(stage, sheet.tries, fault) for fault in faults if fault.text]
             if len(sheet.kept) < FEWEST:
@@ -247,9 +222,9 @@ class Making:
             if not faults:
                 return
         if len(sheet.kept) < enough:
-            raise UnwrittenError(f"{sheet.metric} questions: {_why(faults)}")
+            raise UnwrittenError(f"{sheet.metric} questions: {why(faults)}")
 
-    async def _check_blind(self, desk: Desk, sheets: Mapping[str, _Sheet], made: Made) -> None:
+    async def _check_blind(self, desk: Desk, sheets: Mapping[str, Sheet], made: Made) -> None:
         """Ask a second model about the source alone. What it flags is asked for once more; where
         there are enough without it is dropped, and otherwise kept with its flag."""
         checked = [sheets[metric] for metric in _FLAGS]
@@ -267,17 +242,18 @@ class Making:
         again = await self._flagged(desk, fresh, 1)
         for sheet in checked:
             late, mine = again[sheet.metric], flagged[sheet.metric]
+            flag = _FLAGS[sheet.metric]
             sheet.kept = [asked for asked in sheet.kept if asked not in late]
             missing = max(0, FEWEST - len(sheet.kept))
-            sheet.kept += [_marked(asked, sheet.metric) for asked in (mine + late)[:missing]]
+            sheet.kept += [asked.noted(flag=flag.rule) for asked in (mine + late)[:missing]]
             made.rejected += [
                 Rejected(f"{sheet.metric} question", int(str(asked.made["try"])),
-                         _FLAGS[sheet.metric]._replace(text=asked.text))
+                         flag._replace(text=asked.text))
                 for asked in (mine + late)[missing:]
             ]  # fmt: skip
 
     async def _flagged(
-        self, desk: Desk, parts: Sequence[tuple[_Sheet, int]], attempt: int
+        self, desk: Desk, parts: Sequence[tuple[Sheet, int]], attempt: int
     ) -> dict[str, list[Asked]]:
         """Of the questions from a place on in each sheet, those with the wrong answer on the
         source. What is answered is noted with each."""
@@ -299,10 +275,7 @@ class Making:
         for verdict, (sheet, at) in zip(read_reply(reply, asked, labels), places, strict=True):
             said = None if verdict.value is None else _YES_NO.choices[int(verdict.value)]
             question = sheet.kept[at]
-            facts = {**question.made, "on_source": said or "unanswered"}
-            question = sheet.kept[at] = Asked(
-                question.text, question.answer, question.weight, question.reason, facts
-            )
+            question = sheet.kept[at] = question.noted(on_source=said or "unanswered")
             wanted = question.answer if sheet.metric == "VC" else _other(question.answer)
             if said is not None and said != wanted:
                 found[sheet.metric].append(question)
@@ -330,11 +303,6 @@ def _other(answer: str) -> str:
     return "No" if answer == "Yes" else "Yes"
 
 
-def _marked(asked: Asked, metric: str) -> Asked:
-    facts = {**asked.made, "flag": _FLAGS[metric].rule}
-    return Asked(asked.text, asked.answer, asked.weight, asked.reason, facts)
-
-
 def _rules_for(source: Source) -> list[InstructionRule]:
     """What an instruction must be like: new ones in English, others as they came."""
     if not source.given:
@@ -343,62 +311,3 @@ def _rules_for(source: Source) -> list[InstructionRule]:
     same = InstructionRule("language", "it is in another language than the one given",
                            lambda told: script_of(told.text) != script)  # fmt: skip
     return [*INSTRUCTION_RULES, same]
-
-
-def _unread(reply: str) -> list[Fault]:
-    """Why nothing could be read from a reply."""
-    if declined(reply):
-        return [Fault("declined", "you declined", reply[:200])]
-    return [Fault("form", "your reply does not have the form that is asked for", reply[:200])]
-
-
-def _sorted_in(
-    reply: str, sheet: _Sheet, to: Context, facts: Mapping[str, object], room: int | None
-) -> list[Fault]:
-    """Put the good questions of a reply on the sheet, as many as there is room for; what is wrong
-    with the others."""
-    before = sheet.texts
-    questions = read_questions(reply)
-    faults = [] if questions else _unread(reply)
-    for question in questions:
-        if any(alike(question.text, text) for text in before):
-            continue  # told not to, models still write down what is kept already
-        if room is not None and len(sheet.kept) >= len(before) + room:
-            break
-        wrong = question_faults(question, to._replace(others=[*to.others, *sheet.texts]))
-        if wrong:
-            faults += wrong
-        else:
-            sheet.kept.append(_kept(question, sheet.metric, facts))
-    return faults
-
-
-def _kept(question: Written, metric: str, facts: Mapping[str, object]) -> Asked:
-    weight = int(question.weight or 1) if metric == "VC" else 1
-    return Asked(question.text, question.answer or "", weight, question.reason, facts)
-
-
-def _listed(texts: Sequence[str]) -> str:
-    return "\n".join(f"- {text}" for text in texts)
-
-
-def _again(faults: Sequence[Fault], kept: Sequence[str] = ()) -> str:
-    """What tells a model why it is asked again; nothing where it is not."""
-    if not faults:
-        return ""
-    lines = ["You are asked again, because of what you wrote before this cannot be used:"]
-    lines += [f"- {fault.text}: {fault.sentence}" if fault.text else f"- {fault.sentence}"
-              for fault in faults]  # fmt: skip
-    if kept:
-        lines += ["These are good and are kept; write none of them again, and nothing alike:"]
-        lines += [_listed(kept), "Write only what takes the place of the rest."]
-    return "\n".join(lines)
-
-
-def _why(faults: Sequence[Fault]) -> str:
-    """The reason for giving up, in a line."""
-    if faults and faults[0].rule == "declined":
-        return f"the model declined: {faults[0].text}"
-    # Where several are wrong, the count says most.
-    fault = faults[-1]
-    return f"{fault.sentence}: {fault.text}"[:200] if fault.text else fault.sentence

@@ -16,7 +16,8 @@ from typing import Any
 
 from creval.benchmarks.creval_release import CLASSES, METRICS
 from creval.benchmarks.files import read_json, stem_of
-from creval.build.creval import Asked, Made, Rejected
+from creval.build.creval import Made, Rejected
+from creval.build.sheet import Asked
 from creval.build.sources import Source
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text

@@ -12,6 +12,7 @@ from typing import Any
 
 from creval import __version__
 from creval.benchmarks.creval_release import CLASSES, METRICS
+from creval.benchmarks.files import stem_of
 from creval.build.creval import FITTING, Made, Making, load_prompts, stages
 from creval.build.creval_folder import LIST, read_list, read_record, write_benchmark
 from creval.build.sources import Source, balanced, find_pictures, read_given, with_given
@@ -21,7 +22,7 @@ from creval.engine.estimate import Estimate
 from creval.engine.loop import Watch
 from creval.engine.settings import Settings
 from creval.engine.writing import Item, Writing
-from creval.store import Store
+from creval.store import DATABASE, Store
 
 BALANCED = "balanced"
 _SAME = ("system", "writer", "asker", "checker", "dimension", "rewrite", "blind", "prompts")
@@ -161,27 +162,44 @@ class Building:
 
     def _begun(self) -> list[Source]:
         """The pictures with their dimensions, after the folder is known to be ours."""
-        read_record(self.out)  # what cannot be written in the end is not begun
-        read_list(self.out / LIST)
+        # What cannot be written in the end is not begun.
+        record, entries = read_record(self.out), read_list(self.out / LIST)
+        if entries and not record and not (self.out / DATABASE).exists():
+            raise CrevalError(f"{self.out} holds another benchmark already. Give another --out.")
         about = self._about()
         with Store(self.out) as store, store.transaction():
             held = store.manifest
-            for name in _SAME:
-                if name in held and held[name] != about[name]:
-                    raise CrevalError(
-                        f"{self.out} was begun with another {name} ({held[name]!r}, not "
-                        f"{about[name]!r}). Give another --out."
-                    )
-            given = {source.id: source.dimension for source in self.sources if source.dimension}
-            new = [source.id for source in self.sources if not source.given]
-            places = held.get("dimensions", {})
-            if self.wish.dimension == BALANCED:
-                places = balanced(new, places, self.settings.seed)
-            elif self.wish.dimension != FITTING:
-                places = dict.fromkeys([source.id for source in self.sources], self.wish.dimension)
+            self._check_same(held or record, about)
+            there = {
+                stem_of(entry["input_image"][0]): str(entry["dimension"])
+                for entry in entries
+                if entry.get("dimension") in CLASSES
+            }
+            places = self._places(held.get("dimensions", there))
             store.put_manifest({**about, "dimensions": places})
-        found = {**places, **given}
-        return [source._replace(dimension=found.get(source.id, "")) for source in self.sources]
+        return [
+            source._replace(dimension=source.dimension or places.get(source.id, ""))
+            for source in self.sources
+        ]
+
+    def _check_same(self, held: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+        if held and held.get("system") != "creval":
+            raise CrevalError(f"{self.out} holds something else already. Give another --out.")
+        for name in _SAME:
+            if name in held and held[name] != about[name]:
+                raise CrevalError(
+                    f"{self.out} was begun with another {name} ({held[name]!r}, not "
+                    f"{about[name]!r}). Give another --out."
+                )
+
+    def _places(self, held: Mapping[str, str]) -> dict[str, str]:
+        """The dimension of each picture that is not to get one from its own words."""
+        if self.wish.dimension == BALANCED:
+            new = [source.id for source in self.sources if not source.given]
+            return balanced(new, held, self.settings.seed)
+        if self.wish.dimension == FITTING:
+            return {}
+        return dict.fromkeys([source.id for source in self.sources], self.wish.dimension)
 
     def _about(self) -> dict[str, Any]:
         """What is needed to make the same again."""

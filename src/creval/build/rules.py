@@ -60,7 +60,9 @@ _MOJIBAKE = re.compile(r"Ã[\x80-\xbf©¨¤¶¼]|â€|Â[\x80-\xbf°·»«]|ï�
 _LEFTOVER = re.compile(
     r"\{\{|\}\}|```|<\|?\w+\|?>|\\u[0-9a-fA-F]{4}|\[(?:insert|object|name)\b", re.I
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 _AGAIN = re.compile(r"\b(\w+)(?:\W+\1\b){2,}", re.IGNORECASE)
 _STUTTER = re.compile(r"([^\W\d_.])\1{5,}")
 _TWO_FACTS = re.compile(
@@ -70,8 +72,8 @@ _TWO_FACTS = re.compile(
 )
 _TASTE = re.compile(
     r"\b(?:beautiful|pretty|attractive|appealing|pleasing|pleasant|nice|nicely|impressive|"
-    r"stunning|aesthetic\w*|tasteful\w*|harmonious\w*|interesting|convincing\w*|good-looking|"
-    r"high[- ]quality|professional(?:ly)?|creative(?:ly)?|well[- ]made)\b",
+    r"stunning|aesthetically|tasteful\w*|harmonious\w*|interesting|convincing\w*|good-looking|"
+    r"creative(?:ly)?|well[- ]made)\b",
     re.IGNORECASE,
 )
 _VAGUE = re.compile(
@@ -82,7 +84,7 @@ _VAGUE = re.compile(
 )
 _RETOUCH = re.compile(
     r"^\W*(?:please\s+)?(?:slightly\s+)?(?:crop|brighten|darken|sharpen|denoise|straighten|"
-    r"blur|retouch|upscale|enhance|adjust|increase|reduce|remove)\b",
+    r"blur|retouch|upscale|enhance|adjust|increase|reduce)\b",
     re.IGNORECASE,
 )
 _DECLINED = re.compile(
@@ -96,6 +98,10 @@ _SMALL = frozenset(
         "its it this that there any now still into as for can could"
     )
 )
+
+
+def _is_question(text: str) -> bool:
+    return text.rstrip(" \"'”’」)").endswith(("?", "？"))
 
 
 def declined(text: str) -> bool:
@@ -141,7 +147,7 @@ QUESTION_RULES = (
     QuestionRule(
         "question",
         "it is not a question that ends in a question mark",
-        lambda asked, _: not asked.text.endswith(("?", "？")) or count_words(asked.text) < 3,
+        lambda asked, _: not _is_question(asked.text) or count_words(asked.text) < 3,
     ),
     QuestionRule(
         "answer",
@@ -196,7 +202,7 @@ INSTRUCTION_RULES = (
     InstructionRule("thin", "it has fewer than 10 words and cannot hold four attributes",
                     lambda told: count_words(told.text) < 10),
     InstructionRule("question", "it is a question and not an instruction",
-                    lambda told: told.text.rstrip().endswith(("?", "？"))),
+                    lambda told: _is_question(told.text)),
     InstructionRule(
         "garbled",
         "its text is damaged: broken characters, leftover markup, or words that stutter",
