@@ -111,7 +111,9 @@ def test_questions_that_overlap_other_metrics_are_refused(tmp_path: Path) -> Non
 
 def test_too_few_good_questions_leave_a_picture_out(tmp_path: Path) -> None:
     def says(stage: str, text: str) -> str:
-        return questions("VQ", "Is it red?") if stage == "VQ" else usual(stage, text)
+        if stage == "VQ":
+            return questions("VQ", "Is it red?", "Is it blue and is it red?")
+        return usual(stage, text)
 
     model = Model(says)
     built = build(tmp_path, model, retries=1)
@@ -120,6 +122,7 @@ def test_too_few_good_questions_leave_a_picture_out(tmp_path: Path) -> None:
         "cat": "VQ questions: there are only 1 good questions, and 5 are needed"
     }
     assert record(tmp_path)["left_out"] == built.left_out
+    assert [one["rule"] for one in record(tmp_path)["rejected"]["cat"]] == ["one fact"] * 2
     assert built.share_left_out == 1.0
 
 

@@ -76,8 +76,8 @@ class Made:
     instruction: str
     dimension: str
     made: Mapping[str, object]
+    rejected: list[Rejected]
     questions: dict[str, list[Asked]] = field(default_factory=dict)
-    rejected: list[Rejected] = field(default_factory=list)
 
 
 def load_prompts(folder: str | Path | None) -> dict[str, Prompt]:
@@ -107,7 +107,8 @@ def stages(prompts: Mapping[str, Prompt], *, given: float, rewrite: bool, blind:
 
 
 class Making:
-    """What is done with each picture; `models` are named in the provenance, by role."""
+    """What is done with each picture; `models` are named in the provenance, by role. `rejected` is
+    all that was not good enough, also for pictures that came to nothing."""
 
     def __init__(
         self,
@@ -121,10 +122,12 @@ class Making:
     ) -> None:
         self.sources, self.prompts, self.models = sources, prompts, models
         self.rewrite, self.blind, self.tries = rewrite, blind, retries + 1
+        self.rejected: dict[str, list[Rejected]] = {}
 
     async def make(self, desk: Desk) -> Made:
         """An instruction for a picture, and questions in every metric."""
-        made = await self._instruct(desk, self.sources[desk.item.id])
+        rejected = self.rejected[desk.item.id] = []
+        made = await self._instruct(desk, self.sources[desk.item.id], rejected)
         sheets = {metric: Sheet(metric) for metric in METRICS}
         for metric in ("IF", "VC"):
             await self._fill(desk, sheets, sheets[metric], made, self.tries)
@@ -134,7 +137,7 @@ class Making:
         made.questions = {metric: sheet.kept for metric, sheet in sheets.items()}
         return made
 
-    async def _instruct(self, desk: Desk, source: Source) -> Made:
+    async def _instruct(self, desk: Desk, source: Source, rejected: list[Rejected]) -> Made:
         """The instruction: as it was given, sharpened, or new."""
         if source.given and not self.rewrite:
             told = Instruction(source.given)
@@ -142,13 +145,12 @@ class Making:
             if faults:
                 raise UnwrittenError(f"the given instruction: {faults[0].sentence}")
             dimension = source.dimension or await self._place(desk, source.given)
-            return Made(source.given, dimension, {"by": "given"})
+            return Made(source.given, dimension, {"by": "given"}, rejected)
         prompt = self.prompts["creval_rewrite" if source.given else "creval_instruction"]
         open_ = not source.dimension
         kind = f"{_CHOOSE}\n{all_described()}" if open_ else described(source.dimension)
         shown = examples(CLASSES, 1) if open_ else examples([source.dimension])
         rules = _rules_for(source)
-        rejected: list[Rejected] = []
         faults = []
         for attempt in range(self.tries):
             reply = await self._ask(
@@ -162,7 +164,7 @@ class Making:
                 named = source.dimension or read_name(written.dimension, CLASSES)
                 if named:
                     facts = self._facts("writer", prompt, reply, attempt)
-                    return Made(written.text, named, facts, rejected=rejected)
+                    return Made(written.text, named, facts, rejected)
                 faults = [Fault("dimension", "its dimension is none of those named", written.text)]
             rejected += [Rejected("instruction", attempt + 1, fault) for fault in faults]
         raise UnwrittenError(f"instruction: {why(faults)}")

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ def write_benchmark(
     made: Mapping[str, Made],
     sources: Mapping[str, Source],
     left_out: Mapping[str, str],
+    rejected: Mapping[str, Sequence[Rejected]],
     about: Mapping[str, object],
 ) -> list[str]:
     """Write what was made; the names of what was left alone, because people had changed it."""
@@ -47,17 +48,17 @@ def write_benchmark(
             questions = made[identity].questions[metric]
             path = f"questions_all/{metric}/{identity}.json"
             _write_unless_changed(root, path, questions_content(questions), written, alone)
-    write_json(root / LIST, kept)
-    rejected = {**record.get("rejected", {}), **{
-        identity: [_rejection(one) for one in made[identity].rejected] for identity in made
-    }}  # fmt: skip
+    if kept or (root / LIST).is_file():
+        write_json(root / LIST, kept)
+    reasons = dict(record.get("rejected", {}))
+    reasons |= {name: [_rejection(one) for one in found] for name, found in rejected.items()}
     kept_out = {name: why for name, why in record.get("left_out", {}).items() if name not in made}
     write_json(
         root / RECORD,
         {
             **about,
             "left_out": dict(sorted({**kept_out, **left_out}.items())),
-            "rejected": {name: found for name, found in sorted(rejected.items()) if found},
+            "rejected": {name: found for name, found in sorted(reasons.items()) if found},
             "written": dict(sorted(written.items())),
         },
     )
@@ -143,12 +144,13 @@ def _write_unless_changed(
     path = root / name
     text = _text(content)
     fresh = hashlib.sha256(text.encode()).hexdigest()[:32]
-    now = digest(path)[:32] if path.is_file() else written.get(name, fresh)
-    if now not in (fresh, written.get(name)):
+    now = digest(path)[:32] if path.is_file() else None
+    if now not in (None, fresh, written.get(name)):
         alone.append(name)
         return
     written[name] = fresh
-    _replace(path, text)
+    if now != fresh:
+        _replace(path, text)
 
 
 def _copy(root: Path, source: Source, written: dict[str, str], alone: list[str]) -> None:

@@ -156,9 +156,25 @@ class Building:
         made = {name: wrote.made[name] for name in sources if name in wrote.made}
         left_out = dict(sorted(wrote.left_out.items()))
         about = {name: value for name, value in self._about().items() if name != "date"}
-        alone = write_benchmark(self.out, made, sources, left_out, about)
-        return _built(len(sources), made, left_out, alone, wrote.progress,
-                      list(wrote.notes), wrote.stopped)  # fmt: skip
+        alone = write_benchmark(self.out, made, sources, left_out, making.rejected, about)
+        asked = [
+            (metric, one)
+            for m in made.values()
+            for metric in METRICS
+            for one in m.questions[metric]
+        ]
+        return Built(
+            pictures=len(sources),
+            samples=len(made),
+            left_out=left_out,
+            questions=Counter(metric for metric, _ in asked),
+            flagged=sum("flag" in one.made for _, one in asked),
+            rejected=Counter(one.fault.rule for all_ in making.rejected.values() for one in all_),
+            alone=alone,
+            progress=wrote.progress,
+            notes=list(wrote.notes),
+            stopped=wrote.stopped,
+        )
 
     def _begun(self) -> list[Source]:
         """The pictures with their dimensions, after the folder is known to be ours."""
@@ -222,29 +238,3 @@ class Building:
             "retries": self.settings.retries,
             "seed": self.settings.seed,
         }
-
-
-def _built(
-    pictures: int,
-    made: Mapping[str, Made],
-    left_out: dict[str, str],
-    alone: list[str],
-    progress: Progress,
-    notes: list[str],
-    stopped: str,
-) -> Built:
-    asked = [
-        (metric, one) for m in made.values() for metric in METRICS for one in m.questions[metric]
-    ]
-    return Built(
-        pictures,
-        len(made),
-        left_out,
-        Counter(metric for metric, _ in asked),
-        sum("flag" in one.made for _, one in asked),
-        Counter(one.fault.rule for m in made.values() for one in m.rejected),
-        alone,
-        progress,
-        notes,
-        stopped,
-    )
