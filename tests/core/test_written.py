@@ -130,6 +130,13 @@ def test_two_answers_are_none() -> None:
          Written("Is it red?", "Yes")),
         ("Question: Is it red?\nExpected answer: no.\nImportance: 1",
          Written("Is it red?", "No", 1.0)),
+        ("**Question 1 (Weight: 3):** Is it red?\n**Answer:** Yes",
+         Written("Is it red?", "Yes", 3.0)),
+        ("1. **Question:** Is it red?\n   **Answer:** Yes\n   **Weight:** 2 (a detail)",
+         Written("Is it red?", "Yes", 2.0)),
+        ("Q1: Is it red? [Yes/No]\nAnswer: Yes", Written("Is it red?", "Yes")),
+        ("Q1. Is it red?\nA1. No", Written("Is it red?", "No")),
+        ("Q1：是红色的吗？答案：是，权重：3", Written("是红色的吗？", "Yes", 3.0)),
         ("Q1: Is it red?\nAnswer: It depends", Written("Is it red?", "It depends")),
     ],
 )  # fmt: skip
@@ -142,3 +149,15 @@ def test_one_name_of_several() -> None:
     assert read_name("It is **surreal fantasy**, I think.", names) == "Surreal Fantasy"
     assert read_name("Surreal Fantasy or Commercial Design", names) is None
     assert read_name("None of them.", names) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["**Editing Instruction:**\nTurn it red.", "> Turn it red.", "1. Turn it red.",
+     "Turn it red.\n\nWord count: 3", '"instruction": "Turn it red."', "“Turn it red.”",
+     "Instruction (3 words): Turn it red.", "Sure:\n\n```\nTurn it red.\n```"],
+)  # fmt: skip
+def test_instructions_in_forms_that_models_have_used(said: str) -> None:
+    told = read_instruction(said)
+    assert told is not None
+    assert told.text == "Turn it red."

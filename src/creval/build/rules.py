@@ -58,7 +58,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MOJIBAKE = re.compile(r"Ã[\x80-\xbf©¨¤¶¼]|â€|Â[\x80-\xbf°·»«]|ï»¿|\ufffd|\?{3,}")
 _LEFTOVER = re.compile(
-    r"\{\{|\}\}|```|<\|?\w+\|?>|\\u[0-9a-fA-F]{4}|\[(?:insert|object|name)\b", re.I
+    r"\{\{|\}\}|```|\*\*|<\|?\w+\|?>|\\u[0-9a-fA-F]{4}|\[(?:insert|object|name)\b", re.I
 )
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200c\u200e\u200f\u202a-\u202e\u2066-\u2069]"

@@ -159,6 +159,8 @@ def _review(folder: Path) -> None:
     try:
         page = import_module("creval.web.review")
     except ModuleNotFoundError as error:
+        if error.name != "creval.web.review":
+            raise
         raise CrevalError("this version of creval has no page for reviews.") from error
     page.serve_review(CrevalReview(folder), open_browser=True)
 

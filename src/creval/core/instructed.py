@@ -47,6 +47,8 @@ def read_name(text: str, names: Sequence[str]) -> str | None:
 
 
 _FENCE = re.compile(r"^\s*```[A-Za-z]*\s*$", re.MULTILINE)
+_NUMBERED = re.compile(r"^1[.)]\s+")
+_COUNTED = re.compile(r"\W*(?:\(?\s*(?:word count|words|字数)\b|[0-9]+ words\b)", re.IGNORECASE)
 _QUOTED = re.compile(r"\s*(?:[\"“「『>]|\*\*|__)[\s\S]+?(?:[\"”」』]|\*\*|__|(?<=\.))\s*")
 
 
@@ -90,11 +92,12 @@ def _listed(value: object) -> tuple[str, ...]:
 
 
 def _unquoted(text: str) -> str:
-    words = one_line(text)
+    """Without quotes around the whole, a number before it, or a quote that closes nothing."""
+    words = _NUMBERED.sub("", one_line(text))
     for opening, closing in ('""', "“”", "「」"):
-        if len(words) > 2 and words.startswith(opening) and words.endswith(closing):
-            inner = words[1:-1]
-            return inner if opening not in inner and closing not in inner else words
+        inner = words.rstrip(",").removeprefix(opening).removesuffix(closing)
+        if len(words) - len(inner) >= 1 and opening not in inner and closing not in inner:
+            return inner.strip()
     return words
 
 
@@ -124,6 +127,7 @@ def _paragraphs(text: str) -> Sequence[str]:
     """The paragraphs that can be an instruction: those set off, or all that lead to nothing."""
     parts = [part.strip() for part in re.split(r"\n\s*\n", _FENCE.sub("", text)[: 10 * LONGEST])]
     parts = [part for part in parts if part and not part.endswith((":", "：")) and "{" not in part]
+    parts = [part for part in parts if not _COUNTED.match(part)]
     marked = [part for part in parts if _QUOTED.fullmatch(part)]
     words = [_unquoted(part.lstrip("> ")) for part in (marked or parts)]
     return [part for part in words if part]

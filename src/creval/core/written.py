@@ -63,7 +63,9 @@ _WORDS = {"是": "Yes", "是的": "Yes", "对": "Yes", "否": "No", "不是": "N
 MARKUP = " \t\r\n\ufeff*_`\"'“”‘’#>~"
 _DECODER = json.JSONDecoder(strict=False)
 _LABEL = re.compile(r"\W*(?:q(?:uestion)?|问题|题)[\s._#-]*[0-9]{1,3}\s*[.:：、)）]+\s*", re.I)
-_WEIGHT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)\s*(?:/\s*3|points?|分)?", re.I)
+_WEIGHT = re.compile(
+    r"([0-9]{1,3}(?:\.[0-9]{1,3})?)\s*(?:/\s*3|points?|分)?(?:\s*[(（][^0-9]{0,200})?", re.I
+)
 
 
 @lru_cache(maxsize=4096)
@@ -178,13 +180,18 @@ def _in_tables(text: str) -> list[Written]:
 
 
 FIELD = re.compile(
-    r"[\W_]*([^\W\d_]+(?:[ _][^\W\d_]+){0,2})\s*[0-9]{0,3}[\s*_`\"'”’]*[:：][\s*_`\"'“‘]*(.*)"
+    r"[\W_]*([^\W\d_]+(?:[ _][^\W\d_]+){0,2})\s*[0-9]{0,3}(?:\s*[(（][^()（）]{0,30}[)）])?"
+    r"[\s*_`\"'”’]*[:：][\s*_`\"'“‘]*(.*)"
 )
 _BEGIN = re.compile(
     r"[\s>#*_`+•·–-]*[(\[【（]?(?:(?:q(?:uestion)?|问题|题)[\s._#-]*[0-9]{1,3}|"
     r"[0-9]{1,3}(?=\s*[*_]*\s*[.:：、)）\]】]))[\s*_`]*[.:：、)）\]】]*[\s*_`]*(.*)",
     re.IGNORECASE,
 )
+# `Question 1 (Weight: 3):`, `A1. Yes`, and the choices behind a question.
+_REMARKED = re.compile(r"[^:：(（]{0,20}[(（]\s*([^()（）]{1,40})[)）][\s*_]*[:：]")
+_ANSWERED = re.compile(r"[\W_]*A[0-9]{1,3}\s*[.:：)]\s*(.+)")
+_CHOICES = re.compile(r"[(\[（]?\s*\b(?:yes\s*/\s*no|yes or no)\b\s*[)\]）]?", re.IGNORECASE)
 _BULLET = re.compile(r"\s*[-•*+·–]\s+(.*)")
 _PARTS = re.compile(r"[,;，；|()（）\[\]【】—–→-]+|\s{2,}|(?<=yes)\s+(?=w)|(?<=no)\s+(?=w)", re.I)
 _PART = re.compile(r"\s*(?:([^\W\d_]+(?: [^\W\d_]+)?)\s*[*_]*\s*[:：=]?\s*)?(.*?)\s*")
@@ -246,15 +253,25 @@ def _in_lines(text: str) -> list[Written]:
             if current is not None:
                 current.take(slot, field[2])
             continue
+        said = _ANSWERED.match(line)
+        if said and current is not None and _answer(said[1]) in ("Yes", "No"):
+            current.take("answer", said[1])
+            continue
         begin = _BEGIN.match(line)
         bullet = None if begin else _BULLET.match(line)
         rest = begin[1] if begin else bullet[1] if bullet else line
-        if field and slot == "question":
+        inner = FIELD.match(rest) if begin or bullet else None
+        if inner and slot_of(inner[1]) == "question":
+            rest, slot = inner[2], "question"
+        elif field and slot == "question":
             rest = field[2]
         labelled = bool(begin) or waiting or slot == "question"
         split = _split(rest)
         if split is not None:
             current = _Draft(*split, loose=not labelled)
+            remark = _REMARKED.match(line) if labelled else None
+            if remark and (noted := _tail(remark[1])) and current.weight is None:
+                current.weight = noted[1]
             if before:
                 current.reason, reason = reason, ""
             drafts.append(current)
@@ -288,7 +305,7 @@ def _tail(text: str) -> tuple[str | None, float | None] | None:
     answer: str | None = None
     weight: float | None = None
     bare: float | None = None
-    for part in _PARTS.split(text):
+    for part in _PARTS.split(_CHOICES.sub("", text)):
         words = (part or "").strip(MARKUP + ".,。:：")
         if not words:
             continue
