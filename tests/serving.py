@@ -27,7 +27,7 @@ def serving(app: web.Application) -> Iterator[str]:
     def run() -> None:
         asyncio.set_event_loop(loop)
         runner = loop.run_until_complete(start())
-        loop.call_soon(ready.set)  # whoever stops it at once stops what runs for ever
+        loop.call_soon(ready.set)  # not before: the word to stop would end the start, and be lost
         loop.run_forever()
         loop.run_until_complete(runner.cleanup())
         loop.close()

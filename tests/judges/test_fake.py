@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from creval.core.contract import CONTRACTS, Contract
+from creval.core.instructed import instruction_request, read_instruction
 from creval.core.probe import Question
 from creval.core.replies import read_reply
 from creval.core.verdict import Status
+from creval.core.written import question_request, read_questions
 from creval.judges.fake import FakeServer, read_asked
+from creval.judges.fake_writer import FORMS, REFUSAL
 
 
 def body(contract: Contract, *, bare: bool = False, **more: Any) -> dict[str, Any]:
@@ -66,3 +69,30 @@ def test_any_other_text_gets_an_answer_too() -> None:
     plain = {"messages": [{"role": "user", "content": "Hello?"}]}
     choice = FakeServer().answer(plain, read_asked(plain))["choices"][0]
     assert choice["message"]["content"]
+
+
+def written(text: str, **more: Any) -> str:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    content = [picture, {"type": "text", "text": text}]
+    asked = {"messages": [{"role": "user", "content": content}]}
+    return str(
+        FakeServer(**more).answer(asked, read_asked(asked))["choices"][0]["message"]["content"]
+    )
+
+
+def test_it_writes_what_building_asks_for() -> None:
+    replies = [written(f"{at} {question_request('VC')}") for at in range(200)]
+    counts = [len(read_questions(reply)) for reply in replies]
+    assert sum(count >= 6 for count in counts) > 170
+    assert min(counts) == 0, "a refusal, now and then"
+    assert len({reply[:6] for reply in replies}) > len(FORMS) / 2
+    told = [read_instruction(written(f"{at} {instruction_request()}")) for at in range(50)]
+    assert sum(one is not None for one in told) > 40
+    assert written(question_request("IF")) == written(question_request("IF"))
+    assert written(question_request("IF"), declines=1.0) == REFUSAL
+
+
+def test_of_a_source_alone_it_knows_what_is_true() -> None:
+    asked = CONTRACTS["yes/no"].request(["Q1", "Q2"])
+    said = written(f"Q1: Is the head now red?\nQ2: Is the head in one piece?\n\n{asked}")
+    assert [entry["answer"] for entry in json.loads(said).values()] == ["No", "Yes"]

@@ -63,3 +63,21 @@ def test_a_text_that_cannot_work_is_refused(tmp_path: Path, text: str, sentence:
         load_prompt("judge", tmp_path / "nowhere")
     with pytest.raises(CrevalError, match="did you mean 'judge'"):
         load_prompt("juge")
+
+
+def test_the_authors_places_are_understood(tmp_path: Path) -> None:
+    (tmp_path / "judge.md").write_text("{Image-A} and {Image-B}, {{x}}\n\n{Questions}")
+    with pytest.raises(CrevalError, match=r"know \{\{x\}\}"):
+        load_prompt("judge", tmp_path)
+    (tmp_path / "judge.md").write_text('{Image-A}, {Image-B}: {"a": 1}\n\n{Questions}')
+    assert load_prompt("judge", tmp_path).fill(**FILLED) == 'Image 1, Image 2: {"a": 1}\n\nQ1: red?'
+    (tmp_path / "creval_if.md").write_text("Of {Image-A}, by {Edit instructions}, ask.")
+    own = load_prompt("creval_if", tmp_path)
+    assert own.places == {"instruction"}
+    assert own.fill(instruction="{Questions}") == "Of Image 1, by {Questions}, ask."
+    (tmp_path / "creval_if.md").write_text("Ask about {Image-A}.")
+    with pytest.raises(CrevalError, match=r"needs \{\{instruction\}\}"):
+        load_prompt("creval_if", tmp_path)
+    (tmp_path / "creval_if.md").write_text("By {{instruction}} ask.")
+    with pytest.raises(CrevalError, match=r"needs \{\{format\}\}"):
+        load_prompt("creval_if", tmp_path)

@@ -102,9 +102,18 @@ def load(folder: Path) -> Dataset:
         raise CrevalError(f"{folder / 'instruction.json'} holds no sample that can be used.")
     listed, faults = tuple(samples.values()), tuple(findings)
     if not samples.keys() > _NOT_IN_PAPER:
-        return Dataset("creval", folder, listed, {}, faults, levels=LEVELS)
+        return Dataset("creval", folder, listed, {}, faults, _makers(folder), LEVELS)
     paper = frozenset(samples.keys() - _NOT_IN_PAPER)
     return Dataset("creval", folder, listed, {"paper": paper}, faults, _MADE_BY, LEVELS)
+
+
+def _makers(folder: Path) -> dict[str, str]:
+    """The models that made a benchmark, where `creval build` says so in `build.json`."""
+    try:
+        models = read_json(folder / "build.json")["models"]
+        return {role: str(models[role]) for role in _MADE_BY if models.get(role)}
+    except (CrevalError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 def _json_files(folder: Path) -> dict[str, str]:

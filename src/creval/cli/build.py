@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import screen
+from creval.cli import build_creval, screen
 
 app = typer.Typer(name="build", no_args_is_help=True, help="Make a benchmark.")
 
@@ -16,6 +16,9 @@ app = typer.Typer(name="build", no_args_is_help=True, help="Make a benchmark.")
 @app.callback()
 def build() -> None:
     """Make a benchmark."""
+
+
+app.command("creval")(build_creval.creval)
 
 
 @app.command()

@@ -21,18 +21,28 @@ def fake_server(
     never: Annotated[
         str, typer.Option(metavar="WORDS", help="Never answer questions with these words.")
     ] = "",
+    declines: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of pictures about which nothing is written.")
+    ] = 0.0,
     stall: Annotated[
         float, typer.Option(min=0, help="Seconds for which a reply hangs that times out.")
     ] = 600.0,
     seed: Annotated[int, typer.Option(min=0, help="Other answers and faults.")] = 0,
 ) -> None:
-    """Serve an OpenAI-compatible endpoint that answers what creval asks, by chance."""
+    """Serve an OpenAI-compatible endpoint that answers what creval asks, and writes, by chance."""
     import asyncio
 
     from creval.core.errors import CrevalError
     from creval.judges.fake import FakeServer
 
-    server = FakeServer(seed=seed, latency=latency / 1000, faults=faults, never=never, stall=stall)
+    server = FakeServer(
+        seed=seed,
+        latency=latency / 1000,
+        faults=faults,
+        never=never,
+        declines=declines,
+        stall=stall,
+    )
     try:
         asyncio.run(_serve(server, port))
     except OSError as error:

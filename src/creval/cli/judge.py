@@ -134,7 +134,7 @@ def judge(
 
     if not run:
         raise CrevalError("give --run RUN, the folder to keep the answers in.")
-    allowed = _percent(max_unanswered)
+    allowed = percent(max_unanswered)
     settings = Settings(
         ask=ask,
         image_fit=image_fit,
@@ -158,7 +158,7 @@ def judge(
         timeout=timeout,
         requests_a_minute=rpm,
         tokens_a_minute=tpm,
-        budget=_dollars(budget),
+        budget=dollars(budget),
         until=options.until(until_decided, alpha, margin),
         price=dollars_a_million(price),
         key=key_env,
@@ -174,7 +174,7 @@ def judge(
         if judging.gauges:
             screen.note(f"to be measured: {', '.join(judging.plan.gauges)}, which costs nothing")
         if judging.judges:
-            _print_estimates(estimate(judging, _held(judging)), settings, json)
+            print_estimates(estimate(judging, _held(judging)), settings, json)
         return
     estimates = estimate(judging, judging.answered(), _GLANCE)
     if estimates:
@@ -262,7 +262,8 @@ def in_a_line(estimates: Sequence[Estimate]) -> str:
     return f"{line}, about {money(sum(costs))}" if costs else line
 
 
-def _print_estimates(estimates: Sequence[Estimate], settings: Settings, json: bool) -> None:
+def print_estimates(estimates: Sequence[Estimate], settings: Settings, json: bool) -> None:
+    """A table of what models will take, or the same as JSON."""
     from creval.report.findings import Grid
     from creval.report.text import count, duration, money, size
 
@@ -405,7 +406,8 @@ def dollars_a_million(given: str | None) -> Price | None:
     raise CrevalError(f"--price takes two numbers such as 2.5,10, not {given!r}.")
 
 
-def _dollars(given: str | None) -> float | None:
+def dollars(given: str | None) -> float | None:
+    """`5USD` as a number."""
     if given is None:
         return None
     match = re.fullmatch(r"\s*\$?\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:USD|\$)?\s*", given, re.I)
@@ -414,7 +416,8 @@ def _dollars(given: str | None) -> float | None:
     return float(match[1])
 
 
-def _percent(given: str) -> float:
+def percent(given: str) -> float:
+    """The percentage of --max-unanswered as a share."""
     try:
         share = float(given.strip().removesuffix("%")) / 100
     except ValueError:

@@ -1,5 +1,7 @@
 """A server that speaks the OpenAI chat wire format and answers what creval asks, by chance.
 
+What building asks for it writes, too (`fake_writer`).
+
 Answers follow from the seed, the question and the pictures, whatever the order of requests. It is
 for rehearsing a run, for tests, and for measurements; faults of every kind can be mixed in.
 """
@@ -19,6 +21,7 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from creval.core.contract import CONTRACTS, Contract, contract_named
+from creval.judges import fake_writer
 
 FAULTS = (
     "rate limit",
@@ -38,6 +41,7 @@ FAULTS = (
 _ASKED = re.compile(r"^(Q[0-9]+): (.+)$", re.MULTILINE)
 _LAST_ANSWER = re.compile(r'(.*"answer": "?)(\w+)(.*)', re.DOTALL)
 _LARGEST = 1 << 28
+_MISTAKEN = 0.03  # of answers about a source alone
 
 
 class Asked(NamedTuple):
@@ -49,13 +53,15 @@ class Asked(NamedTuple):
     bare: bool
     choices: int
     logprobs: bool
+    text: str = ""
 
 
 class FakeServer:
     """The endpoint. `faults` is the share of replies that are faulty, each kind as often.
 
-    Questions that contain `never` are left out of every reply. `latency` and `stall`, the time for
-    which a request hangs that times out, are in seconds.
+    Questions that contain `never` are left out of every reply. `declines` is the share of pictures
+    about which nothing is written. `latency` and `stall`, the time for which a request hangs that
+    times out, are in seconds.
     """
 
     def __init__(
@@ -66,10 +72,12 @@ class FakeServer:
         faults: float = 0.0,
         kinds: Sequence[str] = FAULTS,
         never: str = "",
+        declines: float = 0.0,
         stall: float = 600.0,
     ) -> None:
         self.seed, self.latency, self.faults = seed, latency, faults
         self.kinds, self.never, self.stall = tuple(kinds), never, stall
+        self.declines = declines
         self.stats: Counter[str] = Counter()
         self._chance = random.Random(seed)  # noqa: S311
         self._under_way = 0
@@ -140,6 +148,11 @@ class FakeServer:
         }
 
     def _text(self, asked: Asked, choice: int) -> str:
+        chance = random.Random(self._drawn(asked, asked.text, choice))  # noqa: S311
+        written = fake_writer.write(asked.text, chance)
+        if written is not None:
+            unwilling = self.declines > self._drawn(asked, "declined?", 0)
+            return fake_writer.REFUSAL if unwilling else written
         answers = {
             label: self._value(asked, question, choice)
             for label, question in asked.questions.items()
@@ -156,6 +169,9 @@ class FakeServer:
     def _value(self, asked: Asked, question: str, choice: int) -> str | int:
         drawn = self._drawn(asked, question, choice)
         choices = asked.contract.choices
+        alone = bool(asked.pictures) and "|" not in asked.pictures
+        if alone and (so := fake_writer.true_of_source(question)) is not None:
+            return choices[so is (drawn > _MISTAKEN)]
         # Better answers are more frequent: two in three are yes.
         return choices[min(len(choices) - 1, int(len(choices) * drawn**0.6))]
 
@@ -231,12 +247,20 @@ def _spoil(choice: dict[str, Any], kind: str) -> None:
         message["content"], choice["finish_reason"] = "", "content_filter"
     elif kind == "length":
         message["content"], choice["finish_reason"] = text[: len(text) // 2], "length"
-    elif kind == "left out" and text.startswith("{"):
-        entries = json.loads(text)
+    elif kind == "left out" and (entries := _entries(text)):
         entries.popitem()
         message["content"] = json.dumps(entries)
     else:
         message["content"] = "It is hard to say, and it depends."
+
+
+def _entries(text: str) -> dict[str, Any]:
+    """A reply's entries, if it is one JSON object."""
+    try:
+        entries = json.loads(text)
+    except ValueError:
+        return {}
+    return entries if isinstance(entries, dict) else {}
 
 
 def read_asked(body: Mapping[str, Any]) -> Asked:
@@ -254,6 +278,7 @@ def read_asked(body: Mapping[str, Any]) -> Asked:
         contract.bare_request() in text,
         int(body.get("n") or 1),
         bool(body.get("logprobs")),
+        text,
     )
 
 

@@ -1,7 +1,7 @@
 """The texts that are sent to models: one file each, named by its content, replaceable.
 
 A text has places such as `{{questions}}`. A paragraph with a place for which there is nothing is
-left out.
+left out. CREval's authors write theirs as `{Questions}`; their own files are understood too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,15 @@ from creval.core.errors import CrevalError, known_name
 
 _FOLDER = Path(__file__).parent
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
+# Pictures go before the text, in this order.
+_AUTHORS = {
+    "edit instructions": "{{instruction}}",
+    "edit instruction": "{{instruction}}",
+    "questions": "{{questions}}",
+    "image-a": "Image 1",
+    "image-b": "Image 2",
+}
+_AUTHORS_PLACE = re.compile(rf"(?<!\{{)\{{({'|'.join(_AUTHORS)})\}}(?!\}})", re.IGNORECASE)
 
 
 class Prompt(NamedTuple):
@@ -53,6 +62,17 @@ def _parsed(text: str) -> list[list[str]]:
     return [_PLACE.split(paragraph) for paragraph in text.strip().split("\n\n")]
 
 
+def _understood(name: str, text: str) -> tuple[Prompt, bool]:
+    """A text whose places may be those of the authors' own files, and whether they are."""
+    found, number = _AUTHORS_PLACE.subn(lambda match: _AUTHORS[match[1].lower()], text)
+    return Prompt(name, found), number > 0
+
+
+_ABOUT_INSTRUCTIONS = frozenset(
+    {"creval_rewrite", "creval_dimension", "creval_if", "creval_vc", "creval_vq"}
+)
+
+
 def prompt_names() -> tuple[str, ...]:
     """The names of all texts."""
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.md")))
@@ -72,11 +92,15 @@ def load_prompt(name: str, folder: str | Path | None = None) -> Prompt:
     if not path.is_file():
         return shipped
     try:
-        own = Prompt(name, path.read_text(encoding="utf-8"))
+        own, authors = _understood(name, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise CrevalError(f"{path} cannot be read: {error}.") from error
     unknown = sorted(own.places - shipped.places)
-    needed = sorted(shipped.places & {"images", "questions", "format"} - own.places)
+    # The authors' texts say themselves which picture is which, and how to answer.
+    needful = {"questions"} if authors else {"images", "questions", "format"}
+    if name in _ABOUT_INSTRUCTIONS:
+        needful.add("instruction")
+    needed = sorted(shipped.places & needful - own.places)
     if unknown or needed:
         what = f"does not know {{{{{unknown[0]}}}}}" if unknown else f"needs {{{{{needed[0]}}}}}"
         places = ", ".join(f"{{{{{place}}}}}" for place in sorted(shipped.places))

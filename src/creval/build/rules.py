@@ -1,0 +1,244 @@
+"""What an instruction and a question must be like: rules, each with a name and a sentence.
+
+A sentence says what is wrong to the model that wrote it and to the person who reads the report.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from creval.core.instructed import Instruction
+from creval.core.written import Written
+
+MOST_WORDS = 65
+"""Of an instruction, as in the paper."""
+FEWEST = 5
+"""Questions in a metric."""
+_LONGEST_QUESTION = 45
+_ALIKE = 0.8
+
+
+class Fault(NamedTuple):
+    """What is wrong with something that was written: the rule, its sentence, and the words."""
+
+    rule: str
+    sentence: str
+    text: str
+
+
+class Context(NamedTuple):
+    """What a question is measured by: its metric, the instruction, and what is asked already."""
+
+    metric: str
+    instruction: str
+    others: Sequence[str] = ()
+
+
+class QuestionRule(NamedTuple):
+    name: str
+    sentence: str
+    broken: Callable[[Written, Context], bool]
+
+
+class InstructionRule(NamedTuple):
+    """`given` says that the rule holds for people's own instructions, too."""
+
+    name: str
+    sentence: str
+    broken: Callable[[Instruction], bool]
+    given: bool = False
+
+
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_MOJIBAKE = re.compile(r"Ã[\x80-\xbf©¨¤¶¼]|â€|Â[\x80-\xbf°·»«]|ï»¿|\ufffd|\?{3,}")
+_LEFTOVER = re.compile(
+    r"\{\{|\}\}|```|\*\*|<\|?\w+\|?>|\\u[0-9a-fA-F]{4}|\[(?:insert|object|name)\b", re.I
+)
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+_AGAIN = re.compile(r"\b(\w+)(?:\W+\1\b){2,}", re.IGNORECASE)
+_STUTTER = re.compile(r"([^\W\d_.])\1{5,}")
+_TWO_FACTS = re.compile(
+    r"(?:\b(?:and|or|but|while)|[;,])\s+(?:is|are|was|were|does|do|did|has|have|can|could|which|"
+    r"what|where|whether|if)\b|[?？].*[?？]\W*$|\band/or\b|\bas well as\b",
+    re.IGNORECASE,
+)
+_TASTE = re.compile(
+    r"\b(?:beautiful|pretty|attractive|appealing|pleasing|pleasant|nice|nicely|impressive|"
+    r"stunning|aesthetically|tasteful\w*|harmonious\w*|interesting|convincing\w*|good-looking|"
+    r"creative(?:ly)?|well[- ]made)\b",
+    re.IGNORECASE,
+)
+_VAGUE = re.compile(
+    r"\b(?:something like|some kind of|some sort of|or something|and/or|for example|e\.g\.|etc|"
+    r"such as|maybe|perhaps|possibly|if possible|optionally|as you (?:like|see fit|wish)|"
+    r"either|and so on)\b",
+    re.IGNORECASE,
+)
+_RETOUCH = re.compile(
+    r"^\W*(?:please\s+)?(?:slightly\s+)?(?:crop|brighten|darken|sharpen|denoise|straighten|"
+    r"blur|retouch|upscale|enhance|adjust|increase|reduce)\b",
+    re.IGNORECASE,
+)
+_DECLINED = re.compile(
+    r"^\W*(?:i(?:['’]?m| am) (?:very |really )?(?:sorry|unable|not able)|sorry\b|i (?:cannot|"
+    r"can['’]?t|won['’]?t|will not|must decline)|as an ai\b|unfortunately, i\b|抱歉|对不起|我无法)",
+    re.IGNORECASE,
+)
+_SMALL = frozenset(
+    _WORD.findall(
+        "a an the is are was were be been does do did has have of in on at to with by from and or "
+        "its it this that there any now still into as for can could"
+    )
+)
+
+
+def _is_question(text: str) -> bool:
+    return text.rstrip(" \"'”’」)").endswith(("?", "？"))
+
+
+def declined(text: str) -> bool:
+    """Whether a reply is a refusal in plain words."""
+    return bool(_DECLINED.match(text))
+
+
+def count_words(text: str) -> int:
+    """The words of a text; in scripts without spaces, two characters are one."""
+    wide = len(_WIDE.findall(text))
+    return len(_WORD.findall(_WIDE.sub(" ", text))) + (wide + 1) // 2
+
+
+def script_of(text: str) -> str:
+    """The script of most letters of a text, such as LATIN; none where there are no letters."""
+    names = Counter(
+        unicodedata.name(letter, "?").split()[0] for letter in text[:2000] if letter.isalpha()
+    )
+    return names.most_common(1)[0][0] if names else ""
+
+
+def garbled(text: str) -> bool:
+    """Text that went wrong in the making: broken characters, leftover markup, stuttering."""
+    looks = (_MOJIBAKE, _LEFTOVER, _CONTROL, _AGAIN, _STUTTER)
+    return any(look.search(text) for look in looks)
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two questions ask the same, going by their words without the small ones."""
+    first, second = _content(one), _content(other)
+    if not first or not second:
+        return one.casefold() == other.casefold()
+    return len(first & second) >= _ALIKE * len(first | second)
+
+
+def _content(text: str) -> set[str]:
+    found = {word.casefold() for word in _WORD.findall(_WIDE.sub(" ", text))} - _SMALL
+    wide = _WIDE.findall(text)
+    return found | {a + b for a, b in pairwise(wide)}
+
+
+QUESTION_RULES = (
+    QuestionRule(
+        "question",
+        "it is not a question that ends in a question mark",
+        lambda asked, _: not _is_question(asked.text) or count_words(asked.text) < 3,
+    ),
+    QuestionRule(
+        "answer",
+        "its answer must be Yes or No and nothing else",
+        lambda asked, _: asked.answer not in ("Yes", "No"),
+    ),
+    QuestionRule(
+        "weight",
+        "its weight must be 1, 2 or 3",
+        lambda asked, to: to.metric == "VC" and asked.weight not in (1.0, 2.0, 3.0),
+    ),
+    QuestionRule(
+        "garbled",
+        "its text is damaged: broken characters, leftover markup, or words that stutter",
+        lambda asked, _: garbled(asked.text),
+    ),
+    QuestionRule(
+        "length",
+        f"it has more than {_LONGEST_QUESTION} words",
+        lambda asked, _: count_words(asked.text) > _LONGEST_QUESTION,
+    ),
+    QuestionRule(
+        "one fact",
+        "it asks for more than one fact; ask for each by itself",
+        lambda asked, _: bool(_TWO_FACTS.search(_unquoted(asked.text))),
+    ),
+    QuestionRule(
+        "taste",
+        "it is a matter of taste; ask for what can be seen",
+        lambda asked, _: bool(_TASTE.search(asked.text)),
+    ),
+    QuestionRule(
+        "language",
+        "it is in another language than the instruction",
+        lambda asked, to: script_of(_unquoted(asked.text)) != script_of(to.instruction),
+    ),
+    QuestionRule(
+        "duplicate",
+        "it asks the same as another question",
+        lambda asked, to: any(alike(asked.text, other) for other in to.others),
+    ),
+)
+
+INSTRUCTION_RULES = (
+    InstructionRule(
+        "length",
+        f"it has more than {MOST_WORDS} words",
+        lambda told: count_words(told.text) > MOST_WORDS,
+    ),
+    InstructionRule("empty", "it has fewer than 3 words", lambda told: count_words(told.text) < 3,
+                    given=True),
+    InstructionRule("thin", "it has fewer than 10 words and cannot hold four attributes",
+                    lambda told: count_words(told.text) < 10),
+    InstructionRule("question", "it is a question and not an instruction",
+                    lambda told: _is_question(told.text)),
+    InstructionRule(
+        "garbled",
+        "its text is damaged: broken characters, leftover markup, or words that stutter",
+        lambda told: garbled(told.text),
+        given=True,
+    ),
+    InstructionRule("ambiguity", "it leaves a choice open; say exactly what is to be done",
+                    lambda told: bool(_VAGUE.search(_unquoted(told.text)))),
+    InstructionRule("retouching", "it asks for retouching and not for a transformation",
+                    lambda told: bool(_RETOUCH.search(told.text))),
+)  # fmt: skip
+# Of instructions that a model wrote from a picture, and of those that it added to.
+LANGUAGE = InstructionRule("language", "it is not in English",
+                           lambda told: script_of(_unquoted(told.text)) != "LATIN")  # fmt: skip
+ATTRIBUTES = InstructionRule("attributes", "it must have four or five attributes",
+                             lambda told: len(told.attributes) not in (0, 4, 5))  # fmt: skip
+
+_QUOTE = re.compile(
+    r"\"[^\"]{1,80}\"|“[^”]{1,80}”|「[^」]{1,80}」|(?<!\w)['‘][^'’]{1,80}['’](?!\w)"
+)
+
+
+def _unquoted(text: str) -> str:
+    """Without what is quoted: the words on a sign are in whatever language, and may ask."""
+    return _QUOTE.sub("", text)
+
+
+def question_faults(asked: Written, to: Context) -> list[Fault]:
+    """What is wrong with a question."""
+    return [
+        Fault(rule.name, rule.sentence, asked.text)
+        for rule in QUESTION_RULES
+        if rule.broken(asked, to)
+    ]
+
+
+def instruction_faults(told: Instruction, rules: Sequence[InstructionRule]) -> list[Fault]:
+    """What is wrong with an instruction."""
+    return [Fault(rule.name, rule.sentence, told.text) for rule in rules if rule.broken(told)]

@@ -1,0 +1,167 @@
+"""The pictures that a benchmark is made of, and instructions that people bring for them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from creval.benchmarks.creval_release import CLASSES
+from creval.benchmarks.files import read_json, text_of
+from creval.core.errors import CrevalError, known_name
+from creval.core.files import clean_text, files_below
+
+# Those at the end are not opened, and reported for that.
+_PICTURES = frozenset(
+    {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".jp2", ".ppm",
+     ".heic", ".heif", ".svg", ".eps", ".psd"}
+)  # fmt: skip
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f<>:\"/\\|?*\ud800-\udfff\ufffd]+")
+
+
+class Source(NamedTuple):
+    """A picture: the sample's id, its file, its name in the benchmark, and what came with it."""
+
+    id: str
+    path: Path
+    name: str
+    given: str = ""
+    dimension: str = ""
+
+
+def find_pictures(folder: Path, out: Path) -> list[Source]:
+    """The pictures in a folder, by name. Ids are their stems; of two that are alike, each has its
+    ending too. What lies in `out` is not looked at."""
+    if not folder.is_dir():
+        raise CrevalError(f"{folder} is not a folder of pictures.")
+    inside = out.resolve()
+    paths = [
+        folder / name
+        for name in files_below(folder)
+        if PurePosixPath(name).suffix.lower() in _PICTURES
+        and not (folder / name).resolve().is_relative_to(inside)
+    ]
+    if not paths:
+        raise CrevalError(f"{folder} holds no picture (JPEG, PNG, WebP ...).")
+    stems = [_safe(path.relative_to(folder).with_suffix("")) for path in paths]
+    often = Counter(stem.casefold() for stem in stems)
+    found: dict[str, Source] = {}
+    for path, stem in zip(paths, stems, strict=True):
+        ending = path.suffix.lower()
+        identity = stem if often[stem.casefold()] == 1 else f"{stem}-{ending[1:]}"
+        while identity.casefold() in found:
+            identity += "-2"
+        found[identity.casefold()] = Source(identity, path, identity + ending)
+    return sorted(found.values())
+
+
+def _safe(path: Path) -> str:
+    """A path as a name that every system can hold."""
+    name = _UNSAFE.sub("_", clean_text(path.as_posix())).strip(" .")
+    return name[:150].strip(" .") or "_"
+
+
+class Given(NamedTuple):
+    """An instruction that somebody brought, and its dimension if it was named."""
+
+    text: str
+    dimension: str = ""
+
+
+def read_given(path: Path) -> dict[str, Given]:
+    """People's own instructions by picture: a CSV file with the columns image, instruction and, if
+    known, dimension; the same as a list in JSON, an object from picture to instruction, or the
+    `instruction.json` of a release."""
+    rows = _json_rows(path) if path.suffix.lower() == ".json" else _csv_rows(path)
+    found: dict[str, Given] = {}
+    for number, row in enumerate(rows, 1):
+        image, text, dimension = _row(row)
+        if not image or not text:
+            raise CrevalError(f"{path}, row {number}: it needs an image and an instruction.")
+        if image in found and found[image].text != text:
+            raise CrevalError(f"{path}, row {number}: {image} has an instruction already.")
+        if dimension:
+            known_name("dimension", dimension, CLASSES)
+        found[image] = Given(text, dimension)
+    return found
+
+
+def _row(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    image = row.get("image", row.get("input_image"))
+    image = image[0] if isinstance(image, list) and image else image
+    text = text_of(row.get("instruction", row.get("input_prompt")))
+    dimension = text_of(row.get("dimension")).strip()
+    number = row.get("class_id")
+    if not dimension and isinstance(number, int) and 1 <= number <= len(CLASSES):
+        dimension = CLASSES[number - 1]
+    return text_of(image).strip().replace("\\", "/"), " ".join(text.split()), dimension
+
+
+def _json_rows(path: Path) -> list[Mapping[str, Any]]:
+    content = read_json(path)
+    if isinstance(content, dict):
+        content = [
+            {"image": image, **(entry if isinstance(entry, dict) else {"instruction": entry})}
+            for image, entry in content.items()
+        ]
+    if not isinstance(content, list) or not all(isinstance(entry, dict) for entry in content):
+        raise CrevalError(f"{path} should hold a list of objects with image and instruction.")
+    return content
+
+
+def _csv_rows(path: Path) -> list[Mapping[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise CrevalError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise CrevalError(f"{path} is not UTF-8: {error}.") from error
+    try:
+        rows = csv.DictReader(io.StringIO(text, newline=""))
+        heads = [head.strip().casefold() for head in rows.fieldnames or ()]
+        if not {"image", "instruction"} <= set(heads):
+            raise CrevalError(f"{path} needs the columns image and instruction (and dimension).")
+        rows.fieldnames = heads
+        return list(rows)
+    except csv.Error as error:
+        raise CrevalError(f"{path} is not valid CSV: {error}.") from error
+
+
+def with_given(
+    sources: Sequence[Source], given: Mapping[str, Given]
+) -> tuple[list[Source], list[str]]:
+    """The pictures with what was brought for them, and the names for which there is none."""
+    by_name: dict[str, list[int]] = {}
+    for at, source in enumerate(sources):
+        for name in {source.path.as_posix(), source.path.name, source.path.stem, source.id}:
+            by_name.setdefault(name, []).append(at)
+    found, unknown = list(sources), []
+    for image, told in given.items():
+        # A release names its pictures with their folder.
+        places = by_name.get(image) or by_name.get(PurePosixPath(image).name, [])
+        if len(places) == 1:
+            at = places[0]
+            found[at] = found[at]._replace(given=told.text, dimension=told.dimension)
+        else:
+            unknown.append(image)
+    return found, unknown
+
+
+def balanced(ids: Iterable[str], held: Mapping[str, str], seed: int) -> dict[str, str]:
+    """A dimension for each picture, all as often as can be. What has one keeps it."""
+    chance = random.Random(seed)  # noqa: S311
+    found = dict(held)
+    used = Counter(dict.fromkeys(CLASSES, 0))
+    used.update(found.values())
+    fresh = sorted(set(ids) - found.keys())
+    chance.shuffle(fresh)
+    for identity in fresh:
+        least = min(used[name] for name in CLASSES)
+        found[identity] = chance.choice([name for name in CLASSES if used[name] == least])
+        used[found[identity]] += 1
+    return found

@@ -1,0 +1,253 @@
+"""`creval build creval`: instructions and questions for one's own pictures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from creval.cli import options, screen
+from creval.cli.judge import dollars, dollars_a_million, in_a_line, percent, print_estimates
+from creval.core.errors import CrevalError
+
+if TYPE_CHECKING:
+    from creval.build.creval_run import Built
+    from creval.engine.caller import Progress
+    from creval.report.findings import Findings
+
+_SHOWN = 8  # reasons in a note
+
+
+def creval(
+    images: Annotated[str, typer.Option(metavar="DIR", help="Your pictures.")],
+    out: Annotated[
+        str, typer.Option(metavar="BENCH", help="The benchmark's folder; made, or gone on with.")
+    ],
+    writer: Annotated[
+        str, typer.Option(metavar="SPEC", help="Who writes instructions: openai:gpt-4o ...")
+    ],
+    asker: Annotated[
+        str, typer.Option(metavar="SPEC", help="Who writes questions; better not the writer.")
+    ] = "",
+    checker: Annotated[
+        str, typer.Option(metavar="SPEC", help="Who answers on the source alone; else the writer.")
+    ] = "",
+    dimension: Annotated[
+        str, typer.Option(metavar="NAME|balanced|fitting", help="fitting: the writer chooses.")
+    ] = "balanced",
+    instructions: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Your own, CSV or JSON, by picture.")
+    ] = None,
+    rewrite: Annotated[
+        bool, typer.Option("--rewrite", help="Add checkable attributes to your own.")
+    ] = False,
+    no_blind: Annotated[
+        bool, typer.Option("--no-blind", help="Do not check questions on the source alone.")
+    ] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N pictures.")] = None,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=4096, help="Pictures under way at once.")
+    ] = 16,
+    retries: Annotated[
+        int, typer.Option(min=0, help="Ask for what breaks a rule again, up to N times.")
+    ] = 2,
+    attempts: Annotated[
+        int, typer.Option(min=1, help="Make a call that brings no reply up to N times.")
+    ] = 12,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a call.")] = 300.0,
+    rpm: Annotated[float | None, typer.Option(min=0.01, help="Requests a minute.")] = None,
+    tpm: Annotated[float | None, typer.Option(min=1, help="Tokens a minute.")] = None,
+    image_fit: Annotated[
+        str, typer.Option(metavar="provider|original|PIXELS", help="The size of pictures.")
+    ] = "provider",
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="Of the writer, 1 if not given; others have 0.")
+    ] = None,
+    prompts: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")
+    ] = None,
+    price: Annotated[
+        str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="5USD", help="Stop when it has cost so much.")
+    ] = None,
+    key_env: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")
+    ] = None,
+    max_unanswered: Annotated[
+        str, typer.Option(metavar="PERCENT", help="Exit with 1 if more pictures are left out.")
+    ] = "0.5",
+    seed: Annotated[int, typer.Option(min=0, help="Other dimensions for pictures.")] = 0,
+    review: Annotated[
+        bool, typer.Option("--review", help="Then open a page to accept, edit or drop items.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it will take, and stop.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Write instructions and questions for your pictures; go on where it stopped."""
+    from creval.build.creval_run import Building, Wish
+    from creval.engine.settings import Settings
+    from creval.report.text import visible
+
+    allowed = percent(max_unanswered)
+    settings = Settings(
+        image_fit=image_fit,
+        prompts=prompts,
+        limit=limit,
+        seed=seed,
+        concurrency=concurrency,
+        retries=retries,
+        attempts=attempts,
+        timeout=timeout,
+        requests_a_minute=rpm,
+        tokens_a_minute=tpm,
+        budget=dollars(budget),
+        price=dollars_a_million(price),
+        key=key_env,
+    )
+    wish = Wish(dimension, Path(instructions) if instructions else None, rewrite, not no_blind)
+    roles = {"writer": writer, "asker": asker or writer, "checker": checker or writer}
+    building = Building(
+        Path(images), Path(out), roles, wish, settings, temperature=temperature, dry=dry_run
+    )
+    for line in building.warnings():
+        screen.note(visible(line))
+    if dry_run:
+        print_estimates(building.estimate(), settings, json)
+        return
+    screen.note(f"{len(building.sources):,} pictures: about {in_a_line(building.estimate())}")
+    shown = screen.Line()
+    try:
+        built = building.run(_watcher(shown))
+    finally:
+        shown.clear()
+    screen.show(_findings(built), json)
+    _note(built, out)
+    _end(built, out, allowed, review)
+
+
+def _end(built: Built, out: str, allowed: float, review: bool) -> None:
+    """What comes next, or the exit status."""
+    if built.stopped == "interrupted":
+        screen.note("stopped: what was answered is kept; repeat the command to go on.")
+        raise typer.Exit(130)
+    if built.stopped == "budget":
+        screen.note("stopped: the budget is reached; raise it to go on.")
+        raise typer.Exit(1)
+    if review:
+        _review(Path(out))
+    elif built.samples:
+        screen.note(f"Now: creval bench {quote(out)}")
+    if built.share_left_out > allowed:
+        share = f"{100 * built.share_left_out:.1f} %"
+        screen.note(f"{share} of the pictures were left out: exit status 1 (--max-unanswered).")
+        raise typer.Exit(1)
+
+
+def _review(folder: Path) -> None:
+    """Let people look through what was made."""
+    from creval.build.creval_review import CrevalReview
+
+    try:
+        page = import_module("creval.web.review")
+    except ModuleNotFoundError as error:
+        if error.name != "creval.web.review":
+            raise
+        raise CrevalError("this version of creval has no page for reviews.") from error
+    page.serve_review(CrevalReview(folder), open_browser=True)
+
+
+def _watcher(line: screen.Line) -> Callable[[Progress], None]:
+    from creval.report.text import duration, money
+
+    def watch(progress: Progress) -> None:
+        if not line.due():
+            return
+        if progress.stopping:
+            calls = f"{progress.under_way:,} calls under way"
+            line.show(f"stopping: {calls} are finished first; Ctrl-C again does not wait")
+            return
+        rate = (progress.done - progress.cached) / (time.monotonic() - progress.began)
+        parts = [f"{progress.done:,} of about {max(progress.done, progress.calls):,} calls"]
+        parts.append(f"{rate:.1f}/s")
+        if progress.cost:
+            parts.append(money(progress.cost))
+        if progress.faults:
+            kind = progress.faults.most_common(1)[0][0]
+            parts.append(f"{sum(progress.faults.values()):,} faults ({kind})")
+        if rate:
+            parts.append(f"{duration(max(0, progress.calls - progress.done) / rate)} left")
+        line.show(", ".join(parts))
+
+    return watch
+
+
+def _findings(built: Built) -> Findings:
+    from creval.benchmarks.creval_release import METRICS
+    from creval.report.findings import Findings, Grid
+
+    progress = built.progress
+    counts = [f"{built.questions[metric]:,}" for metric in METRICS]
+    row = [f"{built.pictures:,}", f"{built.samples:,}", f"{len(built.left_out):,}", *counts]
+    row += [f"{sum(built.rejected.values()):,}", f"{built.flagged:,}"]
+    heads = ["pictures", "samples", "left out", *METRICS, "rejected", "flagged"]
+    data = {
+        "pictures": built.pictures,
+        "samples": built.samples,
+        "left_out": built.left_out,
+        "questions": {metric: built.questions[metric] for metric in METRICS},
+        "rejected": dict(sorted(built.rejected.items())),
+        "flagged": built.flagged,
+        "left_alone": built.alone,
+        "calls": progress.made,
+        "cached": progress.cached,
+        "tokens_in": progress.tokens_in,
+        "tokens_out": progress.tokens_out,
+        "cost": progress.cost,
+        "stopped": built.stopped or None,
+    }
+    return Findings((), [Grid(heads, [row], left=0)], data)
+
+
+def _note(built: Built, out: str) -> None:
+    """What else there is to know, on standard error."""
+    from creval.build.creval_folder import RECORD
+    from creval.report.text import count, duration, many, money, visible
+
+    for line in built.notes:
+        screen.note(visible(line))
+    for name, reason in list(built.left_out.items())[:_SHOWN]:
+        screen.note(visible(f"{name} is left out: {reason}"))
+    if len(built.left_out) > _SHOWN:
+        screen.note(f"... and {len(built.left_out) - _SHOWN} more: {quote(out)}/{RECORD}")
+    if built.rejected:
+        rules = ", ".join(f"{rule} {n}" for rule, n in built.rejected.most_common(_SHOWN))
+        screen.note(f"what was rejected, by rule: {rules}; each with its reason in {RECORD}")
+    if built.flagged:
+        screen.note(
+            f"{many(built.flagged, 'question')} kept although flagged, because too few were left: "
+            'look for "flag"'
+        )
+    for name in built.alone[:_SHOWN]:
+        screen.note(visible(f"not written over, because somebody changed it: {name}"))
+    if len(built.alone) > _SHOWN:
+        screen.note(f"... and {len(built.alone) - _SHOWN} more")
+    progress = built.progress
+    if progress.faults:
+        kinds = ", ".join(f"{kind} {n}" for kind, n in progress.faults.most_common(_SHOWN))
+        screen.note(visible(f"calls that brought no answer: {kinds}"))
+    tokens = progress.tokens_in + progress.tokens_out
+    spent = f", {money(progress.cost)}" if progress.cost else ""
+    screen.note(
+        f"{progress.made:,} calls in {duration(time.monotonic() - progress.began)}"
+        + (f", {count(tokens)} tokens{spent}" if tokens else "")
+        + (f"; {progress.cached:,} were answered already" if progress.cached else "")
+    )

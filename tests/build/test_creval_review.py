@@ -1,0 +1,100 @@
+"""What is decided in a review stands in the benchmark's files at once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from creval.benchmarks import open_benchmark
+from creval.build.creval_review import CrevalReview
+from creval.build.review import ACCEPTED, DROPPED, OPEN, Review
+from creval.core.errors import CrevalError
+from tests.build.made import Model, drawn
+from tests.build.test_creval import build
+
+
+@pytest.fixture
+def review(tmp_path: Path) -> CrevalReview:
+    drawn(tmp_path / "pictures", "cat", "dog")
+    build(tmp_path, Model())
+    return CrevalReview(tmp_path / "bench")
+
+
+def test_every_item_with_its_fields(review: CrevalReview) -> None:
+    shown: Review = review
+    assert shown.groups() == ["cat", "dog"]
+    group = shown.group("cat")
+    assert group.picture is not None
+    assert group.picture.is_file()
+    assert [item.id for item in group.items][:2] == ["instruction", "IF/Q1"]
+    assert len(group.items) == 16
+    assert shown.left() == 32
+    weights = [field for item in group.items for field in item.fields if field.name == "weight"]
+    assert len(weights) == 5
+    assert weights[0].choices == ("1", "2", "3")
+    assert group.items[1].facts["prompt"].startswith("creval_if@")
+
+
+def test_accept_edit_drop_and_take_back(review: CrevalReview) -> None:
+    review.decide("cat", "IF/Q2", ACCEPTED, {"question": "Is it  a lamp?", "answer": "No"})
+    review.decide("cat", "VC/Q1", ACCEPTED, {"weight": "3"})
+    review.decide("cat", "IF/Q3", DROPPED, {})
+    items = {item.id: item for item in review.group("cat").items}
+    assert [field.text for field in items["IF/Q2"].fields] == ["Is it a lamp?", "No"]
+    assert (items["IF/Q2"].verdict, items["IF/Q3"].verdict) == (ACCEPTED, DROPPED)
+    assert review.left() == 29
+    sample = open_benchmark(review.folder).dataset.samples[0]
+    mine = [question for question in sample.questions if question.metric == "IF"]
+    assert [question.label for question in mine] == ["Q1", "Q2", "Q4", "Q5"]
+    assert mine[1].reference == "No"
+    review.decide("cat", "IF/Q3", OPEN, {})
+    assert len(open_benchmark(review.folder).dataset.samples[0].questions) == 15
+    assert "dropped" not in (review.folder / "questions_all/IF/cat.json").read_text()
+
+
+def test_a_sample_is_dropped_with_all_its_questions(review: CrevalReview) -> None:
+    review.decide("cat", "instruction", DROPPED, {"instruction": "Other words."})
+    dataset = open_benchmark(review.folder).dataset
+    assert [sample.id for sample in dataset.samples] == ["dog"]
+    assert not dataset.findings
+    assert review.groups() == ["cat", "dog"]
+    assert review.group("cat").items[0].verdict == DROPPED
+    review.decide("cat", "instruction", ACCEPTED, {"dimension": "Commercial Design"})
+    cat, _ = open_benchmark(review.folder).dataset.samples
+    assert (cat.instruction, cat.tags["dimension"]) == ("Other words.", "Commercial Design")
+    assert not open_benchmark(review.folder).dataset.findings
+    assert json.loads((review.folder / "dropped" / "instruction.json").read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("item", "verdict", "fields", "sentence"),
+    [
+        ("IF/Q1", "maybe", {}, "no verdict"),
+        ("IF/Q9", ACCEPTED, {}, "no question IF/Q9"),
+        ("XX/Q1", ACCEPTED, {}, "no metric"),
+        ("IF/Q1", ACCEPTED, {"question": " "}, "needs words"),
+        ("IF/Q1", ACCEPTED, {"answer": "Maybe"}, "no answer"),
+        ("VC/Q1", ACCEPTED, {"weight": "4"}, "no weight"),
+        ("instruction", ACCEPTED, {"instruction": ""}, "needs words"),
+        ("instruction", ACCEPTED, {"dimension": "Fun"}, "no dimension"),
+    ],
+)
+def test_what_is_not_right_is_refused(
+    review: CrevalReview, item: str, verdict: str, fields: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(CrevalError, match=sentence):
+        review.decide("cat", item, verdict, fields)
+
+
+def test_another_sample_is_refused(review: CrevalReview) -> None:
+    with pytest.raises(CrevalError, match="no sample 'cow'"):
+        review.decide("cow", "IF/Q1", ACCEPTED, {})
+
+
+def test_the_last_question_stays(review: CrevalReview) -> None:
+    for number in range(1, 5):
+        review.decide("cat", f"VQ/Q{number}", DROPPED, {})
+    with pytest.raises(CrevalError, match="cannot be dropped"):
+        review.decide("cat", "VQ/Q5", DROPPED, {})

@@ -1,0 +1,177 @@
+"""`creval build creval` as a user runs it: three hundred pictures, killed, refused, hostile."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from creval.judges.fake import FAULTS, FakeServer
+from creval.store import DATABASE
+from tests.build.made import drawn
+from tests.serving import serving
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "creval", *map(str, arguments)]
+
+
+def creval(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(command(*arguments), capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def build(pictures: Path, out: Path, url: str, *more: str) -> list[str | Path]:
+    writer, asker = f"openai:writer@{url}/v1", f"openai:asker@{url}/v1"
+    return ["build", "creval", "--images", pictures, "--out", out, "--writer", writer,
+            "--asker", asker, *more]  # fmt: skip
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(("creval.db", "creval.lock"))
+    }
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[FakeServer, str]]:
+    server = FakeServer(seed=5)
+    with serving(server.app()) as url:
+        yield server, url
+
+
+def test_three_hundred_pictures_become_a_benchmark(
+    tmp_path: Path, served: tuple[FakeServer, str]
+) -> None:
+    _, url = served
+    pictures = drawn(tmp_path / "pictures", *(f"p{number:03d}" for number in range(300)))
+    (pictures / "torn.png").write_bytes((pictures / "p000.png").read_bytes()[:40])
+    bench = tmp_path / "bench"
+    done = creval(*build(pictures, bench, url, "--json"))
+    found = json.loads(done.stdout)
+    assert (found["pictures"], found["samples"]) == (301, 300)
+    assert list(found["left_out"]) == ["torn"]
+    assert "torn is left out: " in done.stderr
+    assert len(found["rejected"]) > 5, "the server makes mistakes of many kinds"
+    held: dict[str, Any] = json.loads(creval("bench", bench, "--json").stdout)
+    assert (held["samples"], held["problems"], held["repairs"]) == (300, [], [])
+    assert held["images"]["missing"] == []
+    dimensions = held["groups"]["dimensions"]
+    assert max(dimensions.values()) - min(dimensions.values()) <= 2
+    for metric in ("IF", "VC", "VQ"):
+        asked = sorted((bench / "questions_all" / metric).iterdir())
+        counts = [len(json.loads(path.read_text())["quality_check_questions"]) for path in asked]
+        assert len(counts) == 300
+        assert min(counts) >= 5
+    edits = tmp_path / "edits" / "Keeper"
+    shutil.copytree(bench / "image", edits)
+    judged = creval("judge", bench, "--edits", edits, "--judge", f"openai:fake@{url}/v1",
+                    "--run", tmp_path / "run", "--limit", "4")  # fmt: skip
+    assert "unanswered" not in judged.stdout
+
+
+def test_killed_it_goes_on_and_comes_to_the_same(
+    tmp_path: Path, served: tuple[FakeServer, str]
+) -> None:
+    server, url = served
+    server.latency = 0.01
+    pictures = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(40)))
+    creval(*build(pictures, tmp_path / "whole", url, "--concurrency", "8"))
+    whole = server.stats["requests"]
+    again = command(*build(pictures, tmp_path / "killed", url, "--concurrency", "8"))
+    kills = 0
+    for share in (0.2, 0.5, 0.8):
+        goal = server.stats["requests"] + int(0.3 * whole * share)
+        with subprocess.Popen(again, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as on:
+            while on.poll() is None and server.stats["requests"] < goal:
+                time.sleep(0.005)
+            kills += on.poll() is None
+            on.kill()
+    assert kills == 3
+    assert (tmp_path / "killed" / DATABASE).is_file()
+    creval(*again[3:])
+    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+    assert server.stats["requests"] <= 2 * whole + kills * 8, "what was in flight, and no more"
+    before = server.stats["requests"]
+    done = creval(*again[3:])
+    assert server.stats["requests"] == before
+    assert "0 calls" in done.stderr
+
+
+def test_refused_pictures_are_reported_and_left_out(
+    tmp_path: Path, served: tuple[FakeServer, str]
+) -> None:
+    server, url = served
+    server.declines = 0.3
+    pictures = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(12)))
+    done = creval(*build(pictures, tmp_path / "bench", url), status=1)
+    left_out = json.loads((tmp_path / "bench" / "build.json").read_text())["left_out"]
+    assert 0 < len(left_out) < 12
+    for name in left_out:
+        assert f"{name} is left out: instruction: the model declined: I'm sorry" in done.stderr
+    assert "exit status 1" in done.stderr
+    held = json.loads(creval("bench", tmp_path / "bench", "--json").stdout)
+    assert (held["samples"], held["problems"]) == (12 - len(left_out), [])
+    creval(*build(pictures, tmp_path / "bench", url, "--max-unanswered", "90"))
+
+
+def test_a_server_that_stumbles(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
+    server, url = served
+    server.faults, server.kinds = 0.15, tuple(kind for kind in FAULTS if kind != "timeout")
+    pictures = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(12)))
+    done = creval(*build(pictures, tmp_path / "bench", url, "--max-unanswered", "50", "--json"))
+    assert json.loads(done.stdout)["samples"] >= 9
+    assert "calls that brought no answer" in done.stderr
+    assert json.loads(creval("bench", tmp_path / "bench", "--json").stdout)["problems"] == []
+
+
+def test_what_it_will_take(tmp_path: Path) -> None:
+    pictures = drawn(tmp_path / "pictures", "a", "b")
+    url = "http://127.0.0.1:9"
+    dry = creval(*build(pictures, tmp_path / "bench", url, "--dry-run", "--price", "2,8"))
+    assert "writer openai:writer@" in dry.stdout
+    assert "checker openai:writer@" in dry.stdout
+    assert "Nothing was asked." in dry.stderr
+    assert not (tmp_path / "bench").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--dimension", "Surreal"], "did you mean 'Surreal Fantasy'"),
+        (["--rewrite"], "--instructions FILE"),
+        (["--instructions", "none.csv"], "cannot be read"),
+        (["--prompts", "nowhere"], "not a folder of prompts"),
+        (["--budget", "much"], "--budget takes US dollars"),
+        (["--images", "none"], "not a folder of pictures"),
+    ],
+)
+def test_bad_input_gets_a_sentence(tmp_path: Path, more: list[str], sentence: str) -> None:
+    pictures = drawn(tmp_path / "pictures", "a")
+    arguments = build(pictures, tmp_path / "bench", "http://127.0.0.1:9", *more)
+    done = creval(*arguments, status=2)
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "bench").exists()
+
+
+def test_a_hostile_model_cannot_move_the_cursor(tmp_path: Path) -> None:
+    class Hostile(FakeServer):
+        def _text(self, *_: Any) -> str:
+            return "I'm sorry \x1b[2J\x1b[31m ../../etc \u202e"
+
+    pictures = drawn(tmp_path / "pictures", "a")
+    with serving(Hostile().app()) as url:
+        done = creval(*build(pictures, tmp_path / "bench", url), status=1)
+    assert "\x1b" not in done.stderr + done.stdout
+    assert "\u202e" not in done.stderr
