@@ -35,8 +35,8 @@ SUBSETS = {
 }
 GLOBAL = "COCO-obj-attr-global"
 """The subset in which a step changes the whole picture."""
-# Which steps each step builds on.
-_NEEDS: dict[str, tuple[tuple[int, ...], ...]] = {
+# Which steps each step builds on, where any does.
+NEEDS: dict[str, tuple[tuple[int, ...], ...]] = {
     "two-chain": ((), (0,), ()),
     "three-chain": ((), (0,), (1,)),
 }
@@ -190,7 +190,7 @@ def _sample(
         note = f"{len(lines)} instructions and {len(pairs)} edit types; left out"
         findings.append(Finding("steps that do not match", where, note=note))
         return None
-    needs = _NEEDS.get(subset, ())
+    needs = NEEDS.get(subset, ())
     if needs and len(lines) != len(needs):
         note = f"a chain of {len(lines)} steps where {len(needs)} are expected; left out"
         findings.append(Finding("steps that do not match", where, note=note))
