@@ -8,9 +8,12 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import screen
+from creval.cli import build_complex_edit, screen
 
 app = typer.Typer(name="build", no_args_is_help=True, help="Make a benchmark.")
+
+
+app.command("complex-edit")(build_complex_edit.complex_edit)
 
 
 @app.callback()

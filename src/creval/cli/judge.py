@@ -134,7 +134,7 @@ def judge(
 
     if not run:
         raise CrevalError("give --run RUN, the folder to keep the answers in.")
-    allowed = _percent(max_unanswered)
+    allowed = percent(max_unanswered)
     settings = Settings(
         ask=ask,
         image_fit=image_fit,
@@ -145,7 +145,7 @@ def judge(
         temperature=temperature,
         parameters=_parameters(set_ or ()),
         prompts=prompts,
-        gauges=_models(gauge or ()),
+        gauges=models_by_use(gauge or ()),
         repeat=repeat,
         limit=limit,
         metrics=options.names(metrics, "--metrics"),
@@ -158,7 +158,7 @@ def judge(
         timeout=timeout,
         requests_a_minute=rpm,
         tokens_a_minute=tpm,
-        budget=_dollars(budget),
+        budget=dollars(budget),
         until=options.until(until_decided, alpha, margin),
         price=dollars_a_million(price),
         key=key_env,
@@ -380,7 +380,7 @@ def _parameters(given: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _models(given: Sequence[str]) -> dict[str, str]:
+def models_by_use(given: Sequence[str]) -> dict[str, str]:
     """`clip=ORG/MODEL` and the like."""
     found = {}
     for part in given:
@@ -405,7 +405,7 @@ def dollars_a_million(given: str | None) -> Price | None:
     raise CrevalError(f"--price takes two numbers such as 2.5,10, not {given!r}.")
 
 
-def _dollars(given: str | None) -> float | None:
+def dollars(given: str | None) -> float | None:
     if given is None:
         return None
     match = re.fullmatch(r"\s*\$?\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:USD|\$)?\s*", given, re.I)
@@ -414,7 +414,7 @@ def _dollars(given: str | None) -> float | None:
     return float(match[1])
 
 
-def _percent(given: str) -> float:
+def percent(given: str) -> float:
     try:
         share = float(given.strip().removesuffix("%")) / 100
     except ValueError:

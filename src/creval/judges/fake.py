@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from creval.core.contract import CONTRACTS, Contract, contract_named
+from creval.judges import fake_chains
 
 FAULTS = (
     "rate limit",
@@ -140,6 +141,10 @@ class FakeServer:
         }
 
     def _text(self, asked: Asked, choice: int) -> str:
+        text = "\n".join(asked.questions.values())
+        written = fake_chains.answer(text, random.Random(self._drawn(asked, text, choice)))  # noqa: S311
+        if written is not None:
+            return written
         answers = {
             label: self._value(asked, question, choice)
             for label, question in asked.questions.items()

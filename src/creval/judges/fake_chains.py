@@ -78,13 +78,40 @@ def _spoiled(text: str, chance: random.Random) -> str:
     )
 
 
+_SENTENCES = {
+    "Add an Object": "Add a {thing} {place}.",
+    "Remove an Object": "Remove the smallest object {place}.",
+    "Replace an Object": "Replace the object {place} with a {thing}.",
+    "Move an Object": "Move the largest object to the {side} by a third of the picture.",
+    "Resize an Object": "Make the object {place} {number} times as large.",
+    "Rotate an Object": "Rotate the object {place} by {number}0 degrees.",
+    "Duplicate an Object": "Put a second one of the largest object {place}.",
+    "Change Color": "Change the color of the object {place} to {colour}.",
+    "Apply Filter/Weather": "Cover the scene with a light {colour} fog.",
+    "Change Texture": "Make the object {place} look like {stuff}.",
+    "Change Background": "Replace the background with a plain {colour} wall.",
+    "Adjust Lighting": "Light the scene from the {side} with {colour} light.",
+    "Add Text": 'Write "{words}" {place} in {colour} letters.',
+    "Remove Text": "Remove all lettering {place}.",
+    "Change Text Properties": "Set the lettering {place} in {colour}.",
+    "Crop Image": "Crop a tenth of the picture on the {side}.",
+    "Reframe Composition": "Put the largest object at the {side} border.",
+    "Zoom In/Out": "Zoom in {number} times on the object {place}.",
+    "Change Pose": "Tilt the object {place} to the {side}.",
+    "Change Facial Expression": "Let the figure {place} smile to the {side}.",
+    "Add Special Effects": "Put a {colour} glow around the object {place}.",
+    "Remove Special Effects": "Take away the blur {place}.",
+    "Add Particles": "Let {colour} petals fall {place}.",
+    "Remove Particles": "Remove the dust {place}.",
+}
+
+
 def _sentence(operation: str, chance: random.Random) -> str:
-    thing, colour = chance.choice(_THINGS), chance.choice(_COLOURS)
-    place = chance.choice(_PLACES)
-    if "Text" in operation and "Remove" not in operation:
-        return f'{operation.split()[0]} the words "{chance.choice(_WORDS)}" in {colour} {place}.'
-    said = f"{operation}: take the {thing} {place}"
-    return f"{said} and make it {colour}." if chance.random() < 0.5 else f"{said}, in {colour}."
+    return _SENTENCES.get(operation, f"{operation} {{place}}.").format(
+        thing=chance.choice(_THINGS), colour=chance.choice(_COLOURS), stuff=chance.choice(_STUFF),
+        place=chance.choice(_PLACES), side=chance.choice(("left", "right")),
+        number=chance.randint(2, 6), words=chance.choice(_WORDS),
+    )  # fmt: skip
 
 
 def _sequence(text: str, chance: random.Random) -> str:
@@ -94,7 +121,7 @@ def _sequence(text: str, chance: random.Random) -> str:
     operations = chance.sample(known, min(count, len(known)))
     found = []
     for operation in operations:
-        said = _sentence(operation, chance).replace(f"{operation}: take", "Show")
+        said = _sentence(operation, chance)
         if chance.random() < 0.4:
             said = said[:-1] + ", so that the whole scene becomes livelier."
         found.append(
