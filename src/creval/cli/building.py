@@ -89,16 +89,20 @@ def settings_of(
 
 
 def tell_estimate(
-    writing: Writing[Any], items: Sequence[Item], stages: Sequence[Expected], json: bool
+    writing: Writing[Any],
+    items: Sequence[Item],
+    stages: Sequence[Expected],
+    json: bool,
+    what: str = "picture",
 ) -> None:
     """What it will take, as a table or as JSON."""
     from creval.report.findings import Grid
-    from creval.report.text import count, duration, money
+    from creval.report.text import count, duration, many, money
 
     made = writing.estimate(items, stages)
     if json:
         told = {role: vars(one) for role, one in zip(writing.judges, made, strict=True)}
-        screen.print_json({"pictures": len(items), "estimates": told})
+        screen.print_json({f"{what}s": len(items), "estimates": told})
         return
     rows = [
         [
@@ -111,7 +115,7 @@ def tell_estimate(
     heads = ["", "calls", "images", "tokens in", "tokens out", "money", "time"]
     screen.print_grid(Grid(heads, rows))
     screen.note(
-        f"For {len(items):,} pictures, {writing.settings.concurrency} at once, if nothing has to "
+        f"For {many(len(items), what)}, {writing.settings.concurrency} at once, if nothing has to "
         "be asked again. Tokens are guessed. Texts that are there already are not taken off."
     )
     if any(one.cost is None for one in made):
@@ -119,7 +123,7 @@ def tell_estimate(
 
 
 def tell_in_a_line(
-    writing: Writing[Any], items: Sequence[Item], stages: Sequence[Expected]
+    writing: Writing[Any], items: Sequence[Item], stages: Sequence[Expected], what: str = "picture"
 ) -> None:
     """The same as a note, before anything is spent."""
     from creval.report.text import count, many, money
@@ -129,8 +133,7 @@ def tell_in_a_line(
     tokens = sum(one.tokens_in + one.tokens_out for one in made)
     costs = [one.cost for one in made if one.cost is not None]
     spent = f", about {money(sum(costs))}" if costs and len(costs) == len(made) else ""
-    pictures = many(len(items), "picture")
-    screen.note(f"{pictures}: about {calls:,} calls, {count(tokens)} tokens{spent}")
+    screen.note(f"{many(len(items), what)}: about {calls:,} calls, {count(tokens)} tokens{spent}")
 
 
 def watcher(line: screen.Line) -> Callable[[Progress], None]:

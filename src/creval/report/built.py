@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from creval.report.findings import Findings, Grid, Row
 from creval.report.text import many
@@ -29,3 +29,15 @@ def operations(counts: Mapping[str, Mapping[str, int]], pictures: int) -> Findin
     sentence = f"{many(pictures, 'picture')}, {many(total, 'atomic instruction')}."
     data = {"pictures": pictures, "operations": {k: dict(group) for k, group in counts.items()}}
     return Findings([sentence], [grid], data)
+
+
+def edit_types(counts: Mapping[str, Mapping[str, int]], kinds: Sequence[str]) -> Findings:
+    """How often each edit type occurs in each subset."""
+    rows: list[Row] = [
+        [kind, *(f"{group.get(kind, 0):,}" for group in counts.values())] for kind in kinds
+    ]
+    total = [sum(group.values()) for group in counts.values()]
+    rows.append(["all", *(f"{number:,}" for number in total)])
+    grid = Grid(["edit type", *counts], rows, breaks=frozenset({len(kinds)}))
+    sentence = f"{many(sum(total), 'step')} in {many(sum(map(bool, total)), 'subset')}."
+    return Findings([sentence], [grid], {"edit_types": {k: dict(v) for k, v in counts.items()}})

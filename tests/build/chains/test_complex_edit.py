@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import random
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from aiohttp import web
@@ -21,6 +23,7 @@ from creval.build.chains.operations import CATEGORIES, OPERATIONS, counted
 from creval.build.chains.review import ChainReview
 from creval.build.chains.scribe import NotAcceptedError
 from creval.build.review import ACCEPTED, DROPPED, OPEN
+from creval.cli import app
 from creval.core.errors import CrevalError
 from creval.judges.fake import FakeServer
 from creval.store import Store
@@ -34,9 +37,22 @@ def draw_pictures(folder: Path, count: int) -> Path:
     return folder
 
 
-def creval(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "creval", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def creval(*arguments: object) -> Done:
+    """A command run in this process, which takes a tenth of the time of another."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            status = int(app([str(part) for part in arguments], standalone_mode=False) or 0)
+        except CrevalError as error:
+            status = 2
+            print(error, file=err)
+    return Done(status, out.getvalue(), err.getvalue())
 
 
 def rows(bench: Path) -> dict[str, Any]:

@@ -57,11 +57,12 @@ class Types(NamedTuple):
     needs: tuple[tuple[int, ...], ...]
 
 
-def draw_types(level: str, objects: Sequence[str], chance: random.Random) -> Types:
-    """Types for a picture of these objects: a pose only where something could take one."""
+def draw_types(level: str, objects: Sequence[str], chance: random.Random, turn: int = 0) -> Types:
+    """Types for a picture of these objects: a pose only where something could take one. Subsets
+    of a level take turns."""
     alive = any(word in _ALIVE for name in objects for word in name.casefold().split())
     subsets = LEVELS[level]
-    subset = chance.choice(list(subsets))
+    subset = list(subsets)[turn % len(subsets)]
     kinds = tuple(
         chance.choice([kind for kind in pool if kind != "pose" or alive])
         for pool in subsets[subset]
