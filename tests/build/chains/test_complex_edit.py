@@ -329,3 +329,29 @@ def test_what_is_declined_is_left_out(tmp_path: Path) -> None:
     dry = creval(*command, "--writer", "openai:m@http://127.0.0.1:1/v1", "--dry-run", "--json")
     assert json.loads(dry.stdout)["estimates"]["writer"]["calls"] == 1
     assert json.loads(dry.stdout)["estimates"]["reviser"]["calls"] == 15
+
+
+def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "complexedit_compound.md").write_text("Join: {{instructions}} {{format}}")
+    assert complex_edit.load_texts(str(tmp_path)).compound.text.startswith("Join: ")
+    (tmp_path / "complexedit_compound.md").write_text("Join. {{format}}")
+    with pytest.raises(CrevalError, match=r"needs \{\{instructions\}\}"):
+        complex_edit.load_texts(str(tmp_path))
+
+
+def test_a_budget_stops_and_a_larger_one_goes_on(tmp_path: Path) -> None:
+    images = draw_pictures(tmp_path / "images", 6)
+    server = FakeServer()
+    with serving(server.app()) as url:
+        command = (
+            "build", "complex-edit", "--images", images, "--out", tmp_path / "bench", "--steps", 3,
+            "--writer", f"openai:m@{url}/v1", "--price", "1,1", "--concurrency", 2, "--budget",
+        )  # fmt: skip
+        stopped = creval(*command, "0.012USD")
+        assert (stopped.returncode, "the budget is reached" in stopped.stderr) == (1, True)
+        calls = server.stats["requests"]
+        assert 0 < calls < 30
+        done = creval(*command, "5USD")
+        assert done.returncode == 0, done.stderr
+    assert server.stats["requests"] <= 6 * 6 + 6, "nothing is paid twice"
+    assert len(open_benchmark(tmp_path / "bench").dataset.samples) == 18

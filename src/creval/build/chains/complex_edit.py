@@ -15,20 +15,16 @@ from creval.benchmarks.complex_edit_rows import row_files
 from creval.benchmarks.files import read_json
 from creval.build.chains import replies, wording
 from creval.build.chains.operations import described
-from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe
+from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe, load_text
 from creval.build.chains.sources import write_json
 from creval.core.benchmark import Dataset
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text
 from creval.core.sample import Sample
 from creval.engine.writing import Desk, Expected, Item
-from creval.prompts import Prompt, load_prompt
+from creval.prompts import Prompt
 
 SPLIT = "built"
-WARMTH = 1.15
-"""The temperature at which sequences are written, in the paper too."""
-MOST = 20
-PROMPTS = ("complexedit_sequence", "complexedit_simplify", "complexedit_compound")
 ROLES = ("writer", "reviser")
 """The writer thinks up sequences, warmly; the same model as reviser shortens and compounds."""
 _ATOMIC = wording.length(3, 60)
@@ -44,7 +40,11 @@ class Texts(NamedTuple):
 
 
 def load_texts(folder: str | None = None) -> Texts:
-    return Texts(*(load_prompt(name, folder) for name in PROMPTS))
+    return Texts(
+        load_text("complexedit_sequence", folder, "operations", "count"),
+        load_text("complexedit_simplify", folder, "instruction"),
+        load_text("complexedit_compound", folder, "instructions"),
+    )
 
 
 def stages(steps: int) -> list[Expected]:

@@ -13,13 +13,10 @@ from creval.build.chains import replies, wording
 from creval.build.chains.kinds import GLOBAL, MEANINGS, Types, draw_types
 from creval.build.chains.replies import Checked, Written
 from creval.build.chains.scenes import Thing, listed, thing_named
-from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe
+from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe, load_text
 from creval.engine.writing import Desk, Expected
-from creval.prompts import Prompt, load_prompt
+from creval.prompts import Prompt
 
-PROMPTS = ("complexbench_step", "complexbench_check")
-WARMTH = 0.7
-"""The temperature of the writer; the checker's is 0."""
 STAGES = [Expected("writer", 3, 420, 60), Expected("checker", 1, 330, 160)]
 _LENGTH = wording.length(3, 45)
 
@@ -39,7 +36,10 @@ class Scene(NamedTuple):
 
 
 def load_texts(folder: str | None = None) -> Texts:
-    return Texts(*(load_prompt(name, folder) for name in PROMPTS))
+    return Texts(
+        load_text("complexbench_step", folder, "objects", "type", "before"),
+        load_text("complexbench_check", folder, "objects", "instructions"),
+    )
 
 
 def types_of(name: str, level: str, scene: Scene, seed: int, turn: int) -> Types:

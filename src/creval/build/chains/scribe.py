@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from creval.core.errors import CrevalError
 from creval.engine.writing import Desk, UnwrittenError
-from creval.prompts import Prompt
+from creval.prompts import Prompt, load_prompt
 
 T = TypeVar("T")
 
@@ -45,6 +46,16 @@ class Scribe:
                 self.rejected.append(f"{stage}: {reason}")
         tries = "1 try" if len(reasons) == 1 else f"{len(reasons)} tries"
         raise NotAcceptedError(f"{stage}: not accepted after {tries}: {' '.join(reasons)}")
+
+
+def load_text(name: str, folder: str | None, *needed: str) -> Prompt:
+    """A prompt, or the user's own in its place; that one must have the places that it cannot do
+    without."""
+    prompt = load_prompt(name, folder)
+    for place in needed:
+        if place not in prompt.places:
+            raise CrevalError(f"{folder}/{name}.md: the prompt {name!r} needs {{{{{place}}}}}.")
+    return prompt
 
 
 def _sentence(reason: str) -> str:
