@@ -25,6 +25,7 @@ from creval.build.chains.scribe import NotAcceptedError
 from creval.build.review import ACCEPTED, DROPPED, OPEN
 from creval.cli import app
 from creval.core.errors import CrevalError
+from creval.engine.writing import UnwrittenError
 from creval.judges.fake import FakeServer
 from creval.store import Store
 from tests.serving import serving
@@ -70,6 +71,8 @@ class Script:
 
     async def ask(self, _role: str, stage: str, prompt: Any, **places: Any) -> str:
         self.said.append(f"{stage}: {prompt.fill(**places)}")
+        if not self.texts[0]:
+            raise UnwrittenError(f"{stage}: the model wrote nothing{self.texts.pop(0)}")
         return self.texts.pop(0)
 
 
@@ -158,6 +161,15 @@ def test_what_breaks_a_rule_is_asked_for_again_with_the_reason() -> None:
 def test_what_is_never_accepted_ends_a_picture(texts: list[str], reason: str) -> None:
     with pytest.raises(NotAcceptedError, match=reason):
         write(*texts)
+
+
+def test_an_empty_reply_is_asked_for_again() -> None:
+    made, _ = write("", sequence("Make it red."), "", SHORT, steps=1)
+    assert made["rejected"] == [
+        f"{stage}: the model wrote nothing" for stage in ("sequence", "simplify")
+    ]
+    with pytest.raises(UnwrittenError, match="wrote nothing"):
+        write("", "", steps=1)
 
 
 def test_words_to_be_written_are_not_lost() -> None:

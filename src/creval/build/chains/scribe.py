@@ -32,12 +32,20 @@ class Scribe:
         self, role: str, stage: str, prompt: Prompt, read: Callable[[str], T], *,
         reason: str = "", show: bool = True, **places: str,
     ) -> T:  # fmt: skip
-        """What `read` makes of a reply; one that it rejects is asked for again."""
+        """What `read` makes of a reply; one that it rejects, or that is empty or declines, is asked
+        for again."""
         reasons: list[str] = []
         for again in range(self.retries + 1):
-            text = await self.desk.ask(
-                role, stage, prompt, again=again, show=show, reason=reason, **places
-            )
+            try:
+                text = await self.desk.ask(
+                    role, stage, prompt, again=again, show=show, reason=reason, **places
+                )
+            except UnwrittenError as error:
+                # A call that was given up has been made often enough; an empty reply has not.
+                if error.__cause__ is not None or again == self.retries:
+                    raise
+                self.rejected.append(str(error))
+                continue
             try:
                 return read(text)
             except RejectedError as error:
