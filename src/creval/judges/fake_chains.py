@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 Fields = Mapping[str, str]
 FORMS = ("json", "fenced", "prose", "lines", "bold", "chinese")
 """How fields can be written down."""
-_GARBLED = 0.03
+_GARBLED, _INFEASIBLE = 0.03, 0.04
 _COLOURS = ("red", "teal", "golden", "violet", "white", "dark green", "orange")
 _THINGS = ("paper lantern", "striped umbrella", "wooden stool", "tin kettle", "brass bell",
            "wicker basket", "glass jar", "wool blanket")  # fmt: skip
@@ -210,7 +210,7 @@ def _check(text: str, chance: random.Random) -> str:
     steps = _LISTED.findall(text.partition("one after another:")[2].partition("Ask of each")[0])
     found = []
     for number, _ in enumerate(steps, 1):
-        bad = chance.random() < 0.08
+        bad = chance.random() < _INFEASIBLE
         found.append({
             "number": f"{number}", "scene": "no" if bad else "yes", "reference": "yes",
             "conflict": "no", "reason": "it could not stand there" if bad else "",

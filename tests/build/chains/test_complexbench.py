@@ -195,8 +195,11 @@ def test_what_is_infeasible_is_made_anew_with_what_builds_on_it() -> None:
         "feasibility, step 1: “Change the left cat into a white dog.”: it does not fit the scene "
         "(scene)."
     ]
+    cup = step("Delete the cup.", "cup")
     with pytest.raises(NotAcceptedError, match="conflicts with another instruction"):
-        write(DOG, GREEN, GONE, checks("", "", "conflict"), GONE, checks("", "", "conflict"))
+        write(DOG, GREEN, GONE, checks("", "", "conflict"), cup, checks("", "", "conflict"))
+    with pytest.raises(NotAcceptedError, match="repetition: it is the one that was not accepted"):
+        write(DOG, GREEN, GONE, checks("", "", "conflict"), GONE, GONE)
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,7 @@ async def _write_step(
     before = [step for needed in needs if (step := steps[needed]) is not None]
     later = next((types.kinds[other] for other, n in enumerate(types.needs) if at in n), "")
     apart = [step for other, step in enumerate(steps) if step and _apart(types, at, other)]
+    last = steps[at]
 
     def read(text: str) -> Written:
         found = replies.read_step(text)
@@ -109,6 +110,8 @@ async def _write_step(
             raise RejectedError("format: one instruction, and only one, is needed")
         if broken := wording.broken(found.instruction, length=_LENGTH):
             raise RejectedError(broken)
+        if last is not None and found.instruction.casefold() == last.instruction.casefold():
+            raise RejectedError("repetition: it is the one that was not accepted")
         return _sound(found, kind, scene, before, apart)
 
     return await scribe.insist(
