@@ -18,6 +18,9 @@ _THINGS = ("paper lantern", "striped umbrella", "wooden stool", "tin kettle", "b
 _PARTS = ("ribbon", "paper label", "small flag", "round badge")
 _PLACES = ("on the left", "on the right", "in the foreground", "next to the largest object")
 _STUFF = ("oak wood", "brushed steel", "blue glass", "woven reed")
+_SIGHTS = ("a map of an island", "a beach at sunset", "a snowy street", "a field of tulips")
+_POSES = ("raise its head", "lie down", "turn to the left", "lean forward")
+_STYLES = ("a watercolour painting", "a pencil drawing", "a mosaic", "an old photograph")
 _WORDS = ("OPEN", "HELLO", "NORTH 7", "TEA & CO")
 _OPERATION = re.compile(r"^- ([^:\n]+): ", re.MULTILINE)
 _LISTED = re.compile(r"^[0-9]+\. (.+)$", re.MULTILINE)
@@ -189,11 +192,11 @@ def _step(text: str, chance: random.Random) -> str:
             "delete object": f"Delete the {old}.",
             "color": f"Change the color of the {old} to {colour}.",
             "material": f"Change the material of the {old} to {chance.choice(_STUFF)}.",
-            "content": f"Change what the {old} shows to a map of an island.",
+            "content": f"Change what the {old} shows to {chance.choice(_SIGHTS)}.",
             "text": f'Write "{chance.choice(_WORDS)}" on the {old} in {colour}.',
-            "pose": f"Let the {old} raise its head.",
-            "change background": "Change the background to a beach at sunset.",
-            "change style": "Change the style to a watercolour painting.",
+            "pose": f"Let the {old} {chance.choice(_POSES)}.",
+            "change background": f"Change the background to {chance.choice(_SIGHTS)}.",
+            "change style": f"Change the style to {chance.choice(_STYLES)}.",
         }.get(name, f"Look at the {old}.")
     if name in ("change background", "change style"):
         old = ""
