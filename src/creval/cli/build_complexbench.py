@@ -174,13 +174,11 @@ def _objects(
 
 
 def _tell_choice(chosen: Chosen) -> None:
-    from creval.report.text import many, visible
+    from creval.report.text import many
 
     screen.note(f"{many(len(chosen.scenes), 'picture')} kept.")
     for reason, number in chosen.unsuited.most_common():
         screen.note(f"{many(number, 'picture')} not kept: {reason}.")
-    for name, reason in chosen.broken.items():
-        screen.note(visible(f"{name} cannot be used: {reason}"))
 
 
 def _keep(

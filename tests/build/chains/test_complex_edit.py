@@ -265,6 +265,11 @@ def test_a_review_drops_and_changes(built: Path) -> None:
     assert "built/C4/0001" not in names
     assert "built/C3/0001" in names
     review.decide("0001", "compound/4", OPEN, {})
+    for number, broken in enumerate(["{", "[]", '{"image": "a", "edit": {"sequence": [1]}}']):
+        (built / "built" / f"100{number}.json").write_text(broken)
+    assert len(ChainReview(built).groups()) == 5, "what is no row is left to `creval bench`"
+    for number in range(3):
+        (built / "built" / f"100{number}.json").unlink()
     for item, fields in [("atomic/9", {}), ("atomic/1", {"instruction": "x" * 50}),
                          ("atomic/1", {"operation": "Paint"}), ("nothing", {})]:  # fmt: skip
         with pytest.raises(CrevalError):

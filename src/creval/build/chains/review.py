@@ -52,7 +52,9 @@ class ChainReview:
     title = "Complex-Edit: atomic edits and their compounds"
 
     def __init__(self, folder: Path) -> None:
-        self._files = {path.stem: path for path in row_files(folder).get(SPLIT, ())}
+        self._files = {
+            path.stem: path for path in row_files(folder).get(SPLIT, ()) if _row_in(path)
+        }
         self._lock = threading.Lock()
 
     def groups(self) -> Sequence[str]:
@@ -121,15 +123,24 @@ class ChainReview:
 
     def _row(self, identity: str) -> tuple[Path, dict[str, Any]]:
         path = self._files[known_name("row", identity, self._files)]
-        content = read_json(path)
-        if not isinstance(content, dict) or not all(
-            isinstance(entry, dict) for entry in _entries(content)
-        ):
-            raise CrevalError(f"{path} is not a row that creval can read.")
+        content = _row_in(path)
+        if content is None:
+            raise CrevalError(f"{path} is not a row that creval can read any more.")
         return path, content
 
 
-def _entries(content: Mapping[str, Any]) -> Iterator[Any]:
+def _row_in(path: Path) -> dict[str, Any] | None:
+    """A file's row, if it has the form of one; `creval bench` tells about the others."""
+    try:
+        content = read_json(path)
+        if all(isinstance(entry, dict) for entry in _entries(content)):
+            return dict(content)
+    except (CrevalError, AttributeError):
+        pass
+    return None
+
+
+def _entries(content: Any) -> Iterator[Any]:
     edit = content.get("edit")
     for name in ("sequence", "compound"):
         entries = edit.get(name) if isinstance(edit, dict) else None
