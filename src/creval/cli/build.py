@@ -13,13 +13,13 @@ from creval.cli import build_complex_edit, build_complexbench, screen
 app = typer.Typer(name="build", no_args_is_help=True, help="Make a benchmark.")
 
 
-app.command("complex-edit")(build_complex_edit.complex_edit)
-app.command("complexbench")(build_complexbench.complexbench)
-
-
 @app.callback()
 def build() -> None:
     """Make a benchmark."""
+
+
+app.command("complex-edit")(build_complex_edit.complex_edit)
+app.command("complexbench")(build_complexbench.complexbench)
 
 
 @app.command()

@@ -406,6 +406,7 @@ def dollars_a_million(given: str | None) -> Price | None:
 
 
 def dollars(given: str | None) -> float | None:
+    """`5USD` as a number."""
     if given is None:
         return None
     match = re.fullmatch(r"\s*\$?\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:USD|\$)?\s*", given, re.I)
@@ -415,6 +416,7 @@ def dollars(given: str | None) -> float | None:
 
 
 def percent(given: str) -> float:
+    """The percentage of --max-unanswered as a share."""
     try:
         share = float(given.strip().removesuffix("%")) / 100
     except ValueError:

@@ -142,6 +142,22 @@ def test_prose_behind_an_instruction_is_no_part_of_it() -> None:
     assert read_compound(text) == Compound("Add a red kite.", "they go together.")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. **Add Text** – Write it there.",
+        "1. Add Text - Write it there.",
+        "1) *Add Text*: Write it there.",
+        "1. **Operation:** Add Text\n   **Instruction:** Write it there.",
+        "- **Operation**: Text and Symbols > Add Text\n- **Instruction**: Write it there.",
+        '{"edits": {"1": {"name": "add text", "instruction": "Write it there."}}}',
+        'Thinking [hard]...\n[{"operation": "Add Text", "instruction": "Write it there."}] Done.',
+    ],
+)
+def test_one_edit_in_other_forms(text: str) -> None:
+    assert read_sequence(text) == [Atomic("Add Text", "Write it there.")]
+
+
 def test_operations_by_any_spelling() -> None:
     for name in OPERATIONS:
         assert operation_named(f" **{name.upper()}** ") == name

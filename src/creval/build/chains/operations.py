@@ -57,12 +57,14 @@ _ARTICLES = re.compile(r"\b(?:an?|the)\b|[\W_]+")
 
 
 def operation_named(said: str) -> str | None:
-    """The operation that a model names, whatever its case, articles and marks.
+    """The operation that a model names, whatever its case, articles and marks; its category may
+    stand before it.
 
-    >>> operation_named("**add object**")
-    'Add an Object'
+    >>> operation_named("**add object**"), operation_named("Text and Symbols: Add Text")
+    ('Add an Object', 'Add Text')
     """
-    return _SPELLINGS.get(_spelling(said))
+    last = re.split(r"[:：>]| - ", said)[-1]
+    return _SPELLINGS.get(_spelling(said)) or _SPELLINGS.get(_spelling(last))
 
 
 def _spelling(name: str) -> str:
