@@ -36,7 +36,7 @@ def operations(counts: Mapping[str, Mapping[str, int]], *, about: str = "") -> F
         share = 100 * sum(group.values()) / total if total else 0.0
         axes.text(
             0, up, f" {harmless(category)}, {share:.1f} %", va="center", ha="left",
-            fontsize=canvas.SMALL, fontweight="bold",
+            fontsize=canvas.SMALL, fontweight="bold", zorder=2.2,
             bbox={"facecolor": canvas.PAPER, "edgecolor": "none", "pad": 0.5},
         )  # fmt: skip
         up -= 1
