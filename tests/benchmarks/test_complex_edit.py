@@ -464,3 +464,54 @@ def test_without_rubric_and_by_probability(folder: Path, tmp_path: Path) -> None
             value = card.cell("M", "IF", "C1").value
             assert value is not None
             assert 0 < value < 10
+
+
+def write_rows(folder: Path) -> Path:
+    """Two rows as `creval build` writes them."""
+    (folder / "built").mkdir(parents=True)
+    for number in (0, 7):
+        Image.new("RGB", (32, 24), "teal").save(folder / "built" / f"{number:04d}.png")
+        content = {
+            "image": f"{number:04d}.png",
+            "edit": row(number)["edit"],
+            "made": {"writer": "some-model"},
+        }
+        (folder / "built" / f"{number:04d}.json").write_text(json.dumps(content))
+    return folder
+
+
+def test_rows_as_files(tmp_path: Path) -> None:
+    folder = write_rows(tmp_path)
+    found = open_benchmark(folder).dataset
+    assert found.findings == ()
+    assert [sample.id for sample in found.samples[:4]] == [
+        "built/C1/0000", "built/C2/0000", "built/C3/0000", "built/C1/0007"
+    ]  # fmt: skip
+    assert found.samples[3].source == folder.resolve() / "built" / "0007.png"
+    assert found.made_by == {"writer": "some-model"}
+    assert found.place is not None
+    assert found.place("C2/0007").sample == "built/C2/0007"  # type: ignore[union-attr]
+
+
+def test_what_is_dropped_is_left_out_without_a_word(tmp_path: Path) -> None:
+    folder = write_rows(tmp_path)
+    first, second = (folder / "built" / f"{name}.json" for name in ("0000", "0007"))
+    content = json.loads(first.read_text())
+    content["edit"]["compound"][1]["dropped"] = True
+    first.write_text(json.dumps(content))
+    content = json.loads(second.read_text())
+    content["edit"]["sequence"][1]["dropped"] = True
+    second.write_text(json.dumps(content))
+    found = open_benchmark(folder).dataset
+    names = [sample.id for sample in found.samples]
+    assert names == ["built/C1/0000", "built/C3/0000", "built/C1/0007"]
+    assert found.findings == ()
+
+
+def test_a_broken_row_is_left_out(tmp_path: Path) -> None:
+    folder = write_rows(tmp_path)
+    (folder / "built" / "0008.json").write_text("{")
+    (folder / "built" / "0009.json").write_text('{"image": "../built/0000.png", "edit": {}}')
+    found = open_benchmark(folder).dataset
+    assert len(found.samples) == 6
+    assert [finding.rule for finding in found.findings] == ["broken row", "no picture"]

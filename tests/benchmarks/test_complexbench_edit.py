@@ -344,3 +344,15 @@ def test_boxes_from_cocos_annotations_in_a_picture_of_another_size(tmp_path: Pat
     samples = {s.tags["subset"]: s for s in open_benchmark(bench).dataset.samples}
     assert samples["three-chain"].steps[0].boxes == ((4, 8, 20, 24),)
     assert samples["two-chain"].steps[0].boxes == ()
+
+
+def test_entries_that_were_built_and_dropped(tmp_path: Path) -> None:
+    folder = write_release(tmp_path)
+    path = folder / "data" / "instructions" / "two-chain" / "final_update_v2.json"
+    entries = json.loads(path.read_text())
+    first, second = entries.values()
+    first["dropped"], second["made"] = True, {"writer": "some-model"}
+    path.write_text(json.dumps(entries))
+    found = open_benchmark(folder).dataset
+    assert sum(sample.tags["subset"] == "two-chain" for sample in found.samples) == 1
+    assert found.made_by == {"writer": "some-model"}

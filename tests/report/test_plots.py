@@ -361,3 +361,12 @@ def test_only_as_many_models_as_can_be_told_apart() -> None:
     assert any("Of 12 models the first 6" in text.replace("\n", " ") for text in texts(figure))
     shown = {text for text in texts(figure) if text in card.systems}
     assert shown == set(card.systems[:6])
+
+
+def test_operations_show_also_what_never_occurs() -> None:
+    counts = {"Text $x$ and Symbols": {"Add Text": 3, "Remove Text": 0}, "Lighting": {"Adjust": 1}}
+    drawn = plots.operations(counts)
+    words = [text.get_text() for text in drawn.findobj(Text) if isinstance(text, Text)]
+    assert {" 3", " 0", " 1", "Remove Text"} <= set(words)
+    assert any("75.0 %" in word for word in words)
+    assert plots.svg(plots.operations({"Text": {"Add Text": 0}})).startswith("<svg")

@@ -53,6 +53,31 @@ def read_boxes(files: Sequence[Path], pictures: Collection[int]) -> dict[int, li
     return found
 
 
+def read_pictures(file: Path) -> dict[str, list[Annotated]]:
+    """The objects in all pictures of a file of annotations, by the pictures' file names; a crowd
+    stands there as the three that it is at least."""
+    content = read_json(file)
+    try:
+        categories = {entry["id"]: str(entry["name"]).casefold() for entry in content["categories"]}
+        pictures = {entry["id"]: entry for entry in content["images"]}
+        found: dict[str, list[Annotated]] = {_file_name(entry): [] for entry in content["images"]}
+        for entry in content["annotations"]:
+            picture = pictures[entry["image_id"]]
+            left, top, width, height = map(float, entry["bbox"])
+            across, down = float(picture["width"]), float(picture["height"])
+            box = (left / across, top / down, (left + width) / across, (top + height) / down)
+            if math.isfinite(sum(box)):
+                one = Annotated(categories[entry["category_id"]], box)
+                found[_file_name(picture)] += [one] * (3 if entry.get("iscrowd") else 1)
+        return found
+    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise CrevalError(f"{file} is not a file of COCO's annotations ({error!r}).") from error
+
+
+def _file_name(entry: Any) -> str:
+    return Path(str(entry["file_name"])).name
+
+
 def boxes_of(annotated: Sequence[Annotated], name: str, size: tuple[int, int]) -> tuple[Box, ...]:
     """The boxes of all objects that a name can mean, in a picture of this width and height.
 

@@ -1,4 +1,5 @@
-"""Complex-Edit's dataset in its Hugging Face form: Parquet files, or a folder saved by `datasets`.
+"""Complex-Edit's dataset in its Hugging Face form: Parquet files, or a folder saved by `datasets`;
+or as rows that `creval build` wrote (`complex_edit_rows`).
 
 A row has `image` and `edit`: the `sequence` of atomic operations and the `compound` instructions,
 one for each complexity. Splits are `test_real` and `test_syn`. A sample is one compound instruction
@@ -15,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from creval.benchmarks.complex_edit_rows import Row, holds_rows, is_dropped, read_rows, row_files
 from creval.benchmarks.files import text_of
 from creval.core.benchmark import Dataset, Finding, Placed
 from creval.core.cache import made_once
@@ -38,6 +40,8 @@ _FILE = re.compile(r"([0-9]+)(?:--([0-9]{1,9}))?")
 
 def recognise(path: Path) -> Path | None:
     """The folder, if it holds files of such rows."""
+    if holds_rows(path):
+        return path
     splits = _files(path)
     damaged = False
     for file in (file for files in splits.values() for file in files[:1]):
@@ -53,27 +57,23 @@ def recognise(path: Path) -> Path | None:
 def load(folder: Path) -> Dataset:
     """The samples of all splits that are there, with every oddity as a finding."""
     folder = folder.resolve()
-    splits = _files(folder)
-    for files in splits.values():
-        _check_whole(files)
-    pictures = made_once(
-        "complex-edit",
-        [file for files in splits.values() for file in files],
-        partial(_unpack, splits, folder),
-    )
     findings: list[Finding] = []
     samples: list[Sample] = []
-    for split, files in splits.items():
-        if not (pictures / split).is_dir():
-            raise CrevalError(f"{pictures} is damaged: delete it, and it is made again.")
-        sources = {path.stem: path for path in (pictures / split).iterdir()}
-        for row, edit in enumerate(_edits(files)):
-            where = f"{split}/{row:04d}"
-            source = sources.get(f"{row:04d}")
-            if source is None:
+    if holds_rows(folder):
+        splits = {
+            split: list(read_rows(split, files, findings))
+            for split, files in row_files(folder).items()
+        }
+        writers = {row.writer for rows in splits.values() for row in rows if row.writer}
+    else:
+        splits, writers = _released(folder), {"gpt-4o"}
+    for split, rows in splits.items():
+        for row in rows:
+            where = f"{split}/{row.number:04d}"
+            if row.source is None:
                 findings.append(Finding("no picture", where, note="the row is left out"))
                 continue
-            samples += _samples(split, row, edit, source, findings)
+            samples += _samples(split, row.number, row.edit, row.source, findings)
     if not samples:
         raise CrevalError(f"{folder} holds no sample that can be used.")
     most = max(len(sample.steps) for sample in samples)
@@ -92,10 +92,32 @@ def load(folder: Path) -> Dataset:
             for split in splits
         },
         findings=tuple(findings),
-        made_by={"writer": "gpt-4o"},
+        made_by={"writer": writers.pop()} if len(writers) == 1 else {},
         levels=tuple(levels),
         place=partial(place, tuple(splits)),
     )
+
+
+def _released(folder: Path) -> dict[str, list[Row]]:
+    """The rows of a release, their pictures unpacked."""
+    splits = _files(folder)
+    for files in splits.values():
+        _check_whole(files)
+    pictures = made_once(
+        "complex-edit",
+        [file for files in splits.values() for file in files],
+        partial(_unpack, splits, folder),
+    )
+    found = {}
+    for split, files in splits.items():
+        if not (pictures / split).is_dir():
+            raise CrevalError(f"{pictures} is damaged: delete it, and it is made again.")
+        sources = {path.stem: path for path in (pictures / split).iterdir()}
+        found[split] = [
+            Row(number, sources.get(f"{number:04d}"), edit)
+            for number, edit in enumerate(_edits(files))
+        ]
+    return found
 
 
 def place(splits: Sequence[str], path: str) -> Placed | None:
@@ -260,15 +282,16 @@ def _samples(
         except (ValueError, RecursionError):
             edit = None
     edit = edit if isinstance(edit, dict) else {}
-    compound = [_word(entry, "compound_instruction") for entry in _entries(edit.get("compound"))]
-    steps = [
-        Step(_word(entry, "instruction"), _word(entry, "name"))
-        for entry in _entries(edit.get("sequence"))
-    ]
+    compound, sequence = (_entries(edit.get(name)) for name in ("compound", "sequence"))
+    steps = [Step(_word(entry, "instruction"), _word(entry, "name")) for entry in sequence]
+    whole = next((at for at, entry in enumerate(sequence) if is_dropped(entry)), len(compound))
     if not compound:
         findings.append(Finding("no compound instruction", where, note="the row is left out"))
-    for number, instruction in enumerate(compound, 1):
+    for number, entry in enumerate(compound[:whole], 1):
+        if is_dropped(entry):
+            continue
         name = f"{split}/C{number}/{row:04d}"
+        instruction = _word(entry, "compound_instruction")
         if not instruction:
             findings.append(Finding("no instruction", name, note="the sample is left out"))
             continue

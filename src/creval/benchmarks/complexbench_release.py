@@ -4,7 +4,7 @@ Layout: `data/instructions/SUBSET/final_update_v2.json`, from a key to `img_path
 line a step) and `edit pair` (a type, an old and a new object for each step). Source pictures are
 named `KEY-IMG_PATH`, wherever they lie in the folder. Five keys occur in two subsets, so a sample's
 id is `SUBSET/KEY`. Boxes come from `bbox` in the edit pairs, or from COCO's annotations in the
-folder.
+folder. `creval build` writes the same, with `made` (how) and, after a review, `dropped`.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ SUBSETS = {
 }
 GLOBAL = "COCO-obj-attr-global"
 """The subset in which a step changes the whole picture."""
-# Which steps each step builds on.
-_NEEDS: dict[str, tuple[tuple[int, ...], ...]] = {
+# Which steps each step builds on, where any does.
+NEEDS: dict[str, tuple[tuple[int, ...], ...]] = {
     "two-chain": ((), (0,), ()),
     "three-chain": ((), (0,), (1,)),
 }
@@ -91,6 +91,8 @@ def load(folder: Path) -> Dataset:
     objects = read_boxes(files, numbers) if files else {}
     for subset, found in entries.items():
         for key, entry in found.items():
+            if isinstance(entry, dict) and entry.get("dropped") is True:
+                continue  # somebody has taken it out
             annotated = objects.get(_number(entry), ())
             sample = _sample(subset, clean_text(key), entry, folder, pictures, annotated, findings)
             if sample is not None:
@@ -102,6 +104,7 @@ def load(folder: Path) -> Dataset:
         folder,
         tuple(samples),
         findings=tuple(findings),
+        made_by=_made_by(entries),
         levels=LEVELS,
         place=place,
     )
@@ -117,6 +120,14 @@ def _entries(folder: Path, subset: str, findings: list[Finding]) -> dict[str, An
     if not isinstance(entries, dict):
         raise CrevalError(f"{path} should hold an object of samples by their keys.")
     return entries
+
+
+def _made_by(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Which model wrote the instructions, where the entries of `creval build` say one."""
+    made = (entry.get("made") for found in entries.values() for entry in found.values()
+            if isinstance(entry, dict))  # fmt: skip
+    writers = {text_of(facts.get("writer")) for facts in made if isinstance(facts, dict)} - {""}
+    return {"writer": writers.pop()} if len(writers) == 1 else {}
 
 
 def place(path: str) -> Placed | None:
@@ -190,7 +201,7 @@ def _sample(
         note = f"{len(lines)} instructions and {len(pairs)} edit types; left out"
         findings.append(Finding("steps that do not match", where, note=note))
         return None
-    needs = _NEEDS.get(subset, ())
+    needs = NEEDS.get(subset, ())
     if needs and len(lines) != len(needs):
         note = f"a chain of {len(lines)} steps where {len(needs)} are expected; left out"
         findings.append(Finding("steps that do not match", where, note=note))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import build_creval, screen
+from creval.cli import build_complex_edit, build_complexbench, build_creval, screen
 
 app = typer.Typer(name="build", no_args_is_help=True, help="Make a benchmark.")
 
@@ -19,6 +19,8 @@ def build() -> None:
 
 
 app.command("creval")(build_creval.creval)
+app.command("complex-edit")(build_complex_edit.complex_edit)
+app.command("complexbench")(build_complexbench.complexbench)
 
 
 @app.command()

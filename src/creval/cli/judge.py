@@ -145,7 +145,7 @@ def judge(
         temperature=temperature,
         parameters=_parameters(set_ or ()),
         prompts=prompts,
-        gauges=_models(gauge or ()),
+        gauges=models_by_use(gauge or ()),
         repeat=repeat,
         limit=limit,
         metrics=options.names(metrics, "--metrics"),
@@ -381,7 +381,7 @@ def _parameters(given: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _models(given: Sequence[str]) -> dict[str, str]:
+def models_by_use(given: Sequence[str]) -> dict[str, str]:
     """`clip=ORG/MODEL` and the like."""
     found = {}
     for part in given:

@@ -5,6 +5,7 @@ from creval.report.plots.complexity import complexity
 from creval.report.plots.files import check_suffix, save, svg
 from creval.report.plots.forest import forest
 from creval.report.plots.groups import groups
+from creval.report.plots.operations import operations
 from creval.report.plots.plane import plane
 from creval.report.plots.radar import radar
 from creval.report.plots.repeats import repeats
@@ -18,6 +19,7 @@ __all__ = [
     "complexity",
     "forest",
     "groups",
+    "operations",
     "plane",
     "radar",
     "repeats",

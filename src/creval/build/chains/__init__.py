@@ -1,0 +1,1 @@
+"""Instructions of several steps, written by models for anyone's pictures."""

@@ -1,0 +1,213 @@
+"""Complex-Edit's instructions for anyone's pictures: a sequence of atomic edits, each made short,
+then the first two, three ... of them put together (arXiv 2504.13143, section 2).
+
+C1 is the first atomic instruction; Ci merges the first i.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from creval.benchmarks.complex_edit_rows import row_files
+from creval.benchmarks.files import read_json
+from creval.build.chains import replies, wording
+from creval.build.chains.operations import described
+from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe, load_text
+from creval.build.chains.sources import write_json
+from creval.core.benchmark import Dataset
+from creval.core.errors import CrevalError
+from creval.core.files import clean_text
+from creval.core.sample import Sample
+from creval.engine.writing import Desk, Expected, Item
+from creval.prompts import Prompt
+
+SPLIT = "built"
+ROLES = ("writer", "reviser")
+"""The writer thinks up sequences, warmly; the same model as reviser shortens and compounds."""
+_ATOMIC = wording.length(3, 60)
+_A_STEP = 60  # words of a compound instruction for each of its steps
+
+
+class Texts(NamedTuple):
+    """The three prompts."""
+
+    sequence: Prompt
+    simplify: Prompt
+    compound: Prompt
+
+
+def load_texts(folder: str | None = None) -> Texts:
+    return Texts(
+        load_text("complexedit_sequence", folder, "operations", "count"),
+        load_text("complexedit_simplify", folder, "instruction"),
+        load_text("complexedit_compound", folder, "instructions"),
+    )
+
+
+def stages(steps: int) -> list[Expected]:
+    """What a picture takes, before anything is asked."""
+    return [
+        Expected("writer", 1, 750, 90 * steps),
+        Expected("reviser", steps, 180, 40, pictures=0),
+        Expected("reviser", steps - 1, 230 + 12 * steps, 60 + 15 * steps),
+    ]
+
+
+async def write_chain(desk: Desk, texts: Texts, steps: int, retries: int) -> dict[str, Any]:
+    """One picture's atomic and compound instructions, as they stand in a row's `edit`, and what was
+    rejected on the way."""
+    scribe = Scribe(desk, retries)
+    atomic = await scribe.insist(
+        "writer", "sequence", texts.sequence, lambda text: _sequence(text, steps),
+        count=f"{steps}", operations=described(), format=replies.SEQUENCE_FORMAT,
+    )  # fmt: skip
+    sequence = [await _shorter(scribe, texts.simplify, one) for one in atomic]
+    compound = [{"compound_instruction": sequence[0]["instruction"], "reasoning": ""}]
+    for count in range(2, steps + 1):
+        compound.append(await _compounded(scribe, texts.compound, sequence[:count], compound[-1]))
+    edit = {"sequence": sequence, "compound": compound}
+    return {"edit": edit, "rejected": scribe.rejected}
+
+
+def _sequence(text: str, steps: int) -> list[replies.Atomic]:
+    found = replies.read_sequence(text)
+    if len(found) != steps:
+        raise RejectedError(
+            f"count: {len(found)} edits with an operation from the list could be read; {steps} are "
+            "needed"
+        )
+    seen: set[str] = set()
+    for number, one in enumerate(found, 1):
+        if reason := wording.broken(one.instruction, length=_ATOMIC):
+            raise RejectedError(f"edit {number}: {reason}")
+        if one.instruction.casefold() in seen:
+            raise RejectedError(f"edit {number}: duplicate: it says what another one says")
+        seen.add(one.instruction.casefold())
+    return found
+
+
+async def _shorter(scribe: Scribe, prompt: Prompt, atomic: replies.Atomic) -> dict[str, str]:
+    """An instruction as short as it can be. Where no shorter one is accepted, it stays."""
+    operation, said, why = atomic
+    kept = {"name": operation, "instruction": said, "before": said, "reason": why}
+
+    def read(text: str) -> str:
+        found = replies.read_simplified(text)
+        if found is None:
+            raise RejectedError("format: it cannot be read whether a shorter one is needed")
+        if not found.needed:
+            return said
+        if len(found.instruction) >= len(said):
+            raise RejectedError("simplification: it is not shorter")
+        reason = wording.broken(
+            found.instruction, length=wording.length(2, 60),
+            lost_words=wording.keeps(wording.quotes(said)),
+        )  # fmt: skip
+        if reason:
+            raise RejectedError(reason)
+        return found.instruction
+
+    try:
+        kept["instruction"] = await scribe.insist(
+            "reviser", "simplify", prompt, read, show=False,
+            instruction=said, format=replies.SIMPLIFY_FORMAT,
+        )  # fmt: skip
+    except NotAcceptedError as error:
+        kept["unsimplified"] = str(error)
+    return kept
+
+
+async def _compounded(
+    scribe: Scribe, prompt: Prompt, sequence: Sequence[dict[str, str]], last: dict[str, str]
+) -> dict[str, str]:
+    """All of a sequence as one instruction."""
+    kept = [
+        words
+        for step in sequence
+        if step["name"] == "Add Text"
+        for words in wording.quotes(step["instruction"])
+        # What is removed or replaced later need not stand there any more.
+        if not any(words in other["instruction"] for other in sequence if other is not step)
+    ]
+
+    def read(text: str) -> replies.Compound:
+        found = replies.read_compound(text)
+        if found is None:
+            raise RejectedError("format: one instruction, and only one, is needed")
+        reason = wording.broken(
+            found.instruction,
+            length=wording.length(3, _A_STEP * len(sequence)),
+            list=wording.one_sentence_each,
+            lost_words=wording.keeps(kept),
+        )
+        if reason:
+            raise RejectedError(reason)
+        if found.instruction.casefold() == last["compound_instruction"].casefold():
+            raise RejectedError("nothing added: the last edit is not in it")
+        return found
+
+    listed = "\n".join(f"{at}. {step['instruction']}" for at, step in enumerate(sequence, 1))
+    found = await scribe.insist(
+        "reviser", f"compound C{len(sequence)}", prompt, read,
+        instructions=listed, format=replies.COMPOUND_FORMAT,
+    )  # fmt: skip
+    return {"compound_instruction": found.instruction, "reasoning": found.reason}
+
+
+class Rows:
+    """The rows in a benchmark's folder. One that is there stays as it is, whoever changed it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / SPLIT
+        self._numbers: dict[str, int] = {}
+        for path in row_files(folder).get(SPLIT, ()):
+            content = read_json(path)
+            if not isinstance(content, dict):
+                raise CrevalError(f"{path} is not a row; delete it, and it is made again.")
+            self._numbers[str(content.get("picture"))] = int(path.stem)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __contains__(self, name: str) -> bool:
+        return clean_text(name) in self._numbers
+
+    def numbered(self, names: Sequence[str]) -> dict[str, int]:
+        """A number for each picture: its own, or its place among all, or the next that is free."""
+        taken, found = set(self._numbers.values()), {}
+        for at, name in enumerate(names):
+            number = self._numbers.get(clean_text(name))
+            if number is None:
+                number = at if at not in taken else max(taken) + 1
+            taken.add(number)
+            found[name] = number
+        return found
+
+    def write(self, item: Item, number: int, made: dict[str, Any], facts: dict[str, Any]) -> None:
+        """A row and its picture."""
+        if item.picture is None:
+            raise CrevalError(f"{item.id} has no picture.")
+        image = f"{number:04d}{item.picture.suffix.casefold()}"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(item.picture, self.folder / image)
+        content = {
+            "image": image,
+            "picture": item.id,
+            "edit": made["edit"],
+            "made": {**facts, "rejected": made["rejected"]},
+        }
+        write_json(self.folder / f"{number:04d}.json", content)
+        self._numbers[clean_text(item.id)] = number
+
+
+def operations_in(dataset: Dataset) -> list[str]:
+    """The operations of all pictures in a benchmark, as often as they occur."""
+    longest: dict[Path | None, Sample] = {}
+    for sample in dataset.samples:
+        before = longest.get(sample.source)
+        if before is None or len(before.steps) < len(sample.steps):
+            longest[sample.source] = sample
+    return [step.kind for sample in longest.values() for step in sample.steps]

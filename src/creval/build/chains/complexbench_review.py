@@ -1,0 +1,98 @@
+"""Built samples of ComplexBench-Edit, to be looked through: is each step of its type, and would the
+result be reasonable? A step that is dropped takes its sample with it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from creval.benchmarks.complexbench_release import KINDS, NEEDS
+from creval.benchmarks.files import text_of
+from creval.build.chains.complexbench_files import Entries
+from creval.build.chains.review import checked, mark, verdict_of
+from creval.build.review import OPEN, Field, ReviewGroup, ReviewItem
+from creval.core.errors import CrevalError, known_name
+
+
+class ComplexBenchReview:
+    """The entries of all subsets, a sample a group and a step an item."""
+
+    title = "ComplexBench-Edit: is each step of its type, and is the result reasonable?"
+
+    def __init__(self, folder: Path) -> None:
+        self._entries = Entries(folder)
+        self._lock = threading.Lock()
+
+    def groups(self) -> Sequence[str]:
+        return [
+            f"{subset}/{key}"
+            for subset, entries in self._entries.subsets.items()
+            for key, entry in entries.items()
+            if _whole(entry)
+        ]
+
+    def group(self, identity: str) -> ReviewGroup:
+        subset, key, entry = self._entry(identity)
+        needs = NEEDS.get(subset, ((),) * 3)
+        lines = text_of(entry["new_ins"]).splitlines()
+        items = [
+            ReviewItem(
+                f"step/{at}",
+                f"step {at}",
+                (Field("instruction", line), Field("type", text_of(pair.get("edit_type")), KINDS)),
+                verdict_of(pair),
+                tuple(f"it builds on step {needed + 1}" for needed in needs[at - 1]),
+                {
+                    shown: text_of(pair[name])
+                    for name, shown in _FACTS.items()
+                    if pair.get(name) not in (None, "", "nothing")
+                },
+            )
+            for at, (line, pair) in enumerate(zip(lines, entry["edit pair"], strict=True), 1)
+        ]
+        image = Path(f"{key}-{text_of(entry.get('img_path'))}").name
+        picture = self._entries.folder / "data" / "images" / image
+        return ReviewGroup(identity, f"{subset}: {key}", picture, tuple(items))
+
+    def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
+        with self._lock:
+            _, _, entry = self._entry(group)
+            pairs, lines = entry["edit pair"], text_of(entry["new_ins"]).splitlines()
+            places = {f"step/{at}": at - 1 for at in range(1, len(pairs) + 1)}
+            if item not in places:
+                raise CrevalError(f"there is no {item!r} in {group}.")
+            at = places[item]
+            kind = known_name("edit type", fields.get("type", pairs[at]["edit_type"]), KINDS)
+            said = checked(fields["instruction"]) if "instruction" in fields else lines[at]
+            mark(pairs[at], verdict)
+            pairs[at]["edit_type"], lines[at] = kind, said
+            entry["new_ins"] = "\n".join(lines)
+            entry.pop("dropped", None)
+            if any(pair.get("dropped") for pair in pairs):
+                entry["dropped"] = True
+            self._entries.save()
+
+    def left(self) -> int:
+        return sum(
+            verdict_of(pair) == OPEN
+            for identity in self.groups()
+            for pair in self._entry(identity)[2]["edit pair"]
+        )
+
+    def _entry(self, identity: str) -> tuple[str, str, dict[str, Any]]:
+        known_name("sample", identity, self.groups())
+        subset, _, key = identity.partition("/")
+        return subset, key, self._entries.subsets[subset][key]
+
+
+_FACTS = {"ori obj": "changes", "new_obj": "makes", "checked": "the second model said"}
+
+
+def _whole(entry: Any) -> bool:
+    """Whether an entry has as many lines as edit pairs, so that it can be shown."""
+    pairs = entry.get("edit pair") if isinstance(entry, dict) else None
+    if not isinstance(pairs, list) or not all(isinstance(pair, dict) for pair in pairs):
+        return False
+    return len(text_of(entry.get("new_ins")).splitlines()) == len(pairs) == 3
