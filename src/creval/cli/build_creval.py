@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +12,6 @@ import typer
 
 from creval.cli import options, screen
 from creval.cli.judge import dollars, dollars_a_million, in_a_line, percent, print_estimates
-from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
     from creval.build.creval_run import Built
@@ -155,14 +153,9 @@ def _end(built: Built, out: str, allowed: float, review: bool) -> None:
 def _review(folder: Path) -> None:
     """Let people look through what was made."""
     from creval.build.creval_review import CrevalReview
+    from creval.cli.building import open_review
 
-    try:
-        page = import_module("creval.web.review")
-    except ModuleNotFoundError as error:
-        if error.name != "creval.web.review":
-            raise
-        raise CrevalError("this version of creval has no page for reviews.") from error
-    page.serve_review(CrevalReview(folder), open_browser=True)
+    open_review(CrevalReview(folder))
 
 
 def _watcher(line: screen.Line) -> Callable[[Progress], None]:

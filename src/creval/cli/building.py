@@ -212,8 +212,6 @@ def end(wrote: Wrote[Any], of: int, allowed: float) -> None:
 
 def open_review(review: Review) -> None:
     """The page on which people look through what was made."""
-    from importlib import import_module
+    from creval.web.review import serve_review
 
-    import_module("creval.web.review").serve_review(
-        review, host="127.0.0.1", port=0, open_browser=False
-    )
+    serve_review(review)
