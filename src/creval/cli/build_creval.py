@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import building, options, screen
 from creval.cli.judge import dollars, dollars_a_million, in_a_line, percent, print_estimates
 
 if TYPE_CHECKING:
     from creval.build.creval_run import Built
-    from creval.engine.caller import Progress
     from creval.report.findings import Findings
 
 _SHOWN = 8  # reasons in a note
 
 
 def creval(
-    images: Annotated[str, typer.Option(metavar="DIR", help="Your pictures.")],
-    out: Annotated[
-        str, typer.Option(metavar="BENCH", help="The benchmark's folder; made, or gone on with.")
-    ],
+    images: building.Images,
+    out: building.Out,
     writer: Annotated[
         str, typer.Option(metavar="SPEC", help="Who writes instructions: openai:gpt-4o ...")
     ],
@@ -48,17 +44,11 @@ def creval(
         bool, typer.Option("--no-blind", help="Do not check questions on the source alone.")
     ] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N pictures.")] = None,
-    concurrency: Annotated[
-        int, typer.Option(min=1, max=4096, help="Pictures under way at once.")
-    ] = 16,
-    retries: Annotated[
-        int, typer.Option(min=0, help="Ask for what breaks a rule again, up to N times.")
-    ] = 2,
-    attempts: Annotated[
-        int, typer.Option(min=1, help="Make a call that brings no reply up to N times.")
-    ] = 12,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a call.")] = 300.0,
-    rpm: Annotated[float | None, typer.Option(min=0.01, help="Requests a minute.")] = None,
+    concurrency: building.Concurrency = 16,
+    retries: building.Retries = 2,
+    attempts: building.Attempts = 12,
+    timeout: building.Timeout = 300.0,
+    rpm: building.Rpm = None,
     tpm: Annotated[float | None, typer.Option(min=1, help="Tokens a minute.")] = None,
     image_fit: Annotated[
         str, typer.Option(metavar="provider|original|PIXELS", help="The size of pictures.")
@@ -66,28 +56,14 @@ def creval(
     temperature: Annotated[
         float | None, typer.Option(min=0, help="Of the writer, 1 if not given; others have 0.")
     ] = None,
-    prompts: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")
-    ] = None,
-    price: Annotated[
-        str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")
-    ] = None,
-    budget: Annotated[
-        str | None, typer.Option(metavar="5USD", help="Stop when it has cost so much.")
-    ] = None,
-    key_env: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")
-    ] = None,
-    max_unanswered: Annotated[
-        str, typer.Option(metavar="PERCENT", help="Exit with 1 if more pictures are left out.")
-    ] = "0.5",
+    prompts: building.Prompts = None,
+    price: building.Price = None,
+    budget: building.Budget = None,
+    key_env: building.KeyEnv = None,
+    max_unanswered: building.MaxUnanswered = "0.5",
     seed: Annotated[int, typer.Option(min=0, help="Other dimensions for pictures.")] = 0,
-    review: Annotated[
-        bool, typer.Option("--review", help="Then open a page to accept, edit or drop items.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it will take, and stop.")
-    ] = False,
+    review: building.ReviewFlag = False,
+    dry_run: building.DryRun = False,
     json: options.Json = False,
 ) -> None:
     """Write instructions and questions for your pictures; go on where it stopped."""
@@ -113,18 +89,18 @@ def creval(
     )
     wish = Wish(dimension, Path(instructions) if instructions else None, rewrite, not no_blind)
     roles = {"writer": writer, "asker": asker or writer, "checker": checker or writer}
-    building = Building(
+    work = Building(
         Path(images), Path(out), roles, wish, settings, temperature=temperature, dry=dry_run
     )
-    for line in building.warnings():
+    for line in work.warnings():
         screen.note(visible(line))
     if dry_run:
-        print_estimates(building.estimate(), settings, json)
+        print_estimates(work.estimate(), settings, json)
         return
-    screen.note(f"{len(building.sources):,} pictures: about {in_a_line(building.estimate())}")
+    screen.note(f"{len(work.sources):,} pictures: about {in_a_line(work.estimate())}")
     shown = screen.Line()
     try:
-        built = building.run(_watcher(shown))
+        built = work.run(building.watcher(shown))
     finally:
         shown.clear()
     screen.show(_findings(built), json)
@@ -153,34 +129,8 @@ def _end(built: Built, out: str, allowed: float, review: bool) -> None:
 def _review(folder: Path) -> None:
     """Let people look through what was made."""
     from creval.build.creval_review import CrevalReview
-    from creval.cli.building import open_review
 
-    open_review(CrevalReview(folder))
-
-
-def _watcher(line: screen.Line) -> Callable[[Progress], None]:
-    from creval.report.text import duration, money
-
-    def watch(progress: Progress) -> None:
-        if not line.due():
-            return
-        if progress.stopping:
-            calls = f"{progress.under_way:,} calls under way"
-            line.show(f"stopping: {calls} are finished first; Ctrl-C again does not wait")
-            return
-        rate = (progress.done - progress.cached) / (time.monotonic() - progress.began)
-        parts = [f"{progress.done:,} of about {max(progress.done, progress.calls):,} calls"]
-        parts.append(f"{rate:.1f}/s")
-        if progress.cost:
-            parts.append(money(progress.cost))
-        if progress.faults:
-            kind = progress.faults.most_common(1)[0][0]
-            parts.append(f"{sum(progress.faults.values()):,} faults ({kind})")
-        if rate:
-            parts.append(f"{duration(max(0, progress.calls - progress.done) / rate)} left")
-        line.show(", ".join(parts))
-
-    return watch
+    building.open_review(CrevalReview(folder))
 
 
 def _findings(built: Built) -> Findings:
