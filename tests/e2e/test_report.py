@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.build.touchstone import build_touchstone
-from creval.engine.judge import judge
 from creval.engine.replay import replay
 from miniature import write_miniature
 from tests.e2e.test_commands import right
@@ -19,17 +17,14 @@ from tests.e2e.test_commands import right
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-EDITORS = ("faithful", "clumsy", "overeager", "lazy")
+EDITORS = ("faithful", "clumsy", "overeager", "forgetful", "lazy", "stranger")
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As the demo's, smaller."""
-    folder = tmp_path_factory.mktemp("report")
-    build_touchstone(folder / "bench", 12, 7, edits=folder / "edits", editors=EDITORS)
-    edits = [folder / "edits" / name for name in EDITORS]
-    judge(open_benchmark(folder / "bench"), edits, "truth", folder / "run")
-    right("report", folder / "run", "--out", folder / "report.html")
+    """The demo's, of fewer samples."""
+    folder = tmp_path_factory.mktemp("report") / "demo"
+    right("demo", "--out", folder, "--samples", "12")
     return folder / "report.html"
 
 
@@ -39,15 +34,15 @@ def test_the_answer_the_table_and_a_question(report: Path, browser_page: Page) -
     assert "faithful (100.00" in page.locator(".lead").inner_text()
     scores = page.locator("#scores table")
     names = scores.locator("tbody th")
-    assert names.all_inner_texts() == ["faithful", "clumsy", "overeager", "lazy"]
+    assert names.all_inner_texts() == list(EDITORS)
     keeping = scores.locator("thead tr").last.get_by_role("button", name="VC").first
     keeping.click()
     assert keeping.locator("..").get_attribute("aria-sort") == "descending"
-    assert names.all_inner_texts()[-1] == "overeager"
+    assert names.all_inner_texts()[-2:] == ["overeager", "stranger"]
     keeping.press("Enter")
-    assert names.all_inner_texts()[0] == "overeager"
+    assert names.all_inner_texts()[:2] == ["stranger", "overeager"]
     scores.get_by_role("button", name="model").click()
-    assert names.all_inner_texts() == ["clumsy", "faithful", "lazy", "overeager"]
+    assert names.all_inner_texts() == sorted(EDITORS)
     page.get_by_role("link", name="samples").click()
     first = page.locator("article").first
     assert first.locator("img").count() == 1 + len(EDITORS)

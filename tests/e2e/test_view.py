@@ -15,17 +15,13 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from creval.benchmarks import open_benchmark
 from creval.benchmarks.creval_release import CATEGORY_OF, LEVELS
-from creval.build.touchstone import build_touchstone
 from creval.core.probe import Ask, EditKey, Question
 from creval.core.sample import Edit, Sample, Step
 from creval.core.verdict import Reply, Status, Verdict
-from creval.engine.judge import judge
 from creval.store import Store
+from tests.e2e.test_commands import right
 from tests.web.made import picture
-
-EDITORS = ("faithful", "overeager", "lazy")
 
 
 @contextmanager
@@ -49,12 +45,9 @@ def viewing(run: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The viewer of a run like the demo's, with three editors."""
-    folder = tmp_path_factory.mktemp("demo")
-    edits = folder / "edits"
-    build_touchstone(folder / "bench", 6, 7, edits=edits, editors=EDITORS)
-    folders = [edits / editor for editor in EDITORS]
-    judge(open_benchmark(folder / "bench"), folders, "truth", folder / "run")
+    """The viewer of the demo's run, of fewer samples."""
+    folder = tmp_path_factory.mktemp("view") / "demo"
+    right("demo", "--out", folder, "--samples", "6")
     with viewing(folder / "run") as address:
         yield address
 
@@ -188,7 +181,7 @@ def test_two_models_side_against_side(demo: str, browser_page: Page) -> None:
     expect(page.get_by_label("Right", exact=True)).to_have_value("0:overeager")
     expect(page.locator(".stage .under")).to_have_attribute("src", re.compile("overeager"))
     arrived(page)
-    page.keyboard.press("3")
+    page.keyboard.press("5")
     page.keyboard.press("j")
     expect(heading(page)).to_have_text("t0002")
     expect(page.get_by_label("Left", exact=True)).to_have_value("0:faithful")
