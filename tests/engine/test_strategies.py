@@ -17,7 +17,7 @@ from creval.build.touchstone import build_touchstone
 from creval.core.benchmark import Benchmark
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
-from creval.core.sample import Edit, EditStatus, Sample, Step
+from creval.core.sample import Edit, EditStatus, Sample
 from creval.editors.editor import Editor, EditorOptions, Job, Produced, Ticket
 from creval.editors.known import Drawn
 from creval.engine.edited import keep
@@ -25,9 +25,18 @@ from creval.engine.editing import Editing, EditSettings
 from creval.engine.edits import find_edits
 from creval.engine.picking import picking
 from creval.engine.settings import Settings
-from creval.engine.strategies import Choice, Editors, Finished, Strategy, read_strategy
+from creval.engine.strategies import (
+    Choice,
+    Editors,
+    Finished,
+    Plans,
+    Strategy,
+    Wanted,
+    read_strategy,
+)
 from creval.judges.judge import Fault
 from creval.stats.table import Floats
+from creval.store import Store
 
 
 class Mixed(Editor):
@@ -56,12 +65,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def stepped(bench: Path) -> list[Sample]:
-    """Touchstone's samples with their requirements as steps."""
-    known = {sample.id: sample for sample in read_samples(bench)}
-    return [
-        replace(sample, steps=tuple(Step(r.words) for r in known[sample.id].requirements))
-        for sample in open_benchmark(bench).dataset.samples
-    ]
+    """Touchstone's samples, which have their requirements as steps."""
+    return list(open_benchmark(bench).dataset.samples)
 
 
 def test_names() -> None:
@@ -127,11 +132,13 @@ def test_a_step_that_fails_ends_its_chain(bench: Path, tmp_path: Path) -> None:
 
 def test_what_a_strategy_needs(bench: Path, tmp_path: Path) -> None:
     editing = Editing(Stubborn(), tmp_path, EditSettings())
-    plain = open_benchmark(bench).dataset.samples
+    plain = [replace(sample, steps=()) for sample in stepped(bench)]
     with pytest.raises(CrevalError, match="give --judge"):
         Editors(editing, "M", plain, Strategy(best_of=2))
     with pytest.raises(CrevalError, match="has none"):
         Editors(editing, "M", plain, Strategy(sequential=True))
+    with pytest.raises(CrevalError, match="give --reasoner"):
+        Editors(editing, "M", plain, Strategy(reasoned=True))
 
 
 def test_a_plan_goes_with_the_instruction(bench: Path, tmp_path: Path) -> None:
@@ -144,9 +151,22 @@ def test_a_plan_goes_with_the_instruction(bench: Path, tmp_path: Path) -> None:
             return await super().edit(job, ticket)
 
     editing = Editing(Listening(), tmp_path, EditSettings())
-    plans = {sample.id: "First the hat."}
-    Editors(editing, "M", [sample], Strategy(reasoned=True), plans=plans).run()
+
+    def think(stage: str, wanted: Mapping[str, Wanted]) -> Plans:
+        assert stage == "step 1"
+        assert wanted == {sample.id: Wanted(sample.instruction, sample.source)}
+        return Plans({sample.id: "First the hat."})
+
+    Editors(editing, "M", [sample], Strategy(reasoned=True), think=think).run()
     assert seen == [f"{sample.instruction}\n\nFirst the hat."]
+
+    def fail(_: str, wanted: Mapping[str, Wanted]) -> Plans:
+        return Plans({}, dict.fromkeys(wanted, "it declined"))
+
+    found = Editors(editing, "M", [sample], Strategy(reasoned=True), think=fail).run()
+    (edit,) = found.edits.values()
+    assert (edit.status, edit.reason) == (EditStatus.FAILED, "no plan: it declined")
+    assert len(seen) == 1, "nothing is edited without its plan"
 
 
 def test_the_best_of_several_is_as_good_as_the_pool_says(bench: Path, tmp_path: Path) -> None:
@@ -157,7 +177,7 @@ def test_the_best_of_several_is_as_good_as_the_pool_says(bench: Path, tmp_path: 
     means = []
     for count in (1, 2, 4, 8):
         editing = Editing(Mixed(bench), tmp_path / f"M{count}", EditSettings(seed=100))
-        pick = picking(benchmark, "truth", tmp_path / f"M{count}", Settings())
+        pick = picking(benchmark, "truth", tmp_path / f"M{count}", lambda _: Settings())
         found = Editors(editing, "M", samples, Strategy(best_of=count), pick=pick).run()
         if count == 1:
             continue
@@ -180,7 +200,7 @@ def _pool(benchmark: Benchmark, bench: Path, folder: Path, count: int) -> Floats
     rows: dict[str, list[float]] = {}
 
     def keep(_: str, candidates: Sequence[tuple[Sample, Sequence[Edit]]]) -> Mapping[str, Choice]:
-        found = picking(benchmark, "truth", folder, Settings())("pool", candidates)
+        found = picking(benchmark, "truth", folder, lambda _: Settings())("pool", candidates)
         for name, choice in found.items():
             rows[name] = [score for score in choice.scores.values() if score is not None]
         return found
@@ -203,7 +223,9 @@ def test_a_folder_says_what_is_not_there_and_why(bench: Path, tmp_path: Path) ->
     folder = tmp_path / "Choosy"
     editing = Editing(Choosy("x", "lazy", EditorOptions(bench=bench)), folder, EditSettings())
     finished = Editors(editing, "Choosy", samples, Strategy()).run()
-    keep(folder, finished, {"editor": "x", "protocol": "creval", "benchmark": "creval"})
+    with Store(folder) as store, store.transaction():
+        store.put_manifest({"editor": "x", "protocol": "creval", "benchmark": "creval"})
+    keep(folder, finished)
     assert sorted(path.name for path in folder.glob("*.png")) == [
         f"{samples[0].id}.png", f"{samples[2].id}.png",
     ]  # fmt: skip
@@ -213,4 +235,4 @@ def test_a_folder_says_what_is_not_there_and_why(bench: Path, tmp_path: Path) ->
     assert found[samples[0].id].facts["size"] == [768, 768]
     evil = {EditKey("M", "../out"): Edit(EditKey("M", "../out"))}
     with pytest.raises(CrevalError, match="leads out of"):
-        keep(folder, Finished(edits=evil), {})
+        keep(folder, Finished(edits=evil))
