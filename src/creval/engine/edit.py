@@ -189,7 +189,9 @@ class EditRun:
     def estimate(self) -> list[Estimate]:
         """What the editor and those who help will take."""
         editors = self._editors()
-        editor = Estimate(self.editor.name, calls=editors.jobs, pace=self.editor.pace)
+        editor = Estimate(
+            self.editor.name, calls=editors.jobs, pace=self.editor.pace, role="editor"
+        )
         if (self.folder / DATABASE).is_file():
             with Store(self.folder) as store:
                 editor.cached = min(editor.calls, len(store.texts()))
@@ -229,7 +231,7 @@ class EditRun:
                 replace(self.benchmark, dataset=dataset), [Path(folder) / "M"], self.use.judge,
                 Path(folder) / "run", replace(self._helping, budget=None), dry=True,
             )  # fmt: skip
-            return estimate(judging, {}, _GLANCE)
+            return [replace(made, role="judge") for made in estimate(judging, {}, _GLANCE)]
 
     def run(self, watch: Watch | None = None) -> Edited:
         """Make the edits, and put them under their samples' names. What came is kept, whatever
