@@ -29,14 +29,18 @@ def check_rule(missing: str, common: bool) -> None:
         )
 
 
+def counting(protocol: Protocol, missing: str) -> frozenset[EditStatus]:
+    """The edits that count as failed though there is nothing to score: under `zero` those that were
+    refused, failed or never came; what a system does not support, where the protocol says so."""
+    own = {EditStatus.UNSUPPORTED} if protocol.counts_unsupported else set()
+    return frozenset(own | (_FAILINGS if missing == ZERO else set()))
+
+
 def failings(
     run: Run, protocol: Protocol, missing: str, systems: Collection[str], samples: Collection[str]
 ) -> list[EditKey]:
-    """The edits that are not there and count as failed: under `zero` all that were refused, failed
-    or never came; what a system does not support, only where the protocol says so."""
-    statuses = set(_FAILINGS) if missing == ZERO else set()
-    if protocol.counts_unsupported:
-        statuses.add(EditStatus.UNSUPPORTED)
+    """The edits of these systems and samples that are not there and count as failed."""
+    statuses = counting(protocol, missing)
     if not statuses:
         return []
     if missing == ZERO and "answers_folder" in run.manifest:
