@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from creval.build.creval import Made, Rejected
 from creval.build.sheet import Asked
 from creval.build.sources import Source
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text
+from creval.core.files import clean_text, copy_whole, json_text, write_json, write_whole
 from creval.core.images import digest, size_of
 
 RECORD = "build.json"
@@ -43,11 +41,17 @@ def write_benchmark(
     alone: list[str] = []
     kept = _entries(root, made, sources, written, alone)
     for identity in sorted(made.keys() & {_identity(entry) for entry in kept}):
-        _copy(root, sources[identity], written, alone)
+        source = sources[identity]
+        image = f"image/{source.name}"
+        if _is_to_be_written(root, image, digest(source.path), written, alone):
+            copy_whole(source.path, root / image)
         for metric in METRICS:
             questions = made[identity].questions[metric]
             path = f"questions_all/{metric}/{identity}.json"
-            _write_unless_changed(root, path, questions_content(questions), written, alone)
+            text = json_text(questions_content(questions))
+            fresh = hashlib.sha256(text.encode()).hexdigest()
+            if _is_to_be_written(root, path, fresh, written, alone):
+                write_whole(root / path, text)
     if kept or (root / LIST).is_file():
         write_json(root / LIST, kept)
     reasons = dict(record.get("rejected", {}))
@@ -138,36 +142,17 @@ def _rejection(rejected: Rejected) -> dict[str, object]:
             "text": text}  # fmt: skip
 
 
-def _write_unless_changed(
-    root: Path, name: str, content: object, written: dict[str, str], alone: list[str]
-) -> None:
-    path = root / name
-    text = _text(content)
-    fresh = hashlib.sha256(text.encode()).hexdigest()[:32]
+def _is_to_be_written(
+    root: Path, name: str, fresh: str, written: dict[str, str], alone: list[str]
+) -> bool:
+    """Whether a file is not there yet as it is to be; one that people changed is left alone."""
+    path, fresh = root / name, fresh[:32]
     now = digest(path)[:32] if path.is_file() else None
     if now not in (None, fresh, written.get(name)):
         alone.append(name)
-        return
+        return False
     written[name] = fresh
-    if now != fresh:
-        _replace(path, text)
-
-
-def _copy(root: Path, source: Source, written: dict[str, str], alone: list[str]) -> None:
-    """Put a picture into the benchmark, unless another was put there by hand."""
-    name = f"image/{source.name}"
-    path = root / name
-    fresh = digest(source.path)[:32]
-    now = digest(path)[:32] if path.is_file() else None
-    if now not in (None, fresh, written.get(name)):
-        alone.append(name)
-        return
-    written[name] = fresh
-    if now != fresh:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.part")
-        shutil.copyfile(source.path, partial)
-        partial.replace(path)
+    return now != fresh
 
 
 def read_record(root: Path) -> dict[str, Any]:
@@ -194,22 +179,3 @@ def read_list(path: Path) -> list[dict[str, Any]]:
 def _whole(entry: object) -> bool:
     image = entry.get("input_image") if isinstance(entry, dict) else None
     return isinstance(image, list) and bool(image) and isinstance(image[0], str)
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write JSON that people can read, as a whole or not at all."""
-    _replace(path, _text(content))
-
-
-def _text(content: object) -> str:
-    return clean_text(json.dumps(content, ensure_ascii=False, indent=2)) + "\n"
-
-
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.part")
-    with partial.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)

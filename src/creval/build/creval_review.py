@@ -12,10 +12,11 @@ from typing import Any
 
 from creval.benchmarks.creval_release import CLASSES, METRICS
 from creval.benchmarks.files import read_json, stem_of, text_of
-from creval.build.creval_folder import DROPPED, LIST, QUESTIONS, read_list, write_json
+from creval.build.creval_folder import DROPPED, LIST, QUESTIONS, read_list
 from creval.build.review import ACCEPTED, OPEN, Field, ReviewGroup, ReviewItem
 from creval.build.review import DROPPED as GONE
 from creval.core.errors import CrevalError, known_name
+from creval.core.files import write_json
 
 _INSTRUCTION = "instruction"
 _YES_NO = ("Yes", "No")

@@ -134,10 +134,7 @@ class Building:
             placed=sum(bool(source.dimension) for source in given) / max(1, len(given)),
         )
         items = [Item(source.id, source.path) for source in left]
-        found = self.writing.estimate(items, expected)
-        for role, made in zip(self.writing.judges, found, strict=True):
-            made.judge = f"{role} {made.judge}"
-        return found
+        return self.writing.estimate(items, expected)
 
     def run(self, watch: Watch | None = None) -> Built:
         """Make what is not made yet, and write it."""

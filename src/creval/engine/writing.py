@@ -125,7 +125,7 @@ class Writing(Generic[T]):
         found = []
         for role, judge in self.judges.items():
             mine = [stage for stage in stages if stage.role == role]
-            made = Estimate(judge.name, pace=judge.pace)
+            made = Estimate(judge.name, pace=judge.pace, exact=False, role=role)
             seen = [
                 tokens for item in items[:50] if (tokens := self._seen(judge, item)) is not None
             ]

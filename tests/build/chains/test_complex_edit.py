@@ -344,8 +344,9 @@ def test_what_is_declined_is_left_out(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "p0.png is left out: sequence: the model declined: I will not." in done.stderr
     dry = creval(*command, "--writer", "openai:m@http://127.0.0.1:1/v1", "--dry-run", "--json")
-    assert json.loads(dry.stdout)["estimates"]["writer"]["calls"] == 1
-    assert json.loads(dry.stdout)["estimates"]["reviser"]["calls"] == 15
+    told = json.loads(dry.stdout)
+    calls = {made["role"]: made["calls"] for made in told["estimates"]}
+    assert (told["pictures"], calls) == (1, {"writer": 1, "reviser": 15})
 
 
 def test_a_prompt_of_ones_own(tmp_path: Path) -> None:

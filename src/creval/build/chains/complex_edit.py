@@ -6,7 +6,6 @@ C1 is the first atomic instruction; Ci merges the first i.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,10 +15,9 @@ from creval.benchmarks.files import read_json
 from creval.build.chains import replies, wording
 from creval.build.chains.operations import described
 from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe, load_text
-from creval.build.chains.sources import write_json
 from creval.core.benchmark import Dataset
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text
+from creval.core.files import clean_text, copy_whole, write_json
 from creval.core.sample import Sample
 from creval.engine.writing import Desk, Expected, Item
 from creval.prompts import Prompt
@@ -191,8 +189,7 @@ class Rows:
         if item.picture is None:
             raise CrevalError(f"{item.id} has no picture.")
         image = f"{number:04d}{item.picture.suffix.casefold()}"
-        self.folder.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(item.picture, self.folder / image)
+        copy_whole(item.picture, self.folder / image)
         content = {
             "image": image,
             "picture": item.id,

@@ -12,9 +12,9 @@ from creval.benchmarks.files import read_json, text_of
 from creval.build.chains import wording
 from creval.build.chains.complex_edit import SPLIT
 from creval.build.chains.operations import OPERATIONS
-from creval.build.chains.sources import write_json
 from creval.build.review import ACCEPTED, DROPPED, OPEN, Field, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError, known_name
+from creval.core.files import write_json
 
 VERDICTS = (ACCEPTED, DROPPED, OPEN)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text, files_below
+from creval.core.files import files_below
 
 _SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".jp2", ".ppm"}
@@ -33,12 +31,3 @@ def some(names: Sequence[str], limit: int | None, seed: int) -> list[str]:
     shuffled = list(names)
     random.Random(f"pictures {seed}").shuffle(shuffled)  # noqa: S311
     return sorted(shuffled[:limit])
-
-
-def write_json(path: Path, content: Any) -> None:
-    """JSON that people can read, there as a whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.part")
-    text = json.dumps(content, ensure_ascii=False, indent=2)
-    unfinished.write_text(clean_text(text) + "\n", encoding="utf-8")
-    unfinished.replace(path)
