@@ -16,8 +16,10 @@ def show(
     concurrency: int,
     json: bool,
     of: tuple[int, str] | None = None,
+    price: str = "--price IN,OUT",
 ) -> None:
-    """A row for each model, or the same as JSON; `of` is what it is for, such as 12 pictures."""
+    """A row for each model, or the same as JSON; `of` is what it is for, such as 12 pictures, and
+    `price` what gives a price that is not known."""
     from creval.report.text import many
 
     if json:
@@ -36,7 +38,7 @@ def show(
         screen.note(f"{unopened} edits cannot be opened and are not asked about.")
     unpriced = dict.fromkeys(made.judge for made in estimates if _unpriced(made))
     if unpriced:
-        screen.note(f"No price is known for {', '.join(unpriced)}: --price IN,OUT gives it.")
+        screen.note(f"No price is known for {', '.join(unpriced)}: {price} gives it.")
 
 
 def in_a_line(estimates: Sequence[Estimate]) -> str:
@@ -87,4 +89,4 @@ def _facts(made: Estimate) -> dict[str, object]:
 
 def _unpriced(made: Estimate) -> bool:
     """Whether it costs something that nobody knows."""
-    return made.cost is None and made.tokens_in > 0
+    return made.cost is None and (made.tokens_in > 0 or made.role == "editor")
