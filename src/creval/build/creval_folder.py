@@ -40,7 +40,7 @@ def write_benchmark(
     written: dict[str, str] = record.get("written", {})
     alone: list[str] = []
     kept = _entries(root, made, sources, written, alone)
-    for identity in sorted(made.keys() & {_identity(entry) for entry in kept}):
+    for identity in sorted(made.keys() & {identity_of(entry) for entry in kept}):
         source = sources[identity]
         image = f"image/{source.name}"
         if _is_to_be_written(root, image, digest(source.path), written, alone):
@@ -77,7 +77,7 @@ def _entries(
     alone: list[str],
 ) -> list[dict[str, Any]]:
     """The list of samples: new ones, and of those that are there what people made of them."""
-    held = {_identity(entry): entry for entry in read_list(root / LIST)}
+    held = {identity_of(entry): entry for entry in read_list(root / LIST)}
     for identity in sorted(made):
         name = f"{LIST}#{identity}"
         entry = _entry(made[identity], sources[identity])
@@ -93,7 +93,8 @@ def _entries(
     return [{"id": at, **_without_id(held[name])} for at, name in enumerate(sorted(held), 1)]
 
 
-def _identity(entry: Mapping[str, Any]) -> str:
+def identity_of(entry: Mapping[str, Any]) -> str:
+    """The id of a sample, which is its picture's name without the ending."""
     return stem_of(entry["input_image"][0])
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from creval.benchmarks.creval_release import CLASSES, METRICS
-from creval.benchmarks.files import stem_of
 from creval.build.creval import FITTING, Made, Making, load_prompts, stages
-from creval.build.creval_folder import LIST, read_list, read_record, write_benchmark
+from creval.build.creval_folder import LIST, identity_of, read_list, read_record, write_benchmark
 from creval.build.manifest import check_same
 from creval.build.sources import Source, balanced, find_pictures, read_given, with_given
 from creval.core.errors import CrevalError, known_name
@@ -67,8 +66,10 @@ class Built:
         return len(self.left_out) / self.pictures
 
 
-class Building:
+class CrevalBuilding:
     """A benchmark to be made, or gone on with."""
+
+    what = "picture"
 
     def __init__(
         self,
@@ -109,8 +110,12 @@ class Building:
             self.notes.append(f"{without} pictures have no instruction: the writer writes one")
         return sources
 
+    @property
+    def number(self) -> int:
+        return len(self.sources)
+
     def warnings(self) -> list[str]:
-        """What speaks against these models."""
+        """What is to be known before anything is asked, such as what speaks against models."""
         models = {role: judge.model for role, judge in self.writing.judges.items()}
         notes = list(self.notes)
         if models["writer"] == models["asker"]:
@@ -126,7 +131,7 @@ class Building:
         """What each model will take for the pictures that are not in the benchmark yet, besides
         the texts that are kept already."""
         self._check_same(self.writing.held().manifest or read_record(self.out), self._about())
-        done = {Path(entry["input_image"][0]).stem for entry in read_list(self.out / LIST)}
+        done = {identity_of(entry) for entry in read_list(self.out / LIST)}
         left = [source for source in self.sources if source.id not in done]
         given = [source for source in left if source.given]
         expected = stages(
@@ -187,7 +192,7 @@ class Building:
             held = store.manifest
             self._check_same(held or record, about)
             there = {
-                stem_of(entry["input_image"][0]): str(entry["dimension"])
+                identity_of(entry): str(entry["dimension"])
                 for entry in entries
                 if entry.get("dimension") in CLASSES
             }
