@@ -188,7 +188,11 @@ def _notes(run: Run, table: ScoreTable | None) -> tuple[str, ...]:
     # Sentences about a card need no intervals.
     card = Scorecard(table, {}, ())
     problems = int(run.manifest.get("problems", 0))
-    return (sentences.strictness(card, problems), *sentences.voices(run, card))
+    return (
+        sentences.strictness(card, problems),
+        *sentences.unsupported(card),
+        *sentences.voices(run, card),
+    )
 
 
 def _states(run: Run, protocol: Protocol, items: Sequence[Item]) -> NDArray[np.uint8]:

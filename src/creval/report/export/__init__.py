@@ -88,6 +88,7 @@ def _write(
     notes = [
         sentences.basis(card, run.manifest, resamples, "bold best, underlined second"),
         sentences.strictness(card, problems),
+        *sentences.unsupported(card),
         sentences.decided(card),
     ]
     pasted = _tables(card, folder, notes)
