@@ -100,9 +100,8 @@ class Judging:
         options = replace(self.settings.judge_options(), keyless=dry)
         self.judges = open_judges(judge, options) if judge else []
         self.fits = [fit_of(member.vision, self.settings.image_fit) for member in self.judges]
-        self.found: FoundEdits = find_edits(
-            edits, benchmark.dataset.samples, benchmark.dataset.place
-        )
+        dataset = benchmark.dataset
+        self.found: FoundEdits = find_edits(edits, dataset.samples, dataset.place, dataset.told)
         self.plan = Plan(benchmark, self.found, self.settings)
         self.gauges = {name: open_gauge(name, self.settings.gauges) for name in self.plan.gauges}
         named = {q.prompt for questions in self.plan.questions.values() for q in questions}
@@ -362,8 +361,10 @@ class Judging:
 
     def _kept(self, held: Mapping[EditKey, Edit]) -> Iterator[Edit]:
         """The edits to keep: one that is gone does not take the place of one that was judged."""
+        never = (EditStatus.ABSENT, EditStatus.UNSUPPORTED)
         for edit in self.plan.all_edits():
-            if edit.status is EditStatus.DONE or edit.key not in held:
+            before = held.get(edit.key)
+            if edit.status is EditStatus.DONE or before is None or before.status in never:
                 yield edit
 
     def _unaskable(self, held: Mapping[EditKey, Edit]) -> Iterator[Record]:
