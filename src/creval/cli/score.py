@@ -82,6 +82,7 @@ def score(
         notes = [
             sentences.basis(card, opened.manifest, resamples),
             sentences.strictness(card, int(opened.manifest.get("problems", 0))),
+            *sentences.unsupported(card),
             *sentences.voices(opened, card),
             *sentences.flat(card),
         ]

@@ -101,9 +101,8 @@ class Judging:
         options = replace(self.settings.judge_options(), keyless=dry)
         self.judges = open_judges(judge, options) if judge else []
         self.fits = [fit_of(member.vision, self.settings.image_fit) for member in self.judges]
-        self.found: FoundEdits = find_edits(
-            edits, benchmark.dataset.samples, benchmark.dataset.place
-        )
+        dataset = benchmark.dataset
+        self.found: FoundEdits = find_edits(edits, dataset.samples, dataset.place, dataset.told)
         self.plan = Plan(benchmark, self.found, self.settings)
         self.gauges = {name: open_gauge(name, self.settings.gauges) for name in self.plan.gauges}
         named = {q.prompt for questions in self.plan.questions.values() for q in questions}

@@ -89,6 +89,7 @@ def _write(
     notes = [
         sentences.basis(card, run.manifest, resamples, "bold best, underlined second"),
         sentences.strictness(card, problems),
+        *sentences.unsupported(card),
         *missing.told(gone),
         *missing.rule(run, card.table, gone),
         sentences.decided(card),
