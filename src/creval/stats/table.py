@@ -232,7 +232,7 @@ def _tabulated(
                     parts.add(key, protocol.parts(sample, probes, values))
     for key in failed:
         scored = set(metrics) - unseen
-        worst = worst_score(card, unscored(key.sample), scored)
+        worst = worst_score(card, unscored(key.system, key.sample), scored)
         found[key.system].setdefault(key.sample, []).append(worst)
         if places:
             nothing = protocol.parts(run.samples[key.sample], run.probes[key.sample], {})
