@@ -87,7 +87,7 @@ def score(
             *sentences.flat(card),
         ]
         gone = absent.of_table(opened, card.table)
-        rule = [*absent.told(gone), *absent.rule(opened, card.table, gone)]
+        rule = [*absent.told(gone), *absent.rule(card.table, gone)]
         if corrected is not None:
             notes += sentences.corrected(opened, corrected)
         decided = sentences.decided(card)

@@ -188,7 +188,7 @@ def _tabulated(
     metrics = [metric.name for metric in card.metrics]
     parts = Parts(card, chosen, samples, metrics)
     places = any(level.parts for level in card.levels)
-    failed = failings(run, protocol, missing, found, wanted)
+    failed = failings(run, missing, found, wanted)
     # What a run was not asked for is nobody's failing.
     unseen = set(metrics) if failed else set()
 

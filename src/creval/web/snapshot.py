@@ -194,7 +194,7 @@ def _notes(run: Run, table: ScoreTable | None) -> tuple[str, ...]:
         *sentences.unsupported(card),
         *sentences.voices(run, card),
         *missing.told(gone),
-        *missing.rule(run, table, gone),
+        *missing.rule(table, gone),
     )
 
 

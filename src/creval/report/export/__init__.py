@@ -91,7 +91,7 @@ def _write(
         sentences.strictness(card, problems),
         *sentences.unsupported(card),
         *missing.told(gone),
-        *missing.rule(run, card.table, gone),
+        *missing.rule(card.table, gone),
         sentences.decided(card),
     ]
     pasted = _tables(card, folder, notes)

@@ -53,7 +53,7 @@ def page(
             *sentences.voices(run, card),
             *sentences.flat(card),
             *missing.told(gone),
-            *missing.rule(run, card.table, gone),
+            *missing.rule(card.table, gone),
         ],
         charts=charts(card, about(card, manifest)),
         shelves=shelves,
