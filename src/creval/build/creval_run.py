@@ -123,7 +123,9 @@ class Building:
         return notes
 
     def estimate(self) -> list[Estimate]:
-        """What each model will take for the pictures that are not in the benchmark yet."""
+        """What each model will take for the pictures that are not in the benchmark yet, besides
+        the texts that are kept already."""
+        self._check_same(self.writing.held().manifest or read_record(self.out), self._about())
         done = {Path(entry["input_image"][0]).stem for entry in read_list(self.out / LIST)}
         left = [source for source in self.sources if source.id not in done]
         given = [source for source in left if source.given]
@@ -183,7 +185,7 @@ class Building:
         about = self._about()
         with Store(self.out) as store, store.transaction():
             held = store.manifest
-            check_same(self.out, held or record, {name: about[name] for name in _SAME})
+            self._check_same(held or record, about)
             there = {
                 stem_of(entry["input_image"][0]): str(entry["dimension"])
                 for entry in entries
@@ -195,6 +197,9 @@ class Building:
             source._replace(dimension=source.dimension or places.get(source.id, ""))
             for source in self.sources
         ]
+
+    def _check_same(self, held: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+        check_same(self.out, held, {name: about[name] for name in _SAME})
 
     def _places(self, held: Mapping[str, str]) -> dict[str, str]:
         """The dimension of each picture that is not to get one from its own words."""
