@@ -13,14 +13,10 @@ from typing import Any, NamedTuple
 
 from creval.benchmarks.creval_release import CLASSES
 from creval.benchmarks.files import read_json, text_of
+from creval.build.pictures import picture_names
 from creval.core.errors import CrevalError, known_name
-from creval.core.files import clean_text, files_below
+from creval.core.files import clean_text
 
-# Those at the end are not opened, and reported for that.
-_PICTURES = frozenset(
-    {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".jp2", ".ppm",
-     ".heic", ".heif", ".svg", ".eps", ".psd"}
-)  # fmt: skip
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f<>:\"/\\|?*\ud800-\udfff\ufffd]+")
 
 
@@ -36,18 +32,8 @@ class Source(NamedTuple):
 
 def find_pictures(folder: Path, out: Path) -> list[Source]:
     """The pictures in a folder, by name. Ids are their stems; of two that are alike, each has its
-    ending too. What lies in `out` is not looked at."""
-    if not folder.is_dir():
-        raise CrevalError(f"{folder} is not a folder of pictures.")
-    inside = out.resolve()
-    paths = [
-        folder / name
-        for name in files_below(folder)
-        if PurePosixPath(name).suffix.lower() in _PICTURES
-        and not (folder / name).resolve().is_relative_to(inside)
-    ]
-    if not paths:
-        raise CrevalError(f"{folder} holds no picture (JPEG, PNG, WebP ...).")
+    ending too."""
+    paths = [folder / name for name in picture_names(folder, out)]
     stems = [_safe(path.relative_to(folder).with_suffix("")) for path in paths]
     often = Counter(stem.casefold() for stem in stems)
     found: dict[str, Source] = {}

@@ -47,7 +47,7 @@ def complex_edit(
     """Let a model write chains of atomic edits and their compounds; go on where it stopped."""
     from creval.build.chains import complex_edit as chains
     from creval.build.chains.manifest import keep_manifest
-    from creval.build.chains.sources import picture_names, some
+    from creval.build.pictures import picture_names, some
     from creval.engine.writing import Item, Writing
     from creval.report.text import many
 

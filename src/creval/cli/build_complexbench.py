@@ -67,7 +67,7 @@ def complexbench(
     from creval.build.chains.kinds import LEVELS
     from creval.build.chains.manifest import keep_manifest
     from creval.build.chains.scenes import choose
-    from creval.build.chains.sources import picture_names, some
+    from creval.build.pictures import picture_names, some
     from creval.core.errors import CrevalError, known_name
     from creval.engine.writing import Item, Writing
     from creval.report.text import many

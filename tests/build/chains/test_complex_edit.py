@@ -240,9 +240,9 @@ def test_another_model_is_refused_and_a_row_that_is_there_stays(built: Path) -> 
         other = creval(*command, "--writer", f"openai:other@{url}/v1")
     assert other.returncode == 2
     assert "was begun with the models" in other.stderr
-    inside = creval("build", "complex-edit", "--images", images, "--out", images / "b",
-                    "--writer", "openai:m@http://127.0.0.1:1/v1")  # fmt: skip
-    assert "lies among the pictures" in inside.stderr
+    same = creval("build", "complex-edit", "--images", images, "--out", images,
+                  "--writer", "openai:m@http://127.0.0.1:1/v1")  # fmt: skip
+    assert "is where the pictures are" in same.stderr
 
 
 def test_a_review_drops_and_changes(built: Path) -> None:
