@@ -260,6 +260,24 @@ def test_another_model_is_another_benchmark(tmp_path: Path) -> None:
         build(tmp_path, model)
 
 
+@pytest.mark.parametrize(
+    ("fit", "temperature", "wrong"), [("512", None, "image_fit"), ("provider", 0.5, "temperature")]
+)
+def test_other_settings_do_not_pay_for_everything_again(
+    tmp_path: Path, fit: str, temperature: float | None, wrong: str
+) -> None:
+    drawn(tmp_path / "pictures", "cat")
+    model = Model()
+    with serving(model.app()) as url:
+        roles = dict.fromkeys(("writer", "asker", "checker"), f"openai:a@{url}/v1")
+        where = (tmp_path / "pictures", tmp_path / "bench", roles, Wish())
+        Building(*where, Settings()).run()
+        asked = len(model.asked)
+        with pytest.raises(CrevalError, match=f"begun with another {wrong}"):
+            Building(*where, Settings(image_fit=fit), temperature=temperature).run()
+    assert len(model.asked) == asked
+
+
 def test_another_folder_is_not_written_into(tmp_path: Path) -> None:
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "instruction.json").write_text('[{"input_image": ["image/x.png"]}]')

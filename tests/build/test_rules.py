@@ -14,11 +14,8 @@ from creval.build.rules import (
     QUESTION_RULES,
     Context,
     alike,
-    count_words,
-    declined,
     instruction_faults,
     question_faults,
-    script_of,
 )
 from creval.core.instructed import Instruction
 from creval.core.written import Written
@@ -109,15 +106,6 @@ GOOD = "Turn the cat into a green jade lamp with four brass feet beneath a paper
 def test_each_rule_for_instructions(rule: str, told: Instruction) -> None:
     assert rule in {fault.rule for fault in instruction_faults(told, ALL)}
     assert not instruction_faults(Instruction(GOOD, attributes=("a", "b", "c", "d")), ALL)
-
-
-def test_words_and_scripts() -> None:
-    assert count_words("A cat's well-kept 2 lamps.") == 5
-    assert count_words("把猫变成灯") == 3
-    assert script_of("Is it 红?") == "LATIN"
-    assert script_of("123") == ""
-    assert declined("I’m sorry, I can’t.")
-    assert not declined("Turn the sorry cat into a lamp.")
 
 
 @given(st.text(max_size=200), st.text(max_size=200))

@@ -22,12 +22,11 @@ from creval.build.rules import (
     Context,
     Fault,
     InstructionRule,
-    declined,
     instruction_faults,
-    script_of,
 )
 from creval.build.sheet import Asked, Sheet, asked_again, listed, unread, why
 from creval.build.sources import Source
+from creval.build.words import declined, script_of
 from creval.core.contract import contract_named
 from creval.core.instructed import (
     Instruction,

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import platform
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from creval import __version__
 from creval.benchmarks.creval_release import CLASSES, METRICS
 from creval.benchmarks.files import stem_of
 from creval.build.creval import FITTING, Made, Making, load_prompts, stages
 from creval.build.creval_folder import LIST, read_list, read_record, write_benchmark
+from creval.build.manifest import check_same
 from creval.build.sources import Source, balanced, find_pictures, read_given, with_given
 from creval.core.errors import CrevalError, known_name
 from creval.engine.caller import Progress
 from creval.engine.estimate import Estimate
 from creval.engine.loop import Watch
+from creval.engine.manifest import versions
 from creval.engine.settings import Settings
 from creval.engine.writing import Item, Writing
 from creval.store import DATABASE, Store
 
 BALANCED = "balanced"
-_SAME = ("system", "writer", "asker", "checker", "dimension", "rewrite", "blind", "prompts")
+_SAME = (
+    "system", "writer", "asker", "checker", "dimension", "rewrite", "blind", "prompts",
+    "temperature", "image_fit",
+)  # fmt: skip
 _CALLS = 6.0  # a picture, about
 
 
@@ -88,7 +90,6 @@ class Building:
         warm = {"writer": 1.0 if temperature is None else temperature}
         self.writing: Writing[Made] = Writing(out, roles, settings, warm=warm, dry=dry)
         self._temperature = warm["writer"]
-        self._images = images
 
     def _sources(self, images: Path) -> list[Source]:
         sources = find_pictures(images, self.out)
@@ -182,7 +183,7 @@ class Building:
         about = self._about()
         with Store(self.out) as store, store.transaction():
             held = store.manifest
-            self._check_same(held or record, about)
+            check_same(self.out, held or record, {name: about[name] for name in _SAME})
             there = {
                 stem_of(entry["input_image"][0]): str(entry["dimension"])
                 for entry in entries
@@ -194,16 +195,6 @@ class Building:
             source._replace(dimension=source.dimension or places.get(source.id, ""))
             for source in self.sources
         ]
-
-    def _check_same(self, held: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-        if held and held.get("system") != "creval":
-            raise CrevalError(f"{self.out} holds something else already. Give another --out.")
-        for name in _SAME:
-            if name in held and held[name] != about[name]:
-                raise CrevalError(
-                    f"{self.out} was begun with another {name} ({held[name]!r}, not "
-                    f"{about[name]!r}). Give another --out."
-                )
 
     def _places(self, held: Mapping[str, str]) -> dict[str, str]:
         """The dimension of each picture that is not to get one from its own words."""
@@ -219,9 +210,7 @@ class Building:
         judges = self.writing.judges
         return {
             "system": "creval",
-            "creval": __version__,
-            "python": platform.python_version(),
-            "date": datetime.now(timezone.utc).date().isoformat(),
+            **versions(),
             "writer": judges["writer"].name,
             "asker": judges["asker"].name,
             "checker": judges["checker"].name if "checker" in judges else None,

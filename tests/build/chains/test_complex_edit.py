@@ -239,7 +239,7 @@ def test_another_model_is_refused_and_a_row_that_is_there_stays(built: Path) -> 
     with serving(FakeServer().app()) as url:
         other = creval(*command, "--writer", f"openai:other@{url}/v1")
     assert other.returncode == 2
-    assert "was begun with the models" in other.stderr
+    assert "was begun with another models" in other.stderr
     same = creval("build", "complex-edit", "--images", images, "--out", images,
                   "--writer", "openai:m@http://127.0.0.1:1/v1")  # fmt: skip
     assert "is where the pictures are" in same.stderr

@@ -9,7 +9,7 @@ from typing import Any
 
 from creval.benchmarks.complex_edit_rows import is_dropped, row_files
 from creval.benchmarks.files import read_json, text_of
-from creval.build.chains import wording
+from creval.build.chains import rules
 from creval.build.chains.complex_edit import SPLIT
 from creval.build.chains.operations import OPERATIONS
 from creval.build.review import ACCEPTED, DROPPED, OPEN, Field, ReviewGroup, ReviewItem
@@ -41,7 +41,7 @@ def mark(entry: dict[str, Any], verdict: str) -> None:
 def checked(text: str) -> str:
     """A changed instruction, in one line; one that cannot stand is refused."""
     text = " ".join(text.split())
-    if reason := wording.broken(text, length=wording.length(1, 2000)):
+    if reason := rules.broken(text, length=rules.length(1, 2000)):
         raise CrevalError(f"this instruction cannot stand ({reason}).")
     return text
 
