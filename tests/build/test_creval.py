@@ -304,6 +304,16 @@ def test_the_authors_own_prompts(tmp_path: Path) -> None:
     assert second.startswith(f"{first}\n\nYou are asked again")
 
 
+def test_a_prompt_in_one_paragraph_is_sent_whole(tmp_path: Path) -> None:
+    own = tmp_path / "prompts"
+    own.mkdir()
+    (own / "creval_if.md").write_text("By {{instruction}}, not {{taken}}{{faults}}: {{format}}")
+    model = Model()
+    assert build(tmp_path, model, prompts=str(own)).samples == 1
+    (text,) = (text for stage, text in model.asked if stage == "IF")
+    assert text.startswith(f"By {TOLD}, not : Think first")
+
+
 def test_a_model_that_marks_its_own_work_gets_a_warning(tmp_path: Path) -> None:
     drawn(tmp_path / "pictures", "cat")
     roles = dict.fromkeys(("writer", "asker", "checker"), "openai:m@http://127.0.0.1:9/v1")
