@@ -71,7 +71,7 @@ def test_with_a_plan_and_with_a_program(bench: Path, tmp_path: Path, fake: str) 
         "assert 'The finished picture shows' in words, words\n"
         "shutil.copyfile(source, output)\n"
     )
-    edit = [
+    edit: list[str | Path] = [
         "edit", bench, "--editor", f"command:{sys.executable} {program} {{source}} "
         "{instruction} {output}", "--out", tmp_path / "mine", "--strategy", "reasoned",
         "--reasoner", fake, "--limit", "2",

@@ -20,6 +20,7 @@ from PIL import Image
 from creval.benchmarks import open_benchmark
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
+from creval.core.sample import EditStatus
 from creval.engine import asking
 from creval.engine.call import verdicts_of
 from creval.engine.estimate import estimate
@@ -432,7 +433,7 @@ def test_pictures_that_are_absent_or_broken_are_said_and_never_scored(
     (edits / "stranger.png").write_bytes(b"x")
     with spec_of(FakeServer()) as spec:
         done = judge(open_benchmark(miniature), [edits], spec, tmp_path / "run")
-    assert done.absent == {"Poor": len(names) - 4}
+    assert done.missing == {"Poor": {EditStatus.ABSENT: len(names) - 4}}
     assert list(done.progress.broken) == [f"Poor/{Path(names[3]).stem}"]
     assert "holds text" in next(iter(done.progress.broken.values()))
     assert done.unmatched == [f"{edits}/stranger.png"]

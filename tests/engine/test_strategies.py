@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,10 +24,10 @@ from creval.editors.known import Drawn
 from creval.engine.edited import keep
 from creval.engine.editing import Editing, EditSettings
 from creval.engine.edits import find_edits
+from creval.engine.judge import judge as ask
 from creval.engine.picking import picking
 from creval.engine.settings import Settings
 from creval.engine.strategies import (
-    Choice,
     Editors,
     Finished,
     Plans,
@@ -36,7 +37,7 @@ from creval.engine.strategies import (
 )
 from creval.judges.judge import Fault
 from creval.stats.table import Floats
-from creval.store import Store
+from creval.store import Store, open_run
 
 
 class Mixed(Editor):
@@ -170,44 +171,71 @@ def test_a_plan_goes_with_the_instruction(bench: Path, tmp_path: Path) -> None:
 
 
 def test_the_best_of_several_is_as_good_as_the_pool_says(bench: Path, tmp_path: Path) -> None:
+    check_best_of(bench, tmp_path, "truth")
+
+
+@pytest.mark.study
+def test_the_best_of_several_as_pixel_picks_it(tmp_path: Path) -> None:
+    build_touchstone(tmp_path / "bench", 45, 8)
+    check_best_of(tmp_path / "bench", tmp_path, "pixel")
+
+
+def check_best_of(bench: Path, folder: Path, judge: str) -> None:
     """S rises with N, and lies within three standard errors of what resampling predicts."""
     benchmark = open_benchmark(bench)
     samples = benchmark.dataset.samples
-    pool = _pool(benchmark, bench, tmp_path / "pool", 8)
+    pool = _pool(benchmark, bench, folder / "pool", judge)
     means = []
     for count in (1, 2, 4, 8):
-        editing = Editing(Mixed(bench), tmp_path / f"M{count}", EditSettings(seed=100))
-        pick = picking(benchmark, "truth", tmp_path / f"M{count}", lambda _: Settings())
+        editing = Editing(Mixed(bench), folder / f"M{count}", EditSettings(seed=100))
+        pick = picking(benchmark, judge, folder / f"M{count}", lambda _: Settings())
         found = Editors(editing, "M", samples, Strategy(best_of=count), pick=pick).run()
-        if count == 1:
-            continue
-        scores = [
-            max(score for score in edit.facts["scores"].values() if score is not None)
-            for edit in found.edits.values()
-        ]
-        assert all(edit.facts["picked_from"] == count for edit in found.edits.values())
+        if count > 1:
+            assert all(edit.facts["picked_from"] == count for edit in found.edits.values())
+        edits = {(sample.id, 0): found.edits[EditKey("M", sample.id)] for sample in samples}
+        mean = float(np.mean(list(_judged(benchmark, judge, folder / f"S{count}", edits).values())))
         chance = np.random.default_rng(0)
         draws = np.array(
             [[chance.choice(row, count, replace=True).max() for row in pool] for _ in range(500)]
         ).mean(axis=1)
-        assert abs(np.mean(scores) - draws.mean()) <= 3 * draws.std() + 1e-9
-        means.append(np.mean(scores))
+        assert abs(mean - draws.mean()) <= 3 * draws.std() + 1e-9
+        means.append(mean)
     assert means == sorted(means)
+    assert means[-1] > means[0] + 3, "N = 8 is worth something"
 
 
-def _pool(benchmark: Benchmark, bench: Path, folder: Path, count: int) -> Floats:
-    """The judged scores of many draws of the same editor."""
-    rows: dict[str, list[float]] = {}
+def _judged(
+    benchmark: Benchmark, judge: str, folder: Path, edits: Mapping[tuple[str, int], Edit]
+) -> dict[tuple[str, int], float]:
+    """S of each edit, as the judge alone says."""
+    for (sample, draw), edit in edits.items():
+        (folder / "M").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(edit.image or "", folder / "M" / f"{sample}--{draw}.png")
+    ask(benchmark, [folder / "M"], judge, folder / "run")
+    weights = {"IF": 0.4, "VC": 0.4, "VQ": 0.2}
+    found = {}
+    with open_run(folder / "run") as run:
+        for key, values in run.values():
+            scores = benchmark.protocol.score(
+                run.samples[key.sample], run.probes[key.sample], values
+            )
+            found[key.sample, key.draw] = sum(
+                weight * (scores[metric].value or 0.0) for metric, weight in weights.items()
+            )
+    return found
 
-    def keep(_: str, candidates: Sequence[tuple[Sample, Sequence[Edit]]]) -> Mapping[str, Choice]:
-        found = picking(benchmark, "truth", folder, lambda _: Settings())("pool", candidates)
-        for name, choice in found.items():
-            rows[name] = [score for score in choice.scores.values() if score is not None]
-        return found
 
-    editing = Editing(Mixed(bench), folder, EditSettings(seed=1000))
-    Editors(editing, "M", benchmark.dataset.samples, Strategy(best_of=count), pick=keep).run()
-    return np.array(list(rows.values()))
+def _pool(benchmark: Benchmark, bench: Path, folder: Path, judge: str) -> Floats:
+    """The judged scores of eight draws of the same editor."""
+    editing = Editing(Mixed(bench), folder, EditSettings())
+    edits: dict[tuple[str, int], Edit] = {}
+    for draw in range(8):
+        editing.settings = EditSettings(seed=1000 + draw)
+        samples = benchmark.dataset.samples
+        found = Editors(editing, f"M{draw}", samples, Strategy()).run()
+        edits |= {(key.sample, draw): edit for key, edit in found.edits.items()}
+    scores = _judged(benchmark, judge, folder / "judged", edits)
+    return np.array([[scores[s.id, draw] for draw in range(8)] for s in samples])
 
 
 def test_a_folder_says_what_is_not_there_and_why(bench: Path, tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 from creval.benchmarks.creval_release import CLASSES, METRICS
 from creval.benchmarks.files import read_json, stem_of, text_of
 from creval.build.creval_folder import DROPPED, LIST, QUESTIONS, read_list
-from creval.build.review import ACCEPTED, OPEN, Field, ReviewGroup, ReviewItem
 from creval.build.review import DROPPED as GONE
+from creval.build.review import VERDICTS, Field, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError, known_name
 from creval.core.files import write_json
 
@@ -53,7 +53,7 @@ class CrevalReview:
         return ReviewGroup(identity, heading, picture, tuple(items))
 
     def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        known_name("verdict", verdict, (ACCEPTED, GONE, OPEN))
+        known_name("verdict", verdict, VERDICTS)
         if item == _INSTRUCTION:
             self._decide_instruction(group, verdict, fields)
         else:

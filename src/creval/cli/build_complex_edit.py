@@ -97,9 +97,9 @@ def complex_edit(
         line.clear()
     _tell(wrote, folder, json)
     if review:
-        from creval.build.chains.review import ChainReview
+        from creval.build.chains.complex_edit_review import ComplexEditReview
 
-        building.open_review(ChainReview(folder))
+        building.open_review(ComplexEditReview(folder))
     building.end(wrote, len(items), allowed)
 
 

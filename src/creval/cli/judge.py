@@ -13,6 +13,7 @@ from creval.cli import estimates, options, screen
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
+    from creval.core.sample import EditStatus
     from creval.engine.caller import Progress
     from creval.engine.judge import Judged, Judging
     from creval.engine.plan import Answered
@@ -164,8 +165,7 @@ def judge(
         screen.note(visible(line))
     if dry_run:
         _note_unmatched(judging.found.unmatched)
-        for system, missing in judging.absent().items():
-            screen.note(visible(f"{system} has no picture for {missing} samples"))
+        _note_missing(judging.missing())
         if judging.gauges:
             screen.note(f"to be measured: {', '.join(judging.plan.gauges)}, which costs nothing")
         if judging.judges:
@@ -253,12 +253,13 @@ def _print_summary(done: Judged, voices: int, run: str, json: bool) -> None:
     for note in done.notes:
         screen.note(visible(note))
     _note_unmatched(done.unmatched)
-    for system, missing in done.absent.items():
-        screen.note(visible(f"{system} has no picture for {missing} samples: not asked about"))
+    _note_missing(done.missing)
     for name, reason in list(progress.broken.items())[:_SHOWN]:
         screen.note(visible(f"{name} was not asked about: {reason}"))
     if len(progress.broken) > _SHOWN:
-        query = "SELECT system, sample, reason FROM edits WHERE status = 'failed'"
+        query = (
+            "SELECT system, sample, reason FROM edits WHERE status = 'failed' AND image IS NOT NULL"
+        )
         more = len(progress.broken) - _SHOWN
         screen.note(f'... and {more} more: sqlite3 {quote(run)}/creval.db "{query}"')
     if progress.faults:
@@ -304,6 +305,15 @@ def _facts(done: Judged) -> dict[str, Any]:
         "measured": done.measured,
         "stopped": done.stopped or None,
     }
+
+
+def _note_missing(missing: Mapping[str, Mapping[EditStatus, int]]) -> None:
+    from creval.report.text import many, visible
+
+    for system, counts in missing.items():
+        total = many(sum(counts.values()), "edit")
+        words = ", ".join(f"{number:,} {status}" for status, number in counts.items())
+        screen.note(visible(f"{system} lacks {total} ({words}): not asked about"))
 
 
 def _note_unmatched(names: Sequence[str]) -> None:

@@ -32,6 +32,15 @@ Weights = Annotated[
 Models = Annotated[
     str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")
 ]
+Missing = Annotated[
+    str,
+    typer.Option(
+        metavar="exclude|zero", help="Samples without an edit are left out, or count as failed."
+    ),
+]
+CommonSamples = Annotated[
+    bool, typer.Option("--common-samples", help="Only samples that all models have a score of.")
+]
 Resamples = Annotated[int, typer.Option(min=100, max=1_000_000, help="Bootstrap resamples.")]
 UntilDecided = Annotated[
     str | None,

@@ -45,6 +45,8 @@ def plot(
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
+    missing: options.Missing = "exclude",
+    common_samples: options.CommonSamples = False,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
@@ -62,7 +64,8 @@ def plot(
     if (human or scale) and kind != "weights":
         raise CrevalError("--human and --scale go with weights.")
     if kind == "repeats":
-        if (subset, weights, models, strict) != (None, None, None, False):
+        given = (subset, weights, models, strict, missing, common_samples)
+        if given != (None, None, None, False, "exclude", False):
             raise CrevalError("repeats are of all a run's measurements: only --seed goes with it.")
         made = _repeats(run, seed)
     else:
@@ -70,7 +73,7 @@ def plot(
             chosen = options.names(models, "--models")
             card = opened.score(
                 strict=strict, subset=subset, weights=options.weights(weights), systems=chosen,
-                resamples=resamples, seed=seed,
+                resamples=resamples, seed=seed, missing=missing, common=common_samples,
             )  # fmt: skip
             about = plots.about(card, opened.manifest)
         if kind == "weights":

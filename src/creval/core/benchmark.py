@@ -66,13 +66,15 @@ class Protocol(ABC):
     """What is asked about an edit, and how one sample is scored from the outcomes.
 
     Everything above a sample (groups, intervals, tables) follows from the card. `prompt` names the
-    text in which its questions are put; `has_strict` says that its authors score in another way.
+    text in which its questions are put; `has_strict` says that its authors score in another way,
+    `counts_unsupported` that what a system does not support counts as failed.
     """
 
     name: str
     card: Card
     prompt: str = "judge"
     has_strict: bool = False
+    counts_unsupported: bool = False
 
     @abstractmethod
     def probes(self, sample: Sample) -> Sequence[Probe]:

@@ -67,13 +67,15 @@ def find_edits(
             )
         places[name] = folder
         found.folders += (folder,)
-        for strategy, there in sorted(_in_folder(folder, stems, place, found.unmatched).items()):
+        known = known_edits(folder)
+        told = any(sample.id in known for sample in samples)
+        there_is = _in_folder(folder, stems, place, found.unmatched, may_be_empty=told)
+        for strategy, there in sorted(there_is.items()):
             system = f"{name}+{strategy}" if strategy else name
             if system in found.systems:
                 raise CrevalError(f"{system!r} is there twice; give {folder} another name.")
             found.systems += (system,)
-            known = {} if strategy else known_edits(folder)
-            found.edits += _edits(system, samples, there, known)
+            found.edits += _edits(system, samples, there, {} if strategy else known)
     return found
 
 
@@ -146,7 +148,12 @@ def _stems(samples: Sequence[Sample]) -> dict[str, str]:
 
 
 def _in_folder(
-    folder: Path, stems: dict[str, str], place: Place | None, unmatched: list[str]
+    folder: Path,
+    stems: dict[str, str],
+    place: Place | None,
+    unmatched: list[str],
+    *,
+    may_be_empty: bool,
 ) -> dict[str, Pictures]:
     """The pictures in a folder by strategy, as far as they belong to a sample."""
     found: dict[str, Pictures] = {}
@@ -178,7 +185,9 @@ def _in_folder(
             )
         draws[draw] = folder / name
     if not found:
-        _complain(folder, names, pictures, stems)
+        if not may_be_empty:
+            _complain(folder, names, pictures, stems)
+        found[""] = {}
     unmatched += strangers
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -52,7 +53,7 @@ class Judged:
     progress: Progress
     stopped: str = ""
     notes: list[str] = field(default_factory=list)
-    absent: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, Counter[EditStatus]] = field(default_factory=dict)
     unmatched: list[str] = field(default_factory=list)
     statuses: dict[str, dict[str, int]] = field(default_factory=dict)
     reasons: list[tuple[str, int]] = field(default_factory=list)
@@ -200,12 +201,12 @@ class Judging:
             )
         return notes
 
-    def absent(self) -> dict[str, int]:
-        """For how many samples each system has no picture."""
-        found: dict[str, int] = {}
+    def missing(self) -> dict[str, Counter[EditStatus]]:
+        """How many edits of each system are not there, by what became of them."""
+        found: dict[str, Counter[EditStatus]] = {}
         for edit in self.plan.all_edits():
-            if edit.status is EditStatus.ABSENT:
-                found[edit.key.system] = found.get(edit.key.system, 0) + 1
+            if edit.status is not EditStatus.DONE:
+                found.setdefault(edit.key.system, Counter())[edit.status] += 1
         return found
 
     def answered(self) -> dict[str, Answered]:
@@ -301,7 +302,7 @@ class Judging:
         """Ask what is not answered yet, and say what came of it."""
         progress = Progress()
         done = Judged(progress, unmatched=list(self.found.unmatched))
-        done.absent = self.absent()
+        done.missing = self.missing()
         allow_files(2 * self.settings.concurrency * len(self.judges) + 64)
         with Store(self.run) as store, long_lived_objects():
             self._check_same(store)
@@ -379,7 +380,8 @@ class Judging:
     def _kept(self, held: Mapping[EditKey, Edit]) -> Iterator[Edit]:
         """The edits to keep: one that is gone does not take the place of one that was judged."""
         for edit in self.plan.all_edits():
-            if edit.status is EditStatus.DONE or edit.key not in held:
+            before = held.get(edit.key)
+            if edit.status is EditStatus.DONE or before is None or before.image is None:
                 yield edit
 
     def _unaskable(self, held: Mapping[EditKey, Edit]) -> Iterator[Record]:

@@ -16,7 +16,7 @@ from creval.core.card import Level
 from creval.core.contract import contract_named
 from creval.core.errors import CrevalError, known_name
 from creval.core.probe import EditKey, Measurement, Probe, Question
-from creval.core.sample import Sample, Step
+from creval.core.sample import EditStatus, Sample, Step
 from creval.store import schema
 from creval.store.store import DATABASE, Store
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 VOICE = "gauge:"
 """How the name of what was measured begins, where a judge's name would stand."""
 _JUDGED = f"voice IN (SELECT id FROM voices WHERE judge NOT LIKE '{VOICE}%')"
+
+_UNHEARD = "NOT EXISTS (SELECT 1 FROM verdicts WHERE edit = edits.id)"
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,14 @@ class Answer:
     value: float | None
     said: str
     explanation: str
+
+
+class Missing(NamedTuple):
+    """An edit that there is no picture of, nor any answer about; its status, and the reason."""
+
+    edit: EditKey
+    status: EditStatus
+    reason: str
 
 
 class Spent(NamedTuple):
@@ -214,8 +224,26 @@ class Run:
 
     def unopened(self) -> int:
         """How many edits could not be judged because a picture could not be opened."""
-        query = "SELECT count(*) FROM edits WHERE status = 'failed'"
+        query = "SELECT count(*) FROM edits WHERE status = 'failed' AND image IS NOT NULL"
         return int(self._connection.execute(query).fetchone()[0])
+
+    def missing(self) -> list[Missing]:
+        """The edits that were wanted and are not there. None is absent where others of the same
+        system and sample came later, as draws."""
+        rows = self._connection.execute(
+            "SELECT system, sample, draw, status, reason FROM edits"
+            f" WHERE status <> 'done' AND image IS NULL AND {_UNHEARD} AND NOT (status = 'absent'"
+            " AND EXISTS (SELECT 1 FROM edits AS other WHERE other.system = edits.system"
+            " AND other.sample = edits.sample AND other.image IS NOT NULL)) ORDER BY id"
+        )
+        return [Missing(EditKey(*row[:3]), EditStatus(row[3]), row[4]) for row in rows]
+
+    def unjudged(self) -> list[EditKey]:
+        """The edits that are there, and that nothing was answered or measured about yet."""
+        rows = self._connection.execute(
+            f"SELECT system, sample, draw FROM edits WHERE status = 'done' AND {_UNHEARD}"
+        )
+        return [EditKey(*row) for row in rows]
 
     def answers(self, system: str | None = None, sample: str | None = None) -> Iterator[Answer]:
         """The verdicts as they are kept, of one system or sample or of all."""
@@ -361,15 +389,21 @@ class Run:
         resamples: int = 2_000,
         seed: int = 0,
         average: bool = False,
+        missing: str = "exclude",
+        common: bool = False,
     ) -> Scorecard:
         """The scores, with intervals and coverage, at every level of the protocol's card.
 
-        With `average` also the mean over the systems.
+        With `average` also the mean over the systems. Samples without an edit are left out or, with
+        `missing="zero"`, count as failed; with `common` only those count that all systems have.
         """
         from creval.stats.scorecard import scorecard
         from creval.stats.table import tabulate
 
-        table = tabulate(self, strict=strict, subset=subset, weights=weights, systems=systems)
+        table = tabulate(
+            self, strict=strict, subset=subset, weights=weights, systems=systems, missing=missing,
+            common=common,
+        )  # fmt: skip
         return scorecard(table, resamples=resamples, seed=seed, average=average)
 
 

@@ -19,8 +19,8 @@ from PIL import Image
 
 from creval.benchmarks import open_benchmark
 from creval.build.chains import complex_edit
+from creval.build.chains.complex_edit_review import ComplexEditReview
 from creval.build.chains.operations import CATEGORIES, OPERATIONS, counted
-from creval.build.chains.review import ChainReview
 from creval.build.chains.scribe import NotAcceptedError
 from creval.build.review import ACCEPTED, DROPPED, OPEN
 from creval.cli import app
@@ -246,7 +246,7 @@ def test_another_model_is_refused_and_a_row_that_is_there_stays(built: Path) -> 
 
 
 def test_a_review_drops_and_changes(built: Path) -> None:
-    review = ChainReview(built)
+    review = ComplexEditReview(built)
     assert list(review.groups()) == ["0001", "0002", "0003", "0004", "0005"]
     before = review.left()
     assert before == 5 * 8
@@ -256,7 +256,7 @@ def test_a_review_drops_and_changes(built: Path) -> None:
     assert [item.id for item in group.items][3:5] == ["atomic/4", "compound/1"]
     review.decide("0001", "atomic/1", ACCEPTED, {"instruction": "Add a  red kite."})
     review.decide("0001", "compound/4", DROPPED, {})
-    again = ChainReview(built)
+    again = ComplexEditReview(built)
     assert again.left() == before - 2
     items = {item.id: item for item in again.group("0001").items}
     assert items["compound/1"].fields[0].text == "Add a red kite."
@@ -267,7 +267,7 @@ def test_a_review_drops_and_changes(built: Path) -> None:
     review.decide("0001", "compound/4", OPEN, {})
     for number, broken in enumerate(["{", "[]", '{"image": "a", "edit": {"sequence": [1]}}']):
         (built / "built" / f"100{number}.json").write_text(broken)
-    assert len(ChainReview(built).groups()) == 5, "what is no row is left to `creval bench`"
+    assert len(ComplexEditReview(built).groups()) == 5, "what is no row is left to `creval bench`"
     for number in range(3):
         (built / "built" / f"100{number}.json").unlink()
     for item, fields in [("atomic/9", {}), ("atomic/1", {"instruction": "x" * 50}),

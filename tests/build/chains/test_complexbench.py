@@ -19,7 +19,7 @@ from creval.benchmarks.coco import Annotated, read_pictures
 from creval.benchmarks.complexbench_release import KINDS, SUBSETS
 from creval.build.chains import complexbench
 from creval.build.chains.complexbench import Scene
-from creval.build.chains.complexbench_files import key_of
+from creval.build.chains.complexbench_files import file_of, key_of
 from creval.build.chains.complexbench_review import ComplexBenchReview
 from creval.build.chains.detected import CLASSES, detected
 from creval.build.chains.kinds import ATTRIBUTE, GLOBAL, LEVELS, MEANINGS, OBJECT, Types, draw_types
@@ -331,7 +331,11 @@ def test_a_review_drops_a_sample_with_its_step(built: Path) -> None:
                          ("step/1", {"instruction": ""})]:  # fmt: skip
         with pytest.raises(CrevalError):
             review.decide(name, item, ACCEPTED, fields)
+    path = file_of(built, name.partition("/")[0])
+    path.write_text(path.read_text().replace("Add a red hat.", "Add a blue hat."))
     review.decide(name, "step/3", ACCEPTED, {})
+    changed = review.group(name).items[0].fields[0].text
+    assert changed == "Add a blue hat.", "what people change meanwhile stays"
     assert len(open_benchmark(built).dataset.samples) == 18
 
 

@@ -3,15 +3,14 @@ result be reasonable? A step that is dropped takes its sample with it."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from creval.benchmarks.complexbench_release import KINDS, NEEDS
+from creval.benchmarks.complexbench_release import KINDS, NEEDS, SUBSETS
 from creval.benchmarks.files import text_of
-from creval.build.chains.complexbench_files import Entries
-from creval.build.chains.review import checked, mark, verdict_of
+from creval.build.chains.complexbench_files import Entries, file_of
+from creval.build.chains.marks import checked, mark, verdict_of
 from creval.build.review import OPEN, Field, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError, known_name
 
@@ -22,8 +21,16 @@ class ComplexBenchReview:
     title = "ComplexBench-Edit: is each step of its type, and is the result reasonable?"
 
     def __init__(self, folder: Path) -> None:
-        self._entries = Entries(folder)
-        self._lock = threading.Lock()
+        self._folder = folder
+        self._read: tuple[list[object], Entries] | None = None
+
+    @property
+    def _entries(self) -> Entries:
+        """The entries as the files hold them now: people may change those meanwhile."""
+        state = [_state(file_of(self._folder, subset)) for subset in SUBSETS]
+        if self._read is None or self._read[0] != state:
+            self._read = state, Entries(self._folder)
+        return self._read[1]
 
     def groups(self) -> Sequence[str]:
         return [
@@ -53,26 +60,26 @@ class ComplexBenchReview:
             for at, (line, pair) in enumerate(zip(lines, entry["edit pair"], strict=True), 1)
         ]
         image = Path(f"{key}-{text_of(entry.get('img_path'))}").name
-        picture = self._entries.folder / "data" / "images" / image
+        picture = self._folder / "data" / "images" / image
         return ReviewGroup(identity, f"{subset}: {key}", picture, tuple(items))
 
     def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        with self._lock:
-            _, _, entry = self._entry(group)
-            pairs, lines = entry["edit pair"], text_of(entry["new_ins"]).splitlines()
-            places = {f"step/{at}": at - 1 for at in range(1, len(pairs) + 1)}
-            if item not in places:
-                raise CrevalError(f"there is no {item!r} in {group}.")
-            at = places[item]
-            kind = known_name("edit type", fields.get("type", pairs[at]["edit_type"]), KINDS)
-            said = checked(fields["instruction"]) if "instruction" in fields else lines[at]
-            mark(pairs[at], verdict)
-            pairs[at]["edit_type"], lines[at] = kind, said
-            entry["new_ins"] = "\n".join(lines)
-            entry.pop("dropped", None)
-            if any(pair.get("dropped") for pair in pairs):
-                entry["dropped"] = True
-            self._entries.save()
+        entries = self._entries
+        subset, _, entry = self._entry(group)
+        pairs, lines = entry["edit pair"], text_of(entry["new_ins"]).splitlines()
+        places = {f"step/{at}": at - 1 for at in range(1, len(pairs) + 1)}
+        if item not in places:
+            raise CrevalError(f"there is no {item!r} in {group}.")
+        at = places[item]
+        kind = known_name("edit type", fields.get("type", pairs[at]["edit_type"]), KINDS)
+        said = checked(fields["instruction"]) if "instruction" in fields else lines[at]
+        mark(pairs[at], verdict)
+        pairs[at]["edit_type"], lines[at] = kind, said
+        entry["new_ins"] = "\n".join(lines)
+        entry.pop("dropped", None)
+        if any(pair.get("dropped") for pair in pairs):
+            entry["dropped"] = True
+        entries.save([subset])
 
     def left(self) -> int:
         return sum(
@@ -88,6 +95,13 @@ class ComplexBenchReview:
 
 
 _FACTS = {"ori obj": "changes", "new_obj": "makes", "checked": "the second model said"}
+
+
+def _state(path: Path) -> object:
+    if not path.is_file():
+        return None
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _whole(entry: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from creval.report import answer, asked, sentences, tables
+from creval.report import answer, asked, missing, sentences, tables
 from creval.report.findings import Findings, Grid
 from creval.report.page.charts import charts
 from creval.report.page.gallery import gallery
@@ -37,6 +37,7 @@ def page(
     shelves = gallery(run, card, each, link, watch)
     manifest = run.manifest
     samples = dict.fromkeys(card.table.samples)
+    gone = missing.of_table(run, card.table)
     return rendered(
         "report.html",
         "data:" if link is None else "data: 'self' file:",
@@ -50,6 +51,8 @@ def page(
             sentences.strictness(card, int(manifest.get("problems", 0))),
             *sentences.voices(run, card),
             *sentences.flat(card),
+            *missing.told(gone),
+            *missing.rule(run, card.table, gone),
         ],
         charts=charts(card, about(card, manifest)),
         shelves=shelves,
