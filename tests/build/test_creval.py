@@ -245,7 +245,7 @@ def test_what_people_changed_is_left_alone(tmp_path: Path) -> None:
         listed.write_text(json.dumps(entries))
         (bench / "questions_all" / "VQ" / "dog.json").unlink()
         built = again()
-        assert built.alone == ["the instruction of dog", "questions_all/IF/cat.json"]
+        assert built.alone == ["questions_all/IF/cat.json", "the instruction of dog"]
         assert "crimson?" in changed.read_text()
         cat, dog, emu = open_benchmark(bench).dataset.samples
         assert (dog.instruction, emu.instruction) == ("My own words for the dog.", TOLD)

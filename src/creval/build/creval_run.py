@@ -15,6 +15,7 @@ from creval.build.creval_folder import LIST, read_list, read_record, write_bench
 from creval.build.manifest import check_same
 from creval.build.sources import Source, balanced, find_pictures, read_given, with_given
 from creval.core.errors import CrevalError, known_name
+from creval.core.files import clean_text
 from creval.engine.caller import Progress
 from creval.engine.estimate import Estimate
 from creval.engine.loop import Watch
@@ -85,14 +86,26 @@ class Building:
         if not wish.blind:
             roles = {role: spec for role, spec in roles.items() if role != "checker"}
         self.notes: list[str] = []
+        self._held = self._read_held()
         self.sources = self._sources(images)
         self.prompts = load_prompts(settings.prompts)
         warm = {"writer": 1.0 if temperature is None else temperature}
         self.writing: Writing[Made] = Writing(out, roles, settings, warm=warm, dry=dry)
         self._temperature = warm["writer"]
 
+    def _read_held(self) -> dict[str, Any]:
+        """What the folder says of how it was begun."""
+        if not (self.out / DATABASE).is_file():
+            return read_record(self.out)
+        with Store(self.out) as store:
+            return store.manifest or read_record(self.out)
+
     def _sources(self, images: Path) -> list[Source]:
-        sources = find_pictures(images, self.out)
+        pictures = self._held.get("pictures", {})
+        sources = find_pictures(images, self.out, {path: name for name, path in pictures.items()})
+        self._pictures = pictures | {
+            source.id: clean_text(source.path.relative_to(images).as_posix()) for source in sources
+        }
         if self.wish.instructions is not None:
             sources, unknown = with_given(sources, read_given(self.wish.instructions))
             if unknown:
@@ -154,7 +167,9 @@ class Building:
         made = {name: wrote.made[name] for name in sources if name in wrote.made}
         left_out = dict(sorted(wrote.left_out.items()))
         about = {name: value for name, value in self._about().items() if name != "date"}
-        alone = write_benchmark(self.out, made, sources, left_out, making.rejected, about)
+        kept = write_benchmark(self.out, made, sources, left_out, making.rejected, about)
+        left_out |= kept.unwritten
+        made = {name: one for name, one in made.items() if name not in kept.unwritten}
         asked = [
             (metric, one)
             for m in made.values()
@@ -168,7 +183,7 @@ class Building:
             questions=Counter(metric for metric, _ in asked),
             flagged=sum("flag" in one.made for _, one in asked),
             rejected=Counter(one.fault.rule for all_ in making.rejected.values() for one in all_),
-            alone=alone,
+            alone=kept.alone,
             progress=wrote.progress,
             notes=list(wrote.notes),
             stopped=wrote.stopped,
@@ -223,4 +238,5 @@ class Building:
             "image_fit": self.settings.image_fit,
             "retries": self.settings.retries,
             "seed": self.settings.seed,
+            "pictures": dict(sorted(self._pictures.items())),
         }
