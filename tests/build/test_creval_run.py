@@ -14,6 +14,7 @@ from PIL import Image
 from creval.benchmarks import open_benchmark
 from creval.build import creval_folder
 from creval.build.creval_run import Building, Wish
+from creval.core.errors import CrevalError
 from creval.core.files import copy_whole
 from creval.engine.settings import Settings
 from tests.build.made import Model, drawn
@@ -73,3 +74,56 @@ def test_a_picture_that_cannot_be_written_is_left_out(
     assert (built.samples, built.left_out, built.progress.made) == (3, {}, 0)
     dataset = open_benchmark(tmp_path / "bench").dataset
     assert (len(dataset.samples), dataset.findings) == (3, ())
+
+
+OWN = "Turn the cat into a blue glass lamp with two iron feet beneath a silver sun."
+
+
+def told(tmp_path: Path, **texts: str) -> Wish:
+    path = tmp_path / "told.json"
+    path.write_text(json.dumps(texts))
+    return Wish(instructions=path)
+
+
+@pytest.mark.parametrize("lost", ["", "creval.db"])
+def test_peoples_own_instructions_are_not_replaced(tmp_path: Path, lost: str) -> None:
+    drawn(tmp_path / "pictures", "cat", "dog")
+    model = Model()
+    with building(tmp_path, model) as begin:
+        begin(told(tmp_path, cat=OWN)).run()
+        asked = len(model.asked)
+        if lost:
+            (tmp_path / "bench" / lost).unlink()
+        with pytest.raises(CrevalError, match="your own instruction for cat, which is not given"):
+            begin(dry=True)
+        with pytest.raises(CrevalError, match="your own instruction for cat, which is not given"):
+            begin(told(tmp_path, dog=OWN)).run()
+    assert len(model.asked) == asked
+    cat, _ = open_benchmark(tmp_path / "bench").dataset.samples
+    assert cat.instruction == OWN
+
+
+def test_another_instruction_is_counted_before_it_is_paid_for(tmp_path: Path) -> None:
+    def calls(of: Building) -> int:
+        return sum(one.calls for one in of.estimate())
+
+    drawn(tmp_path / "pictures", "cat", "dog")
+    with building(tmp_path, Model()) as begin:
+        begin(told(tmp_path, cat=OWN)).run()
+        assert calls(begin(told(tmp_path, cat=OWN))) == 0
+        changed = begin(told(tmp_path, cat=OWN.replace("blue", "red"), dog=OWN))
+        assert calls(changed) >= 10
+        changed.run()
+    cat, dog = open_benchmark(tmp_path / "bench").dataset.samples
+    assert "red glass" in cat.instruction
+    assert dog.instruction == OWN
+
+
+def test_another_setting_is_refused_before_anything_is_said(tmp_path: Path) -> None:
+    drawn(tmp_path / "pictures", "cat")
+    with building(tmp_path, Model()) as begin:
+        begin().run()
+        with pytest.raises(CrevalError, match="begun with another image_fit"):
+            begin(dry=True, image_fit="200")
+        with pytest.raises(CrevalError, match="begun with another checker"):
+            begin(Wish(blind=False))

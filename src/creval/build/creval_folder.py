@@ -25,7 +25,7 @@ RECORD = "build.json"
 LIST = "instruction.json"
 DROPPED = "dropped"
 QUESTIONS = "quality_check_questions"
-_NAMED = ("written", "pictures", "left_out")
+_NAMED = ("written", "pictures", "given", "left_out")
 
 
 class Kept(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -92,6 +93,7 @@ class Building:
         warm = {"writer": 1.0 if temperature is None else temperature}
         self.writing: Writing[Made] = Writing(out, roles, settings, warm=warm, dry=dry)
         self._temperature = warm["writer"]
+        self._check(self._held)
 
     def _read_held(self) -> dict[str, Any]:
         """What the folder says of how it was begun."""
@@ -137,8 +139,13 @@ class Building:
 
     def estimate(self) -> list[Estimate]:
         """What each model will take for the pictures that are not in the benchmark yet."""
-        done = {Path(entry["input_image"][0]).stem for entry in read_list(self.out / LIST)}
-        left = [source for source in self.sources if source.id not in done]
+        done = {stem_of(entry["input_image"][0]) for entry in read_list(self.out / LIST)}
+        before = self._held.get("given", {})
+        left = [
+            source
+            for source in self.sources
+            if source.id not in done or _told(source) != before.get(source.id)
+        ]
         given = [source for source in left if source.given]
         expected = stages(
             self.prompts,
@@ -195,21 +202,33 @@ class Building:
         record, entries = read_record(self.out), read_list(self.out / LIST)
         if entries and not record and not (self.out / DATABASE).exists():
             raise CrevalError(f"{self.out} holds another benchmark already. Give another --out.")
-        about = self._about()
         with Store(self.out) as store, store.transaction():
             held = store.manifest
-            check_same(self.out, held or record, {name: about[name] for name in _SAME})
+            self._check(held or record)
             there = {
                 stem_of(entry["input_image"][0]): str(entry["dimension"])
                 for entry in entries
                 if entry.get("dimension") in CLASSES
             }
             places = self._places(held.get("dimensions", there))
-            store.put_manifest({**about, "dimensions": places})
+            store.put_manifest({**self._about(), "dimensions": places})
         return [
             source._replace(dimension=source.dimension or places.get(source.id, ""))
             for source in self.sources
         ]
+
+    def _check(self, held: Mapping[str, Any]) -> None:
+        """Refuse to go on with something else than the folder was begun with."""
+        about = self._about()
+        check_same(self.out, held, {name: about[name] for name in _SAME})
+        told = held.get("given", {})
+        lost = [source.id for source in self.sources if source.id in told and not source.given]
+        if lost:
+            more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+            raise CrevalError(
+                f"{self.out} was begun with your own instruction for {lost[0]}{more}, which is not "
+                "given now. Give the same --instructions again, or another --out."
+            )
 
     def _places(self, held: Mapping[str, str]) -> dict[str, str]:
         """The dimension of each picture that is not to get one from its own words."""
@@ -223,6 +242,7 @@ class Building:
     def _about(self) -> dict[str, Any]:
         """What is needed to make the same again."""
         judges = self.writing.judges
+        given = {source.id: told for source in self.sources if (told := _told(source))}
         return {
             "system": "creval",
             **versions(),
@@ -239,4 +259,12 @@ class Building:
             "retries": self.settings.retries,
             "seed": self.settings.seed,
             "pictures": dict(sorted(self._pictures.items())),
+            "given": dict(sorted({**self._held.get("given", {}), **given}.items())),
         }
+
+
+def _told(source: Source) -> str | None:
+    """A name for the instruction that somebody brought for a picture."""
+    if not source.given:
+        return None
+    return hashlib.blake2b(source.given.encode("utf-8", "replace"), digest_size=8).hexdigest()
