@@ -120,11 +120,7 @@ class Judging:
                         f"--budget needs the price of {judge.name}: add --price IN,OUT in US "
                         "dollars for a million tokens."
                     )
-        for prompt in self.prompts.values():
-            if self.settings.show_instruction and "instruction" not in prompt.places:
-                raise CrevalError(
-                    f"--show-instruction: {prompt.name}.md has no place {{{{instruction}}}}."
-                )
+        self._check_prompts()
         asked, measured = (any(of.values()) for of in (self.plan.questions, self.plan.measurements))
         if asked and not self.judges:
             raise CrevalError("give --judge SPEC, such as --judge openai:gpt-4o.")
@@ -156,6 +152,26 @@ class Judging:
         ]
         if needed and len(lost) == len(self.plan.samples):
             raise CrevalError(f"the source pictures are not there: {lost[0]} does not exist.")
+
+    def _check_prompts(self) -> None:
+        """Refuse a text that would be put without what it tells about."""
+        hiding = {
+            question.prompt
+            for questions in self.plan.questions.values()
+            for question in questions
+            if "instruction" not in question.shows
+        }
+        for name, prompt in self.prompts.items():
+            has = "instruction" in prompt.places
+            if self.settings.show_instruction and not has:
+                raise CrevalError(
+                    f"--show-instruction: {prompt.name}.md has no place {{{{instruction}}}}."
+                )
+            if has and name in hiding and not prompt.can_do_without("instruction"):
+                raise CrevalError(
+                    f"{prompt.name}.md tells the instruction among other things, and it is not "
+                    "shown: add --show-instruction, or take it out of that text."
+                )
 
     def warnings(self) -> list[str]:
         """What speaks against these judges."""
