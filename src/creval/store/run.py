@@ -76,11 +76,11 @@ class Run:
                 f"{folder} is not a run: it holds no {DATABASE}. Make one with "
                 f"`creval replay BENCH --answers DIR --run {folder}`."
             )
-        self._connection, found = _reader(path)
+        self._connection, found = reader(path)
         if found < len(schema.MIGRATIONS):
             self._connection.close()
             Store(self.folder).close()
-            self._connection, _ = _reader(path)
+            self._connection, _ = reader(path)
         if "protocol" not in self.manifest:
             self._connection.close()
             raise CrevalError(
@@ -421,7 +421,7 @@ def open_run(folder: str | Path) -> Run:
     return Run(folder)
 
 
-def _reader(path: Path) -> tuple[sqlite3.Connection, int]:
+def reader(path: Path) -> tuple[sqlite3.Connection, int]:
     """A connection that only reads, and the version of the store."""
     uri = path.resolve().as_uri()
     beside = [path.with_name(f"{path.name}{end}") for end in ("-journal", "-wal")]
