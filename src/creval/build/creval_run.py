@@ -155,7 +155,8 @@ class Building:
             placed=sum(bool(source.dimension) for source in given) / max(1, len(given)),
         )
         items = [Item(source.id, source.path) for source in left]
-        return self.writing.estimate(items, expected)
+        anew = {source.id for source in left if _told(source) != before.get(source.id)}
+        return self.writing.estimate(items, expected, anew)
 
     def run(self, watch: Watch | None = None) -> Built:
         """Make what is not made yet, and write it."""

@@ -37,6 +37,7 @@ from creval.judges.judge import Judge
 from creval.judges.spec import fit_of, open_judges
 from creval.prompts import Prompt, load_prompt
 from creval.store import DATABASE, Run, Store, open_run
+from creval.store.makers import MAKERS
 from creval.store.run import VOICE
 from creval.store.store import detail_of
 
@@ -341,7 +342,9 @@ class Judging:
             folders = set(store.manifest.get("edits_folders", ())) | self._folders()
             before = store.manifest.get("prompts", {}) if store.systems else {}
             prompts = dict(before) | self._prompt_texts()
-            manifest |= {"edits_folders": sorted(folders), "prompts": prompts}
+            made = {name: maker.facts() for name, maker in self.found.makers.items()}
+            makers = {**(store.manifest.get(MAKERS, {}) if store.systems else {}), **made}
+            manifest |= {"edits_folders": sorted(folders), "prompts": prompts, MAKERS: makers}
             if not self.spec:  # what judges were asked, if any were, is still true
                 manifest["judge"] = store.manifest.get("judge", "")
             if "stopping" in store.manifest:  # it is about another time
