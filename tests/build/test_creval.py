@@ -245,7 +245,7 @@ def test_what_people_changed_is_left_alone(tmp_path: Path) -> None:
         listed.write_text(json.dumps(entries))
         (bench / "questions_all" / "VQ" / "dog.json").unlink()
         built = again()
-        assert built.alone == ["the instruction of dog", "questions_all/IF/cat.json"]
+        assert built.alone == ["questions_all/IF/cat.json", "the instruction of dog"]
         assert "crimson?" in changed.read_text()
         cat, dog, emu = open_benchmark(bench).dataset.samples
         assert (dog.instruction, emu.instruction) == ("My own words for the dog.", TOLD)
@@ -302,6 +302,16 @@ def test_the_authors_own_prompts(tmp_path: Path) -> None:
     first, second = (text for _, text in model.asked if text.startswith("Look"))
     assert first == f"Look at Image 1. Of the edit {TOLD} ask VQ."
     assert second.startswith(f"{first}\n\nYou are asked again")
+
+
+def test_a_prompt_in_one_paragraph_is_sent_whole(tmp_path: Path) -> None:
+    own = tmp_path / "prompts"
+    own.mkdir()
+    (own / "creval_if.md").write_text("By {{instruction}}, not {{taken}}{{faults}}: {{format}}")
+    model = Model()
+    assert build(tmp_path, model, prompts=str(own)).samples == 1
+    (text,) = (text for stage, text in model.asked if stage == "IF")
+    assert text.startswith(f"By {TOLD}, not : Think first")
 
 
 def test_a_model_that_marks_its_own_work_gets_a_warning(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def load_prompts(folder: str | Path | None) -> dict[str, Prompt]:
     found = {name: load_prompt(name, folder) for name in PROMPTS}
     for name, prompt in found.items():
         if "faults" not in prompt.places and name != "creval_blind":
-            found[name] = Prompt(name, f"{prompt.text.rstrip()}\n\n{{{{faults}}}}")
+            found[name] = prompt._replace(text=f"{prompt.text.rstrip()}\n\n{{{{faults}}}}")
     return found
 
 

@@ -44,9 +44,10 @@ class CrevalReview:
         items = [_instruction_item(entry, dropped)]
         for metric in METRICS:
             content = self._content(identity, metric, dropped)
-            for question in content[QUESTIONS]:
-                items.append(_question_item(metric, question, text_of(question.get("review"))))
-            items += [_question_item(metric, question, GONE) for question in content[DROPPED]]
+            both = [(question, text_of(question.get("review"))) for question in content[QUESTIONS]]
+            both += [(question, GONE) for question in content[DROPPED]]
+            both.sort(key=lambda one: _number(one[0]))  # what is dropped stays in its place
+            items += [_question_item(metric, question, verdict) for question, verdict in both]
         picture = self.folder / text_of(entry["input_image"][0])
         heading = text_of(entry.get("dimension")) or _dimension(entry)
         return ReviewGroup(identity, heading, picture, tuple(items))
@@ -209,4 +210,4 @@ def _question_item(metric: str, question: Mapping[str, Any], verdict: str) -> Re
         facts["reason"] = reason
     identity = f"{metric}/{text_of(question.get('question_id'))}"
     notes = (flag,) if flag else ()
-    return ReviewItem(identity, metric, tuple(fields), verdict, notes, facts)
+    return ReviewItem(identity, "question", tuple(fields), verdict, notes, facts)

@@ -46,9 +46,9 @@ def read_name(text: str, names: Sequence[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-_FENCE = re.compile(r"^\s*```[A-Za-z]*\s*$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*```[A-Za-z]*[ \t\r]*$", re.MULTILINE)
 _NUMBERED = re.compile(r"^1[.)]\s+")
-_COUNTED = re.compile(r"\W*(?:\(?\s*(?:word count|words|字数)\b|[0-9]+ words\b)", re.IGNORECASE)
+_COUNTED = re.compile(r"\W*(?:word count|words|字数|[0-9]+ words)\b", re.IGNORECASE)
 _QUOTED = re.compile(r"\s*(?:[\"“「『>]|\*\*|__)[\s\S]+?(?:[\"”」』]|\*\*|__|(?<=\.))\s*")
 
 
@@ -125,7 +125,7 @@ def _instruction_lines(text: str) -> list[Instruction]:
 
 def _paragraphs(text: str) -> Sequence[str]:
     """The paragraphs that can be an instruction: those set off, or all that lead to nothing."""
-    parts = [part.strip() for part in re.split(r"\n\s*\n", _FENCE.sub("", text)[: 10 * LONGEST])]
+    parts = [part.strip() for part in re.split(r"\n\s*\n", _FENCE.sub("", text[: 10 * LONGEST]))]
     parts = [part for part in parts if part and not part.endswith((":", "：")) and "{" not in part]
     parts = [part for part in parts if not _COUNTED.match(part)]
     marked = [part for part in parts if _QUOTED.fullmatch(part)]

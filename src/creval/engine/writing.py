@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import math
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -125,8 +125,11 @@ class Writing(Generic[T]):
         self._pictures: dict[tuple[Path, str], asyncio.Future[Encoded]] = {}
         self._interrupt: Callable[[], object] = lambda: None
 
-    def estimate(self, items: Sequence[Item], stages: Sequence[Expected]) -> list[Estimate]:
-        """What each role will take for these items besides the texts that are kept already."""
+    def estimate(
+        self, items: Sequence[Item], stages: Sequence[Expected], anew: Collection[str] = ()
+    ) -> list[Estimate]:
+        """What each role will take for these items besides the texts that are kept already; those
+        of items that are made `anew` are of no use."""
         found = []
         held = self.held().texts
         for role, judge in self.judges.items():
@@ -136,7 +139,10 @@ class Writing(Generic[T]):
                 tokens for item in items[:50] if (tokens := self._seen(judge, item)) is not None
             ]
             image = sum(seen) / len(seen) if seen else 0.0
-            kept = [held[judge.name, role, clean_text(item.id)] for item in items]
+            kept = [
+                0 if item.id in anew else held[judge.name, role, clean_text(item.id)]
+                for item in items
+            ]
             made.cached = sum(kept)
             each = sum(stage.calls for stage in mine)
             left = sum(max(0.0, 1 - number / each) for number in kept) if each else 0.0
