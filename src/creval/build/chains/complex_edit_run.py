@@ -31,7 +31,7 @@ class ComplexEditBuilding:
         temperature: float = 1.15,
         dry: bool = False,
     ) -> None:
-        self.out, self.settings, self.steps = out, settings, steps
+        self.settings, self.steps = settings, steps
         self._texts = load_texts(settings.prompts)
         self.writing: Writing[dict[str, Any]] = Writing(
             out, dict.fromkeys(ROLES, writer), settings, warm={"writer": temperature}, dry=dry
@@ -39,6 +39,7 @@ class ComplexEditBuilding:
         self._fixed = fixed_by(
             "complex-edit", self.writing, self._texts, steps=steps, temperature=temperature
         )
+        check_same(out, self.writing.held().manifest, self._fixed)
         names = picture_names(images, out)
         self._rows = Rows(out)
         self._numbers = self._rows.numbered(names)
@@ -59,7 +60,6 @@ class ComplexEditBuilding:
 
     def estimate(self) -> list[Estimate]:
         """What the model will take in each role."""
-        check_same(self.out, self.writing.held().manifest, self._fixed)
         return self.writing.estimate(self.items, stages(self.steps))
 
     def run(self, watch: Watch | None = None) -> Wrote[dict[str, Any]]:

@@ -48,12 +48,13 @@ class ComplexBenchBuilding:
         temperature: float = 0.7,
         dry: bool = False,
     ) -> None:
-        self.out, self.settings, self._images = out, settings, images
+        self.settings, self._images = settings, images
         self._texts = load_texts(settings.prompts)
         self.writing: Writing[dict[str, Any]] = Writing(
             out, roles, settings, warm={"writer": temperature}, dry=dry
         )
         self._fixed = fixed_by("complexbench", self.writing, self._texts, temperature=temperature)
+        check_same(out, self.writing.held().manifest, self._fixed)
         self.entries = Entries(out)
         names = picture_names(images, out)
         self._chosen = choose(names, images, look([name for name in names if has_place(name)]))
@@ -97,7 +98,6 @@ class ComplexBenchBuilding:
 
     def estimate(self) -> list[Estimate]:
         """What each model will take."""
-        check_same(self.out, self.writing.held().manifest, self._fixed)
         return self.writing.estimate(self.items, STAGES)
 
     def run(self, watch: Watch | None = None) -> Wrote[dict[str, Any]]:
