@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from creval.benchmarks.coco import Annotated
 from creval.build.chains.complexbench import STAGES, Scene, load_texts, types_of, write_sample
-from creval.build.chains.complexbench_files import Entries, has_place
+from creval.build.chains.complexbench_files import Entries, has_place, key_of
 from creval.build.chains.kinds import LEVELS, Types
 from creval.build.chains.scenes import choose
 from creval.build.manifest import check_same, fixed_by, keep_manifest
@@ -58,9 +58,11 @@ class ComplexBenchBuilding:
         self.entries = Entries(out)
         names = picture_names(images, out)
         self._chosen = choose(names, images, look([name for name in names if has_place(name)]))
+        self._unusable = {**self._chosen.broken, **_of_one_name(list(self._chosen.scenes))}
         self._scenes = {
             name: Scene(things, self._chosen.sizes[name])
             for name, things in self._chosen.scenes.items()
+            if name not in self._unusable
         }
         if not self._scenes:
             why = "; ".join([*self._chosen.reasons(), *self._chosen.broken.values()][:4])
@@ -113,21 +115,28 @@ class ComplexBenchBuilding:
         calls = sum(stage.calls for stage in STAGES)
         wrote = self.writing.run(self.items, make, calls=calls, watch=watch)
         self._keep(wrote)
-        wrote.left_out |= self._chosen.broken
+        wrote.left_out |= self._unusable
         return wrote
 
     def _keep(self, wrote: Wrote[dict[str, Any]]) -> None:
-        """Write what was made; two pictures of one name cannot both be kept."""
+        """Write what was made."""
         made_by: dict[str, Any] = {role: judge.model for role, judge in self.writing.judges.items()}
         made_by["prompts"] = [prompt.version for prompt in self._texts]
         for identity, (name, types) in self._jobs.items():
-            if identity not in wrote.made:
-                continue
-            if self.entries.has((types.subset,), name):
-                wrote.left_out[identity] = "another picture has this name"
-                del wrote.made[identity]
-                continue
-            picture = self._images / name
-            self.entries.add(types.subset, name, picture, wrote.made[identity], made_by)
+            if identity in wrote.made:
+                picture = self._images / name
+                self.entries.add(types.subset, name, picture, wrote.made[identity], made_by)
         if any(self.entries.subsets.values()):
             self.entries.save()
+
+
+def _of_one_name(names: Sequence[str]) -> dict[str, str]:
+    """Pictures whose place in the layout is another's, with the reason."""
+    first: dict[str, str] = {}
+    for name in names:
+        first.setdefault(key_of(name), name)
+    return {
+        name: f"{first[key_of(name)]} has the same name"
+        for name in names
+        if first[key_of(name)] != name
+    }
