@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import typer
 
 from creval.cli import screen
@@ -11,7 +13,7 @@ def exit_if_stopped(stopped: str, kept: str) -> None:
     """Exit where it did not come to its end; `kept` is what was done so far, such as `answered`."""
     if stopped == "interrupted":
         screen.note(f"stopped: what was {kept} is kept; repeat the command to go on.")
-        raise typer.Exit(130)
+        sys.exit(130)  # all is said: typer.Exit would be taken for an interrupt of its own
     if stopped == "budget":
         screen.note("stopped: the budget is reached; raise it to go on.")
         raise typer.Exit(1)

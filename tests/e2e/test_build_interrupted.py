@@ -1,0 +1,110 @@
+"""Ctrl-C while a benchmark is being built: what came is kept, and the same command goes on."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from creval.judges.fake import FakeServer
+from tests.build.chains.made import FITTING, annotated, draw_pictures, entries, rows
+from tests.build.made import drawn
+from tests.serving import serving
+
+KEPT = "stopped: what was written is kept; repeat the command to go on."
+
+
+def creval(tmp_path: Path) -> list[str]:
+    pictures = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(16)))
+    return ["creval", "--images", str(pictures), "--asker", "openai:asker@URL/v1"]
+
+
+def complex_edit(tmp_path: Path) -> list[str]:
+    pictures = draw_pictures(tmp_path / "pictures", 16)
+    return ["complex-edit", "--images", str(pictures), "--steps", "3", "--retries", "4"]
+
+
+def complexbench(tmp_path: Path) -> list[str]:
+    file = annotated(tmp_path, FITTING)
+    return ["complexbench", "--images", str(tmp_path / "images"), "--coco", str(file),
+            "--checker", "openai:checker@URL/v1", "--retries", "4"]  # fmt: skip
+
+
+def written(bench: Path) -> object:
+    """What a benchmark of any system says."""
+    files = {
+        path.relative_to(bench).as_posix(): path.read_text()
+        for path in bench.rglob("*.json")
+        if path.name != "build.json"
+    }
+    return files, rows(bench), entries(bench)
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[FakeServer, str]]:
+    server = FakeServer(seed=5, latency=0.02)
+    with serving(server.app()) as url:
+        yield server, url
+
+
+def start(command: list[str], out: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen([*command, "--out", str(out)], stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("make", [creval, complex_edit, complexbench])
+def test_it_stops_kindly_and_goes_on_to_the_same(
+    tmp_path: Path, served: tuple[FakeServer, str], make: Callable[[Path], list[str]]
+) -> None:
+    server, url = served
+    command = [sys.executable, "-m", "creval", "build", *make(tmp_path), "--concurrency", "4",
+               "--writer", "openai:writer@URL/v1"]  # fmt: skip
+    command = [part.replace("URL", url) for part in command]
+    with start(command, tmp_path / "whole") as on:
+        said = on.communicate()[1]
+    assert on.returncode == 0, said
+    calls = server.stats["requests"]
+
+    with start(command, tmp_path / "bench") as on:
+        while on.poll() is None and server.stats["requests"] < calls + calls // 2:
+            time.sleep(0.002)
+        assert on.poll() is None
+        on.send_signal(signal.SIGINT)
+        said = on.communicate(timeout=30)[1]
+    assert on.returncode == 130, said
+    assert said.splitlines()[-1] == KEPT
+    assert "Traceback" not in said
+    assert server.stats["requests"] < 2 * calls, "there was something left to do"
+
+    dry = subprocess.run([*command, "--out", str(tmp_path / "bench"), "--dry-run", "--json"],
+                         capture_output=True, text=True)  # fmt: skip
+    assert sum(made["cached"] for made in json.loads(dry.stdout)["estimates"]) > 0
+    with start(command, tmp_path / "bench") as on:
+        said = on.communicate()[1]
+    assert on.returncode == 0, said
+    assert server.stats["requests"] == 2 * calls, "what was under way was waited for, and kept"
+    assert written(tmp_path / "bench") == written(tmp_path / "whole")
+
+
+def test_a_second_one_does_not_wait(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
+    server, url = served
+    server.latency = 60.0
+    command = [sys.executable, "-m", "creval", "build", *complex_edit(tmp_path), "--writer",
+               f"openai:writer@{url}/v1"]  # fmt: skip
+    began = time.monotonic()
+    with start(command, tmp_path / "bench") as on:
+        while on.poll() is None and server.stats["requests"] < 4:
+            time.sleep(0.002)
+        on.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        assert on.poll() is None, "it waits for what is under way"
+        on.send_signal(signal.SIGINT)
+        said = on.communicate(timeout=30)[1]
+    assert (on.returncode, KEPT in said) == (130, True), said
+    assert "Traceback" not in said
+    assert time.monotonic() - began < 30
