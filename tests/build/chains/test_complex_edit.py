@@ -94,6 +94,14 @@ def write(*texts: str, steps: int = 2, retries: int = 1) -> tuple[dict[str, Any]
 SHORT = '{"needed": "no"}'
 
 
+@pytest.mark.parametrize("name", ["sequence", "simplify", "compound"])
+def test_every_stage_is_shown_two_examples(name: str) -> None:
+    text = getattr(complex_edit.load_texts(), name).text
+    shown = text[text.index("Two examples of") :]
+    assert shown.count("Thought: ") == 2
+    assert "{{" not in shown[: shown.rindex("Thought: ")], "nothing is filled into an example"
+
+
 def test_there_are_24_operations_in_9_categories() -> None:
     assert (len(OPERATIONS), len(CATEGORIES)) == (24, 9)
     assert sum(counted(["Add Text", "Add Text", "Paint"]).values()) == 2
