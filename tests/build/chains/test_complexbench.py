@@ -18,7 +18,7 @@ from creval.benchmarks import open_benchmark
 from creval.benchmarks.coco import Annotated, read_pictures
 from creval.benchmarks.complexbench_release import KINDS, SUBSETS
 from creval.build.chains import complexbench
-from creval.build.chains.complexbench import Scene
+from creval.build.chains.complexbench import Scene, types_of
 from creval.build.chains.complexbench_files import file_of, key_of
 from creval.build.chains.complexbench_review import ComplexBenchReview
 from creval.build.chains.detected import CLASSES, detected
@@ -124,6 +124,12 @@ def test_types_by_level() -> None:
     assert alive == set(ATTRIBUTE)
 
 
+def test_types_of_a_name_that_is_no_text() -> None:
+    scene = Scene(things(objects("cat", "cup", "vase"), (10, 10)), (10, 10))
+    drawn = [types_of("caf\udce9.jpg", "parallel", scene, 0, 0) for _ in range(2)]
+    assert drawn[0] == drawn[1]
+
+
 SCENE = Scene(
     [Thing("left cat", (0, 4, 8, 24)), Thing("right cat", (30, 4, 38, 24)),
      Thing("cup", (10, 4, 18, 24)), Thing("vase", (20, 4, 28, 24))], (80, 40),
@@ -208,7 +214,7 @@ def test_what_is_infeasible_is_made_anew_with_what_builds_on_it() -> None:
         (0, step("Change the dog into a hat.", "dog", "hat"), "reference: `old` is “dog”"),
         (0, step("Change a cat into a hat.", "cat", "hat"), "reference: "),
         (0, step("Change the cup into a hat.", "cup"), "result: "),
-        (0, "Sorry.", "format: "),
+        (0, "Well.", "format: "),
         (1, step("Change the color of the cup to red.", "cup"), "chain: it does not name"),
         (2, step("Delete the left cat.", "left cat"), "independence: the left cat"),
         (2, step("Delete Delete Delete Delete", "vase"), "garbled text: "),
