@@ -25,7 +25,7 @@ from creval.build.chains.detected import CLASSES, detected
 from creval.build.chains.kinds import ATTRIBUTE, GLOBAL, LEVELS, MEANINGS, OBJECT, Types, draw_types
 from creval.build.chains.scenes import Thing, thing_named, things, unsuited
 from creval.build.chains.scribe import NotAcceptedError
-from creval.build.review import ACCEPTED, DROPPED
+from creval.build.review import ACCEPTED, DROPPED, OPEN
 from creval.core.errors import CrevalError
 from creval.core.sample import Box
 from creval.judges.fake import FakeServer
@@ -324,7 +324,10 @@ def test_a_review_drops_a_sample_with_its_step(built: Path) -> None:
     group = review.group(name)
     assert group.picture is not None
     assert group.picture.is_file()
-    assert group.items[1].notes == ("it builds on step 1",)
+    assert [item.kind for item in group.items[1:]] == [
+        "step 2, upon step 1", "step 3, upon step 2",
+    ]  # fmt: skip
+    assert not any(item.notes for item in group.items), "a chain is no reason to look twice"
     review.decide(
         name, "step/1", ACCEPTED, {"instruction": "Add a  red hat.", "type": "add object"}
     )
@@ -343,6 +346,25 @@ def test_a_review_drops_a_sample_with_its_step(built: Path) -> None:
     changed = review.group(name).items[0].fields[0].text
     assert changed == "Add a blue hat.", "what people change meanwhile stays"
     assert len(open_benchmark(built).dataset.samples) == 18
+
+
+def test_what_builds_on_changed_words_is_looked_at_again(built: Path) -> None:
+    review = ComplexBenchReview(built)
+    name = review.groups()[-2]
+    assert name.startswith("three-chain/")
+    for at in (1, 2, 3):
+        review.decide(name, f"step/{at}", ACCEPTED, {})
+    first, *others = review.group(name).items
+    review.decide(name, first.id, ACCEPTED, {"instruction": first.fields[0].text})
+    assert [item.verdict for item in review.group(name).items] == [ACCEPTED] * 3
+    review.decide(name, first.id, ACCEPTED, {"instruction": "Add a tin drum."})
+    items = review.group(name).items
+    assert [item.verdict for item in items] == [ACCEPTED, OPEN, ACCEPTED]
+    why = "step 1, on which it builds, was changed afterwards"
+    assert [item.notes for item in items] == [(), (why,), ()]
+    review.decide(name, "step/2", ACCEPTED, {"instruction": others[0].fields[0].text})
+    assert [item.notes for item in review.group(name).items] == [()] * 3
+    assert open_benchmark(built).dataset.findings == ()
 
 
 def entries(bench: Path) -> dict[str, Any]:
