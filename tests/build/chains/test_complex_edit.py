@@ -21,7 +21,7 @@ from creval.benchmarks import open_benchmark
 from creval.build.chains import complex_edit
 from creval.build.chains.complex_edit_review import ComplexEditReview
 from creval.build.chains.operations import CATEGORIES, OPERATIONS, counted
-from creval.build.chains.scribe import NotAcceptedError
+from creval.build.chains.scribe import NotAcceptedError, Scribe
 from creval.build.review import ACCEPTED, DROPPED, OPEN
 from creval.cli import app
 from creval.core.errors import CrevalError
@@ -82,13 +82,9 @@ def sequence(*words: str) -> str:
 
 def write(*texts: str, steps: int = 2, retries: int = 1) -> tuple[dict[str, Any], list[str]]:
     script = Script(*texts)
-    made = complex_edit.write_chain(
-        script,  # type: ignore[arg-type]
-        complex_edit.load_texts(),
-        steps,
-        retries,
-    )
-    return asyncio.run(made), script.said
+    scribe = Scribe(script, retries)  # type: ignore[arg-type]
+    edit = asyncio.run(complex_edit.write_chain(scribe, complex_edit.load_texts(), steps))
+    return {"edit": edit, "rejected": scribe.rejected}, script.said
 
 
 SHORT = '{"needed": "no"}'
@@ -374,7 +370,9 @@ def test_what_is_declined_is_left_out(tmp_path: Path) -> None:
         done = creval(*command, "--writer", f"openai:m@{url}/v1")
     assert done.returncode == 1
     assert "p0.png is left out: sequence: the model declined: I will not." in done.stderr
-    dry = creval(*command, "--writer", "openai:m@http://127.0.0.1:1/v1", "--dry-run", "--json")
+    other = ("--writer", "openai:m@http://127.0.0.1:1/v1", "--dry-run", "--json")
+    assert "was begun with another models" in creval(*command, *other).stderr
+    dry = creval(*command[:-1], tmp_path / "other", *other)
     told = json.loads(dry.stdout)
     calls = {made["role"]: made["calls"] for made in told["estimates"]}
     assert (told["pictures"], calls) == (1, {"writer": 1, "reviser": 15})
@@ -405,7 +403,7 @@ def test_a_budget_stops_and_a_larger_one_goes_on(tmp_path: Path) -> None:
         assert sum(made["cached"] for made in left) > 0
         assert all(made["calls"] < 6 * (1 if made["role"] == "writer" else 5) for made in left)
         done = creval(*command, "5USD")
-        assert "are answered already)" in done.stderr.splitlines()[1]
+        assert "are answered already)" in done.stderr
         assert done.returncode == 0, done.stderr
     assert server.stats["requests"] <= 6 * 6 + 6, "nothing is paid twice"
     assert len(open_benchmark(tmp_path / "bench").dataset.samples) == 18

@@ -13,7 +13,7 @@ from creval.build.chains.complexbench_files import Entries, key_of
 from creval.core.images import open_image
 
 PAIR = {"edit_type": "delete object", "ori obj": "cup", "new_obj": "nothing"}
-MADE = {"new_ins": "Delete the cup.\n" * 3, "edit pair": [PAIR] * 3, "rejected": ["x"]}
+MADE = {"new_ins": "Delete the cup.\n" * 3, "edit pair": [PAIR] * 3}
 
 
 def drawn(folder: Path, name: str) -> Path:
@@ -42,7 +42,7 @@ def test_a_long_name_is_cut(tmp_path: Path, letter: str) -> None:
     entries = Entries(tmp_path / "bench")
     entries.add("two-chain", name, drawn(tmp_path, name), MADE, {"writer": "w"})
     entries.save()
-    sample, = open_benchmark(tmp_path / "bench").dataset.samples
+    (sample,) = open_benchmark(tmp_path / "bench").dataset.samples
     assert sample.source is not None
     assert sample.source.is_file()
     assert len(sample.source.name.encode()) < 200
@@ -56,7 +56,7 @@ def test_every_kind_of_picture_finds_its_place(tmp_path: Path, name: str) -> Non
     entries = Entries(tmp_path / "bench")
     entries.add("two-chain", name, picture, MADE, {})
     entries.save()
-    sample, = open_benchmark(tmp_path / "bench").dataset.samples
+    (sample,) = open_benchmark(tmp_path / "bench").dataset.samples
     assert sample.source is not None
     assert open_image(sample.source).size == (20, 10)
     same = sample.source.read_bytes() == picture.read_bytes()

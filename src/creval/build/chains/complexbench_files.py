@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -70,7 +70,7 @@ class Entries:
         alike: dict[str, list[str]] = {}
         for name in names:
             alike.setdefault(key_of(name).casefold(), []).append(name)
-        found = {}
+        found: dict[str, str] = {}
         for key, group in alike.items():
             held = self._pictures.get(key, "")
             first = next((name for name in group if clean_text(name) == held), group[0])
@@ -79,16 +79,15 @@ class Entries:
         return found
 
     def add(
-        self, subset: str, name: str, picture: Path, made: dict[str, Any], by: dict[str, Any]
+        self, subset: str, name: str, picture: Path, steps: Mapping[str, Any], made: Any
     ) -> None:
-        """An entry and its picture; `save` writes the entries."""
+        """An entry and its picture; `save` writes the entries. `made` is how it came about."""
         key, image = key_of(name), _image_of(name)
         path = self.folder / "data" / "images" / f"{key}-{image}"
         if not path.is_file():
             _put(picture, path)
-        entry = {name: value for name, value in made.items() if name != "rejected"}
-        facts = {**by, "picture": name, "rejected": made["rejected"]}
-        self.subsets[subset][key] = {"img_path": image, **entry, "made": facts}
+        facts = {"picture": name, **made}
+        self.subsets[subset][key] = {"img_path": image, **steps, "made": facts}
         self._pictures[key.casefold()] = clean_text(name)
 
     def save(self, subsets: Iterable[str] = SUBSETS) -> None:

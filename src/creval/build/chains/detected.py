@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from PIL import Image
 
 from creval.benchmarks.coco import Annotated
 from creval.benchmarks.files import read_json
+from creval.build.chains.scenes import Seen
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, write_json
 from creval.core.images import ImageError, digest, open_image
@@ -34,20 +35,13 @@ _SAVED_EVERY = 10.0  # seconds, while a detector looks
 _ALIKE = 0.5  # overlap above which two boxes of a class are one object
 
 
-class Detected(NamedTuple):
-    """The objects of pictures by their names; and why others could not be looked at."""
-
-    objects: dict[str, list[Annotated]]
-    broken: dict[str, str]
-
-
 def detected(
     folder: Path,
     pictures: Mapping[str, Path],
     model: str,
     find: Find,
     watch: Callable[[int, int], None] | None = None,
-) -> Detected:
+) -> Seen:
     """What a detector finds in pictures, kept in the folder's `objects.json`."""
     path = folder / "objects.json"
     kept = read_json(path) if path.is_file() else {}
@@ -55,8 +49,9 @@ def detected(
         kept = {}
     if kept.get("model") != model:
         kept = {"model": model, "pictures": {}}
-    found, saved = Detected({}, {}), time.monotonic()
-    unsaved = False
+    objects: dict[str, list[Annotated]] = {}
+    broken: dict[str, str] = {}
+    saved, unsaved = time.monotonic(), False
     try:
         for done, (name, picture) in enumerate(pictures.items(), 1):
             key = clean_text(name)
@@ -64,22 +59,22 @@ def detected(
             try:
                 state = digest(picture)
                 if not isinstance(held, dict) or held.get("digest") != state:
-                    objects = _looked(open_image(picture), find)
-                    kept["pictures"][key] = {"digest": state, "objects": objects}
+                    found = _looked(open_image(picture), find)
+                    kept["pictures"][key] = {"digest": state, "objects": found}
                     unsaved = True
             except (ImageError, OSError) as error:
-                found.broken[name] = str(error)
+                broken[name] = str(error)
                 continue
             if unsaved and time.monotonic() > saved + _SAVED_EVERY:
                 write_json(path, kept)
                 saved, unsaved = time.monotonic(), False
-            found.objects[name] = _objects(kept["pictures"][key], path)
+            objects[name] = _objects(kept["pictures"][key], path)
             if watch is not None:
                 watch(done, len(pictures))
     finally:
         if unsaved:
             write_json(path, kept)
-    return found
+    return Seen(objects, broken)
 
 
 def _objects(held: Mapping[str, Any], path: Path) -> list[Annotated]:
