@@ -68,6 +68,15 @@ def ordered(card: Scorecard, made: Makers) -> list[str]:
     return sorted(card.systems, key=place)
 
 
+def in_words(maker: Maker) -> str:
+    """Who made a model's edits, how, and what one took."""
+    took = [
+        text.money(maker.cost) if maker.cost is not None else "an unknown cost",
+        text.seconds(maker.seconds) if maker.seconds is not None else "an unknown time",
+    ]
+    return f"made by {maker.editor}, {maker.strategy}: {' and '.join(took)} an edit"
+
+
 def _facts(maker: Maker | None) -> list[str | Spot]:
     if maker is None:
         return ["not known", "", "", "", "unknown", "unknown"]

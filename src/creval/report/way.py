@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from creval.core.sample import Edit
@@ -27,18 +27,22 @@ class Stage(NamedTuple):
 
 
 def stages(edit: Edit) -> list[Stage]:
-    """The steps to an edit, the first first; none where it was made at once, without a plan. Of one
-    that was made at once there is nothing else to see than itself."""
+    """The steps to an edit, the first first; none where it was made at once, without a plan. What
+    it came to itself is a step only where there is a picture of it."""
     if not edit.before:
         plan = _text(edit, "plan")
         return [Stage(_text(edit, "instruction"), plan, ())] if plan else []
     groups: dict[str, list[tuple[int | None, Edit]]] = {}
     for place, one in enumerate(edit.before):
         groups.setdefault(one.key.sample, []).append((place, one))
-    last = edit.key.sample
-    if last not in groups:
-        groups[last] = [(None, edit)]
+    if edit.key.sample not in groups and edit.image is not None:
+        groups[edit.key.sample] = [(None, edit)]
     return [_stage(several) for several in groups.values()]
+
+
+def single(found: Sequence[Stage]) -> bool:
+    """Whether each step is one picture, and no more is told about it."""
+    return all(len(stage.tries) == 1 and not stage.plan for stage in found)
 
 
 def _stage(several: list[tuple[int | None, Edit]]) -> Stage:

@@ -67,6 +67,16 @@ class CloseUp(Run):
         ).fetchone()
         return self.found(Path(row[0])) if row and row[0] else None
 
+    def picture_before(self, edit: EditKey, place: int) -> Path | None:
+        """Where the picture lies in this place on the way to an edit, if there is one."""
+        row = self._connection.execute(
+            "SELECT system, sample, draw, status, image, reason, detail FROM edits"
+            " WHERE system = ? AND sample = ? AND draw = ?",
+            edit,
+        ).fetchone()
+        before = read_edit(row).before if row else ()
+        return before[place].image if place < len(before) else None
+
     def first_pictures(self, system: str, samples: Sequence[str]) -> dict[EditKey, Path]:
         """A system's pictures of some samples, each of the first draw that has one."""
         rows = self._connection.execute(

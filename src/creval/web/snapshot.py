@@ -24,7 +24,7 @@ from creval.stats.table import ScoreTable, tabulate
 
 if TYPE_CHECKING:
     from creval.store.closeup import CloseUp
-    from creval.store.run import Run
+    from creval.store.run import Missing, Run
 
 RESAMPLES = 2_000
 
@@ -51,8 +51,8 @@ class Item(NamedTuple):
 class Snapshot:
     """All that list pages need, in memory.
 
-    `states` has the axes item, system. `scores` come later than the rest, which `behind` says: then
-    they are those of the snapshot before, or none.
+    `states` has the axes item, system. `missing` are the edits that are not there. `scores` come
+    later than the rest, which `behind` says: then they are those of the snapshot before, or none.
     """
 
     folder: str
@@ -67,6 +67,7 @@ class Snapshot:
     table: ScoreTable | None
     scores: Scorecard | None
     notes: tuple[str, ...]
+    missing: tuple[Missing, ...] = ()
     behind: bool = True
 
     @cached_property
@@ -179,6 +180,7 @@ def take(run: CloseUp, before: Snapshot | None = None) -> Snapshot:
         table=table,
         scores=before.scores if before is not None else None,
         notes=_notes(run, table),
+        missing=tuple(run.missing()),
     )
 
 

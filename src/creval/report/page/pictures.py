@@ -16,7 +16,7 @@ from creval.core.card import Digits
 from creval.core.images import ImageError, open_image
 from creval.core.sample import Edit, EditStatus
 from creval.report import text
-from creval.report.way import Try, stages
+from creval.report.way import Try, single, stages
 
 SIDE, SMALL = 320, 128
 """Pixels of a thumbnail's longer side: of one to look at, and of one on the way to it."""
@@ -46,15 +46,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Way:
-    """How a model's edit came about."""
+    """How a model's edit came about; `single` where each step is one picture and no more."""
 
     system: str
     steps: Sequence[Step]
-
-    @property
-    def single(self) -> bool:
-        """Whether each step is one picture, and no more is told about it."""
-        return all(len(step.pictures) == 1 and not step.plan for step in self.steps)
+    single: bool
 
 
 def picture(path: Path | None, caption: str, link: Path | None, side: int = SIDE) -> Picture:
@@ -91,6 +87,7 @@ def edited(edit: Edit, caption: str, link: Path | None, side: int = SIDE) -> Pic
 
 def way(edit: Edit, rank: str, digits: Digits, link: Path | None) -> Way | None:
     """The way to an edit; none where it was made at once."""
+    found = stages(edit)
     steps = [
         Step(
             stage.words,
@@ -98,9 +95,9 @@ def way(edit: Edit, rank: str, digits: Digits, link: Path | None) -> Way | None:
             [_tried(one, rank, digits, link) for one in stage.tries[:_TRIES]],
             max(0, len(stage.tries) - _TRIES),
         )
-        for stage in stages(edit)
+        for stage in found
     ]
-    return Way(edit.key.system, steps) if steps else None
+    return Way(edit.key.system, steps, single(found)) if steps else None
 
 
 def _tried(one: Try, rank: str, digits: Digits, link: Path | None) -> Picture:
