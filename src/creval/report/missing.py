@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from creval.stats.table import ScoreTable
     from creval.store.run import Run
 
+_STEPS = re.compile("^(?:the step before: )+")
 _ORDER = (EditStatus.REFUSED, EditStatus.FAILED, EditStatus.UNSUPPORTED, EditStatus.ABSENT)
 _REASONS, _LETTERS = 3, 120  # in a sentence, and of each
 Missing = Mapping[str, Mapping[EditStatus, Counter[str]]]
@@ -28,7 +30,8 @@ def missing(run: Run, systems: Collection[str], samples: Collection[str]) -> Mis
     for gone in run.missing():
         if gone.edit.system in systems and gone.edit.sample in samples:
             statuses = found.setdefault(gone.edit.system, {})
-            statuses.setdefault(gone.status, Counter())[gone.reason] += 1
+            reason = _STEPS.sub("a step before: ", gone.reason)
+            statuses.setdefault(gone.status, Counter())[reason] += 1
     return {
         system: {status: found[system][status] for status in _ORDER if status in found[system]}
         for system in systems
