@@ -17,8 +17,8 @@ from creval.core.contract import contract_named
 from creval.core.errors import CrevalError, known_name
 from creval.core.probe import EditKey, Measurement, Probe, Question
 from creval.core.sample import EditStatus, Sample, Step
-from creval.store import schema
-from creval.store.store import DATABASE, Store
+from creval.store.reader import open_reader
+from creval.store.store import DATABASE
 
 if TYPE_CHECKING:
     from creval.stats.scorecard import Scorecard
@@ -76,11 +76,7 @@ class Run:
                 f"{folder} is not a run: it holds no {DATABASE}. Make one with "
                 f"`creval replay BENCH --answers DIR --run {folder}`."
             )
-        self._connection, found = _reader(path)
-        if found < len(schema.MIGRATIONS):
-            self._connection.close()
-            Store(self.folder).close()
-            self._connection, _ = _reader(path)
+        self._connection = open_reader(path)
         if "protocol" not in self.manifest:
             self._connection.close()
             raise CrevalError(
@@ -419,31 +415,6 @@ _WHY = {
 def open_run(folder: str | Path) -> Run:
     """The run in a folder, open for reading."""
     return Run(folder)
-
-
-def _reader(path: Path) -> tuple[sqlite3.Connection, int]:
-    """A connection that only reads, and the version of the store."""
-    uri = path.resolve().as_uri()
-    beside = [path.with_name(f"{path.name}{end}") for end in ("-journal", "-wal")]
-    alone = not any(other.exists() and other.stat().st_size for other in beside)
-    if alone and not os.access(path.parent, os.W_OK):
-        # Where nothing can be written beside it, as on a read-only disk, WAL needs this.
-        connection = sqlite3.connect(f"{uri}?immutable=1", uri=True)
-    else:
-        # A writer that was killed left its work half done: opening for writing takes it back.
-        mode = "rw" if beside[0].exists() else "ro"
-        connection = sqlite3.connect(f"{uri}?mode={mode}", uri=True)
-    try:
-        connection.execute("PRAGMA query_only = ON")
-        return connection, schema.version(connection, path)
-    except sqlite3.OperationalError as error:
-        connection.close()
-        if "locked" in str(error):
-            raise CrevalError(f"{path.parent} is being written. Try again in a moment.") from error
-        raise CrevalError(f"{path} cannot be read: {error}.") from error
-    except BaseException:
-        connection.close()
-        raise
 
 
 def reduced(probe: Probe, given: Sequence[float | None], weighed: bool) -> float | None:

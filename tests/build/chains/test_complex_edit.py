@@ -369,7 +369,12 @@ def test_a_budget_stops_and_a_larger_one_goes_on(tmp_path: Path) -> None:
         assert (stopped.returncode, "the budget is reached" in stopped.stderr) == (1, True)
         calls = server.stats["requests"]
         assert 0 < calls < 30
+        dry = creval(*command, "5USD", "--dry-run", "--json")
+        left = json.loads(dry.stdout)["estimates"]
+        assert sum(made["cached"] for made in left) > 0
+        assert all(made["calls"] < 6 * (1 if made["role"] == "writer" else 5) for made in left)
         done = creval(*command, "5USD")
+        assert "are answered already)" in done.stderr.splitlines()[1]
         assert done.returncode == 0, done.stderr
     assert server.stats["requests"] <= 6 * 6 + 6, "nothing is paid twice"
     assert len(open_benchmark(tmp_path / "bench").dataset.samples) == 18
