@@ -110,9 +110,8 @@ class Writing(Generic[T]):
         self.judges: dict[str, Judge] = {}
         options = replace(settings.judge_options(), keyless=dry)
         for role, spec in roles.items():
-            found = open_judges(
-                spec, replace(options, temperature=(warm or {}).get(role, options.temperature))
-            )
+            heat = (warm or {}).get(role, options.temperature)
+            found = open_judges(spec, replace(options, temperature=heat, flag=f"--{role}"))
             if len(found) != 1:
                 raise CrevalError(f"--{role} takes one model, not a panel.")
             self.judges[role] = found[0]
