@@ -23,7 +23,7 @@ from creval.engine.loop import Watch
 from creval.engine.manifest import versions
 from creval.engine.settings import Settings
 from creval.engine.writing import Item, Writing
-from creval.store import DATABASE, Store
+from creval.store import DATABASE, Store, held_texts
 
 BALANCED = "balanced"
 _SAME = (
@@ -95,12 +95,9 @@ class Building:
         self._temperature = warm["writer"]
         self._check(self._held)
 
-    def _read_held(self) -> dict[str, Any]:
+    def _read_held(self) -> Mapping[str, Any]:
         """What the folder says of how it was begun."""
-        if not (self.out / DATABASE).is_file():
-            return read_record(self.out)
-        with Store(self.out) as store:
-            return store.manifest or read_record(self.out)
+        return held_texts(self.out).manifest or read_record(self.out)
 
     def _sources(self, images: Path) -> list[Source]:
         pictures = self._held.get("pictures", {})
@@ -138,14 +135,12 @@ class Building:
         return notes
 
     def estimate(self) -> list[Estimate]:
-        """What each model will take for the pictures that are not in the benchmark yet."""
+        """What each model will take for the pictures that are not in the benchmark yet or have
+        another instruction now, besides the texts that are kept already."""
         done = {stem_of(entry["input_image"][0]) for entry in read_list(self.out / LIST)}
         before = self._held.get("given", {})
-        left = [
-            source
-            for source in self.sources
-            if source.id not in done or _told(source) != before.get(source.id)
-        ]
+        anew = {source.id for source in self.sources if _told(source) != before.get(source.id)}
+        left = [source for source in self.sources if source.id in anew or source.id not in done]
         given = [source for source in left if source.given]
         expected = stages(
             self.prompts,
@@ -155,7 +150,6 @@ class Building:
             placed=sum(bool(source.dimension) for source in given) / max(1, len(given)),
         )
         items = [Item(source.id, source.path) for source in left]
-        anew = {source.id for source in left if _told(source) != before.get(source.id)}
         return self.writing.estimate(items, expected, anew)
 
     def run(self, watch: Watch | None = None) -> Built:
