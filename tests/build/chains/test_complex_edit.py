@@ -94,6 +94,14 @@ def write(*texts: str, steps: int = 2, retries: int = 1) -> tuple[dict[str, Any]
 SHORT = '{"needed": "no"}'
 
 
+@pytest.mark.parametrize("name", ["sequence", "simplify", "compound"])
+def test_every_stage_is_shown_two_examples(name: str) -> None:
+    text = getattr(complex_edit.load_texts(), name).text
+    shown = text[text.index("Two examples of") :]
+    assert shown.count("Thought: ") == 2
+    assert "{{" not in shown[: shown.rindex("Thought: ")], "nothing is filled into an example"
+
+
 def test_there_are_24_operations_in_9_categories() -> None:
     assert (len(OPERATIONS), len(CATEGORIES)) == (24, 9)
     assert sum(counted(["Add Text", "Add Text", "Paint"]).values()) == 2
@@ -274,6 +282,29 @@ def test_a_review_drops_and_changes(built: Path) -> None:
                          ("atomic/1", {"operation": "Paint"}), ("nothing", {})]:  # fmt: skip
         with pytest.raises(CrevalError):
             review.decide("0001", item, ACCEPTED, fields)
+
+
+def test_what_contains_changed_words_is_looked_at_again(built: Path) -> None:
+    review = ComplexEditReview(built)
+    for item in review.group("0002").items:
+        review.decide("0002", item.id, ACCEPTED, {field.name: field.text for field in item.fields})
+    assert {item.verdict for item in review.group("0002").items} == {ACCEPTED}
+    review.decide("0002", "atomic/3", ACCEPTED, {"instruction": "Paint the moon green."})
+    items = {item.id: item for item in review.group("0002").items}
+    why = "atomic edit 3, which it contains, was changed afterwards"
+    assert {name for name, item in items.items() if item.verdict == OPEN} == {
+        "compound/3", "compound/4"
+    }  # fmt: skip
+    assert {item.notes for item in items.values()} == {(), (why,)}
+    review.decide("0002", "compound/3", ACCEPTED, {})
+    review.decide("0002", "compound/4", OPEN, {"instruction": "Paint the moon green, and more."})
+    assert not any(item.notes for item in review.group("0002").items)
+    review.decide("0002", "compound/1", ACCEPTED, {"instruction": "Paint the sun blue."})
+    items = {item.id: item for item in review.group("0002").items}
+    assert items["atomic/1"].fields[0].text == "Paint the sun blue."
+    assert [name for name, item in items.items() if item.notes] == [
+        "compound/2", "compound/3", "compound/4"
+    ]  # fmt: skip
 
 
 def test_killed_it_comes_to_the_same(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from creval.build.chains.kinds import GLOBAL, MEANINGS, Types, draw_types
 from creval.build.chains.replies import Checked, Written
 from creval.build.chains.scenes import Thing, listed, thing_named
 from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe, load_text
+from creval.core.files import clean_text
 from creval.engine.writing import Desk, Expected
 from creval.prompts import Prompt
 
@@ -45,7 +46,7 @@ def load_texts(folder: str | None = None) -> Texts:
 def types_of(name: str, level: str, scene: Scene, seed: int, turn: int) -> Types:
     """A picture's edit types at a level: by chance, but the same each time; a level's subsets take
     turns."""
-    chance = random.Random(f"types {seed} {level} {name}")  # noqa: S311
+    chance = random.Random(clean_text(f"types {seed} {level} {name}"))  # noqa: S311
     return draw_types(level, [thing.name for thing in scene.things], chance, turn)
 
 
