@@ -185,9 +185,9 @@ def _questions(run: Run, sample: str) -> Iterator[Question]:
 
 def _shown(run: Run, card: Scorecard, name: str, link: Path | None) -> Shown:
     sample = run.samples[name]
-    pictures = []
-    if sample.source is not None:
-        pictures.append(_picture(sample.source, "source", link))
+    brought = [("source", sample.source), ("mask", sample.mask)]
+    brought += [("reference", path) for path in sample.references]
+    pictures = [_picture(path, what, link) for what, path in brought if path is not None]
     ranking = card.table.card.ranking
     edits = run.edits(name)
     for system in card.systems:
@@ -196,7 +196,8 @@ def _shown(run: Run, card: Scorecard, name: str, link: Path | None) -> Shown:
         mine = {key: path for key, path in edits.items() if key.system == system}
         for key, path in mine.items() or [(EditKey(system, name), None)]:
             draw = f", draw {key.draw}" if len(mine) > 1 else ""
-            pictures.append(_picture(path, f"{system}{draw}: {ranking} {value}", link))
+            none = "not supported" if (system, name) in run.unsupported else "no picture"
+            pictures.append(_picture(path, f"{system}{draw}: {ranking} {value}", link, none))
     answers: dict[tuple[str, str], list[Answer]] = {}
     for answer in run.answers(sample=name):
         answers.setdefault((answer.edit.system, answer.probe), []).append(answer)
@@ -229,9 +230,10 @@ def _given(protocol: Protocol, question: Question, system: str, answers: Sequenc
     return Given(system, state, words or "not asked", "\n".join(whys))
 
 
-def _picture(path: Path | None, caption: str, link: Path | None) -> Picture:
+def _picture(path: Path | None, caption: str, link: Path | None, none: str = "") -> Picture:
+    """A thumbnail, or words for why there is none: `none` where there is no file to look for."""
     if path is None:
-        return Picture(caption, instead="no picture")
+        return Picture(caption, instead=none)
     if not path.is_file():
         return Picture(caption, instead=f"absent: {path.name}")
     try:
