@@ -9,6 +9,9 @@ import pytest
 
 from creval.benchmarks.ice_bench import CARD, IceBench
 from creval.benchmarks.ice_tasks import QA, TASKS, WEIGHTS, Task
+from creval.core.benchmark import Protocol
+from creval.core.card import Weights
+from creval.core.errors import CrevalError
 from creval.core.probe import EditKey, Measurement, Question
 from creval.core.sample import Edit, Sample
 from creval.engine.call import paths_of
@@ -127,6 +130,65 @@ def test_what_is_missing_leaves_no_score_and_is_counted() -> None:
     stranger = Sample("x", "do", Path("x.png"))
     assert PROTOCOL.probes(stranger) == []
     assert {score.total for score in PROTOCOL.score(stranger, (), values).values()} == {0}
+
+
+def scored(protocol: Protocol, name: str) -> dict[str, float | None]:
+    sample = item(TASKS[name])
+    found = protocol.score(sample, protocol.probes(sample), RAW)
+    return {column: score.value for column, score in found.items()}
+
+
+def test_the_released_codes_way_with_colours() -> None:
+    released = PROTOCOL.weighted("released")
+    assert scored(released, "Image Colorization")["PF"] == pytest.approx(0.3 * 1.5 + 0.45 * 0.25)
+    for task in TASKS:
+        if task != "Image Colorization":
+            assert scored(released, task) == scored(PROTOCOL, task)
+    assert "as released" in released.card.formula
+    assert "released" not in PROTOCOL.card.formula
+    with pytest.raises(
+        CrevalError, match="no choice of weights 'releasd'; did you mean 'released'"
+    ):
+        PROTOCOL.weighted("releasd")
+
+
+def test_weights_of_ones_own() -> None:
+    alike = PROTOCOL.weighted({"AES": 1, "IMG": 1, "PF": 2, "CTRL": 4})
+    assert scored(alike, "Color Editing")["score"] == pytest.approx((0.5 + 0.6 + 2 * 0.8) / 4)
+    assert scored(alike, "Edge-guided Generation")["score"] == pytest.approx((1.1 + 1.2 + 3.2) / 8)
+    some = PROTOCOL.weighted({"Local Editing": {"PF": 3, "SRC": 1}, "Image Deblur": {"CTRL": 1}})
+    assert scored(some, "Inpainting")["score"] == pytest.approx((3 * 0.8 + 0.9) / 4)
+    assert scored(some, "Image Deblurring")["score"] == pytest.approx(0.7)
+    assert scored(some, "Color Editing") == scored(PROTOCOL, "Color Editing")
+    assert scored(some, "Inpainting")["AES"] == 0.5, "it is measured, and weighs nothing"
+
+
+def test_what_weighs_nothing_can_be_missing() -> None:
+    sample = item(TASKS["Face Swap"])
+    values = {name: value for name, value in RAW.items() if name != "face"}
+    assert PROTOCOL.score(sample, (), values)["score"] == (None, 6, 7)
+    without = PROTOCOL.weighted({"Face Swap": {"AES": 1, "IMG": 1, "PF": 1, "SRC": 1}})
+    found = without.score(sample, (), values)["score"]
+    assert found.value == pytest.approx(2.8 / 4)
+    assert found[1:] == (6, 6)
+
+
+@pytest.mark.parametrize(
+    ("weights", "sentence"),
+    [
+        ({"AES": 1, "SCR": 1}, "no dimension 'SCR'; did you mean 'SRC'"),
+        ({"REF": 1}, "weights of Text-to-Image Creating must be zero or more, and add up"),
+        ({"Face Swap": {"CTRL": 1}}, "no dimension of Face Swap 'CTRL'"),
+        ({"Face Swop": {"AES": 1}}, "no task 'Face Swop'; did you mean 'Face Swap'"),
+        ({"Face Swap": {"AES": -1, "IMG": 2}}, "weights of Face Swap must be zero or more"),
+        ({"Face Swap": {}}, "weights of Face Swap must be zero or more"),
+        ({"AES": float("nan")}, "must be zero or more"),
+        ({"AES": 1e308, "IMG": 1e308}, "must be zero or more"),
+    ],
+)
+def test_weights_that_are_none(weights: Weights, sentence: str) -> None:
+    with pytest.raises(CrevalError, match=sentence):
+        PROTOCOL.weighted(weights)
 
 
 def test_the_cards_columns_are_the_papers() -> None:

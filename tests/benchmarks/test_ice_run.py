@@ -198,6 +198,20 @@ def test_what_was_asked_of_whom(made: tuple[Path, Judged]) -> None:
     assert {(d.first, d.second): d.samples for d in card.differences}["Everything", "Painter"] >= 90
 
 
+def test_scores_of_a_run_in_the_released_way(made: tuple[Path, Judged]) -> None:
+    with open_run(made[0]) as run:
+        papers, theirs = (run.score(resamples=100, weights=w) for w in (None, "released"))
+        values = [v for k, v in run.values() if k.system == "Steered" and "grey" in v]
+    colours = mean(1.5 * (v["clip_cap"] or 0) + 0.25 * (v["colorfulness"] or 0) for v in values)
+    assert theirs.cell("Steered", "PF", "Image Colorization").value == pytest.approx(colours)
+    for column in ("AES", "CTRL"):
+        assert theirs.cell("Steered", column) == papers.cell("Steered", column)
+    apart = [card.cell("Steered", "PF", "Image Colorization").value for card in (papers, theirs)]
+    whole = [card.cell("Steered", "score").value for card in (papers, theirs)]
+    changed = 0.2 * ((apart[0] or 0) - (apart[1] or 0)) / 31
+    assert (whole[0] or 0) - (whole[1] or 0) == pytest.approx(changed)
+
+
 def test_real_against_generated_sources(made: tuple[Path, Judged]) -> None:
     with open_run(made[0]) as run:
         card = run.score(resamples=100)

@@ -12,11 +12,21 @@ model does not support counts 0
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from creval.benchmarks import ice_release
-from creval.benchmarks.ice_tasks import DIMENSIONS, QA, TASKS, WEIGHTS, Formula, formulas
+from creval.benchmarks.ice_tasks import (
+    DIMENSIONS,
+    QA,
+    TASKS,
+    WEIGHTS,
+    Formula,
+    chosen_weights,
+    formulas,
+)
 from creval.core.benchmark import Protocol, System
-from creval.core.card import Card, Metric, Score
+from creval.core.card import Card, Metric, Score, Weights
+from creval.core.errors import known_name
 from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
 
@@ -29,7 +39,10 @@ CARD = Card(
     levels=ice_release.LEVELS,
     rank="score",
     unsupported=0.0,
+    how="score = the weighted sum of a task's dimensions",
 )
+RELEASED = "released"
+"""The name of the authors' code's way, where it departs from the paper."""
 _ASKED = "Was the instruction carried out?"
 
 
@@ -42,6 +55,19 @@ class IceBench(Protocol):
     def __init__(self) -> None:
         self._weights = {task.name: WEIGHTS[task.group] for task in TASKS.values()}
         self._formulas = {task.name: formulas(task) for task in TASKS.values()}
+
+    def weighted(self, weights: Weights) -> IceBench:
+        """The same with other weights: of dimensions, of those of a task or a group of tasks, or
+        `released`, which weighs colorfulness as the authors' code does."""
+        made = IceBench()
+        if isinstance(weights, str):
+            known_name("choice of weights", weights, [RELEASED])
+            made._formulas = {t.name: formulas(t, released=True) for t in TASKS.values()}
+            made.card = replace(CARD, how=f"{CARD.how}, as {RELEASED}")
+            return made
+        made._weights = chosen_weights(weights)
+        made.card = replace(CARD, how=f"{CARD.how}, with weights of your own")
+        return made
 
     def probes(self, sample: Sample) -> Sequence[Probe]:
         """Each raw metric of a sample's task, under the first dimension that needs it."""

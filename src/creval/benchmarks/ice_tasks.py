@@ -6,11 +6,12 @@ dimensions. The factors and the weights are those of the paper's section B and o
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from creval.core.errors import unknown
+from creval.core.errors import CrevalError, known_name, unknown
 
 DIMENSIONS = {
     "AES": "aesthetic quality",
@@ -175,3 +176,34 @@ def tasks_named(name: str) -> tuple[Task, ...]:
     if one is None and not found:
         raise unknown("task", name, [*CATEGORIES, *GROUPS, *TASKS])
     return tuple(found) if one is None else (one,)
+
+
+def chosen_weights(
+    given: Mapping[str, float] | Mapping[str, Mapping[str, float]],
+) -> dict[str, Mapping[str, float]]:
+    """The weights of each task's dimensions where some are given: of all tasks, or by the names of
+    tasks, groups or categories. They are scaled to a sum of one; other tasks keep their own."""
+    found = {task.name: WEIGHTS[task.group] for task in TASKS.values()}
+    for_all = {name: of for name, of in given.items() if not isinstance(of, Mapping)}
+    if for_all:
+        for name in for_all:
+            known_name("dimension", name, DIMENSIONS)
+        for task in TASKS.values():
+            own = {name: for_all.get(name, 0.0) for name in WEIGHTS[task.group]}
+            found[task.name] = _scaled(task, own)
+    for name, of in given.items():
+        if isinstance(of, Mapping):
+            for task in tasks_named(name):
+                for dimension in of:
+                    known_name(f"dimension of {task.name}", dimension, WEIGHTS[task.group])
+                found[task.name] = _scaled(task, of)
+    return found
+
+
+def _scaled(task: Task, weights: Mapping[str, float]) -> dict[str, float]:
+    total = sum(weights.values())
+    if not all(0 <= weight < math.inf for weight in weights.values()) or not 0 < total < math.inf:
+        raise CrevalError(
+            f"the weights of {task.name} must be zero or more, and add up to a number above zero."
+        )
+    return {name: weights.get(name, 0.0) / total for name in WEIGHTS[task.group]}

@@ -85,11 +85,7 @@ def basis(
 ) -> str:
     """What the table rests on: judge, samples, weights, intervals, and how places are marked."""
     table = card.table
-    made = table.card.composite
-    formula = ""
-    if made is not None:
-        weights = " + ".join(f"{weight:.3g} {name}" for name, weight in made.weights.items())
-        formula = f"; {made.name} = {weights}"
+    formula = f"; {table.card.formula}" if table.card.formula else ""
     subset = f" (subset {table.subset})" if table.subset else ""
     judge = f"judge {visible(manifest['judge'])}" if manifest["judge"] else "measured"
     asked = manifest.get("protocol", manifest["benchmark"])

@@ -39,11 +39,7 @@ def about(card: Scorecard, manifest: Mapping[str, Any]) -> str:
     judge = f"judge {manifest['judge']}" if manifest["judge"] else "measured"
     subset = f" (subset {table.subset})" if table.subset else ""
     strict = ", strict" if table.strict else ""
-    made = table.card.composite
-    formula = ""
-    if made is not None:
-        weights = " + ".join(f"{weight:.3g} {name}" for name, weight in made.weights.items())
-        formula = f" {made.name} = {weights}."
+    formula = f" {table.card.formula}." if table.card.formula else ""
     count = f"{len(table.samples):,} samples"
     return harmless(
         f"{manifest['benchmark']}{protocol}, {judge}, {count}{subset}{strict}.{formula} "
