@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from creval.core.card import Level
+from creval.core.card import Level, Weights
 from creval.core.contract import contract_named
 from creval.core.errors import CrevalError, known_name
 from creval.core.probe import EditKey, Measurement, Probe, Question
@@ -390,7 +390,7 @@ class Run:
         *,
         strict: bool = False,
         subset: str | None = None,
-        weights: Mapping[str, float] | None = None,
+        weights: Weights | None = None,
         systems: tuple[str, ...] | None = None,
         resamples: int = 2_000,
         seed: int = 0,

@@ -36,7 +36,7 @@ class State(IntEnum):
     RIGHT = 1
     WRONG = 2
     UNANSWERED = 3
-    UNSCORED = 4  # measured, or answered where no reference says what is right
+    UNSCORED = 4  # measured, answered where no reference says what is right, or not supported
 
 
 class Item(NamedTuple):
@@ -221,6 +221,11 @@ def _states(run: Run, protocol: Protocol, items: Sequence[Item]) -> NDArray[np.u
     right = sums[0] > 0.5 * sums[1]
     states[there & right] = State.RIGHT
     states[there & ~right] = State.WRONG
+    places: dict[str, list[int]] = {}
+    for at, item in enumerate(items if run.unsupported else ()):
+        places.setdefault(item.sample, []).append(at)
+    for name, sample in run.unsupported:
+        states[places.get(sample, []), column[name]] = State.UNSCORED
     return states
 
 
