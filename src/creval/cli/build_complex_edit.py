@@ -46,8 +46,8 @@ def complex_edit(
 ) -> None:
     """Let a model write chains of atomic edits and their compounds; go on where it stopped."""
     from creval.build.chains import complex_edit as chains
-    from creval.build.chains.manifest import keep_manifest
-    from creval.build.chains.sources import picture_names, some
+    from creval.build.manifest import keep_manifest
+    from creval.build.pictures import picture_names, some
     from creval.engine.writing import Item, Writing
     from creval.report.text import many
 
@@ -73,7 +73,7 @@ def complex_edit(
         estimates.show(expected, concurrency, json, (len(items), "picture"))
         return
     shape = {"steps": steps, "temperature": temperature}
-    keep_manifest(folder, "complex-edit", writing, texts, settings, shape)
+    keep_manifest("complex-edit", writing, texts, shape)
     if len(items) < len(chosen):
         screen.note(f"{many(len(chosen) - len(items), 'picture')} done before stay as they are.")
     screen.note(f"{many(len(items), 'picture')}: about {estimates.in_a_line(expected)}")
@@ -97,9 +97,9 @@ def complex_edit(
         line.clear()
     _tell(wrote, folder, json)
     if review:
-        from creval.build.chains.review import ChainReview
+        from creval.build.chains.complex_edit_review import ComplexEditReview
 
-        building.open_review(ChainReview(folder))
+        building.open_review(ComplexEditReview(folder))
     building.end(wrote, len(items), allowed)
 
 

@@ -65,9 +65,9 @@ def complexbench(
     from creval.build.chains import complexbench as chains
     from creval.build.chains.complexbench_files import PICTURES, Entries
     from creval.build.chains.kinds import LEVELS
-    from creval.build.chains.manifest import keep_manifest
     from creval.build.chains.scenes import choose
-    from creval.build.chains.sources import picture_names, some
+    from creval.build.manifest import keep_manifest
+    from creval.build.pictures import picture_names, some
     from creval.core.errors import CrevalError, known_name
     from creval.engine.writing import Item, Writing
     from creval.report.text import many
@@ -103,7 +103,7 @@ def complexbench(
     if dry_run:
         estimates.show(expected, concurrency, json, (len(items), "sample"))
         return
-    keep_manifest(folder, "complexbench", writing, texts, settings, {"temperature": temperature})
+    keep_manifest("complexbench", writing, texts, {"temperature": temperature})
     screen.note(f"{many(len(items), 'sample')}: about {estimates.in_a_line(expected)}")
 
     async def made(desk: Desk) -> dict[str, Any]:

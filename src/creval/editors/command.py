@@ -16,6 +16,8 @@ import tempfile
 from pathlib import Path
 
 from creval.core.errors import CrevalError
+from creval.core.files import read_bytes
+from creval.core.images import ImageError, encode
 from creval.editors.editor import (
     Editor,
     EditorOptions,
@@ -46,8 +48,9 @@ class Command(Editor):
         self.without(job, "references", *({"mask"} - self._places))
         with tempfile.TemporaryDirectory(prefix="creval-") as folder:
             output = Path(folder) / "edit.png"
+            source = await asyncio.to_thread(_upright, job.source, Path(folder) / "source.png")
             values = {
-                "source": "" if job.source is None else str(job.source.absolute()),
+                "source": source,
                 "instruction": job.instruction,
                 "output": str(output),
                 "seed": str(job.seed),
@@ -78,6 +81,20 @@ class Command(Editor):
         if program.returncode:
             raise Fault("the program failed", f"exit status {program.returncode}: {text}")
         return text
+
+
+def _upright(source: Path | None, copy: Path) -> str:
+    """The path of a source, or of an upright copy: many a program overlooks what EXIF says."""
+    if source is None:
+        return ""
+    try:
+        sent = encode(source)
+    except ImageError as error:
+        raise Fault("unreadable source", str(error), again=False) from None
+    if sent.content == read_bytes(source):
+        return str(source.absolute())
+    copy.write_bytes(sent.content)
+    return str(copy)
 
 
 async def _end(program: asyncio.subprocess.Process) -> None:

@@ -49,18 +49,24 @@ class FoundEdits:
 
 Place = Callable[[str], Placed | None]
 """The edit that a file's path, without its suffix, stands for."""
+Told = Callable[[Path, Sequence[Sample]], Mapping[str, Edit]]
+"""What a folder says of its edits, by sample: where their pictures are, or why there is none."""
 Pictures = dict[str, dict[int, Path]]
 """A system's pictures by sample and draw."""
 
 
 def find_edits(
-    folders: Sequence[str | Path], samples: Sequence[Sample], place: Place | None = None
+    folders: Sequence[str | Path],
+    samples: Sequence[Sample],
+    place: Place | None = None,
+    told: Told | None = None,
 ) -> FoundEdits:
     """The edits in these folders, each given as `DIR` or `NAME=DIR`.
 
     A file's stem is the sample's id, with its path in the folder where ids have slashes, or its
-    source's stem; `place` finds files in a layout of the benchmark's own. Edits by a strategy are
-    a system of their own, such as `OmniGen+sequential`.
+    source's stem; `place` finds files in a layout of the benchmark's own, and what the folder has
+    `told` comes before names. Edits by a strategy are a system of their own, such as
+    `OmniGen+sequential`.
     """
     if not folders:
         raise CrevalError("give the folders of edited pictures: --edits outputs/ModelA ...")
@@ -76,8 +82,12 @@ def find_edits(
             )
         places[name] = folder
         found.folders += (folder,)
+        said = {} if told is None else told(folder, samples)
         known = known_edits(folder, name, samples)
-        inside = _in_folder(folder, stems, place, found.unmatched, may_be_empty=bool(known.edits))
+        known = known._replace(edits={**known.edits, **said})
+        inside = _in_folder(
+            folder, stems, place, said, found.unmatched, may_be_empty=bool(known.edits)
+        )
         for strategy, there in sorted(inside.items()):
             system = f"{name}+{strategy}" if strategy else name
             if system in found.systems:
@@ -105,7 +115,7 @@ def _edits(
         if sample.id not in there:
             edit = Edit(EditKey(system, sample.id), EditStatus.ABSENT, reason=reason)
             if told is not None and told.status is not EditStatus.DONE:
-                edit = told._replace(image=None)
+                edit = told._replace(key=edit.key, image=None)
             yield edit
 
 
@@ -182,12 +192,17 @@ def _in_folder(
     folder: Path,
     stems: dict[str, str],
     place: Place | None,
+    said: Mapping[str, Edit],
     unmatched: list[str],
     *,
     may_be_empty: bool,
 ) -> dict[str, Pictures]:
     """The pictures in a folder by strategy, as far as they belong to a sample."""
+    listed = {identity: edit.image for identity, edit in said.items() if edit.image is not None}
     found: dict[str, Pictures] = {}
+    for identity, path in listed.items():
+        found.setdefault("", {})[identity] = {0: path}
+    taken = set(listed.values())
     names = sorted(os.listdir(folder))  # noqa: PTH208 (names are all that is needed)
     deep = place is not None or any("/" in stem for stem in stems)
     pictures = [
@@ -198,6 +213,8 @@ def _in_folder(
     ]
     strangers = []
     for name in pictures:
+        if folder / name in taken:
+            continue
         stem = name.rpartition(".")[0]
         draw, strategy = 0, ""
         match = _DRAW.fullmatch(stem)
@@ -208,6 +225,12 @@ def _in_folder(
         if stem not in stems:
             strangers.append(f"{folder}/{name}")
             continue
+        declared = said.get(stems[stem])
+        if declared is not None and declared.status is EditStatus.UNSUPPORTED:
+            raise CrevalError(
+                f"{folder} holds {name}, and says that it has none: {declared.reason}. Take one of "
+                "them away."
+            )
         draws = found.setdefault(strategy, {}).setdefault(stems[stem], {})
         if draw in draws:
             raise CrevalError(

@@ -310,6 +310,7 @@ def as_json(card: Scorecard, manifest: Mapping[str, Any], shown: Shown) -> dict[
         "subset": table.subset,
         "samples": len(table.samples),
         "weights": dict(table.card.rests_on(table.card.ranking)),
+        "formula": table.card.formula,
         "places": {name: list(places) for name, places in card.places.items()},
         "alike": [list(names) for names in card.alike],
         "models": found,

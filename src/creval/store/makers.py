@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from creval.core.errors import CrevalError
-from creval.store.run import VOICE, reader
+from creval.store.reader import open_reader
+from creval.store.run import VOICE
 from creval.store.store import DATABASE
 
 MAKERS = "makers"
@@ -71,7 +72,7 @@ def bill(folder: Path) -> Bill:
     if not (folder / DATABASE).is_file():
         return Bill()
     try:
-        connection, _ = reader(folder / DATABASE)
+        connection = open_reader(folder / DATABASE)
     except CrevalError:
         return Bill()
     try:

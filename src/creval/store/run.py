@@ -12,13 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from creval.core.card import Level
+from creval.core.card import Level, Weights
 from creval.core.contract import contract_named
 from creval.core.errors import CrevalError, known_name
 from creval.core.probe import EditKey, Measurement, Probe, Question
 from creval.core.sample import Edit, EditStatus, Sample, Step
-from creval.store import schema
-from creval.store.store import DATABASE, Store, read_edit
+from creval.store.reader import open_reader
+from creval.store.store import DATABASE, read_edit
 
 if TYPE_CHECKING:
     from creval.stats.scorecard import Scorecard
@@ -76,11 +76,7 @@ class Run:
                 f"{folder} is not a run: it holds no {DATABASE}. Make one with "
                 f"`creval replay BENCH --answers DIR --run {folder}`."
             )
-        self._connection, found = reader(path)
-        if found < len(schema.MIGRATIONS):
-            self._connection.close()
-            Store(self.folder).close()
-            self._connection, _ = reader(path)
+        self._connection = open_reader(path)
         if "protocol" not in self.manifest:
             self._connection.close()
             raise CrevalError(
@@ -221,6 +217,12 @@ class Run:
             " GROUP BY 1, 2 ORDER BY 1, 2"
         )
         return {(judge, repeat): count for judge, repeat, count in self._connection.execute(query)}
+
+    @cached_property
+    def unsupported(self) -> frozenset[tuple[str, str]]:
+        """The systems and samples of which a system says that it cannot do them."""
+        query = "SELECT system, sample FROM edits WHERE status = 'unsupported'"
+        return frozenset(self._connection.execute(query))
 
     def unopened(self) -> int:
         """How many edits could not be judged because a picture could not be opened."""
@@ -388,7 +390,7 @@ class Run:
         *,
         strict: bool = False,
         subset: str | None = None,
-        weights: Mapping[str, float] | None = None,
+        weights: Weights | None = None,
         systems: tuple[str, ...] | None = None,
         resamples: int = 2_000,
         seed: int = 0,
@@ -423,31 +425,6 @@ _WHY = {
 def open_run(folder: str | Path) -> Run:
     """The run in a folder, open for reading."""
     return Run(folder)
-
-
-def reader(path: Path) -> tuple[sqlite3.Connection, int]:
-    """A connection that only reads, and the version of the store."""
-    uri = path.resolve().as_uri()
-    beside = [path.with_name(f"{path.name}{end}") for end in ("-journal", "-wal")]
-    alone = not any(other.exists() and other.stat().st_size for other in beside)
-    if alone and not os.access(path.parent, os.W_OK):
-        # Where nothing can be written beside it, as on a read-only disk, WAL needs this.
-        connection = sqlite3.connect(f"{uri}?immutable=1", uri=True)
-    else:
-        # A writer that was killed left its work half done: opening for writing takes it back.
-        mode = "rw" if beside[0].exists() else "ro"
-        connection = sqlite3.connect(f"{uri}?mode={mode}", uri=True)
-    try:
-        connection.execute("PRAGMA query_only = ON")
-        return connection, schema.version(connection, path)
-    except sqlite3.OperationalError as error:
-        connection.close()
-        if "locked" in str(error):
-            raise CrevalError(f"{path.parent} is being written. Try again in a moment.") from error
-        raise CrevalError(f"{path} cannot be read: {error}.") from error
-    except BaseException:
-        connection.close()
-        raise
 
 
 def reduced(probe: Probe, given: Sequence[float | None], weighed: bool) -> float | None:

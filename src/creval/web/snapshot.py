@@ -36,7 +36,7 @@ class State(IntEnum):
     RIGHT = 1
     WRONG = 2
     UNANSWERED = 3
-    UNSCORED = 4  # measured, or answered where no reference says what is right
+    UNSCORED = 4  # measured, answered where no reference says what is right, or not supported
 
 
 class Item(NamedTuple):
@@ -191,8 +191,13 @@ def _notes(run: Run, table: ScoreTable | None) -> tuple[str, ...]:
     card = Scorecard(table, {}, ())
     problems = int(run.manifest.get("problems", 0))
     gone = missing.of_table(run, table)
-    lines = [*missing.told(gone), *missing.rule(run, table, gone)]
-    return (sentences.strictness(card, problems), *sentences.voices(run, card), *lines)
+    return (
+        sentences.strictness(card, problems),
+        *sentences.unsupported(card),
+        *sentences.voices(run, card),
+        *missing.told(gone),
+        *missing.rule(table, gone),
+    )
 
 
 def _states(run: Run, protocol: Protocol, items: Sequence[Item]) -> NDArray[np.uint8]:
@@ -218,6 +223,11 @@ def _states(run: Run, protocol: Protocol, items: Sequence[Item]) -> NDArray[np.u
     right = sums[0] > 0.5 * sums[1]
     states[there & right] = State.RIGHT
     states[there & ~right] = State.WRONG
+    places: dict[str, list[int]] = {}
+    for at, item in enumerate(items if run.unsupported else ()):
+        places.setdefault(item.sample, []).append(at)
+    for name, sample in run.unsupported:
+        states[places.get(sample, []), column[name]] = State.UNSCORED
     return states
 
 

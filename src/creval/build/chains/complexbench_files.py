@@ -62,8 +62,9 @@ class Entries:
         if not path.is_file():
             copy_whole(picture, path)
 
-    def save(self) -> None:
-        """Write all subsets, in the order of their keys; one without samples is there and empty."""
-        for subset, entries in self.subsets.items():
-            ordered = sorted(entries.items(), key=lambda one: (len(one[0]), one[0]))
+    def save(self, subsets: Iterable[str] = SUBSETS) -> None:
+        """Write subsets, in the order of their keys; one without samples is there and empty."""
+        for subset in subsets:
+            entries = self.subsets[subset].items()
+            ordered = sorted(entries, key=lambda one: (len(one[0]), one[0]))
             write_json(file_of(self.folder, subset), dict(ordered))

@@ -199,9 +199,9 @@ def _questions(run: Run, sample: str) -> Iterator[Question]:
 
 def _shown(run: Run, card: Scorecard, name: str, link: Path | None) -> Shown:
     sample = run.samples[name]
-    pictures: list[Picture] = []
-    if sample.source is not None:
-        pictures.append(picture(sample.source, "source", link))
+    brought = [("source", sample.source), ("mask", sample.mask)]
+    brought += [("reference", path) for path in sample.references]
+    pictures = [picture(path, what, link) for what, path in brought if path is not None]
     ranking = card.table.card.ranking
     digits = card.table.card.metric(ranking).digits
     ways = []
