@@ -60,6 +60,13 @@ Scale = Annotated[
     str | None, typer.Option(metavar="1-5", help="The scale of ratings whose rows state none.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
+Host = Annotated[
+    str, typer.Option(metavar="ADDRESS", help="Where to listen; others can then come too.")
+]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
+Open = Annotated[
+    bool, typer.Option("--open/--no-open", help="Open it in the browser of this machine.")
+]
 
 
 def weights(given: str | None) -> card.Weights | None:
