@@ -71,6 +71,10 @@ class Wrote(Generic[T]):
     notes: list[str] = field(default_factory=list)
     stopped: str = ""
 
+    @property
+    def share_left_out(self) -> float:
+        return len(self.left_out) / max(1, len(self.made) + len(self.left_out))
+
 
 class Desk:
     """Where one item's texts are asked for."""

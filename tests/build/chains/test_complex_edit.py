@@ -374,7 +374,9 @@ def test_what_is_declined_is_left_out(tmp_path: Path) -> None:
         done = creval(*command, "--writer", f"openai:m@{url}/v1")
     assert done.returncode == 1
     assert "p0.png is left out: sequence: the model declined: I will not." in done.stderr
-    dry = creval(*command, "--writer", "openai:m@http://127.0.0.1:1/v1", "--dry-run", "--json")
+    other = ("--writer", "openai:m@http://127.0.0.1:1/v1", "--dry-run", "--json")
+    assert "was begun with another models" in creval(*command, *other).stderr
+    dry = creval(*command[:-1], tmp_path / "other", *other)
     told = json.loads(dry.stdout)
     calls = {made["role"]: made["calls"] for made in told["estimates"]}
     assert (told["pictures"], calls) == (1, {"writer": 1, "reviser": 15})
