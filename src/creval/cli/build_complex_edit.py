@@ -64,7 +64,7 @@ def complex_edit(
     if wrote is None:
         return
     there = holds_rows(folder)
-    building.tell_made(wrote, work.what)
+    building.tell_made(wrote, work.what, out)
     _tell(wrote, folder, there, json)
     building.end(
         wrote, allowed, out, ComplexEditReview(folder) if review and there else None, there

@@ -61,9 +61,9 @@ def creval(
     json: options.Json = False,
 ) -> None:
     """Write instructions and questions for your pictures; go on where it stopped."""
-    from creval.build.creval_folder import RECORD
     from creval.build.creval_review import CrevalReview
     from creval.build.creval_run import CrevalBuilding, Wish
+    from creval.build.manifest import RECORD
 
     allowed = options.percent(max_unanswered)
     settings = building.settings_of(
@@ -108,7 +108,7 @@ def _findings(built: Built) -> Findings:
 
 def _note(built: Built) -> None:
     """What was rejected, flagged or left alone, on standard error."""
-    from creval.build.creval_folder import RECORD
+    from creval.build.manifest import RECORD
     from creval.report.text import many, visible
 
     if built.rejected:

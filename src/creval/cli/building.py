@@ -163,14 +163,14 @@ def facts_of(done: Done) -> dict[str, Any]:
         "cached": progress.cached,
         "tokens_in": progress.tokens_in,
         "tokens_out": progress.tokens_out,
-        "cost": progress.cost,
+        "cost": None if progress.unpriced else progress.cost,
         "stopped": done.stopped or None,
     }
 
 
-def tell(done: Done, where: str = "--json tells all") -> None:
+def tell(done: Done, where: str) -> None:
     """What was left out and why, and what it took; `where` all reasons are."""
-    from creval.report.text import count, duration, money, visible
+    from creval.report.text import count, duration, many, money, visible
 
     progress = done.progress
     for said in done.notes:
@@ -185,17 +185,18 @@ def tell(done: Done, where: str = "--json tells all") -> None:
     tokens = progress.tokens_in + progress.tokens_out
     spent = f", {money(progress.cost)}" if progress.cost else ""
     screen.note(
-        f"{progress.made:,} calls in {duration(time.monotonic() - progress.began)}"
+        f"{many(progress.made, 'call')} in {duration(time.monotonic() - progress.began)}"
         + (f", {count(tokens)} tokens{spent}" if tokens else "")
-        + (f"; {progress.cached:,} texts were there already" if progress.cached else "")
+        + (f"; {many(progress.cached, 'text')} kept from before" if progress.cached else "")
     )
 
 
-def tell_made(wrote: Wrote[Any], what: str) -> None:
+def tell_made(wrote: Wrote[Any], what: str, out: str) -> None:
     """The same, and how many there are."""
+    from creval.build.manifest import RECORD
     from creval.report.text import many
 
-    tell(wrote)
+    tell(wrote, f"{quote(out)}/{RECORD}")
     screen.note(f"{many(len(wrote.made), what)} made, {len(wrote.left_out):,} left out.")
 
 

@@ -24,7 +24,7 @@ from creval.build.chains.complexbench_review import ComplexBenchReview
 from creval.build.chains.detected import CLASSES, detected
 from creval.build.chains.kinds import ATTRIBUTE, GLOBAL, LEVELS, MEANINGS, OBJECT, Types, draw_types
 from creval.build.chains.scenes import Thing, thing_named, things, unsuited
-from creval.build.chains.scribe import NotAcceptedError
+from creval.build.chains.scribe import NotAcceptedError, Scribe
 from creval.build.review import ACCEPTED, DROPPED, OPEN
 from creval.core.errors import CrevalError
 from creval.core.sample import Box
@@ -151,14 +151,9 @@ def checks(*faults: str) -> str:
 
 def write(*texts: str, types: Types = CHAIN, retries: int = 1) -> tuple[dict[str, Any], list[str]]:
     script = Script(*texts)
-    made = complexbench.write_sample(
-        script,  # type: ignore[arg-type]
-        complexbench.load_texts(),
-        types,
-        SCENE,
-        retries,
-    )
-    return asyncio.run(made), script.said
+    scribe = Scribe(script, retries)  # type: ignore[arg-type]
+    made = asyncio.run(complexbench.write_sample(scribe, complexbench.load_texts(), types, SCENE))
+    return {**made, "rejected": scribe.rejected}, script.said
 
 
 DOG = step("Change the left cat into a white dog.", "left cat", "white dog")
@@ -247,13 +242,13 @@ def test_a_detector_instead_of_annotations(tmp_path: Path) -> None:
     pictures = {name: tmp_path / name for name in ("a.png", "b.png")}
     for _ in range(2):
         found = detected(tmp_path / "bench", pictures, "some/model", find)
-        assert found == {
+        assert found.objects == {
             "a.png": [
                 Annotated("cat", (0, 0, 0.25, 0.5)), Annotated("cat", (0.5, 0, 1, 0.5)),
                 Annotated("cup", (0, 0.5, 0.25, 1)),
             ],
-            "b.png": [],
         }  # fmt: skip
+        assert list(found.broken) == ["b.png"], "what cannot be opened is not without objects"
     assert looked == [(40, 20)], "it is looked at once"
     detected(tmp_path / "bench", pictures, "other/model", find)
     assert len(looked) == 2
