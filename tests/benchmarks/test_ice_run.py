@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from statistics import mean
 
+import numpy as np
 import pytest
 
 import creval.engine.judge as judging
@@ -23,7 +24,7 @@ from creval.engine.judge import Judged, judge
 from creval.engine.settings import Settings
 from creval.gauges.gauge import Gauge, Unmeasured
 from creval.judges.fake import FakeServer
-from creval.report import answer, asked, sentences
+from creval.report import answer, asked, plots, sentences, tables
 from creval.report.page import gallery
 from creval.store import Run, open_run
 from creval.store.closeup import CloseUp
@@ -229,6 +230,43 @@ def test_real_against_generated_sources(made: tuple[Path, Judged]) -> None:
             cell = card.cell("Everything", "AES", kind)
             assert cell.value == pytest.approx(mean(mine) / 10)
             assert cell.total == len(mine) == {"real": 54, "generated": 27}[kind]
+
+
+def test_tables_in_the_papers_form(made: tuple[Path, Judged]) -> None:
+    """Each group with the dimensions that it has."""
+    with open_run(made[0]) as run:
+        card = run.score(resamples=100)
+    shown = tables.chosen(card, ["Global Editing", "Controllable Generation"])
+    heads = [grid.heads for grid in tables.grids(card, shown, {})]
+    assert heads == [
+        ["model", "AES", "IMG", "PF", "SRC", "score"],
+        ["model", "AES", "IMG", "PF", "CTRL", "score"],
+    ]
+    wide = tables.latex_table(card, shown, {}, wide=True).splitlines()
+    assert wide[2].count(r"\multicolumn{5}{c}") == 2
+    assert wide[3] == r"Model & AES & IMG & PF & SRC & score & AES & IMG & PF & CTRL & score \\"
+    assert {line.count("&") for line in wide[5:8]} == {10}
+    lines = tables.markdown_table(card, shown, {}).splitlines()
+    assert lines[0] == "| group | model | AES | IMG | PF | SRC | CTRL | score |"
+    assert {line.count("|") for line in lines} == {9}
+    by_task = {grid.title: len(grid.rows) for grid in tables.by_group(card, "task")}
+    assert by_task == {
+        "AES": 31, "IMG": 31, "PF": 31, "SRC": 22, "REF": 7, "CTRL": 5, "score": 31,
+    }  # fmt: skip
+
+
+def test_a_circle_of_all_tasks(made: tuple[Path, Judged]) -> None:
+    with open_run(made[0]) as run:
+        card = run.score(resamples=100)
+    (panel,) = (axes for axes in plots.radar(card).axes if axes.name == "polar")
+    drawn = [text.get_text().replace("\n", " ") for text in panel.texts]
+    assert [name for name in drawn if name in TASKS] == list(TASKS)
+    values = dict(
+        zip(card.systems, (np.asarray(line.get_ydata())[:-1] for line in panel.lines), strict=False)
+    )
+    assert {name: int(np.isfinite(of).sum()) for name, of in values.items()} == {
+        name: len(able) for name, able in ABLE.items()
+    }
 
 
 def test_the_report_shows_what_items_bring_and_what_models_lack(made: tuple[Path, Judged]) -> None:

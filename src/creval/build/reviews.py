@@ -10,8 +10,8 @@ from creval.benchmarks.creval_release import recognise as creval_folder
 from creval.build.chains.complex_edit_review import ComplexEditReview
 from creval.build.chains.complexbench_files import Entries
 from creval.build.chains.complexbench_review import ComplexBenchReview
-from creval.build.creval_folder import RECORD
 from creval.build.creval_review import CrevalReview
+from creval.build.manifest import RECORD
 from creval.build.review import Review
 from creval.core.errors import CrevalError
 from creval.store import DATABASE

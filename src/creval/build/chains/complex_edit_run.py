@@ -85,5 +85,5 @@ class ComplexEditBuilding:
         calls = sum(stage.calls for stage in stages(self.steps))
         wrote = self.writing.run(self.items, make, calls=calls, watch=watch)
         wrote.before = self._before
-        write_record(self.out, self._fixed, wrote.left_out, rejected)
+        write_record(self.writing.folder, self._fixed, wrote.left_out, rejected)
         return wrote
