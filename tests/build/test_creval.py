@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from creval.benchmarks import open_benchmark
+from creval.build.creval_review import CrevalReview
 from creval.build.creval_run import Built, CrevalBuilding, Wish
 from creval.core.errors import CrevalError
 from creval.engine.settings import Settings
@@ -198,6 +199,10 @@ def test_peoples_own_instructions_are_sharpened(tmp_path: Path) -> None:
     assert "Make the cat of jade" in model.asked[0][1]
     (cat,) = open_benchmark(tmp_path / "bench").dataset.samples
     assert (cat.instruction, cat.tags["dimension"]) == (TOLD, "Surreal Fantasy")
+    (entry,) = json.loads((tmp_path / "bench" / "instruction.json").read_text())
+    assert entry["made"]["given"] == "Make the cat of jade"
+    (item, *_) = CrevalReview(tmp_path / "bench").group("cat").items
+    assert item.facts["given"] == "Make the cat of jade"
     with pytest.raises(CrevalError, match="--instructions"):
         Wish(rewrite=True)
 

@@ -32,7 +32,7 @@ class CrevalReview:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.title = f"Review of {folder.name}"
+        self.title = str(folder)
         if not (folder / LIST).is_file():
             raise CrevalError(f"{folder} holds no {LIST}; creval build creval makes one.")
 

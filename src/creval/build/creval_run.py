@@ -22,7 +22,7 @@ from creval.engine.loop import Watch
 from creval.engine.manifest import versions
 from creval.engine.settings import Settings
 from creval.engine.writing import Item, Writing
-from creval.store import DATABASE, Store
+from creval.store import DATABASE, Store, held_texts
 
 BALANCED = "balanced"
 _SAME = (
@@ -88,20 +88,13 @@ class CrevalBuilding:
         if not wish.blind:
             roles = {role: spec for role, spec in roles.items() if role != "checker"}
         self.notes: list[str] = []
-        self._held = self._read_held()
+        self._held = held_texts(out).manifest or read_record(out)
         self.sources = self._sources(images)
         self.prompts = load_prompts(settings.prompts)
         warm = {"writer": 1.0 if temperature is None else temperature}
         self.writing: Writing[Made] = Writing(out, roles, settings, warm=warm, dry=dry)
         self._temperature = warm["writer"]
         self._check(self._held)
-
-    def _read_held(self) -> dict[str, Any]:
-        """What the folder says of how it was begun."""
-        if not (self.out / DATABASE).is_file():
-            return read_record(self.out)
-        with Store(self.out) as store:
-            return store.manifest or read_record(self.out)
 
     def _sources(self, images: Path) -> list[Source]:
         pictures = self._held.get("pictures", {})
@@ -143,14 +136,12 @@ class CrevalBuilding:
         return notes
 
     def estimate(self) -> list[Estimate]:
-        """What each model will take for the pictures that are not in the benchmark yet."""
+        """What each model will take for the pictures that are not in the benchmark yet or have
+        another instruction now, besides the texts that are kept already."""
         done = {identity_of(entry) for entry in read_list(self.out / LIST)}
         before = self._held.get("given", {})
-        left = [
-            source
-            for source in self.sources
-            if source.id not in done or _told(source) != before.get(source.id)
-        ]
+        anew = {source.id for source in self.sources if _told(source) != before.get(source.id)}
+        left = [source for source in self.sources if source.id in anew or source.id not in done]
         given = [source for source in left if source.given]
         expected = stages(
             self.prompts,
@@ -160,7 +151,6 @@ class CrevalBuilding:
             placed=sum(bool(source.dimension) for source in given) / max(1, len(given)),
         )
         items = [Item(source.id, source.path) for source in left]
-        anew = {source.id for source in left if _told(source) != before.get(source.id)}
         return self.writing.estimate(items, expected, anew)
 
     def run(self, watch: Watch | None = None) -> Built:

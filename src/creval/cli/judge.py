@@ -276,6 +276,10 @@ def _facts(done: Judged) -> dict[str, Any]:
     progress = done.progress
     return {
         "answers": done.statuses,
+        "missing": {
+            system: {str(status): number for status, number in counts.items()}
+            for system, counts in done.missing.items()
+        },
         "unanswered": [{"reason": reason, "answers": number} for reason, number in done.reasons],
         "calls": progress.made,
         "tokens_in": progress.tokens_in,

@@ -27,13 +27,14 @@ def load_model(name: str, kind: str, *, device: str = "", dtype: str = "auto") -
     try:
         processor = transformers.AutoProcessor.from_pretrained(name)
         model = getattr(transformers, kind).from_pretrained(name, dtype=dtype)
-        return processor, model.to(device or _device(torch)).eval()
+        return processor, model.to(device or best_device(torch)).eval()
     except Exception as error:  # damaged files raise errors of many libraries
         reason = str(error).strip().partition("\n")[0]
         raise CrevalError(f"{name} cannot be loaded: {reason}") from error
 
 
-def _device(torch: Any) -> str:
+def best_device(torch: Any) -> str:
+    """The fastest kind of device that is here."""
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"

@@ -146,12 +146,9 @@ class Judging:
         needed = measured or any(
             "source" in q.shows for questions in self.plan.questions.values() for q in questions
         )
-        lost = [
-            sample.source
-            for sample in self.plan.samples
-            if sample.source is not None and not sample.source.is_file()
-        ]
-        if needed and len(lost) == len(self.plan.samples):
+        sources = [sample.source for sample in self.plan.samples if sample.source is not None]
+        lost = [source for source in sources if not source.is_file()]
+        if needed and lost and len(lost) == len(sources):
             raise CrevalError(f"the source pictures are not there: {lost[0]} does not exist.")
 
     def _check_prompts(self) -> None:

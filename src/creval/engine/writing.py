@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import math
 import os
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -116,9 +116,8 @@ class Writing(Generic[T]):
         self.judges: dict[str, Judge] = {}
         options = replace(settings.judge_options(), keyless=dry)
         for role, spec in roles.items():
-            found = open_judges(
-                spec, replace(options, temperature=(warm or {}).get(role, options.temperature))
-            )
+            heat = (warm or {}).get(role, options.temperature)
+            found = open_judges(spec, replace(options, temperature=heat, flag=f"--{role}"))
             if len(found) != 1:
                 raise CrevalError(f"--{role} takes one model, not a panel.")
             self.judges[role] = found[0]
@@ -128,10 +127,10 @@ class Writing(Generic[T]):
         self._interrupt: Callable[[], object] = lambda: None
 
     def estimate(
-        self, items: Sequence[Item], stages: Sequence[Expected], anew: Collection[str] = ()
+        self, items: Sequence[Item], stages: Sequence[Expected], anew: Container[str] = ()
     ) -> list[Estimate]:
         """What each role will take for these items besides the texts that are kept already; those
-        of items that are made `anew` are of no use."""
+        of `anew` are about something else."""
         found = []
         held = self.held().texts
         for role, judge in self.judges.items():

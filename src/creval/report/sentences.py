@@ -87,11 +87,7 @@ def basis(
 ) -> str:
     """What the table rests on: judge, samples, weights, intervals, and how places are marked."""
     table = card.table
-    made = table.card.composite
-    formula = ""
-    if made is not None:
-        weights = " + ".join(f"{weight:.3g} {name}" for name, weight in made.weights.items())
-        formula = f"; {made.name} = {weights}"
+    formula = f"; {table.card.formula}" if table.card.formula else ""
     judge = f"judge {visible(manifest['judge'])}" if manifest["judge"] else "measured"
     asked = manifest.get("protocol", manifest["benchmark"])
     protocol = f", asked as {visible(asked)}" if asked != manifest["benchmark"] else ""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from creval.benchmarks import protocol_named
-from creval.core.card import Card, Level, Score
+from creval.core.card import Card, Level, Score, Weights
 from creval.core.errors import CrevalError, known_name
 from creval.core.files import many_small_objects
 from creval.core.sample import Sample
@@ -120,7 +120,7 @@ def tabulate(
     *,
     strict: bool = False,
     subset: str | None = None,
-    weights: Mapping[str, float] | None = None,
+    weights: Weights | None = None,
     systems: tuple[str, ...] | None = None,
     averaged: bool = False,
     missing: str = EXCLUDE,
@@ -161,7 +161,7 @@ def _tabulated(
     run: Run,
     samples: tuple[str, ...],
     strict: bool,
-    weights: Mapping[str, float] | None,
+    weights: Weights | None,
     systems: tuple[str, ...] | None,
     averaged: bool,
     missing: str,
@@ -169,8 +169,8 @@ def _tabulated(
     protocol = protocol_named(run.manifest["protocol"])
     if strict and not protocol.has_strict:
         raise CrevalError(f"--strict: {protocol.name} is scored in one way only.")
+    protocol = protocol if weights is None else protocol.weighted(weights)
     card = protocol.card.over(run.levels)
-    card = card if weights is None else card.weighted(weights)
     chosen = run.systems if systems is None else systems
     for name in chosen:
         known_name("model", name, run.systems)

@@ -32,7 +32,7 @@ class ComplexEditBuilding:
         temperature: float = 1.15,
         dry: bool = False,
     ) -> None:
-        self.out, self.settings, self.steps = out, settings, steps
+        self.settings, self.steps = settings, steps
         self._texts = load_texts(settings.prompts)
         self.writing: Writing[dict[str, Any]] = Writing(
             out, dict.fromkeys(ROLES, writer), settings, warm={"writer": temperature}, dry=dry
@@ -85,5 +85,5 @@ class ComplexEditBuilding:
         calls = sum(stage.calls for stage in stages(self.steps))
         wrote = self.writing.run(self.items, make, calls=calls, watch=watch)
         wrote.before = self._before
-        write_record(self.out, self._fixed, wrote.left_out, rejected)
+        write_record(self.writing.folder, self._fixed, wrote.left_out, rejected)
         return wrote

@@ -49,7 +49,7 @@ class ComplexBenchBuilding:
         temperature: float = 0.7,
         dry: bool = False,
     ) -> None:
-        self.out, self.settings, self._images = out, settings, images
+        self.settings, self._images = settings, images
         self._texts = load_texts(settings.prompts)
         self.writing: Writing[dict[str, Any]] = Writing(
             out, roles, settings, warm={"writer": temperature}, dry=dry
@@ -126,7 +126,9 @@ class ComplexBenchBuilding:
         wrote.before = self._before
         wrote.left_out |= self._chosen.broken | self._clashes
         self._keep(wrote, rejected)
-        write_record(self.out, self._fixed, wrote.left_out, rejected, not_kept=self.not_kept)
+        write_record(
+            self.writing.folder, self._fixed, wrote.left_out, rejected, not_kept=self.not_kept
+        )
         return wrote
 
     def _keep(self, wrote: Wrote[dict[str, Any]], rejected: Mapping[str, Sequence[str]]) -> None:
