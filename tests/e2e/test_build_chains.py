@@ -14,8 +14,8 @@ from PIL import Image
 from creval.benchmarks import open_benchmark
 from creval.build.review import Review
 from creval.judges.fake import FakeServer
-from tests.build.chains.test_complex_edit import Done, creval, draw_pictures
-from tests.build.chains.test_complexbench import annotated
+from tests.build.chains.made import annotated, draw_pictures
+from tests.commands import Done, creval
 from tests.serving import serving
 
 SORRY = "I'm sorry, but I can't help with this picture."
