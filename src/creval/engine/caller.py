@@ -30,8 +30,8 @@ class Progress:
 
     `calls` are those planned, and those that were added because a reply left something open; `done`
     those that are through, of which `cached` needed no asking. `measured` counts edits that gauges
-    looked at. `guessed` says that a server does
-    not count its tokens, and that they and the money are guesses.
+    looked at. `guessed` says that a server does not count its tokens, and that they and the money
+    are guesses; `unpriced` counts calls whose price nobody knows.
     """
 
     calls: int = 0
