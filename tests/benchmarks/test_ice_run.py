@@ -24,7 +24,7 @@ from creval.engine.judge import Judged, judge
 from creval.engine.settings import Settings
 from creval.gauges.gauge import Gauge, Unmeasured
 from creval.judges.fake import FakeServer
-from creval.report import answer, asked, plots, sentences, tables
+from creval.report import answer, asked, missing, plots, sentences, tables
 from creval.report.page import gallery
 from creval.store import Run, open_run
 from creval.store.closeup import CloseUp
@@ -348,3 +348,21 @@ def test_without_a_task_there_is_nothing_to_ask(miniature: Path, tmp_path: Path)
     folder = next((miniature / "edits").iterdir())
     with pytest.raises(CrevalError, match="'ice-bench' has nothing to ask about"):
         judge(open_benchmark(miniature, "ice-bench"), [folder], "", tmp_path / "run")
+
+
+def test_samples_that_all_support(made: tuple[Path, Judged]) -> None:
+    """What one model cannot do none has; what is left scores as it does among all, under other
+    weights too."""
+    two = ("Everything", "Steered")
+    with open_run(made[0]) as run:
+        for weights in (None, {"AES": 1.0}):
+            all_ = run.score(resamples=100, weights=weights)
+            card = run.score(resamples=100, weights=weights, systems=two, common=True)
+            tasks = {run.samples[name].tags["task"] for name in card.table.samples}
+            assert {TASKS[task].number for task in tasks} == ABLE["Steered"]
+            for name in card.table.samples:
+                for system in two:
+                    place = (system, "score", name, "sample")
+                    assert card.cell(*place).value == all_.cell(*place).value
+        found = missing.of_table(run, all_.table)
+        assert missing.rule(all_.table, found) == [], "what is unsupported is told elsewhere"
