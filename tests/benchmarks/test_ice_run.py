@@ -184,7 +184,7 @@ def test_a_face_that_the_reference_lacks_leaves_the_mean(made: tuple[Path, Judge
 def test_what_was_asked_of_whom(made: tuple[Path, Judged]) -> None:
     run, done = made
     assert done.statuses == {"Everything": {"answered": 66}}
-    assert done.absent == {}
+    assert set(done.missing) == {"Painter", "Steered"}
     assert done.share_unanswered == 0
     with open_run(run) as opened:
         card = opened.score(resamples=100)
@@ -279,13 +279,16 @@ def test_the_report_shows_what_items_bring_and_what_models_lack(made: tuple[Path
         }
         place = {row[0]: row[2:] for row in answer.strengths(card).rows}
     text, swap = (
-        [(picture.caption.partition(":")[0], picture.instead) for picture in found.pictures]
+        [
+            (picture.caption.partition(":")[0], picture.instead.partition(":")[0])
+            for picture in found.pictures
+        ]
         for found in shown.values()
     )
-    assert sorted(text) == [("Everything", ""), ("Painter", ""), ("Steered", "not supported")]
+    assert sorted(text) == [("Everything", ""), ("Painter", ""), ("Steered", "unsupported")]
     assert swap[:3] == [("source", ""), ("mask", ""), ("reference", "")]
     assert sorted(swap[3:]) == [
-        ("Everything", ""), ("Painter", "not supported"), ("Steered", "not supported"),
+        ("Everything", ""), ("Painter", "unsupported"), ("Steered", "unsupported"),
     ]  # fmt: skip
     assert "SRC" not in str(place["Everything"]), "nobody else has it"
     assert re.fullmatch(r"Text-to-Image Creating \([+-]0\.\d{4}\)", str(place["Painter"][2]))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from creval.benchmarks import open_benchmark
+from creval.build.creval_review import CrevalReview
 from creval.build.creval_run import Building, Built, Wish
 from creval.core.errors import CrevalError
 from creval.engine.settings import Settings
@@ -198,6 +199,10 @@ def test_peoples_own_instructions_are_sharpened(tmp_path: Path) -> None:
     assert "Make the cat of jade" in model.asked[0][1]
     (cat,) = open_benchmark(tmp_path / "bench").dataset.samples
     assert (cat.instruction, cat.tags["dimension"]) == (TOLD, "Surreal Fantasy")
+    (entry,) = json.loads((tmp_path / "bench" / "instruction.json").read_text())
+    assert entry["made"]["given"] == "Make the cat of jade"
+    (item, *_) = CrevalReview(tmp_path / "bench").group("cat").items
+    assert item.facts["given"] == "Make the cat of jade"
     with pytest.raises(CrevalError, match="--instructions"):
         Wish(rewrite=True)
 
@@ -245,7 +250,7 @@ def test_what_people_changed_is_left_alone(tmp_path: Path) -> None:
         listed.write_text(json.dumps(entries))
         (bench / "questions_all" / "VQ" / "dog.json").unlink()
         built = again()
-        assert built.alone == ["the instruction of dog", "questions_all/IF/cat.json"]
+        assert built.alone == ["questions_all/IF/cat.json", "the instruction of dog"]
         assert "crimson?" in changed.read_text()
         cat, dog, emu = open_benchmark(bench).dataset.samples
         assert (dog.instruction, emu.instruction) == ("My own words for the dog.", TOLD)
@@ -258,6 +263,24 @@ def test_another_model_is_another_benchmark(tmp_path: Path) -> None:
     build(tmp_path, model)
     with pytest.raises(CrevalError, match="begun with another writer"):
         build(tmp_path, model)
+
+
+@pytest.mark.parametrize(
+    ("fit", "temperature", "wrong"), [("512", None, "image_fit"), ("provider", 0.5, "temperature")]
+)
+def test_other_settings_do_not_pay_for_everything_again(
+    tmp_path: Path, fit: str, temperature: float | None, wrong: str
+) -> None:
+    drawn(tmp_path / "pictures", "cat")
+    model = Model()
+    with serving(model.app()) as url:
+        roles = dict.fromkeys(("writer", "asker", "checker"), f"openai:a@{url}/v1")
+        where = (tmp_path / "pictures", tmp_path / "bench", roles, Wish())
+        Building(*where, Settings()).run()
+        asked = len(model.asked)
+        with pytest.raises(CrevalError, match=f"begun with another {wrong}"):
+            Building(*where, Settings(image_fit=fit), temperature=temperature).run()
+    assert len(model.asked) == asked
 
 
 def test_another_folder_is_not_written_into(tmp_path: Path) -> None:
@@ -284,6 +307,16 @@ def test_the_authors_own_prompts(tmp_path: Path) -> None:
     first, second = (text for _, text in model.asked if text.startswith("Look"))
     assert first == f"Look at Image 1. Of the edit {TOLD} ask VQ."
     assert second.startswith(f"{first}\n\nYou are asked again")
+
+
+def test_a_prompt_in_one_paragraph_is_sent_whole(tmp_path: Path) -> None:
+    own = tmp_path / "prompts"
+    own.mkdir()
+    (own / "creval_if.md").write_text("By {{instruction}}, not {{taken}}{{faults}}: {{format}}")
+    model = Model()
+    assert build(tmp_path, model, prompts=str(own)).samples == 1
+    (text,) = (text for stage, text in model.asked if stage == "IF")
+    assert text.startswith(f"By {TOLD}, not : Think first")
 
 
 def test_a_model_that_marks_its_own_work_gets_a_warning(tmp_path: Path) -> None:

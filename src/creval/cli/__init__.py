@@ -19,6 +19,7 @@ from creval.cli import (
     calibrate,
     compare,
     demo,
+    edit,
     export,
     fake_server,
     items,
@@ -42,6 +43,7 @@ app = typer.Typer(
 for command in (
     demo.demo,
     bench.bench,
+    edit.edit,
     judge.judge,
     replay.replay,
     score.score,

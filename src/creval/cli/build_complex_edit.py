@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import building, options, screen
-from creval.cli.judge import percent
+from creval.cli import building, estimates, options, screen
 
 if TYPE_CHECKING:
     from creval.core.benchmark import Dataset
@@ -47,12 +46,12 @@ def complex_edit(
 ) -> None:
     """Let a model write chains of atomic edits and their compounds; go on where it stopped."""
     from creval.build.chains import complex_edit as chains
-    from creval.build.chains.manifest import keep_manifest
-    from creval.build.chains.sources import picture_names, some
+    from creval.build.manifest import keep_manifest
+    from creval.build.pictures import picture_names, some
     from creval.engine.writing import Item, Writing
     from creval.report.text import many
 
-    allowed = percent(max_unanswered)
+    allowed = options.percent(max_unanswered)
     settings = building.settings_of(
         limit=limit, concurrency=concurrency, retries=retries, attempts=attempts, timeout=timeout,
         rpm=rpm, prompts=prompts, price=price, budget=budget, key_env=key_env, seed=seed,
@@ -69,14 +68,15 @@ def complex_edit(
     chosen = some(names, limit, seed)
     items = [Item(name, source / name) for name in chosen if name not in rows]
     stages = chains.stages(steps)
+    expected = writing.estimate(items, stages)
     if dry_run:
-        building.tell_estimate(writing, items, stages, json)
+        estimates.show(expected, concurrency, json, (len(items), "picture"))
         return
     shape = {"steps": steps, "temperature": temperature}
-    keep_manifest(folder, "complex-edit", writing, texts, settings, shape)
+    keep_manifest("complex-edit", writing, texts, shape)
     if len(items) < len(chosen):
         screen.note(f"{many(len(chosen) - len(items), 'picture')} done before stay as they are.")
-    building.tell_in_a_line(writing, items, stages)
+    screen.note(f"{many(len(items), 'picture')}: about {estimates.in_a_line(expected)}")
     facts = {
         "writer": writing.judges["writer"].model,
         "prompts": [prompt.version for prompt in texts],
@@ -97,9 +97,9 @@ def complex_edit(
         line.clear()
     _tell(wrote, folder, json)
     if review:
-        from creval.build.chains.review import ChainReview
+        from creval.build.chains.complex_edit_review import ComplexEditReview
 
-        building.open_review(ChainReview(folder))
+        building.open_review(ComplexEditReview(folder))
     building.end(wrote, len(items), allowed)
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from creval.cli import building, options, screen
-from creval.cli.judge import models_by_use, percent
+from creval.cli import building, estimates, options, screen
 
 if TYPE_CHECKING:
     from creval.benchmarks.coco import Annotated as Found
@@ -66,18 +65,19 @@ def complexbench(
     from creval.build.chains import complexbench as chains
     from creval.build.chains.complexbench_files import PICTURES, Entries
     from creval.build.chains.kinds import LEVELS
-    from creval.build.chains.manifest import keep_manifest
     from creval.build.chains.scenes import choose
-    from creval.build.chains.sources import picture_names, some
+    from creval.build.manifest import keep_manifest
+    from creval.build.pictures import picture_names, some
     from creval.core.errors import CrevalError, known_name
     from creval.engine.writing import Item, Writing
+    from creval.report.text import many
 
-    allowed = percent(max_unanswered)
+    allowed = options.percent(max_unanswered)
     known_name("level", level, (*LEVELS, "all"))
     settings = building.settings_of(
         limit=limit, concurrency=concurrency, retries=retries, attempts=attempts, timeout=timeout,
         rpm=rpm, prompts=prompts, price=price, budget=budget, key_env=key_env, seed=seed,
-        gauges=models_by_use(gauge or ()),
+        gauges=options.models_by_use(gauge or ()),
     )  # fmt: skip
     texts = chains.load_texts(prompts)
     folder, source = Path(out), Path(images)
@@ -99,11 +99,12 @@ def complexbench(
     levels = tuple(LEVELS) if level == "all" else (level,)
     jobs = _jobs(some(list(scenes), limit, seed), levels, scenes, entries, seed)
     items = [Item(identity, source / job.name) for identity, job in jobs.items()]
+    expected = writing.estimate(items, chains.STAGES)
     if dry_run:
-        building.tell_estimate(writing, items, chains.STAGES, json, "sample")
+        estimates.show(expected, concurrency, json, (len(items), "sample"))
         return
-    keep_manifest(folder, "complexbench", writing, texts, settings, {"temperature": temperature})
-    building.tell_in_a_line(writing, items, chains.STAGES, "sample")
+    keep_manifest("complexbench", writing, texts, {"temperature": temperature})
+    screen.note(f"{many(len(items), 'sample')}: about {estimates.in_a_line(expected)}")
 
     async def made(desk: Desk) -> dict[str, Any]:
         name, types = jobs[desk.item.id]

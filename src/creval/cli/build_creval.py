@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from creval.cli import building, options, screen
-from creval.cli.judge import dollars, dollars_a_million, in_a_line, percent, print_estimates
+from creval.cli import building, estimates, options, screen
 
 if TYPE_CHECKING:
     from creval.build.creval_run import Built
@@ -69,9 +68,9 @@ def creval(
     """Write instructions and questions for your pictures; go on where it stopped."""
     from creval.build.creval_run import Building, Wish
     from creval.engine.settings import Settings
-    from creval.report.text import visible
+    from creval.report.text import many, visible
 
-    allowed = percent(max_unanswered)
+    allowed = options.percent(max_unanswered)
     settings = Settings(
         image_fit=image_fit,
         prompts=prompts,
@@ -83,8 +82,8 @@ def creval(
         timeout=timeout,
         requests_a_minute=rpm,
         tokens_a_minute=tpm,
-        budget=dollars(budget),
-        price=dollars_a_million(price),
+        budget=options.dollars(budget),
+        price=options.dollars_a_million(price),
         key=key_env,
     )
     wish = Wish(dimension, Path(instructions) if instructions else None, rewrite, not no_blind)
@@ -95,9 +94,10 @@ def creval(
     for line in work.warnings():
         screen.note(visible(line))
     if dry_run:
-        print_estimates(work.estimate(), settings, json)
+        estimates.show(work.estimate(), concurrency, json, (len(work.sources), "picture"))
         return
-    screen.note(f"{len(work.sources):,} pictures: about {in_a_line(work.estimate())}")
+    pictures = many(len(work.sources), "picture")
+    screen.note(f"{pictures}: about {estimates.in_a_line(work.estimate())}")
     shown = screen.Line()
     try:
         built = work.run(building.watcher(shown))

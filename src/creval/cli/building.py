@@ -1,21 +1,20 @@
-"""What the commands that let models write share: options, the estimate, progress, the end."""
+"""What the commands that let models write share: options, progress, the end."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import screen
-from creval.cli.judge import dollars, dollars_a_million
+from creval.cli import options, screen
 
 if TYPE_CHECKING:
     from creval.build.review import Review
     from creval.engine.caller import Progress
     from creval.engine.settings import Settings
-    from creval.engine.writing import Expected, Item, Writing, Wrote
+    from creval.engine.writing import Wrote
 
 _SHOWN = 8  # pictures left out in notes
 
@@ -80,60 +79,12 @@ def settings_of(
         timeout=timeout,
         requests_a_minute=rpm,
         prompts=prompts,
-        price=dollars_a_million(price),
-        budget=dollars(budget),
+        price=options.dollars_a_million(price),
+        budget=options.dollars(budget),
         key=key_env,
         seed=seed,
         gauges=gauges or {},
     )
-
-
-def tell_estimate(
-    writing: Writing[Any],
-    items: Sequence[Item],
-    stages: Sequence[Expected],
-    json: bool,
-    what: str = "picture",
-) -> None:
-    """What it will take, as a table or as JSON."""
-    from creval.report.findings import Grid
-    from creval.report.text import count, duration, many, money
-
-    made = writing.estimate(items, stages)
-    if json:
-        told = {role: vars(one) for role, one in zip(writing.judges, made, strict=True)}
-        screen.print_json({f"{what}s": len(items), "estimates": told})
-        return
-    rows = [
-        [
-            f"{role}: {one.judge}", f"{one.calls:,}", f"{one.pictures:,}", count(one.tokens_in),
-            count(one.tokens_out), "unknown" if one.cost is None else money(one.cost),
-            duration(one.seconds),
-        ]
-        for role, one in zip(writing.judges, made, strict=True)
-    ]  # fmt: skip
-    heads = ["", "calls", "images", "tokens in", "tokens out", "money", "time"]
-    screen.print_grid(Grid(heads, rows))
-    screen.note(
-        f"For {many(len(items), what)}, {writing.settings.concurrency} at once, if nothing has to "
-        "be asked again. Tokens are guessed. Texts that are there already are not taken off."
-    )
-    if any(one.cost is None for one in made):
-        screen.note("No price is known for a model: --price IN,OUT gives it.")
-
-
-def tell_in_a_line(
-    writing: Writing[Any], items: Sequence[Item], stages: Sequence[Expected], what: str = "picture"
-) -> None:
-    """The same as a note, before anything is spent."""
-    from creval.report.text import count, many, money
-
-    made = writing.estimate(items, stages)
-    calls = sum(one.calls for one in made)
-    tokens = sum(one.tokens_in + one.tokens_out for one in made)
-    costs = [one.cost for one in made if one.cost is not None]
-    spent = f", about {money(sum(costs))}" if costs and len(costs) == len(made) else ""
-    screen.note(f"{many(len(items), what)}: about {calls:,} calls, {count(tokens)} tokens{spent}")
 
 
 def watcher(line: screen.Line) -> Callable[[Progress], None]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import estimates, options, screen
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ def calibrate(
 ) -> None:
     """Ask a judge questions whose answers are known, and say what to trust it for."""
     from creval.build.calibration import PLAIN, VARIANTS, make_cases, make_trials
-    from creval.cli.judge import dollars_a_million, in_a_line
     from creval.core.files import write_whole
     from creval.engine.calibrate import hear, judging, settings_for
     from creval.engine.estimate import estimate
@@ -53,7 +52,10 @@ def calibrate(
     folder = path.with_suffix("")
     names = list(VARIANTS) if variants else [PLAIN]
     settings = Settings(
-        repeat=repeat, temperature=0.0, concurrency=concurrency, price=dollars_a_million(price)
+        repeat=repeat,
+        temperature=0.0,
+        concurrency=concurrency,
+        price=options.dollars_a_million(price),
     )
     # A name that is wrong is said before anything is drawn.
     open_judges(judge, replace(settings.judge_options(), keyless=dry_run))
@@ -63,11 +65,11 @@ def calibrate(
     trials = make_trials(drawn, cases, names, screen.counting(line, "edits drawn"))
     line.clear()
     runs = folder / f"runs-{samples}-{seed}"
-    estimates = []
+    expected = []
     for name in names:
         one = judging(trials[name], judge, runs / name, settings_for(name, settings), dry=dry_run)
-        estimates += estimate(one, one.answered(), None if dry_run else 50)
-    screen.note(in_a_line(estimates))
+        expected += estimate(one, one.answered(), None if dry_run else 50)
+    screen.note(estimates.in_a_line(expected))
     if dry_run:
         return
     heard = hear(trials, judge, runs, settings, _watcher)

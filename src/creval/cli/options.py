@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from json import loads
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +14,7 @@ from creval.core import card
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
+    from creval.judges.judge import Price
     from creval.stats.race import Rule
 
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
@@ -32,6 +35,15 @@ Weights = Annotated[
 ]
 Models = Annotated[
     str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")
+]
+Missing = Annotated[
+    str,
+    typer.Option(
+        metavar="exclude|zero", help="Samples without an edit are left out, or count as failed."
+    ),
+]
+CommonSamples = Annotated[
+    bool, typer.Option("--common-samples", help="Only samples that all models have a score of.")
 ]
 Resamples = Annotated[int, typer.Option(min=100, max=1_000_000, help="Bootstrap resamples.")]
 UntilDecided = Annotated[
@@ -130,3 +142,63 @@ def names(given: str | None, option: str) -> tuple[str, ...] | None:
     if not found:
         raise CrevalError(f"{option} names nothing.")
     return found
+
+
+def parameters(given: Sequence[str]) -> dict[str, Any]:
+    """`top_p=0.1` and the like; a value is read as JSON where it is JSON."""
+    found: dict[str, Any] = {}
+    for part in given:
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip():
+            raise CrevalError(f"--set takes KEY=VALUE, such as top_p=0.1, not {part!r}.")
+        try:
+            found[name.strip()] = loads(value)
+        except ValueError:
+            found[name.strip()] = value
+    return found
+
+
+def models_by_use(given: Sequence[str]) -> dict[str, str]:
+    """`clip=ORG/MODEL` and the like."""
+    found = {}
+    for part in given:
+        use, equals, model = part.partition("=")
+        if not equals or not model.strip():
+            raise CrevalError(f"--gauge takes USE=MODEL, such as clip=ORG/MODEL, not {part!r}.")
+        found[use.strip()] = model.strip()
+    return found
+
+
+def dollars_a_million(given: str | None) -> Price | None:
+    from creval.judges.judge import Price
+
+    if given is None:
+        return None
+    try:
+        prices = [float(part) for part in given.split(",")]
+        if len(prices) == 2 and all(0 <= price < 1e6 for price in prices):
+            return Price(*prices)
+    except ValueError:
+        pass
+    raise CrevalError(f"--price takes two numbers such as 2.5,10, not {given!r}.")
+
+
+def dollars(given: str | None) -> float | None:
+    """`5USD` as a number."""
+    if given is None:
+        return None
+    match = re.fullmatch(r"\s*\$?\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:USD|\$)?\s*", given, re.I)
+    if match is None:
+        raise CrevalError(f"--budget takes US dollars, such as 5USD, not {given!r}.")
+    return float(match[1])
+
+
+def percent(given: str) -> float:
+    """The percentage of --max-unanswered as a share."""
+    try:
+        share = float(given.strip().removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise CrevalError(f"--max-unanswered takes a percentage such as 0.5, not {given!r}.")
+    return share

@@ -46,6 +46,12 @@ class Metric:
     higher_is_better: bool = True
 
     @property
+    def worst(self) -> float | None:
+        """What no edit at all is worth: zero, where a scale begins there. No distance or cosine
+        says so."""
+        return 0.0 if self.higher_is_better and self.low == 0 else None
+
+    @property
     def digits(self) -> Digits:
         """So many that a thousandth of the range can be seen."""
         wide = self.high - self.low

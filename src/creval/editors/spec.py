@@ -88,8 +88,7 @@ def _function(spec: str, options: EditorOptions) -> Editor:
 def _folder(spec: str, options: EditorOptions) -> Editor:
     from creval.editors.known import Folder
 
-    del options
-    return Folder(spec, spec.partition(":")[2])
+    return Folder(spec, spec.partition(":")[2], options)
 
 
 def _drawn(spec: str, options: EditorOptions) -> Editor:

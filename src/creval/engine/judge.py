@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,7 @@ from creval.judges.judge import Judge
 from creval.judges.spec import fit_of, open_judges
 from creval.prompts import Prompt, load_prompt
 from creval.store import DATABASE, Run, Store, open_run
+from creval.store.makers import MAKERS
 from creval.store.run import VOICE
 from creval.store.store import detail_of
 
@@ -52,7 +54,7 @@ class Judged:
     progress: Progress
     stopped: str = ""
     notes: list[str] = field(default_factory=list)
-    absent: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, Counter[EditStatus]] = field(default_factory=dict)
     unmatched: list[str] = field(default_factory=list)
     statuses: dict[str, dict[str, int]] = field(default_factory=dict)
     reasons: list[tuple[str, int]] = field(default_factory=list)
@@ -119,11 +121,7 @@ class Judging:
                         f"--budget needs the price of {judge.name}: add --price IN,OUT in US "
                         "dollars for a million tokens."
                     )
-        for prompt in self.prompts.values():
-            if self.settings.show_instruction and "instruction" not in prompt.places:
-                raise CrevalError(
-                    f"--show-instruction: {prompt.name}.md has no place {{{{instruction}}}}."
-                )
+        self._check_prompts()
         asked, measured = (any(of.values()) for of in (self.plan.questions, self.plan.measurements))
         if asked and not self.judges:
             raise CrevalError("give --judge SPEC, such as --judge openai:gpt-4o.")
@@ -153,6 +151,26 @@ class Judging:
         if needed and lost and len(lost) == len(sources):
             raise CrevalError(f"the source pictures are not there: {lost[0]} does not exist.")
 
+    def _check_prompts(self) -> None:
+        """Refuse a text that would be put without what it tells about."""
+        hiding = {
+            question.prompt
+            for questions in self.plan.questions.values()
+            for question in questions
+            if "instruction" not in question.shows
+        }
+        for name, prompt in self.prompts.items():
+            has = "instruction" in prompt.places
+            if self.settings.show_instruction and not has:
+                raise CrevalError(
+                    f"--show-instruction: {prompt.name}.md has no place {{{{instruction}}}}."
+                )
+            if has and name in hiding and not prompt.can_do_without("instruction"):
+                raise CrevalError(
+                    f"{prompt.name}.md tells the instruction among other things, and it is not "
+                    "shown: add --show-instruction, or take it out of that text."
+                )
+
     def warnings(self) -> list[str]:
         """What speaks against these judges."""
         notes = []
@@ -180,12 +198,12 @@ class Judging:
             )
         return notes
 
-    def absent(self) -> dict[str, int]:
-        """For how many samples each system has no picture."""
-        found: dict[str, int] = {}
+    def missing(self) -> dict[str, Counter[EditStatus]]:
+        """How many edits of each system are not there, by what became of them."""
+        found: dict[str, Counter[EditStatus]] = {}
         for edit in self.plan.all_edits():
-            if edit.status is EditStatus.ABSENT:
-                found[edit.key.system] = found.get(edit.key.system, 0) + 1
+            if edit.status is not EditStatus.DONE:
+                found.setdefault(edit.key.system, Counter())[edit.status] += 1
         return found
 
     def answered(self) -> dict[str, Answered]:
@@ -281,7 +299,7 @@ class Judging:
         """Ask what is not answered yet, and say what came of it."""
         progress = Progress()
         done = Judged(progress, unmatched=list(self.found.unmatched))
-        done.absent = self.absent()
+        done.missing = self.missing()
         allow_files(2 * self.settings.concurrency * len(self.judges) + 64)
         with Store(self.run) as store, long_lived_objects():
             self._check_same(store)
@@ -321,7 +339,9 @@ class Judging:
             folders = set(store.manifest.get("edits_folders", ())) | self._folders()
             before = store.manifest.get("prompts", {}) if store.systems else {}
             prompts = dict(before) | self._prompt_texts()
-            manifest |= {"edits_folders": sorted(folders), "prompts": prompts}
+            made = {name: maker.facts() for name, maker in self.found.makers.items()}
+            makers = {**(store.manifest.get(MAKERS, {}) if store.systems else {}), **made}
+            manifest |= {"edits_folders": sorted(folders), "prompts": prompts, MAKERS: makers}
             if not self.spec:  # what judges were asked, if any were, is still true
                 manifest["judge"] = store.manifest.get("judge", "")
             if "stopping" in store.manifest:  # it is about another time
@@ -358,10 +378,9 @@ class Judging:
 
     def _kept(self, held: Mapping[EditKey, Edit]) -> Iterator[Edit]:
         """The edits to keep: one that is gone does not take the place of one that was judged."""
-        never = (EditStatus.ABSENT, EditStatus.UNSUPPORTED)
         for edit in self.plan.all_edits():
             before = held.get(edit.key)
-            if edit.status is EditStatus.DONE or before is None or before.status in never:
+            if edit.status is EditStatus.DONE or before is None or before.image is None:
                 yield edit
 
     def _unaskable(self, held: Mapping[EditKey, Edit]) -> Iterator[Record]:

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from creval.core.card import Digits
-from creval.report.text import difference, visible
+from creval.report.text import difference, many, visible
+from creval.stats.missing import ZERO
 from creval.stats.scorecard import Difference, Scorecard
 
 if TYPE_CHECKING:
     from creval.stats.correction import Corrected
+    from creval.stats.table import ScoreTable
     from creval.store.run import Run
 
 
@@ -86,16 +88,27 @@ def basis(
     """What the table rests on: judge, samples, weights, intervals, and how places are marked."""
     table = card.table
     formula = f"; {table.card.formula}" if table.card.formula else ""
-    subset = f" (subset {table.subset})" if table.subset else ""
     judge = f"judge {visible(manifest['judge'])}" if manifest["judge"] else "measured"
     asked = manifest.get("protocol", manifest["benchmark"])
     protocol = f", asked as {visible(asked)}" if asked != manifest["benchmark"] else ""
     return (
-        f"{manifest['benchmark']}{protocol}, {judge}, {len(table.samples)} "
-        f"samples{subset}{formula}; beside a value the share of "
-        "its questions that were scored, in brackets its 95 % interval over samples "
-        f"({resamples} resamples); {marks}."
+        f"{manifest['benchmark']}{protocol}, {judge}, {samples(table)}{formula}; beside a "
+        "value the share of its questions that were scored, in brackets its 95 % interval over "
+        f"samples ({resamples} resamples); {marks}."
     )
+
+
+def samples(table: ScoreTable) -> str:
+    """On how many samples scores rest, which these are, and whether those without an edit count."""
+    subset = f" (subset {table.subset})" if table.subset else ""
+    if table.common_of is not None:
+        models = many(len(table.systems), "model")
+        return (
+            f"{len(table.samples):,} of {table.common_of:,} samples{subset}, which all {models} "
+            "have a score of"
+        )
+    failed = ", those without an edit as failed" if table.missing == ZERO else ""
+    return f"{many(len(table.samples), 'sample')}{subset}{failed}"
 
 
 def strictness(card: Scorecard, problems: int = 0) -> str:

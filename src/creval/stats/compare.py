@@ -13,6 +13,7 @@ from creval.benchmarks import protocol_named
 from creval.core.card import Level, Weights
 from creval.core.probe import Question
 from creval.stats.bootstrap import interval, replicate
+from creval.stats.missing import EXCLUDE
 from creval.stats.permutation import p_values
 from creval.stats.scorecard import FEWEST, Difference, number, points, rests_on
 from creval.stats.table import ScoreTable, tabulate
@@ -65,9 +66,12 @@ def compare(
     resamples: int = 2_000,
     seed: int = 0,
     top: int = 5,
+    missing: str = EXCLUDE,
 ) -> Comparison:
     """Compare two systems on the samples that both have, and show the `top` largest gaps."""
-    table = tabulate(run, strict=strict, subset=subset, weights=weights)
+    table = tabulate(
+        run, strict=strict, subset=subset, weights=weights, systems=(first, second), missing=missing
+    )
     pair = table.pairs([(first, second)])
     (drawn,) = replicate([pair], resamples, seed)
     there = points(pair)

@@ -55,16 +55,6 @@ class CloseUp(Run):
     def __enter__(self) -> CloseUp:
         return self
 
-    def made(self, sample: str) -> tuple[Edit, ...]:
-        """A sample's edits, by system and draw."""
-        rows = self._connection.execute(
-            "SELECT system, sample, draw, status, image, reason, detail FROM edits"
-            " WHERE sample = ? ORDER BY system, draw",
-            (sample,),
-        )
-        edits = map(read_edit, rows)
-        return tuple(edit._replace(image=edit.image and self.found(edit.image)) for edit in edits)
-
     def all_edits(self) -> Iterator[Edit]:
         """Every edit that is kept."""
         query = "SELECT system, sample, draw, status, image, reason, detail FROM edits ORDER BY id"

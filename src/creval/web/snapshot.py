@@ -18,7 +18,7 @@ from creval.core.errors import CrevalError
 from creval.core.files import many_small_objects
 from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
-from creval.report import sentences
+from creval.report import missing, sentences
 from creval.stats.scorecard import Scorecard, scorecard
 from creval.stats.table import ScoreTable, tabulate
 
@@ -188,10 +188,13 @@ def _notes(run: Run, table: ScoreTable | None) -> tuple[str, ...]:
     # Sentences about a card need no intervals.
     card = Scorecard(table, {}, ())
     problems = int(run.manifest.get("problems", 0))
+    gone = missing.of_table(run, table)
     return (
         sentences.strictness(card, problems),
         *sentences.unsupported(card),
         *sentences.voices(run, card),
+        *missing.told(gone),
+        *missing.rule(table, gone),
     )
 
 

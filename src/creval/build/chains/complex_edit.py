@@ -6,20 +6,19 @@ C1 is the first atomic instruction; Ci merges the first i.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from creval.benchmarks.complex_edit_rows import row_files
 from creval.benchmarks.files import read_json
-from creval.build.chains import replies, wording
+from creval.build.chains import replies, rules
 from creval.build.chains.operations import described
 from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe, load_text
-from creval.build.chains.sources import write_json
+from creval.build.words import quotes
 from creval.core.benchmark import Dataset
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text
+from creval.core.files import clean_text, copy_whole, write_json
 from creval.core.sample import Sample
 from creval.engine.writing import Desk, Expected, Item
 from creval.prompts import Prompt
@@ -27,7 +26,7 @@ from creval.prompts import Prompt
 SPLIT = "built"
 ROLES = ("writer", "reviser")
 """The writer thinks up sequences, warmly; the same model as reviser shortens and compounds."""
-_ATOMIC = wording.length(3, 60)
+_ATOMIC = rules.length(3, 60)
 _A_STEP = 60  # words of a compound instruction for each of its steps
 
 
@@ -81,7 +80,7 @@ def _sequence(text: str, steps: int) -> list[replies.Atomic]:
         )
     seen: set[str] = set()
     for number, one in enumerate(found, 1):
-        if reason := wording.broken(one.instruction, length=_ATOMIC):
+        if reason := rules.broken(one.instruction, length=_ATOMIC):
             raise RejectedError(f"edit {number}: {reason}")
         if one.instruction.casefold() in seen:
             raise RejectedError(f"edit {number}: duplicate: it says what another one says")
@@ -102,9 +101,9 @@ async def _shorter(scribe: Scribe, prompt: Prompt, atomic: replies.Atomic) -> di
             return said
         if len(found.instruction) >= len(said):
             raise RejectedError("simplification: it is not shorter")
-        reason = wording.broken(
-            found.instruction, length=wording.length(2, 60),
-            lost_words=wording.keeps(wording.quotes(said)),
+        reason = rules.broken(
+            found.instruction, length=rules.length(2, 60),
+            lost_words=rules.keeps(quotes(said)),
         )  # fmt: skip
         if reason:
             raise RejectedError(reason)
@@ -128,7 +127,7 @@ async def _compounded(
         words
         for step in sequence
         if step["name"] == "Add Text"
-        for words in wording.quotes(step["instruction"])
+        for words in quotes(step["instruction"])
         # What is removed or replaced later need not stand there any more.
         if not any(words in other["instruction"] for other in sequence if other is not step)
     ]
@@ -137,11 +136,11 @@ async def _compounded(
         found = replies.read_compound(text)
         if found is None:
             raise RejectedError("format: one instruction, and only one, is needed")
-        reason = wording.broken(
+        reason = rules.broken(
             found.instruction,
-            length=wording.length(3, _A_STEP * len(sequence)),
-            list=wording.one_sentence_each,
-            lost_words=wording.keeps(kept),
+            length=rules.length(3, _A_STEP * len(sequence)),
+            list=rules.one_sentence_each,
+            lost_words=rules.keeps(kept),
         )
         if reason:
             raise RejectedError(reason)
@@ -191,8 +190,7 @@ class Rows:
         if item.picture is None:
             raise CrevalError(f"{item.id} has no picture.")
         image = f"{number:04d}{item.picture.suffix.casefold()}"
-        self.folder.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(item.picture, self.folder / image)
+        copy_whole(item.picture, self.folder / image)
         content = {
             "image": image,
             "picture": item.id,

@@ -9,16 +9,17 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from creval.build.chains import replies, wording
+from creval.build.chains import replies, rules
 from creval.build.chains.kinds import GLOBAL, MEANINGS, Types, draw_types
 from creval.build.chains.replies import Checked, Written
 from creval.build.chains.scenes import Thing, listed, thing_named
 from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe, load_text
+from creval.core.files import clean_text
 from creval.engine.writing import Desk, Expected
 from creval.prompts import Prompt
 
 STAGES = [Expected("writer", 3, 420, 60), Expected("checker", 1, 330, 160)]
-_LENGTH = wording.length(3, 45)
+_LENGTH = rules.length(3, 45)
 
 
 class Texts(NamedTuple):
@@ -45,7 +46,7 @@ def load_texts(folder: str | None = None) -> Texts:
 def types_of(name: str, level: str, scene: Scene, seed: int, turn: int) -> Types:
     """A picture's edit types at a level: by chance, but the same each time; a level's subsets take
     turns."""
-    chance = random.Random(f"types {seed} {level} {name}")  # noqa: S311
+    chance = random.Random(clean_text(f"types {seed} {level} {name}"))  # noqa: S311
     return draw_types(level, [thing.name for thing in scene.things], chance, turn)
 
 
@@ -108,7 +109,7 @@ async def _write_step(
         found = replies.read_step(text)
         if found is None:
             raise RejectedError("format: one instruction, and only one, is needed")
-        if broken := wording.broken(found.instruction, length=_LENGTH):
+        if broken := rules.broken(found.instruction, length=_LENGTH):
             raise RejectedError(broken)
         if last is not None and found.instruction.casefold() == last.instruction.casefold():
             raise RejectedError("repetition: it is the one that was not accepted")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from creval.benchmarks.complexbench_release import SUBSETS
 from creval.benchmarks.files import read_json
-from creval.build.chains.sources import write_json
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text
+from creval.core.files import clean_text, copy_whole, write_json
 
 PICTURES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
 """The kinds of pictures that the layout has."""
@@ -61,12 +59,12 @@ class Entries:
             "made": {**by, "rejected": rejected},
         }
         path = self.folder / "data" / "images" / f"{key}-{image}"
-        path.parent.mkdir(parents=True, exist_ok=True)
         if not path.is_file():
-            shutil.copyfile(picture, path)
+            copy_whole(picture, path)
 
-    def save(self) -> None:
-        """Write all subsets, in the order of their keys; one without samples is there and empty."""
-        for subset, entries in self.subsets.items():
-            ordered = sorted(entries.items(), key=lambda one: (len(one[0]), one[0]))
+    def save(self, subsets: Iterable[str] = SUBSETS) -> None:
+        """Write subsets, in the order of their keys; one without samples is there and empty."""
+        for subset in subsets:
+            entries = self.subsets[subset].items()
+            ordered = sorted(entries, key=lambda one: (len(one[0]), one[0]))
             write_json(file_of(self.folder, subset), dict(ordered))

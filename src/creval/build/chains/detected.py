@@ -9,8 +9,8 @@ from PIL import Image
 
 from creval.benchmarks.coco import Annotated
 from creval.benchmarks.files import read_json
-from creval.build.chains.sources import write_json
 from creval.core.errors import CrevalError
+from creval.core.files import write_json
 from creval.core.images import ImageError, digest, open_image
 from creval.core.sample import Box
 
