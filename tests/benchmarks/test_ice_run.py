@@ -213,6 +213,22 @@ def test_scores_of_a_run_in_the_released_way(made: tuple[Path, Judged]) -> None:
     assert (whole[0] or 0) - (whole[1] or 0) == pytest.approx(changed)
 
 
+def test_on_what_all_models_support(made: tuple[Path, Judged]) -> None:
+    with open_run(made[0]) as run:
+        for other, task in (("Painter", "Text-to-Image Creating"), ("Steered", "Image Deblurring")):
+            whole = run.score(resamples=100, systems=("Everything", other))
+            card = run.score(resamples=100, systems=("Everything", other), common=True)
+            assert len(card.table.samples) == 3 * len(ABLE[other])
+            for system in ("Everything", other):
+                assert card.cell(system, "score", task) == whole.cell(system, "score", task)
+                assert (card.cell(system, "score").value or 0) > 0.3
+        papers, mine = (
+            run.score(resamples=100, systems=("Painter",), common=True, weights=weights)
+            for weights in (None, {"Text2Image": {"AES": 1.0}})
+        )
+        assert mine.cell("Painter", "score").value == papers.cell("Painter", "AES").value
+
+
 def test_real_against_generated_sources(made: tuple[Path, Judged]) -> None:
     with open_run(made[0]) as run:
         card = run.score(resamples=100)

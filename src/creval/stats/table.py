@@ -88,7 +88,7 @@ class ScoreTable:
         are ranked."""
         names = self.card.rests_on(self.card.ranking)
         at = [n for n, metric in enumerate(self.card.metrics) if metric.name in names]
-        here = ~np.isnan(self.values[..., at])
+        here = ~np.isnan(self.values[..., at]) & (self.total[..., at] > 0)
         alike = (here == here[:1]).all(axis=(0, 2)) & here[0].any(axis=1)
         return tuple(name for name, kept in zip(self.samples, alike, strict=True) if kept)
 
@@ -135,11 +135,16 @@ def tabulate(
     samples = run.subset(subset)
     table = _tabulated(run, samples, strict, weights, systems, averaged, missing)
     table = replace(table, subset=subset, missing=missing)
-    return restricted(run, table, averaged=averaged) if common else table
+    return restricted(run, table, averaged=averaged, weights=weights) if common else table
 
 
 def restricted(
-    run: Run, table: ScoreTable, samples: tuple[str, ...] | None = None, *, averaged: bool = False
+    run: Run,
+    table: ScoreTable,
+    samples: tuple[str, ...] | None = None,
+    *,
+    averaged: bool = False,
+    weights: Weights | None = None,
 ) -> ScoreTable:
     """The same on these samples, or on those that all systems have a score of; where one has no
     value of a metric there, no other has."""
@@ -151,7 +156,7 @@ def restricted(
             f"--common-samples: no sample has a score of all {len(table.systems)} models; "
             f"{table.systems[least]!r} has one of {there[least]}. Choose others with --models."
         )
-    less = _tabulated(run, kept, table.strict, None, table.systems, averaged, table.missing)
+    less = _tabulated(run, kept, table.strict, weights, table.systems, averaged, table.missing)
     less = replace(less, card=table.card, subset=table.subset, missing=table.missing)
     return replace(less.shared(len(less.systems)), common_of=len(table.samples))
 
