@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from creval.benchmarks.creval_release import CLASSES, METRICS
+from creval.benchmarks.creval_release import CLASSES, FEWEST, METRICS
 from creval.build.dimensions import all_described, described, examples
 from creval.build.rules import (
     ATTRIBUTES,
-    FEWEST,
     INSTRUCTION_RULES,
     LANGUAGE,
     Context,
