@@ -11,7 +11,7 @@ import pytest
 
 from creval.benchmarks import open_benchmark
 from creval.build.creval_review import CrevalReview
-from creval.build.creval_run import Building, Built, Wish
+from creval.build.creval_run import Built, CrevalBuilding, Wish
 from creval.core.errors import CrevalError
 from creval.engine.settings import Settings
 from creval.store import Store
@@ -30,7 +30,7 @@ def build(
                  "checker": "openai:a@URL/v1"}  # fmt: skip
         roles = {role: spec.replace("URL", url) for role, spec in roles.items()}
         settings = Settings(concurrency=4, attempts=2, **more)
-        building = Building(
+        building = CrevalBuilding(
             tmp_path / "pictures", tmp_path / "bench", roles, wish or Wish(), settings
         )
         return building.run()
@@ -233,7 +233,7 @@ def test_what_people_changed_is_left_alone(tmp_path: Path) -> None:
         def again(**more: Any) -> Built:
             settings = Settings(concurrency=4, attempts=2, **more)
             folders = tmp_path / "pictures", tmp_path / "bench"
-            return Building(*folders, roles, Wish(), settings).run()
+            return CrevalBuilding(*folders, roles, Wish(), settings).run()
 
         assert again(limit=2).samples == 2
         bench = tmp_path / "bench"
@@ -276,10 +276,10 @@ def test_other_settings_do_not_pay_for_everything_again(
     with serving(model.app()) as url:
         roles = dict.fromkeys(("writer", "asker", "checker"), f"openai:a@{url}/v1")
         where = (tmp_path / "pictures", tmp_path / "bench", roles, Wish())
-        Building(*where, Settings()).run()
+        CrevalBuilding(*where, Settings()).run()
         asked = len(model.asked)
         with pytest.raises(CrevalError, match=f"begun with another {wrong}"):
-            Building(*where, Settings(image_fit=fit), temperature=temperature).run()
+            CrevalBuilding(*where, Settings(image_fit=fit), temperature=temperature).run()
     assert len(model.asked) == asked
 
 
@@ -322,7 +322,7 @@ def test_a_prompt_in_one_paragraph_is_sent_whole(tmp_path: Path) -> None:
 def test_a_model_that_marks_its_own_work_gets_a_warning(tmp_path: Path) -> None:
     drawn(tmp_path / "pictures", "cat")
     roles = dict.fromkeys(("writer", "asker", "checker"), "openai:m@http://127.0.0.1:9/v1")
-    building = Building(tmp_path / "pictures", tmp_path / "bench", roles, Wish(), Settings())
+    building = CrevalBuilding(tmp_path / "pictures", tmp_path / "bench", roles, Wish(), Settings())
     assert "warning: m writes the instructions and the questions" in building.warnings()[0]
     writer, asker, checker = building.estimate()
     assert (writer.calls, asker.calls, checker.calls) == (1, 3, 1)

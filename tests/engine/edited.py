@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from creval.benchmarks import open_benchmark
-from creval.benchmarks.touchstone.files import read_samples
-from creval.core.sample import Sample, Step
+from creval.core.sample import Sample
 from creval.editors.editor import EditorOptions, Job, Produced, Ticket
 from creval.editors.known import Drawn
 from creval.engine.edited import keep
 from creval.engine.editing import Editing, EditSettings
 from creval.engine.picking import picking
 from creval.engine.settings import Settings
-from creval.engine.strategies import Editors, read_strategy
-from creval.judges.judge import Fault
+from creval.engine.strategies import Editors, Plans, read_strategy
+from creval.judges.judge import Fault, Price
+from creval.store import Store
 
 
 class Choosy(Drawn):
@@ -26,6 +25,7 @@ class Choosy(Drawn):
         self, bench: Path, editor: str, refuses: Collection[str] = (), cost: float | None = None
     ) -> None:
         super().__init__(f"touchstone:{editor}", editor, EditorOptions(bench=bench))
+        self.price = cost  # type: ignore[assignment]
         self._refuses, self._cost = refuses, cost
 
     async def edit(self, job: Job, ticket: Ticket) -> Produced:
@@ -43,23 +43,19 @@ def edited(
     *,
     samples: Sequence[Sample] | None = None,
     judge: str = "truth",
-    plans: Mapping[str, str] | None = None,
+    price: Price | None = None,
 ) -> Path:
     """A folder with an editor's pictures of all samples, or of some."""
     benchmark, how = open_benchmark(bench), read_strategy(strategy)
     samples = benchmark.dataset.samples if samples is None else samples
+    manifest = {"editor": editor.name, "strategy": how.name, "judge": judge, "system": folder.name}
+    with Store(folder) as store:
+        store.put_manifest({**manifest, "benchmark": "creval", "protocol": "creval"})
     editing = Editing(editor, folder, EditSettings())
-    pick = picking(benchmark, judge, folder, Settings()) if how.best_of > 1 else None
-    finished = Editors(editing, folder.name, samples, how, pick=pick, plans=plans).run()
-    manifest = {"editor": editor.name, "strategy": how.name, "judge": judge if pick else ""}
-    keep(folder, finished, {**manifest, "benchmark": "creval", "protocol": "creval"})
+    pick = think = None
+    if how.best_of > 1:
+        pick = picking(benchmark, judge, folder, lambda _: Settings(price=price))
+    if how.reasoned:
+        think = lambda _, wanted: Plans({name: f"A plan for {name}." for name in wanted})  # noqa: E731
+    keep(folder, Editors(editing, folder.name, samples, how, pick=pick, think=think).run())
     return folder
-
-
-def stepped(bench: Path) -> list[Sample]:
-    """Touchstone's samples with their requirements as steps."""
-    known = {sample.id: sample for sample in read_samples(bench)}
-    return [
-        replace(sample, steps=tuple(Step(r.words) for r in known[sample.id].requirements))
-        for sample in open_benchmark(bench).dataset.samples
-    ]

@@ -17,9 +17,8 @@ from creval.core.sample import EditStatus
 from creval.editors.editor import EditorOptions
 from creval.engine.edit import Edited, EditRun, Use
 from creval.engine.editing import EditSettings
-from creval.engine.edits import find_edits
+from creval.engine.edits import PLANNED, find_edits
 from creval.engine.plan import chosen
-from creval.engine.planning import PLANNED
 from creval.judges.fake import FakeServer
 from creval.judges.judge import Price
 from creval.store import Store, open_run

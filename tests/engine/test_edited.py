@@ -36,7 +36,7 @@ def test_why_an_edit_is_not_there_reaches_the_scores(bench: Path, tmp_path: Path
         assert missing.told(found) == [
             "M lacks 3 edits: 2 refused (content filter: not this); 1 absent."
         ]
-        assert missing.rule(run, counted.table, found) == [
+        assert missing.rule(counted.table, found) == [
             "Edits that are refused or absent count as failed: 0 in IF, VC and VQ."
         ]
     whole = left_out.cell("M", "S").value

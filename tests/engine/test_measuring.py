@@ -12,8 +12,11 @@ from PIL import Image
 
 from creval.benchmarks import open_benchmark
 from creval.core.errors import CrevalError
-from creval.core.sample import Sample
+from creval.core.probe import EditKey, Measurement
+from creval.core.sample import Edit, EditStatus, Sample
+from creval.core.verdict import Status
 from creval.engine.judge import Judged, Judging, judge
+from creval.engine.measuring import Work, _measured
 from creval.engine.settings import Settings
 from creval.gauges import consistency
 from creval.gauges.consistency import Outside
@@ -212,3 +215,18 @@ def test_clip_scores_on_any_dataset(miniature: Path, tmp_path: Path) -> None:
         assert all(value is not None and -1 <= value <= 1 for value in values)
         assert tables.columns(card) == ["CLIP_img"]
         assert card.cell("Keeper", "CLIP_img", "Surreal Fantasy").total > 0
+
+
+class Both(Outside):
+    """Gives one of two values that are wanted for one metric."""
+
+    def measure(self, sample: Sample, edit: Path) -> dict[str, float]:  # noqa: ARG002
+        return {"near": 0.75}
+
+
+def test_two_values_of_one_metric_are_told_apart_by_their_names(edits: Path) -> None:
+    probes = Measurement("near", "SRC", "both"), Measurement("far", "SRC", "both")
+    edit = Edit(EditKey("Model", "1"), EditStatus.DONE, edits / "1.png")
+    near, far = _measured(Work(Both({}), Sample("1", "do"), edit, probes)).verdicts
+    assert (near.probe, near.value) == ("near", 0.75)
+    assert (far.probe, far.status, far.value) == ("far", Status.INAPPLICABLE, None)

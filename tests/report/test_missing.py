@@ -52,7 +52,7 @@ def test_reasons_are_harmless_and_short(tmp_path: Path) -> None:
 def test_each_rule_says_what_it_does(run: Run) -> None:
     def said(**rule: object) -> list[str]:
         table = run.score(resamples=100, **rule).table  # type: ignore[arg-type]
-        return missing.rule(run, table, missing.of_table(run, table))
+        return missing.rule(table, missing.of_table(run, table))
 
     assert said() == ["Edits that are refused or absent are left out of the scores."]
     assert said(missing="zero") == [
@@ -65,8 +65,8 @@ def test_nothing_is_said_where_nothing_is_missing(tmp_path: Path) -> None:
     written.write(tmp_path, {"A": {"s1": "++++"}}, DIMENSIONS)
     with open_run(tmp_path) as run:
         table = run.score(resamples=100).table
-        assert missing.rule(run, table, {}) == []
-        assert missing.rule(run, replace(table, missing="zero"), {}) == [
+        assert missing.rule(table, {}) == []
+        assert missing.rule(replace(table, missing="zero"), {}) == [
             "No edit is missing, so none counts as failed."
         ]
 
@@ -83,7 +83,7 @@ def test_metrics_without_a_worst_value_are_named(tmp_path: Path) -> None:
             store.put_edits([Edit(EditKey("A", "s1"), EditStatus.REFUSED)])
         with open_run(tmp_path / name) as run:
             table = replace(run.score(resamples=100).table, missing="zero")
-            assert expected in missing.rule(run, table, found)[0]
+            assert expected in missing.rule(table, found)[0]
 
 
 def test_tables_plots_and_leaderboards_name_the_rule(run: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 from pathlib import Path
 
@@ -180,7 +181,7 @@ def test_unsupported_is_as_the_protocol_says(
     with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
         for rule in ("exclude", "zero"):
             assert run.score(resamples=100, missing=rule).cell("A", "IF").value == 100
-        monkeypatch.setattr(CREval, "counts_unsupported", True)
+        monkeypatch.setattr(CREval, "card", replace(CREval.card, unsupported=0.0))
         for rule in ("exclude", "zero"):
             assert run.score(resamples=100, missing=rule).cell("A", "IF").value == 50
 

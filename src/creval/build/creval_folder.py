@@ -47,7 +47,7 @@ def write_benchmark(
     """Write what was made, but for what people have changed."""
     record = read_record(root)
     written: dict[str, str] = record.get("written", {})
-    held = {_identity(entry): entry for entry in read_list(root / LIST)}
+    held = {identity_of(entry): entry for entry in read_list(root / LIST)}
     kept = Kept([], {})
     for identity in sorted(made):
         name = f"{LIST}#{identity}"
@@ -99,7 +99,8 @@ def _write_files(
             write_whole(root / path, text)
 
 
-def _identity(entry: Mapping[str, Any]) -> str:
+def identity_of(entry: Mapping[str, Any]) -> str:
+    """The id of a sample, which is its picture's name without the ending."""
     return stem_of(entry["input_image"][0])
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from creval.benchmarks.creval_release import CLASSES, FEWEST, METRICS
-from creval.benchmarks.files import read_json, stem_of, text_of
-from creval.build.creval_folder import DROPPED, LIST, QUESTIONS, read_list
+from creval.benchmarks.files import read_json, text_of
+from creval.build.creval_folder import DROPPED, LIST, QUESTIONS, identity_of, read_list
 from creval.build.review import ACCEPTED, VERDICTS, Field, ReviewGroup, ReviewItem
 from creval.build.review import DROPPED as GONE
 from creval.core.errors import CrevalError, known_name
@@ -78,7 +78,7 @@ class CrevalReview:
 
     def _entries(self, dropped: bool = False) -> dict[str, dict[str, Any]]:
         folder = self.folder / DROPPED if dropped else self.folder
-        return {stem_of(entry["input_image"][0]): entry for entry in read_list(folder / LIST)}
+        return {identity_of(entry): entry for entry in read_list(folder / LIST)}
 
     def _entry(self, identity: str) -> tuple[dict[str, Any], bool]:
         for dropped in (False, True):

@@ -12,27 +12,32 @@ from creval.engine.writing import Writing
 from creval.prompts import Prompt
 from creval.store import Store
 
+Fixed = Mapping[str, Any]
+"""What texts depend on, which stays the same in a folder."""
 
-def keep_manifest(
-    system: str, writing: Writing[Any], prompts: Iterable[Prompt], shape: Mapping[str, Any]
-) -> None:
-    """Write down what is used; `shape` is what texts depend on besides models and prompts."""
-    folder, settings = writing.folder, writing.settings
-    fixed = {
+
+def fixed_by(system: str, writing: Writing[Any], prompts: Iterable[Prompt], **shape: Any) -> Fixed:
+    """Models, prompts and settings, and what else shapes the texts of a system."""
+    return {
         "system": system,
         "models": {role: judge.name for role, judge in writing.judges.items()},
         "prompts": sorted(prompt.version for prompt in prompts),
-        "image_fit": settings.image_fit,
-        "seed": settings.seed,
+        "image_fit": writing.settings.image_fit,
+        "seed": writing.settings.seed,
         **shape,
     }
-    with Store(folder) as store, store.transaction():
-        check_same(folder, store.manifest, fixed)
+
+
+def keep_manifest(writing: Writing[Any], fixed: Fixed) -> None:
+    """Write down what is used."""
+    settings = writing.settings
+    with Store(writing.folder) as store, store.transaction():
+        check_same(writing.folder, store.manifest, fixed)
         more = {"retries": settings.retries, "limit": settings.limit}
         store.put_manifest({**versions(), **more, **fixed})
 
 
-def check_same(folder: Path, held: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
+def check_same(folder: Path, held: Mapping[str, Any], fixed: Fixed) -> None:
     """Refuse to go on in a folder that was begun with something else."""
     if held and held.get("system") != fixed["system"]:
         raise CrevalError(f"{folder} holds something else already. Give another --out.")

@@ -82,11 +82,12 @@ def score(
         notes = [
             sentences.basis(card, opened.manifest, resamples),
             sentences.strictness(card, int(opened.manifest.get("problems", 0))),
+            *sentences.unsupported(card),
             *sentences.voices(opened, card),
             *sentences.flat(card),
         ]
         gone = absent.of_table(opened, card.table)
-        rule = [*absent.told(gone), *absent.rule(opened, card.table, gone)]
+        rule = [*absent.told(gone), *absent.rule(card.table, gone)]
         if corrected is not None:
             notes += sentences.corrected(opened, corrected)
         decided = sentences.decided(card)

@@ -40,7 +40,7 @@ def sensitivity(
             strict=strict, subset=subset, weights=options.weights(weights), resamples=100,
             missing=missing, common=common_samples,
         )  # fmt: skip
-        notes = absent.rule(opened, card.table, absent.of_table(opened, card.table))
+        notes = absent.rule(card.table, absent.of_table(opened, card.table))
     found = measured(card)
     people: dict[str, AgreedWeights] = {}
     if human:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from creval.core.card import OVERALL, Card, Level, Part, Score
 from creval.core.contract import contract_named
 from creval.core.probe import Probe, Question
-from creval.core.sample import Sample
+from creval.core.sample import Edit, Sample
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class Dataset:
 
     `made_by` names the models that helped to make it: `writer` of instructions, `asker` of
     questions. `levels` are the groups of its samples, for protocols that have none of their own;
-    `place` finds which edit a file is by its path without suffix, in a layout of the authors' own.
+    `place` finds which edit a file is by its path without suffix, in a layout of the authors' own;
+    `told` is what a model's folder says of its edits, by sample, in files besides the pictures.
     """
 
     name: str
@@ -60,21 +61,20 @@ class Dataset:
     made_by: Mapping[str, str] = field(default_factory=dict)
     levels: tuple[Level, ...] = (OVERALL,)
     place: Callable[[str], Placed | None] | None = None
+    told: Callable[[Path, Sequence[Sample]], Mapping[str, Edit]] | None = None
 
 
 class Protocol(ABC):
     """What is asked about an edit, and how one sample is scored from the outcomes.
 
     Everything above a sample (groups, intervals, tables) follows from the card. `prompt` names the
-    text in which its questions are put; `has_strict` says that its authors score in another way,
-    `counts_unsupported` that what a system does not support counts as failed.
+    text in which its questions are put; `has_strict` says that its authors score in another way.
     """
 
     name: str
     card: Card
     prompt: str = "judge"
     has_strict: bool = False
-    counts_unsupported: bool = False
 
     @abstractmethod
     def probes(self, sample: Sample) -> Sequence[Probe]:

@@ -96,12 +96,14 @@ class Card:
     """A protocol's metrics, its composite if it has one, and its levels as shown.
 
     `rank` is the column by which systems are ranked: the composite, unless it says otherwise.
+    `unsupported` is what a sample counts that a system says it cannot do; none leaves it out.
     """
 
     metrics: tuple[Metric, ...]
     composite: Composite | None
     levels: tuple[Level, ...]
     rank: str = ""
+    unsupported: float | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:

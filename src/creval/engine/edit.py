@@ -19,12 +19,12 @@ from creval.editors.spec import open_editor
 from creval.engine.caller import Progress
 from creval.engine.edited import keep, pictures_in
 from creval.engine.editing import Editing, EditSettings
-from creval.engine.edits import EDITOR
+from creval.engine.edits import EDITOR, JUDGED, PLANNED
 from creval.engine.estimate import Estimate, estimate
 from creval.engine.judge import Judging
 from creval.engine.manifest import describe
-from creval.engine.picking import JUDGED, picking
-from creval.engine.planning import PLANNED, expected, planner, thinking
+from creval.engine.picking import picking
+from creval.engine.planning import expected, planner, thinking
 from creval.engine.settings import Settings
 from creval.engine.strategies import Editors, Finished, read_strategy
 from creval.engine.writing import Item, Writing

@@ -37,6 +37,7 @@ from creval.judges.judge import Judge
 from creval.judges.spec import fit_of, open_judges
 from creval.prompts import Prompt, load_prompt
 from creval.store import DATABASE, Run, Store, open_run
+from creval.store.makers import MAKERS
 from creval.store.run import VOICE
 from creval.store.store import detail_of
 
@@ -101,9 +102,8 @@ class Judging:
         options = replace(self.settings.judge_options(), keyless=dry)
         self.judges = open_judges(judge, options) if judge else []
         self.fits = [fit_of(member.vision, self.settings.image_fit) for member in self.judges]
-        self.found: FoundEdits = find_edits(
-            edits, benchmark.dataset.samples, benchmark.dataset.place
-        )
+        dataset = benchmark.dataset
+        self.found: FoundEdits = find_edits(edits, dataset.samples, dataset.place, dataset.told)
         self.plan = Plan(benchmark, self.found, self.settings)
         self.gauges = {name: open_gauge(name, self.settings.gauges) for name in self.plan.gauges}
         named = {q.prompt for questions in self.plan.questions.values() for q in questions}
@@ -342,7 +342,9 @@ class Judging:
             folders = set(store.manifest.get("edits_folders", ())) | self._folders()
             before = store.manifest.get("prompts", {}) if store.systems else {}
             prompts = dict(before) | self._prompt_texts()
-            manifest |= {"edits_folders": sorted(folders), "prompts": prompts}
+            made = {name: maker.facts() for name, maker in self.found.makers.items()}
+            makers = {**(store.manifest.get(MAKERS, {}) if store.systems else {}), **made}
+            manifest |= {"edits_folders": sorted(folders), "prompts": prompts, MAKERS: makers}
             if not self.spec:  # what judges were asked, if any were, is still true
                 manifest["judge"] = store.manifest.get("judge", "")
             if "stopping" in store.manifest:  # it is about another time

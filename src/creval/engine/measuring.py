@@ -111,8 +111,8 @@ def _measured(work: Work) -> _Found:
     except Exception as error:  # somebody else's model on one picture
         status, reason = Status.FAILED, f"the model failed: {error!r}"
     verdicts = [
-        Verdict(probe.id, Status.ANSWERED, values[probe.metric])
-        if probe.metric in values
+        Verdict(probe.id, Status.ANSWERED, values[probe.id])
+        if probe.id in values
         else Verdict(probe.id, status, said=about, explanation=reason[:_LONGEST])
         for probe in work.probes
     ]

@@ -14,15 +14,13 @@ import numpy as np
 from creval.core.benchmark import Benchmark
 from creval.core.probe import EditKey
 from creval.core.sample import Edit, Sample
+from creval.engine.edits import JUDGED
 from creval.engine.judge import judge
 from creval.engine.loop import Watch
 from creval.engine.settings import Settings
 from creval.engine.strategies import Choice, HaltedError, Pick
 from creval.stats.table import add_composite
 from creval.store import open_run
-
-JUDGED = ".judged"
-"""The folder of the runs that picked."""
 
 
 def picking(

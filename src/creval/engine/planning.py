@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from creval.engine.edits import PLANNED
 from creval.engine.loop import Watch
 from creval.engine.settings import Settings
 from creval.engine.strategies import HaltedError, Plans, Think, Wanted
 from creval.engine.writing import Desk, Expected, Item, UnwrittenError, Writing
 from creval.prompts import load_prompt
 
-PLANNED = ".plans"
-"""The folder of what the planner wrote."""
 REASONER = "reasoner"
 _WORDS = 150  # that a plan is to have at most
 _MOST = 2 * _WORDS  # that it may have

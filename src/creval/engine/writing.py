@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import math
 import os
-from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -71,6 +71,10 @@ class Wrote(Generic[T]):
     notes: list[str] = field(default_factory=list)
     stopped: str = ""
 
+    @property
+    def share_left_out(self) -> float:
+        return len(self.left_out) / max(1, len(self.made) + len(self.left_out))
+
 
 class Desk:
     """Where one item's texts are asked for."""
@@ -121,10 +125,10 @@ class Writing(Generic[T]):
         self._interrupt: Callable[[], object] = lambda: None
 
     def estimate(
-        self, items: Sequence[Item], stages: Sequence[Expected], anew: Container[str] = ()
+        self, items: Sequence[Item], stages: Sequence[Expected], anew: Collection[str] = ()
     ) -> list[Estimate]:
         """What each role will take for these items besides the texts that are kept already; those
-        of `anew` are about something else."""
+        of items that are made `anew` are of no use."""
         found = []
         held = self.held().texts
         for role, judge in self.judges.items():

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from creval.benchmarks import protocol_named
 from creval.core.sample import EditStatus
 from creval.report.findings import Grid, Row
 from creval.report.sentences import joined, listed
@@ -52,7 +51,7 @@ def told(found: Missing) -> list[str]:
     ]
 
 
-def rule(run: Run, table: ScoreTable, found: Missing) -> list[str]:
+def rule(table: ScoreTable, found: Missing) -> list[str]:
     """What scores make of edits that are not there; nothing where none is missing and nothing else
     was wanted than to leave them out."""
     if table.common_of is not None:
@@ -61,7 +60,7 @@ def rule(run: Run, table: ScoreTable, found: Missing) -> list[str]:
     if not there:
         nothing = "No edit is missing, so none counts as failed."
         return [nothing] if table.missing == ZERO else []
-    counted = there & counting(protocol_named(run.manifest["protocol"]), table.missing)
+    counted = there & counting(table.missing)
     worst = {metric.name: metric.worst for metric in table.card.metrics}
     zero = [name for name, value in worst.items() if value is not None]
     others = [name for name in worst if name not in zero]

@@ -83,7 +83,7 @@ def compare(
         for g, group in enumerate(level.groups):
             for c, column in enumerate(pair.card.columns):
                 samples = _samples(pair, level, g, column)
-                enough = samples >= FEWEST
+                enough = samples >= FEWEST and not np.isnan(value[g, c])
                 ends = (number(low[g, c]), number(high[g, c])) if enough else (None, None)
                 whole = (level.name, column) == ("overall", pair.card.ranking)
                 p = tested if whole else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from creval.core.benchmark import Protocol
 from creval.core.card import Card, Part, Score
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
@@ -29,18 +28,17 @@ def check_rule(missing: str, common: bool) -> None:
         )
 
 
-def counting(protocol: Protocol, missing: str) -> frozenset[EditStatus]:
+def counting(missing: str) -> frozenset[EditStatus]:
     """The edits that count as failed though there is nothing to score: under `zero` those that were
-    refused, failed or never came; what a system does not support, where the protocol says so."""
-    own = {EditStatus.UNSUPPORTED} if protocol.counts_unsupported else set()
-    return frozenset(own | (_FAILINGS if missing == ZERO else set()))
+    refused, failed or never came. What a system does not support counts as its card says."""
+    return _FAILINGS if missing == ZERO else frozenset()
 
 
 def failings(
-    run: Run, protocol: Protocol, missing: str, systems: Collection[str], samples: Collection[str]
+    run: Run, missing: str, systems: Collection[str], samples: Collection[str]
 ) -> list[EditKey]:
     """The edits of these systems and samples that are not there and count as failed."""
-    statuses = counting(protocol, missing)
+    statuses = counting(missing)
     if not statuses:
         return []
     if missing == ZERO and "answers_folder" in run.manifest:

@@ -30,7 +30,9 @@ class ScoreTable:
     `values`, `scored` and `total` have the axes system, sample, metric; a value is NaN where there
     is none. `groups` has, for each level of the card that samples are grouped by, each sample's
     group as its place in the level's order, or -1. `unanswered` and `unasked` count, by system, the
-    probes that were asked and not answered, and those that were never asked. `parts` has the levels
+    probes that were asked and not answered, and those that were never asked; `unsupported` the
+    samples that a system cannot do, where they count: with a value, and with nothing to be scored.
+    `parts` has the levels
     whose groups are of parts of samples. `units` has for each sample the number of what it was made
     from: samples of one picture are drawn together, because they are not independent. `missing`
     says what became of samples that a system has no edit of; `common_of`, if set, that the samples
@@ -48,6 +50,7 @@ class ScoreTable:
     unasked: Mapping[str, int]
     units: Integers
     parts: Mapping[str, PartTable] = field(default_factory=dict)
+    unsupported: Mapping[str, int] = field(default_factory=dict)
     strict: bool = False
     subset: str | None = None
     missing: str = EXCLUDE
@@ -98,8 +101,9 @@ class ScoreTable:
         return inside
 
     def with_composite(self) -> Floats:
-        """The values with the composite behind the metrics; none where a part of it has none."""
-        return add_composite(self.card, self.values)
+        """The values with the composite behind the metrics; none where a part of it has none, or
+        where nothing could be scored."""
+        return add_composite(self.card, np.where(self.total > 0, self.values, np.nan))
 
     def overall(self) -> ScoreTable:
         """The same without levels that the whole does not rest on."""
@@ -184,12 +188,26 @@ def _tabulated(
     metrics = [metric.name for metric in card.metrics]
     parts = Parts(card, chosen, samples, metrics)
     places = any(level.parts for level in card.levels)
-    failed = failings(run, protocol, missing, found, wanted)
+    failed = failings(run, missing, found, wanted)
     # What a run was not asked for is nobody's failing.
     unseen = set(metrics) if failed else set()
 
-    def unscored(identity: str) -> Mapping[str, Score]:
-        return protocol.score(run.samples[identity], run.probes[identity], {})
+    declared = frozenset() if card.unsupported is None else run.unsupported
+    unsupported = {
+        name: [identity for identity in samples if (name, identity) in declared] for name in chosen
+    }
+    for name, identities in unsupported.items():
+        asked_of = (probe.id for identity in identities for probe in run.probes[identity])
+        unasked[name] -= sum(probe not in measured for probe in asked_of)
+
+    def unscored(system: str, identity: str) -> Mapping[str, Score]:
+        found = protocol.score(run.samples[identity], run.probes[identity], {})
+        if (system, identity) not in declared:
+            return found
+        return {
+            metric: Score(card.unsupported if score.total else None, 0, 0)
+            for metric, score in found.items()
+        }
 
     with many_small_objects():
         for key, values in run.values(averaged=averaged):
@@ -214,14 +232,17 @@ def _tabulated(
                     parts.add(key, protocol.parts(sample, probes, values))
     for key in failed:
         scored = set(metrics) - unseen
-        worst = worst_score(card, unscored(key.sample), scored)
+        worst = worst_score(card, unscored(key.system, key.sample), scored)
         found[key.system].setdefault(key.sample, []).append(worst)
         if places:
             nothing = protocol.parts(run.samples[key.sample], run.probes[key.sample], {})
             parts.add(key, worst_parts(card, nothing, scored))
     rows = [
-        [_average(scores.get(identity) or [unscored(identity)], metrics) for identity in samples]
-        for scores in found.values()
+        [
+            _average(scores.get(identity) or [unscored(name, identity)], metrics)
+            for identity in samples
+        ]
+        for name, scores in found.items()
     ]
     cells = np.array(rows, dtype=np.float64)
     groups = {
@@ -241,6 +262,7 @@ def _tabulated(
         unasked=unasked,
         units=_units([run.samples[identity] for identity in samples]),
         parts=parts.tables(),
+        unsupported={name: len(identities) for name, identities in unsupported.items()},
         strict=strict,
     )
 

@@ -218,6 +218,12 @@ class Run:
         )
         return {(judge, repeat): count for judge, repeat, count in self._connection.execute(query)}
 
+    @cached_property
+    def unsupported(self) -> frozenset[tuple[str, str]]:
+        """The systems and samples of which a system says that it cannot do them."""
+        query = "SELECT system, sample FROM edits WHERE status = 'unsupported'"
+        return frozenset(self._connection.execute(query))
+
     def unopened(self) -> int:
         """How many edits could not be judged because a picture could not be opened."""
         query = "SELECT count(*) FROM edits WHERE status = 'failed' AND image IS NOT NULL"

@@ -189,8 +189,13 @@ def _notes(run: Run, table: ScoreTable | None) -> tuple[str, ...]:
     card = Scorecard(table, {}, ())
     problems = int(run.manifest.get("problems", 0))
     gone = missing.of_table(run, table)
-    lines = [*missing.told(gone), *missing.rule(run, table, gone)]
-    return (sentences.strictness(card, problems), *sentences.voices(run, card), *lines)
+    return (
+        sentences.strictness(card, problems),
+        *sentences.unsupported(card),
+        *sentences.voices(run, card),
+        *missing.told(gone),
+        *missing.rule(table, gone),
+    )
 
 
 def _states(run: Run, protocol: Protocol, items: Sequence[Item]) -> NDArray[np.uint8]:

@@ -12,8 +12,12 @@ from creval.benchmarks.files import read_json
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, copy_whole, write_json
 
-PICTURES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
-"""The kinds of pictures that the layout has."""
+_KINDS = frozenset({".jpg", ".jpeg", ".png", ".webp"})
+
+
+def has_place(name: str) -> bool:
+    """Whether the layout has pictures of this kind."""
+    return Path(name).suffix.casefold() in _KINDS
 
 
 def key_of(name: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from creval.benchmarks.coco import Annotated
+from creval.build.chains.complexbench_files import has_place
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text
 from creval.core.images import size_of
@@ -103,6 +104,13 @@ class Chosen(NamedTuple):
     unsuited: Counter[str]
     broken: dict[str, str]
 
+    def reasons(self) -> list[str]:
+        """Why others are not kept, and how many."""
+        return [
+            f"{number:,} picture{'' if number == 1 else 's'} not kept: {reason}"
+            for reason, number in self.unsuited.most_common()
+        ]
+
 
 def choose(
     names: Iterable[str], folder: Path, objects: Mapping[str, Sequence[Annotated]]
@@ -112,6 +120,7 @@ def choose(
     for name in names:
         there = objects.get(name, objects.get(Path(name).name))
         reason = "there are no annotations" if there is None else unsuited(there)
+        reason = reason if has_place(name) else "it is no JPEG, PNG or WebP"
         if reason or there is None:
             chosen.unsuited[reason] += 1
             continue

@@ -89,8 +89,9 @@ def _write(
     notes = [
         sentences.basis(card, run.manifest, resamples, "bold best, underlined second"),
         sentences.strictness(card, problems),
+        *sentences.unsupported(card),
         *missing.told(gone),
-        *missing.rule(run, card.table, gone),
+        *missing.rule(card.table, gone),
         sentences.decided(card),
     ]
     pasted = _tables(card, folder, notes)

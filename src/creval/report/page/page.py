@@ -49,10 +49,11 @@ def page(
         notes=[
             sentences.basis(card, manifest, resamples, "bold best, underlined second"),
             sentences.strictness(card, int(manifest.get("problems", 0))),
+            *sentences.unsupported(card),
             *sentences.voices(run, card),
             *sentences.flat(card),
             *missing.told(gone),
-            *missing.rule(run, card.table, gone),
+            *missing.rule(card.table, gone),
         ],
         charts=charts(card, about(card, manifest)),
         shelves=shelves,
