@@ -100,6 +100,7 @@ def _findings(built: Built) -> Findings:
         "questions": {metric: built.questions[metric] for metric in METRICS},
         "rejected": dict(sorted(built.rejected.items())),
         "flagged": built.flagged,
+        "unchecked": built.unchecked,
         "left_alone": built.alone,
         **building.facts_of(built),
     }
@@ -118,6 +119,11 @@ def _note(built: Built) -> None:
         screen.note(
             f"{many(built.flagged, 'question')} kept although flagged, because too few were left: "
             'look for "flag"'
+        )
+    if built.unchecked:
+        screen.note(
+            f"{many(built.unchecked, 'question')} without a second opinion, because the checker "
+            'did not answer: look for "on_source": "unanswered"'
         )
     for name in built.alone[: building.SHOWN]:
         screen.note(visible(f"not written over, because somebody changed it: {name}"))

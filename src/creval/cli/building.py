@@ -163,7 +163,7 @@ def facts_of(done: Done) -> dict[str, Any]:
         "cached": progress.cached,
         "tokens_in": progress.tokens_in,
         "tokens_out": progress.tokens_out,
-        "cost": progress.cost,
+        "cost": progress.spent,
         "stopped": done.stopped or None,
     }
 
