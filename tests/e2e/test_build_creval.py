@@ -135,6 +135,24 @@ def test_a_server_that_stumbles(tmp_path: Path, served: tuple[FakeServer, str]) 
     assert json.loads(creval("bench", tmp_path / "bench", "--json").stdout)["problems"] == []
 
 
+@pytest.mark.parametrize("system", ["creval", "complex-edit", "complexbench"])
+def test_a_new_benchmark_can_be_insisted_on(tmp_path: Path, system: str) -> None:
+    pictures = drawn(tmp_path / "pictures", "a")
+    writer = ["--writer", "openai:m@http://127.0.0.1:9/v1"]
+    given: list[str | Path]
+    given = ["build", system, "--images", pictures, "--out", tmp_path / "bench", *writer]
+    more: list[str | Path]
+    more = ["--dry-run"] if system != "complexbench" else ["--coco", tmp_path / "none.json"]
+    (tmp_path / "bench").mkdir()
+    begun = creval(*given, *more, "--no-resume", status=2 * (system == "complexbench"))
+    assert "is not empty" not in begun.stderr
+    (tmp_path / "bench" / "creval.db").touch()
+    done = creval(*given, *more, "--no-resume", status=2)
+    assert f"creval: --no-resume: {tmp_path}/bench is not empty. Give another" in done.stderr
+    again = creval(*given, *more, "--resume", status=2 * (system == "complexbench"))
+    assert "is not empty" not in again.stderr
+
+
 def test_without_a_price_no_cost_is_named(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     _, url = served
     pictures = drawn(tmp_path / "pictures", "a")

@@ -56,6 +56,7 @@ def creval(
     key_env: options.KeyEnv = None,
     max_unanswered: building.MaxUnanswered = "0.5",
     seed: Annotated[int, typer.Option(min=0, help="Other dimensions for pictures.")] = 0,
+    resume: building.Resume = True,
     review: building.ReviewFlag = False,
     dry_run: options.DryRun = False,
     json: options.Json = False,
@@ -65,6 +66,7 @@ def creval(
     from creval.build.creval_review import CrevalReview
     from creval.build.creval_run import CrevalBuilding, Wish
 
+    building.check_new(out, resume)
     allowed = options.percent(max_unanswered)
     settings = building.settings_of(
         limit=limit, concurrency=concurrency, retries=retries, attempts=attempts, timeout=timeout,
