@@ -84,7 +84,8 @@ def test_questions_on_other_words_are_noted(review: CrevalReview) -> None:
     review.decide("cat", "instruction", ACCEPTED, {"instruction": f"{TOLD}  "})
     assert notes(review, "IF/Q1") == (), "the same words"
     review.decide("cat", "instruction", ACCEPTED, {"instruction": "Paint the cat  blue."})
-    older = (f"the instruction was changed since; it was: {TOLD}",)
+    older = ("the instruction has got other words since",)
+    assert review.group("cat").items[0].facts["its words before"] == TOLD
     assert notes(review, "IF/Q1") == notes(review, "VC/Q2") == older
     assert notes(review, "IF/Q3") == ()
     review.decide("cat", "IF/Q1", ACCEPTED, {})

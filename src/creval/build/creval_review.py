@@ -55,7 +55,7 @@ class CrevalReview:
             both += [(question, GONE) for question in content[DROPPED]]
             both.sort(key=lambda one: _number(one[0]))  # what is dropped stays in its place
             items += [
-                _question_item(metric, question, verdict, _older(entry, question))
+                _question_item(metric, question, verdict, _is_older(entry, question))
                 for question, verdict in both
             ]
         items.insert(0, _instruction_item(entry, dropped, few))
@@ -188,11 +188,9 @@ def _digest(entry: Mapping[str, Any]) -> str:
     return hashlib.blake2b(words, digest_size=6).hexdigest()
 
 
-def _older(entry: Mapping[str, Any], question: Mapping[str, Any]) -> str:
-    """The words that a question was written for, where they are others now and nobody has looked
-    at it since."""
-    looked_at = question.get(_ACCEPTED_FOR) == _digest(entry)
-    return "" if looked_at else text_of(entry.get(_ASKED_FOR))
+def _is_older(entry: Mapping[str, Any], question: Mapping[str, Any]) -> bool:
+    """Whether a question was written for other words, and nobody has accepted it for these."""
+    return _ASKED_FOR in entry and question.get(_ACCEPTED_FOR) != _digest(entry)
 
 
 def _reviewed(entry: Mapping[str, Any], verdict: str) -> dict[str, Any]:
@@ -230,11 +228,13 @@ def _instruction_item(entry: Mapping[str, Any], dropped: bool, notes: Sequence[s
     )
     verdict = GONE if dropped else text_of(entry.get("review"))
     facts = _facts(entry.get("made"))
+    if _ASKED_FOR in entry:
+        facts["its words before"] = text_of(entry[_ASKED_FOR])
     return ReviewItem(_INSTRUCTION, _INSTRUCTION, fields, verdict, tuple(notes), facts)
 
 
 def _question_item(
-    metric: str, question: Mapping[str, Any], verdict: str, older: str
+    metric: str, question: Mapping[str, Any], verdict: str, older: bool
 ) -> ReviewItem:
     fields = [
         Field("question", text_of(question.get("question"))),
@@ -250,5 +250,5 @@ def _question_item(
     identity = f"{metric}/{text_of(question.get('question_id'))}"
     notes = [flag] if flag else []
     if older and verdict != GONE:
-        notes.append(f"the instruction was changed since; it was: {older}")
+        notes.append("the instruction has got other words since")
     return ReviewItem(identity, "question", tuple(fields), verdict, tuple(notes), facts)
