@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from PIL import Image
 
 from creval.benchmarks import open_benchmark
 from creval.core.errors import CrevalError
-from creval.core.sample import Sample
 from creval.engine.judge import Judged, Judging, judge
 from creval.engine.settings import Settings
 from creval.gauges import consistency
 from creval.gauges.consistency import Outside
+from creval.gauges.embedding import Vector
+from creval.gauges.exhibit import Exhibit
 from creval.judges.fake import FakeServer
 from creval.report import sentences, tables
 from creval.store import open_run
@@ -160,9 +162,9 @@ def test_other_boxes_are_measured_anew_and_answers_kept(bench: Path, edits: Path
 class Slow(Outside):
     """Measures when all is answered."""
 
-    def measure(self, sample: Sample, edit: Path) -> dict[str, float]:
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:
         time.sleep(0.3)
-        return super().measure(sample, edit)
+        return super().measure(exhibit, made)
 
 
 def test_measuring_does_not_undo_what_asking_noted(
