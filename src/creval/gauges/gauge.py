@@ -63,8 +63,14 @@ class Tools:
 
 
 _KINDS = {
+    "canny": "canny.Canny",
     "clip": "clip.ClipScores",
+    "colorfulness": "colorfulness.Colorfulness",
+    "grey": "grey.GreyDistance",
+    "l1_src": "l1_src.SourceL1",
+    "l2_src": "l2_src.SourceL2",
     "outside": "consistency.Outside",
+    "ssim": "ssim.Ssim",
 }
 
 
