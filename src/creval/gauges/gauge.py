@@ -63,14 +63,25 @@ class Tools:
 
 
 _KINDS = {
+    "aesthetic": "aesthetic.Aesthetic",
     "canny": "canny.Canny",
     "clip": "clip.ClipScores",
+    "clip_cap": "clip_cap.ClipCaption",
+    "clip_dir": "clip_dir.ClipDirection",
+    "clip_src": "clip_src.ClipSource",
     "colorfulness": "colorfulness.Colorfulness",
+    "depth": "depth.Depth",
+    "face": "face.Face",
     "grey": "grey.GreyDistance",
+    "imaging": "imaging.Imaging",
     "l1_src": "l1_src.SourceL1",
     "l2_src": "l2_src.SourceL2",
     "outside": "consistency.Outside",
+    "pose": "pose.Pose",
     "ssim": "ssim.Ssim",
+    "style": "style.Style",
+    "subject": "subject.Subject",
+    "text": "text.Text",
 }
 
 
@@ -92,8 +103,10 @@ def open_gauges(names: Iterable[str], models: Mapping[str, str]) -> dict[str, Ga
     return {name: gauge_kind(name)(tools) for name in names}
 
 
-MODELS = ("boxes", "clip")
-"""What gauges take models for."""
+MODELS = (
+    "aesthetic", "boxes", "clip", "depth", "face", "imaging", "pose", "siglip", "style", "subject",
+)  # fmt: skip
+"""What gauges take models for, where one can be chosen."""
 
 
 def check_uses(models: Mapping[str, str], gauges: Iterable[Gauge]) -> None:
