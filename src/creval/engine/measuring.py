@@ -29,8 +29,10 @@ from creval.store.run import VOICE
 from creval.store.vectors import Vectors
 
 _LONGEST = 300  # characters of a reason
-_TOGETHER = 8  # edits that models look at together
-_PIXELS = 32_000_000  # of pictures that a thread has before it
+TOGETHER = 8
+"""Edits that models look at together."""
+PIXELS = 32_000_000
+"""Of pictures that a thread has before it."""
 
 
 class Work(NamedTuple):
@@ -71,7 +73,7 @@ def together(works: Sequence[Work]) -> Iterator[list[Work]]:
     some: list[Work] = []
     edits: set[EditKey] = set()
     for work in works:
-        if len(edits) == _TOGETHER and work.edit.key not in edits:
+        if len(edits) == TOGETHER and work.edit.key not in edits:
             yield some
             some, edits = [], set()
         some.append(work)
@@ -93,7 +95,7 @@ async def measure(
     kept beside the run."""
     loop = asyncio.get_running_loop()
     left = together(works)
-    shelf = Shelf(threads * _PIXELS)
+    shelf = Shelf(threads * PIXELS)
 
     async def keep(pool: ThreadPoolExecutor, embeddings: Embeddings) -> None:
         while not halt and (some := next(left, None)) is not None:
@@ -165,13 +167,13 @@ def _found(work: Work, exhibit: Exhibit, outcome: Outcome) -> _Found:
         status, reason = Status.FAILED, f"the model failed: {outcome!r}"
     verdicts = []
     for probe in work.probes:
-        # A gauge of one value gives it to whatever metric its protocol has for it.
-        value = values.get(probe.metric, values.get(probe.gauge))
-        if value is None:
+        # A value is known by the probe's own name, or by its gauge's where that has only one.
+        names = [name for name in (probe.id, probe.metric, probe.gauge) if name in values]
+        if names:
+            verdicts.append(Verdict(probe.id, Status.ANSWERED, values[names[0]]))
+        else:
             why = reason[:_LONGEST]
             verdicts.append(Verdict(probe.id, status, said=about, explanation=why))
-        else:
-            verdicts.append(Verdict(probe.id, Status.ANSWERED, value))
     return _Found(verdicts, seen, broken)
 
 

@@ -27,7 +27,7 @@ from creval.gauges.weights import find_weights, load_weights
 FILE = "aesthetic_predictor_v2_5.pth"
 HEIGHT = 1024
 _HOME = "https://github.com/discus0434/aesthetic-predictor-v2-5"
-HEAD = ModelCard("aesthetic", FILE, 6, "AGPL-3.0", f"{_HOME}/tree/main/models", given=True)
+HEAD = ModelCard("aesthetic", FILE, 6, "AGPL-3.0", f"{_HOME}/tree/main/models", "given")
 SIGLIP = ModelCard(
     "siglip", "google/siglip-so400m-patch14-384", 3510, "Apache-2.0",
     "https://huggingface.co/google/siglip-so400m-patch14-384",

@@ -16,7 +16,9 @@ class ModelCard:
     """A model that a gauge measures with.
 
     `use` is the word by which another is chosen (`--gauge clip=MODEL`), `default` the one that is
-    taken otherwise: an id on the hub, or what has to be given, where `given` says so.
+    taken otherwise. `comes` tells from where: the `hub` (where `file` is one of its files), its
+    `library`, which downloads it (to `file`, below the user's home, if that is known) or is
+    `shipped` with it; or from nobody: it must be `given`, or can be (`optional`).
     """
 
     use: str
@@ -24,8 +26,8 @@ class ModelCard:
     megabytes: int
     licence: str
     home: str
-    given: bool = False
-    optional: bool = False
+    comes: str = "hub"
+    file: str = "config.json"
 
 
 @dataclass(frozen=True)

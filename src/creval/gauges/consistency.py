@@ -39,7 +39,7 @@ class Outside(Gauge):
             ModelCard(
                 "boxes", "a zero-shot detector (without one, the benchmark's boxes)", 0, "its own",
                 "https://huggingface.co/models?pipeline_tag=zero-shot-object-detection",
-                given=True, optional=True,
+                comes="optional",
             ),
         ),
         paper="ComplexBench-Edit",

@@ -25,7 +25,8 @@ from creval.gauges.models import identity
 
 MODEL = ModelCard(
     "face", "buffalo_l", 330, "for research, not for commercial use",
-    "https://github.com/deepinsight/insightface/tree/master/model_zoo",
+    "https://github.com/deepinsight/insightface/tree/master/model_zoo", comes="library",
+    file=".insightface/models/buffalo_l",
 )  # fmt: skip
 SIDES = (640, 480, 384, 256, 128)
 
@@ -92,7 +93,6 @@ class Face(Gauge):
         models=(MODEL,),
         extra="faces",
         packages=("insightface", "onnxruntime"),
-        licence="InsightFace's models are for research, not for commercial use",
         paper="Deng et al., arXiv 1801.07698; ICE-Bench",
     )
 

@@ -25,7 +25,7 @@ from creval.gauges.weights import find_weights
 
 MODEL = ModelCard(
     "imaging", "musiq", 110, "Apache-2.0 (Google's); from pyiqa",
-    "https://github.com/chaofengc/IQA-PyTorch",
+    "https://github.com/chaofengc/IQA-PyTorch", comes="library", file="",
 )  # fmt: skip
 _FILES = ("musiq_koniq_ckpt-e95806b9.pth",)
 

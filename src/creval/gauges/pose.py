@@ -26,7 +26,7 @@ from creval.gauges.models import identity
 
 MODEL = ModelCard(
     "pose", "lllyasviel/Annotators", 510, "CMU's, not for commercial use",
-    "https://github.com/CMU-Perceptual-Computing-Lab/openpose",
+    "https://github.com/CMU-Perceptual-Computing-Lab/openpose", file="body_pose_model.pth",
 )  # fmt: skip
 _FILE = "body_pose_model.pth"
 
@@ -81,7 +81,6 @@ class Pose(Gauge):
         models=(MODEL,),
         extra="poses",
         packages=("torch", "controlnet_aux"),
-        licence="OpenPose is for academic and other non-commercial use",
         paper="Cao et al., IEEE TPAMI 43(1), 2021; ICE-Bench",
     )
 

@@ -27,7 +27,7 @@ from creval.gauges.weights import find_weights, load_weights
 
 MODEL = ModelCard(
     "style", "tomg-group-umd/CSD-ViT-L", 2440, "CC-BY-4.0 (its code MIT)",
-    "https://huggingface.co/tomg-group-umd/CSD-ViT-L",
+    "https://huggingface.co/tomg-group-umd/CSD-ViT-L", file="pytorch_model.bin",
 )  # fmt: skip
 _FILES = ("pytorch_model.bin", "csd_vit_l.pth", "csd_vit-l.pth", "model.safetensors")
 _MEAN, _STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)

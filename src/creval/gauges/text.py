@@ -22,7 +22,9 @@ from creval.gauges.gauge import Gauge, Tools
 from creval.gauges.late import Late, library
 from creval.gauges.lettering import Lettering, error_rate, lettering, plain
 
-MODEL = ModelCard("text", "RapidOCR's own", 27, "Apache-2.0", "https://github.com/RapidAI/RapidOCR")
+MODEL = ModelCard(
+    "text", "RapidOCR's own", 27, "Apache-2.0", "https://github.com/RapidAI/RapidOCR", "shipped"
+)
 _GONE = 1 / 3
 """A text is gone where more than this share of it can no longer be read."""
 _SHORTEST = 2  # characters of a line in the source that is to go; less is noise
