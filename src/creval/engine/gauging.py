@@ -57,11 +57,14 @@ def gauge_edits(
                        embeddings)  # fmt: skip
 
     done: list[Gauged] = []
-    with ThreadPoolExecutor(threads, thread_name_prefix="creval-gauges") as pool:
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="creval-gauges")
+    try:
         for some in pool.map(measured, _chunks(edits)):
             done += some
             if watch is not None:
                 watch(len(done), len(edits))
+    finally:
+        pool.shutdown(cancel_futures=True)
     return done
 
 

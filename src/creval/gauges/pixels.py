@@ -15,7 +15,7 @@ from PIL import Image
 from creval.core.sample import Box
 from creval.gauges.exhibit import Mask, scaled
 
-_ROWS = 128
+_ROWS = 32
 
 
 class Distance(NamedTuple):
