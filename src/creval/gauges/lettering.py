@@ -15,13 +15,13 @@ _QUOTED = re.compile(
     "|`([^`]{1,200})`"
 )
 _SPEAKS = re.compile(
-    r"\b(?:text\w*|words?|wording|letter(?:s|ing)?|captions?|titles?|subtitles?|slogans?|signs?"
-    r"|labels?|reads?|reading|says?|saying|writ\w+|inscri\w+|print\w*|engrav\w*|logos?"
+    r"\b(?:texts?|words?|wording|letter(?:s|ing)?|captions?|titl\w+|subtitles?|slogans?|signs?"
+    r"|labels?|reads?|reading|says?|saying|writ\w+|inscri\w+|print\w*|engrav\w*|logos?|bubbles?"
     r"|watermarks?|typograph\w*|fonts?|headlines?|banners?|phrases?|messages?|names?|spell\w*)\b",
     re.IGNORECASE,
 )
 _TAKING = (
-    r"\b(?:remov\w+|eras\w+|delet\w+|get(?:ting)? rid of|clear\w*|wip\w+|eliminat\w+"
+    r"\b(?:remov\w+|eras\w+|delet\w+|get(?:ting)? rid of|clear(?:ing)? (?:away|off)|wip\w+|eliminat\w+"
     r"|take (?:out|away|off)|without)\b"
 )
 _REMOVES = re.compile(_TAKING, re.IGNORECASE)
@@ -32,10 +32,11 @@ _REPLACES = re.compile(
 )
 _BY = re.compile(r"^[\s,]*(?:\w+\s+){0,6}?(?:with|to|into|by|for|as)\b", re.IGNORECASE)
 _ALL_TEXT = re.compile(
-    _TAKING + r"[^.!?\n]{0,80}?\b(?:text\w*|words?|letter(?:s|ing)|captions?|watermarks?|writing"
+    _TAKING + r"[^.!?\n]{0,80}?\b(?:texts?|words?|letter(?:s|ing)|captions?|watermarks?|writing"
     r"|inscriptions?|subtitles?)\b",
     re.IGNORECASE,
 )
+_ADDS = re.compile(r"\b(?:add\w*|plac\w+|put(?:ting)?|insert\w*)\s*$|\band\s*$", re.IGNORECASE)
 _CLAUSE = re.compile(r"[.!?;\n]")
 _LONGEST_READ = 5_000
 
@@ -55,16 +56,19 @@ def lettering(instruction: str) -> Lettering:
     Lettering(wanted=('CLOSED',), removed=('OPEN',), all_removed=False)
     """
     quotes = list(_QUOTED.finditer(instruction))
+    # What is quoted does not end a clause.
+    open_ = _QUOTED.sub(lambda match: "x" * len(match[0]), instruction)
     wanted: list[str] = []
     removed: list[str] = []
-    replaced = False
+    replaced = spoken = False
     for at, quote in enumerate(quotes):
-        text = next(part for part in quote.groups() if part is not None).strip()
+        text = next(part for part in quote.groups() if part is not None).strip().rstrip(",.;:")
         start = quotes[at - 1].end() if at else 0
-        before = _CLAUSE.split(instruction[start : quote.start()])[-1]
-        after = _CLAUSE.split(instruction[quote.end() : quote.end() + 80])[0]
-        whole = _whole_clause(instruction, quote.start(), quote.end())
-        if not text or not (_SPEAKS.search(whole) or replaced):
+        before = _CLAUSE.split(open_[start : quote.start()])[-1]
+        clause = _CLAUSE.split(open_[: quote.start()])[-1] + _CLAUSE.split(open_[quote.end() :])[0]
+        added = _ADDS.search(before)
+        spoken = bool(_SPEAKS.search(clause) or (added and (spoken or added[0].strip() != "and")))
+        if not text or not (spoken or replaced):
             continue
         if replaced and _BY.search(before):
             wanted.append(text)
@@ -72,19 +76,12 @@ def lettering(instruction: str) -> Lettering:
             continue
         following = quotes[at + 1].start() if at + 1 < len(quotes) else 0
         between = instruction[quote.end() : following]
-        replaced = bool(_REPLACES.search(before) and following and _BY.search(between))
-        (removed if replaced or _goes(before, after) else wanted).append(text)
+        replaced = bool(
+            _REPLACES.search(before.rpartition(",")[2]) and following and _BY.search(between)
+        )
+        (removed if replaced or _REMOVES.search(before) else wanted).append(text)
     everything = not quotes and bool(_ALL_TEXT.search(instruction))
     return Lettering(tuple(dict.fromkeys(wanted)), tuple(dict.fromkeys(removed)), everything)
-
-
-def _goes(before: str, after: str) -> bool:
-    return bool(_REMOVES.search(before) or re.match(r"\s*(?:is|are|be) (?:removed|gone)", after))
-
-
-def _whole_clause(text: str, start: int, end: int) -> str:
-    """The clause around a quotation, without it."""
-    return _CLAUSE.split(text[:start])[-1] + " " + _CLAUSE.split(text[end:])[0]
 
 
 def plain(text: str) -> str:
