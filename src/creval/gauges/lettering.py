@@ -21,8 +21,8 @@ _SPEAKS = re.compile(
     re.IGNORECASE,
 )
 _TAKING = (
-    r"\b(?:remov\w+|eras\w+|delet\w+|get(?:ting)? rid of|clear(?:ing)? (?:away|off)|wip\w+|eliminat\w+"
-    r"|take (?:out|away|off)|without)\b"
+    r"\b(?:remov\w+|eras\w+|delet\w+|get(?:ting)? rid of|clear(?:ing)? (?:away|off)|wip\w+"
+    r"|eliminat\w+|take (?:out|away|off)|without)\b"
 )
 _REMOVES = re.compile(_TAKING, re.IGNORECASE)
 _REPLACES = re.compile(
