@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.build.creval_run import Building, Built, Wish
+from creval.build.creval_review import CrevalReview
+from creval.build.creval_run import Built, CrevalBuilding, Wish
 from creval.core.errors import CrevalError
 from creval.engine.settings import Settings
 from creval.store import Store
@@ -29,7 +30,7 @@ def build(
                  "checker": "openai:a@URL/v1"}  # fmt: skip
         roles = {role: spec.replace("URL", url) for role, spec in roles.items()}
         settings = Settings(concurrency=4, attempts=2, **more)
-        building = Building(
+        building = CrevalBuilding(
             tmp_path / "pictures", tmp_path / "bench", roles, wish or Wish(), settings
         )
         return building.run()
@@ -198,6 +199,10 @@ def test_peoples_own_instructions_are_sharpened(tmp_path: Path) -> None:
     assert "Make the cat of jade" in model.asked[0][1]
     (cat,) = open_benchmark(tmp_path / "bench").dataset.samples
     assert (cat.instruction, cat.tags["dimension"]) == (TOLD, "Surreal Fantasy")
+    (entry,) = json.loads((tmp_path / "bench" / "instruction.json").read_text())
+    assert entry["made"]["given"] == "Make the cat of jade"
+    (item, *_) = CrevalReview(tmp_path / "bench").group("cat").items
+    assert item.facts["given"] == "Make the cat of jade"
     with pytest.raises(CrevalError, match="--instructions"):
         Wish(rewrite=True)
 
@@ -228,7 +233,7 @@ def test_what_people_changed_is_left_alone(tmp_path: Path) -> None:
         def again(**more: Any) -> Built:
             settings = Settings(concurrency=4, attempts=2, **more)
             folders = tmp_path / "pictures", tmp_path / "bench"
-            return Building(*folders, roles, Wish(), settings).run()
+            return CrevalBuilding(*folders, roles, Wish(), settings).run()
 
         assert again(limit=2).samples == 2
         bench = tmp_path / "bench"
@@ -245,7 +250,7 @@ def test_what_people_changed_is_left_alone(tmp_path: Path) -> None:
         listed.write_text(json.dumps(entries))
         (bench / "questions_all" / "VQ" / "dog.json").unlink()
         built = again()
-        assert built.alone == ["the instruction of dog", "questions_all/IF/cat.json"]
+        assert built.alone == ["questions_all/IF/cat.json", "the instruction of dog"]
         assert "crimson?" in changed.read_text()
         cat, dog, emu = open_benchmark(bench).dataset.samples
         assert (dog.instruction, emu.instruction) == ("My own words for the dog.", TOLD)
@@ -258,6 +263,24 @@ def test_another_model_is_another_benchmark(tmp_path: Path) -> None:
     build(tmp_path, model)
     with pytest.raises(CrevalError, match="begun with another writer"):
         build(tmp_path, model)
+
+
+@pytest.mark.parametrize(
+    ("fit", "temperature", "wrong"), [("512", None, "image_fit"), ("provider", 0.5, "temperature")]
+)
+def test_other_settings_do_not_pay_for_everything_again(
+    tmp_path: Path, fit: str, temperature: float | None, wrong: str
+) -> None:
+    drawn(tmp_path / "pictures", "cat")
+    model = Model()
+    with serving(model.app()) as url:
+        roles = dict.fromkeys(("writer", "asker", "checker"), f"openai:a@{url}/v1")
+        where = (tmp_path / "pictures", tmp_path / "bench", roles, Wish())
+        CrevalBuilding(*where, Settings()).run()
+        asked = len(model.asked)
+        with pytest.raises(CrevalError, match=f"begun with another {wrong}"):
+            CrevalBuilding(*where, Settings(image_fit=fit), temperature=temperature).run()
+    assert len(model.asked) == asked
 
 
 def test_another_folder_is_not_written_into(tmp_path: Path) -> None:
@@ -286,10 +309,20 @@ def test_the_authors_own_prompts(tmp_path: Path) -> None:
     assert second.startswith(f"{first}\n\nYou are asked again")
 
 
+def test_a_prompt_in_one_paragraph_is_sent_whole(tmp_path: Path) -> None:
+    own = tmp_path / "prompts"
+    own.mkdir()
+    (own / "creval_if.md").write_text("By {{instruction}}, not {{taken}}{{faults}}: {{format}}")
+    model = Model()
+    assert build(tmp_path, model, prompts=str(own)).samples == 1
+    (text,) = (text for stage, text in model.asked if stage == "IF")
+    assert text.startswith(f"By {TOLD}, not : Think first")
+
+
 def test_a_model_that_marks_its_own_work_gets_a_warning(tmp_path: Path) -> None:
     drawn(tmp_path / "pictures", "cat")
     roles = dict.fromkeys(("writer", "asker", "checker"), "openai:m@http://127.0.0.1:9/v1")
-    building = Building(tmp_path / "pictures", tmp_path / "bench", roles, Wish(), Settings())
+    building = CrevalBuilding(tmp_path / "pictures", tmp_path / "bench", roles, Wish(), Settings())
     assert "warning: m writes the instructions and the questions" in building.warnings()[0]
     writer, asker, checker = building.estimate()
     assert (writer.calls, asker.calls, checker.calls) == (1, 3, 1)

@@ -54,6 +54,15 @@ def test_accept_edit_drop_and_take_back(review: CrevalReview) -> None:
     assert "dropped" not in (review.folder / "questions_all/IF/cat.json").read_text()
 
 
+def test_what_is_dropped_stays_in_its_place(review: CrevalReview) -> None:
+    before = [item.id for item in review.group("cat").items]
+    review.decide("cat", "IF/Q1", DROPPED, {})
+    review.decide("cat", "VC/Q3", DROPPED, {})
+    items = review.group("cat").items
+    assert [item.id for item in items] == before
+    assert [item.id for item in items if item.verdict == DROPPED] == ["IF/Q1", "VC/Q3"]
+
+
 def test_a_sample_is_dropped_with_all_its_questions(review: CrevalReview) -> None:
     review.decide("cat", "instruction", DROPPED, {"instruction": "Other words."})
     dataset = open_benchmark(review.folder).dataset

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -25,10 +27,40 @@ def test_names_are_safe_and_each_its_own(tmp_path: Path) -> None:
     assert [source.name for source in found] == [
         "a-jpg.jpg", "a-png.png", "b.png", "q_.png", "sub_a b&ü.png", "sub_c.webp",
     ]  # fmt: skip
-    with pytest.raises(CrevalError, match="holds no picture"):
-        find_pictures(tmp_path / "out", tmp_path)
-    with pytest.raises(CrevalError, match="not a folder"):
-        find_pictures(tmp_path / "none", tmp_path)
+
+
+def test_names_fit_everywhere(tmp_path: Path) -> None:
+    for name in ("x" * 250, "é" * 120, "é" * 119 + "e", "a\u202egnp", "\u200b", "b\udcff"):
+        (tmp_path / f"{name}.png").touch()
+    found = find_pictures(tmp_path, tmp_path / "out")
+    assert max(len(source.name.encode()) for source in found) <= 124
+    assert len({source.id for source in found}) == 6, "cut, they still differ"
+    assert {"a_gnp", "_", "b_"} < {source.id for source in found}
+
+
+def test_what_is_known_keeps_its_id(tmp_path: Path) -> None:
+    for name in ("cat.png", "cat.jpg", "Cat-jpg.png", "dog.png"):
+        (tmp_path / name).touch()
+    known = {"cat.png": "cat", "gone.png": "dog", "dog.png": "../evil"}
+    found = find_pictures(tmp_path, tmp_path / "out", known)
+    assert {source.path.name: source.id for source in found} == {
+        "cat.png": "cat", "cat.jpg": "cat-jpg-2", "Cat-jpg.png": "Cat-jpg", "dog.png": "dog-png",
+    }  # fmt: skip
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1,
+                        max_size=60), unique=True, max_size=6))  # fmt: skip
+def test_ids_are_names_and_stay(names: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for name in names:
+            with suppress(OSError):
+                (folder / f"{name}.png").touch()
+        (folder / "one.png").touch()
+        found = find_pictures(folder, folder / "out")
+        assert len({source.id.casefold() for source in found}) == len(found)
+        known = {source.path.name: source.id for source in found}
+        assert find_pictures(folder, folder / "out", known) == found
 
 
 def sources(*names: str) -> list[Source]:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from creval.cli import options
@@ -15,6 +18,28 @@ def test_weights() -> None:
 def test_weights_that_are_none_are_refused(given: str) -> None:
     with pytest.raises(CrevalError, match="--weights"):
         options.weights(given)
+
+
+def test_weights_in_a_file_and_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "weights=1,2.json"
+    for content in ({"IF": 1, "VC": 0.5}, {"Face Swap": {"AES": 1}, "26": {"PF": 2.5}}):
+        file.write_text(json.dumps(content))
+        assert options.weights(str(file)) == content
+    assert options.weights("released") == "released"
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{}", "1", '{"IF": "1"}', '{"IF": true}', '{"IF": null}', '{"a": {"IF": 1}, "b": 2}',
+     '{"a": {"IF": {"b": 1}}}', '{"a": []}'],
+)  # fmt: skip
+def test_files_that_hold_no_weights(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "weights.json"
+    file.write_text(content)
+    with pytest.raises(CrevalError, match=r"weights\.json"):
+        options.weights(str(file))
+    with pytest.raises(CrevalError, match="METRIC=NUMBER"):
+        options.weights("x" * 5000 + ".json")
 
 
 def test_groups() -> None:
@@ -33,3 +58,43 @@ def test_names() -> None:
     assert options.names(" A, B,A,", "--models") == ("A", "B")
     with pytest.raises(CrevalError, match="--models names nothing"):
         options.names(" ,", "--models")
+
+
+def test_parameters_are_json_where_they_can_be() -> None:
+    given = ["top_p=0.1", "stop=[1]", "effort = low", "note=a=b", "empty="]
+    found = {"top_p": 0.1, "stop": [1], "effort": " low", "note": "a=b", "empty": ""}
+    assert options.parameters(given) == found
+    for wrong in ("top_p", "=1", " =1"):
+        with pytest.raises(CrevalError, match="--set takes KEY=VALUE"):
+            options.parameters([wrong])
+
+
+def test_models_by_use() -> None:
+    assert options.models_by_use(["clip = a/b", "boxes=c"]) == {"clip": "a/b", "boxes": "c"}
+    for wrong in ("clip", "clip=", "clip= "):
+        with pytest.raises(CrevalError, match="--gauge takes USE=MODEL"):
+            options.models_by_use([wrong])
+
+
+def test_money() -> None:
+    assert options.dollars(None) is None
+    assert options.dollars_a_million(None) is None
+    assert [options.dollars(given) for given in ("5USD", "$0.5", " .5 usd", "5$", "5.")] == [
+        5.0, 0.5, 0.5, 5.0, 5.0,
+    ]  # fmt: skip
+    price = options.dollars_a_million("2.5, 10")
+    assert price is not None
+    assert price.cost(1e6, 1e6) == 12.5
+    for wrong in ("", "5EUR", "-1", "nan", "1e3", "5 5"):
+        with pytest.raises(CrevalError, match="--budget takes US dollars"):
+            options.dollars(wrong)
+    for wrong in ("", "1", "1,2,3", "-1,2", "nan,1", "inf,1", "a,b"):
+        with pytest.raises(CrevalError, match="--price takes two numbers"):
+            options.dollars_a_million(wrong)
+
+
+def test_a_percentage_is_a_share() -> None:
+    assert [options.percent(given) for given in ("0", "0.5", "100", " 2 %")] == [0, 0.005, 1, 0.02]
+    for wrong in ("", "some", "-1", "101", "nan", "inf"):
+        with pytest.raises(CrevalError, match="--max-unanswered takes a percentage"):
+            options.percent(wrong)

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from creval.core.files import files_below, many_small_objects, read_bytes, write_whole
+from creval.core.files import (
+    copy_whole,
+    files_below,
+    many_small_objects,
+    read_bytes,
+    write_json,
+    write_whole,
+)
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 300_000])
@@ -46,3 +53,19 @@ def test_a_file_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         write_whole(tmp_path / "folder", "x")
     assert [one.name for one in sorted(tmp_path.iterdir())] == ["folder", "new"]
+
+
+def test_a_copy_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"\x00\xff")
+    copy_whole(tmp_path / "a", tmp_path / "new" / "b")
+    assert (tmp_path / "new" / "b").read_bytes() == b"\x00\xff"
+    with pytest.raises(FileNotFoundError):
+        copy_whole(tmp_path / "none", tmp_path / "new" / "b")
+    assert (tmp_path / "new" / "b").read_bytes() == b"\x00\xff", "what was there stays"
+    assert [one.name for one in (tmp_path / "new").iterdir()] == ["b"]
+
+
+def test_json_that_people_can_read(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "a.json"
+    write_json(path, {"says": "Grüße\ud800", "of": [1]})
+    assert path.read_bytes().decode() == '{\n  "says": "Grüße?",\n  "of": [\n    1\n  ]\n}\n'

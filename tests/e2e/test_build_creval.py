@@ -139,8 +139,8 @@ def test_what_it_will_take(tmp_path: Path) -> None:
     pictures = drawn(tmp_path / "pictures", "a", "b")
     url = "http://127.0.0.1:9"
     dry = creval(*build(pictures, tmp_path / "bench", url, "--dry-run", "--price", "2,8"))
-    assert "writer openai:writer@" in dry.stdout
-    assert "checker openai:writer@" in dry.stdout
+    assert "writer: openai:writer@" in dry.stdout
+    assert "checker: openai:writer@" in dry.stdout
     assert "Nothing was asked." in dry.stderr
     assert not (tmp_path / "bench").exists()
 
@@ -154,6 +154,11 @@ def test_what_it_will_take(tmp_path: Path) -> None:
         (["--prompts", "nowhere"], "not a folder of prompts"),
         (["--budget", "much"], "--budget takes US dollars"),
         (["--images", "none"], "not a folder of pictures"),
+        (["--writer", "openai:"], "creval: --writer openai:: give PROVIDER:MODEL"),
+        (["--asker", "opnai:m"], "there is no asker 'opnai'; did you mean 'openai'"),
+        (["--checker", "openai:m@http://u:p@h/v1"], "creval: --checker: the address of m must be"),
+        (["--checker", "panel:pixel"], "creval: --checker panel:pixel: a panel has"),
+        (["--asker", "noisy:7"], "creval: --asker noisy:7: give its sensitivity"),
     ],
 )
 def test_bad_input_gets_a_sentence(tmp_path: Path, more: list[str], sentence: str) -> None:

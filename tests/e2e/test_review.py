@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Locator, Page, Response, expect
 from creval.build.review import ACCEPTED, DROPPED, OPEN, Field, Review, ReviewGroup, ReviewItem
 from creval.web.review import review_app
 from tests.web.made import picture
-from tests.web.reviewed import Kept, group, instruction, question
+from tests.web.reviewed import Kept, group, instruction, question, sorts_dropped_last
 
 
 @contextmanager
@@ -158,6 +158,28 @@ def test_by_keyboard_alone(review: Kept, served: str, browser_page: Page) -> Non
     expect(heading(page)).to_have_text("benches/mine")
 
 
+def test_items_that_move_keep_their_own_cards(
+    review: Kept, served: str, browser_page: Page
+) -> None:
+    sorts_dropped_last(review)
+    page = browser_page
+    page.goto(f"{served}/group?id=cat-1")
+    arrived(page, "cat-1")
+    page.keyboard.press("j")
+    page.keyboard.press("d")
+    said(page, "Dropped.")
+    names = page.locator(".item small")
+    expect(names).to_have_text(["IF/2", "VC/1", "IF/1"])
+    expect(card(page, 4).locator(".state")).to_have_text("✕ dropped")
+    expect(card(page, 4)).to_be_focused()
+    page.keyboard.press("k")
+    page.keyboard.press("a")
+    said(page, "VC/1: Accepted.")
+    assert [(item.id, item.verdict) for item in review.kept["cat-1"].items] == [
+        ("instruction", OPEN), ("IF/2", OPEN), ("VC/1", ACCEPTED), ("IF/1", DROPPED),
+    ]  # fmt: skip
+
+
 def test_keys_are_shown_and_do_nothing_while_typing(
     review: Kept, served: str, browser_page: Page
 ) -> None:
@@ -199,7 +221,7 @@ def test_by_mouse(review: Kept, served: str, browser_page: Page) -> None:
     card(page, 4).get_by_role("radio", name="No").check()  # leaving a card saves it
     said(page, "VC/1: Saved.")
     card(page, 1).get_by_label("dimension").select_option("Surreal Fantasy")
-    said(page, "instruction: Saved.")
+    said(page, "Instruction: Saved.")
     card(page, 4).get_by_label("text").fill("Is it still the same cat?")
     page.get_by_role("link", name="next ›").click()
     arrived(page, "cat-2")

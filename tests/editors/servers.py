@@ -89,6 +89,7 @@ class Provider:
         self.fetched: list[Mapping[str, str]] = []
         self.results: list[Answer] = []
         self.base = self.elsewhere = ""
+        self.sold = 0
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=1 << 28)
@@ -100,9 +101,11 @@ class Provider:
         raise NotImplementedError
 
     async def _said(self, request: web.Request) -> web.StreamResponse | None:
-        """The next answer in the queue, if one is left; the last of several stays."""
+        """The next answer in the queue, if one is left; otherwise a picture is sold."""
         self.headers.append(dict(request.headers))
-        return await _next(self.queue, request)
+        said = await _next(self.queue, request)
+        self.sold += said is None
+        return said
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         self.fetched.append(dict(request.headers))

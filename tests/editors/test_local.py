@@ -114,7 +114,7 @@ async def slow(source: Image.Image, **_: object) -> bytes:
 
 def test_a_function_gets_what_it_takes(source: Path) -> None:
     where = f"{__name__}:flip"
-    options = EditorOptions({"strength": 1, "other": 2})
+    options = EditorOptions({"strength": 1})
     found = made(Function("x", where, options), Job("a", "do", source, seed=3))
     assert Image.open(io.BytesIO(found.content)).getpixel((0, 0)) == (245, 55, 165)
     with pytest.raises(Fault, match="ValueError: no"):
@@ -124,6 +124,23 @@ def test_a_function_gets_what_it_takes(source: Path) -> None:
     for wrong in ("", "nothing", "no.module:f", f"{__name__}:nothing"):
         with pytest.raises(CrevalError, match="python:"):
             Function("x", wrong, options)
+    with pytest.raises(CrevalError, match="takes no such argument"):
+        Function("x", where, EditorOptions({"other": 2}))
+
+
+def test_what_an_editor_is_not_given_is_said(source: Path) -> None:
+    job = Job("a", "do", source, source, (source,))
+    function = Function("f", f"{__name__}:flip", EditorOptions())
+    command = Command("c", "cp {source} {output}", EditorOptions())
+    for editor in (function, command):
+        made(editor, job)
+        made(editor, job)
+        assert sorted(line.partition(":")[0][2:] for line in editor.learned) == [
+            "takes no mask", "takes no references",
+        ]  # fmt: skip
+    with_mask = Command("c", "cp {mask} {output}", EditorOptions())
+    made(with_mask, job)
+    assert len(with_mask.learned) == 1
 
 
 def test_a_folder_is_not_left(tmp_path: Path, source: Path) -> None:
@@ -132,7 +149,7 @@ def test_a_folder_is_not_left(tmp_path: Path, source: Path) -> None:
     (folder / "s1.png").write_bytes(source.read_bytes())
     (folder / "a b--2.webp").write_bytes(b"x")
     (tmp_path / "secret.png").write_bytes(b"x")
-    editor = Folder("x", str(folder))
+    editor = Folder("x", str(folder), EditorOptions())
     assert made(editor, Job("s1", "do", source)).content == source.read_bytes()
     assert made(editor, Job("other", "do", source, draw=2)).content == b"x"
     for name in ("s2", "../secret"):
@@ -159,8 +176,8 @@ def test_steps_one_after_another_are_the_whole(tmp_path: Path) -> None:
     (sample,) = build_touchstone(tmp_path / "bench", 1, 5, edits=tmp_path / "edits")
     editor = Drawn("x", "faithful", EditorOptions(bench=tmp_path / "bench"))
     now = tmp_path / "bench" / "image" / f"{sample.id}.png"
-    for at, required in enumerate(sample.requirements):
-        content = made(editor, Job(sample.id, required.words, now)).content
+    for at, words in enumerate(sample.steps):
+        content = made(editor, Job(sample.id, words, now)).content
         now = tmp_path / f"{at}.png"
         now.write_bytes(content)
     whole = Image.open(tmp_path / "edits" / "faithful" / f"{sample.id}.png")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
-from creval.core.sample import EditStatus, Sample
+from creval.core.sample import Edit, EditStatus, Sample
 from creval.engine.edits import find_edits
 
 SAMPLES = [
@@ -92,3 +93,33 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
         find_edits([inner / "a.png"], SAMPLES)
     with pytest.raises(CrevalError, match="give the folders"):
         find_edits([], SAMPLES)
+
+
+def told(folder: Path, samples: Sequence[Sample]) -> dict[str, Edit]:
+    """That the first sample's picture has a name of its own, and that the last cannot be done."""
+    first, last = samples[0].id, samples[-1].id
+    reason = "line 1 of unsupported.txt"
+    return {
+        first: Edit(EditKey("", first), EditStatus.DONE, folder / "one.png"),
+        last: Edit(EditKey("", last), EditStatus.UNSUPPORTED, reason=reason),
+    }
+
+
+def test_what_a_folder_says_of_its_edits(tmp_path: Path) -> None:
+    made = folder(tmp_path, "M", "one.png", "b.png", "other.png")
+    found = find_edits([made], SAMPLES, told=told)
+    assert {edit.key.sample: edit.status.value for edit in found.edits} == {
+        "a": "done", "b": "done", "b--2": "absent", "c": "unsupported",
+    }  # fmt: skip
+    assert found.edits[0].image == made / "one.png"
+    assert found.edits[-1].reason == "line 1 of unsupported.txt"
+    assert found.unmatched == [f"{made}/other.png"]
+
+
+def test_a_folder_that_contradicts_itself(tmp_path: Path) -> None:
+    made = folder(tmp_path, "M", "one.png", "c.png")
+    with pytest.raises(CrevalError, match=r"holds c.png, and says that it has none: line 1 of"):
+        find_edits([made], SAMPLES, told=told)
+    (made / "c.png").rename(made / "a.png")
+    with pytest.raises(CrevalError, match=r"two pictures for sample 'a': one.png and a.png"):
+        find_edits([made], SAMPLES, told=told)

@@ -20,6 +20,7 @@ from PIL import Image
 from creval.benchmarks import open_benchmark
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
+from creval.core.sample import EditStatus
 from creval.engine import asking
 from creval.engine.call import verdicts_of
 from creval.engine.estimate import estimate
@@ -356,6 +357,27 @@ def test_a_run_is_asked_in_one_way(miniature: Path, tmp_path: Path) -> None:
             ask(miniature, tmp_path / "run", other)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Of {Image-A} and {Image-B}: {Edit instructions}. Answer: {Questions}",
+        "{Image-A} became {Image-B} by {Edit instructions}.\n\n{Questions}",
+        "{{images}} By {{instruction}}. {{questions}} {{format}}",
+    ],
+)
+def test_a_text_that_tells_the_instruction_is_not_put_without(
+    miniature: Path, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "judge.md").write_text(text)
+    with spec_of(FakeServer()) as spec:
+        with pytest.raises(CrevalError, match=r"judge\.md tells the instruction"):
+            ask(miniature, tmp_path / "run", spec, limit=1, prompts=str(tmp_path))
+        shown = ask(
+            miniature, tmp_path / "run", spec, limit=1, prompts=str(tmp_path), show_instruction=True
+        )
+    assert shown.progress.made > 0
+
+
 def test_an_edit_that_has_changed_is_asked_about_anew(miniature: Path, tmp_path: Path) -> None:
     def again(spec: str) -> Judged:
         settings = Settings(limit=2)
@@ -411,7 +433,7 @@ def test_pictures_that_are_absent_or_broken_are_said_and_never_scored(
     (edits / "stranger.png").write_bytes(b"x")
     with spec_of(FakeServer()) as spec:
         done = judge(open_benchmark(miniature), [edits], spec, tmp_path / "run")
-    assert done.absent == {"Poor": len(names) - 4}
+    assert done.missing == {"Poor": {EditStatus.ABSENT: len(names) - 4}}
     assert list(done.progress.broken) == [f"Poor/{Path(names[3]).stem}"]
     assert "holds text" in next(iter(done.progress.broken.values()))
     assert done.unmatched == [f"{edits}/stranger.png"]

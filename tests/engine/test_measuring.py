@@ -19,15 +19,18 @@ from creval.core.benchmark import Benchmark
 from creval.core.card import OVERALL, Card, Metric
 from creval.core.errors import CrevalError
 from creval.core.images import open_image
-from creval.core.probe import Measurement
-from creval.core.sample import Sample
+from creval.core.probe import EditKey, Measurement
+from creval.core.sample import Edit, EditStatus, Sample
+from creval.core.verdict import Status
 from creval.engine.judge import Judged, Judging, judge
+from creval.engine.measuring import Work, _measured
 from creval.engine.settings import Settings
 from creval.gauges import consistency
 from creval.gauges.clip import Clip
 from creval.gauges.consistency import Outside
-from creval.gauges.embedding import Thing, Vector
+from creval.gauges.embedding import Embeddings, Thing, Vector
 from creval.gauges.exhibit import Exhibit, Shelf
+from creval.gauges.gauge import Tools
 from creval.judges.fake import FakeServer
 from creval.report import sentences, tables
 from creval.store import open_run
@@ -312,3 +315,20 @@ def test_a_mask_or_a_reference_that_changed_is_measured_anew(
     half.save(mask)
     done = judge(masked, folders, "", tmp_path / "run", settings)
     assert any("have changed since" in note for note in done.notes)
+
+
+class Both(Outside):
+    """Gives one of two values that are wanted for one metric."""
+
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
+        return {"near": 0.75}
+
+
+def test_two_values_of_one_metric_are_told_apart_by_their_names(edits: Path) -> None:
+    probes = Measurement("near", "SRC", "both"), Measurement("far", "SRC", "both")
+    edit = Edit(EditKey("Model", "1"), EditStatus.DONE, edits / "1.png")
+    work = Work(Both(Tools()), Sample("1", "do"), edit, probes)
+    (found,) = _measured([work], Shelf(), Embeddings())
+    near, far = found.verdicts
+    assert (near.probe, near.value) == ("near", 0.75)
+    assert (far.probe, far.status, far.value) == ("far", Status.INAPPLICABLE, None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,17 +18,26 @@ from creval.build.touchstone import build_touchstone
 from creval.core.benchmark import Benchmark
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
-from creval.core.sample import Edit, EditStatus, Sample, Step
+from creval.core.sample import Edit, EditStatus, Sample
 from creval.editors.editor import Editor, EditorOptions, Job, Produced, Ticket
 from creval.editors.known import Drawn
 from creval.engine.edited import keep
 from creval.engine.editing import Editing, EditSettings
 from creval.engine.edits import find_edits
+from creval.engine.judge import judge as ask
 from creval.engine.picking import picking
 from creval.engine.settings import Settings
-from creval.engine.strategies import Choice, Editors, Finished, Strategy, read_strategy
+from creval.engine.strategies import (
+    Editors,
+    Finished,
+    Plans,
+    Strategy,
+    Wanted,
+    read_strategy,
+)
 from creval.judges.judge import Fault
 from creval.stats.table import Floats
+from creval.store import Store, open_run
 
 
 class Mixed(Editor):
@@ -56,12 +66,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def stepped(bench: Path) -> list[Sample]:
-    """Touchstone's samples with their requirements as steps."""
-    known = {sample.id: sample for sample in read_samples(bench)}
-    return [
-        replace(sample, steps=tuple(Step(r.words) for r in known[sample.id].requirements))
-        for sample in open_benchmark(bench).dataset.samples
-    ]
+    """Touchstone's samples, which have their requirements as steps."""
+    return list(open_benchmark(bench).dataset.samples)
 
 
 def test_names() -> None:
@@ -127,11 +133,13 @@ def test_a_step_that_fails_ends_its_chain(bench: Path, tmp_path: Path) -> None:
 
 def test_what_a_strategy_needs(bench: Path, tmp_path: Path) -> None:
     editing = Editing(Stubborn(), tmp_path, EditSettings())
-    plain = open_benchmark(bench).dataset.samples
+    plain = [replace(sample, steps=()) for sample in stepped(bench)]
     with pytest.raises(CrevalError, match="give --judge"):
         Editors(editing, "M", plain, Strategy(best_of=2))
     with pytest.raises(CrevalError, match="has none"):
         Editors(editing, "M", plain, Strategy(sequential=True))
+    with pytest.raises(CrevalError, match="give --reasoner"):
+        Editors(editing, "M", plain, Strategy(reasoned=True))
 
 
 def test_a_plan_goes_with_the_instruction(bench: Path, tmp_path: Path) -> None:
@@ -144,50 +152,90 @@ def test_a_plan_goes_with_the_instruction(bench: Path, tmp_path: Path) -> None:
             return await super().edit(job, ticket)
 
     editing = Editing(Listening(), tmp_path, EditSettings())
-    plans = {sample.id: "First the hat."}
-    Editors(editing, "M", [sample], Strategy(reasoned=True), plans=plans).run()
+
+    def think(stage: str, wanted: Mapping[str, Wanted]) -> Plans:
+        assert stage == "step 1"
+        assert wanted == {sample.id: Wanted(sample.instruction, sample.source)}
+        return Plans({sample.id: "First the hat."})
+
+    Editors(editing, "M", [sample], Strategy(reasoned=True), think=think).run()
     assert seen == [f"{sample.instruction}\n\nFirst the hat."]
+
+    def fail(_: str, wanted: Mapping[str, Wanted]) -> Plans:
+        return Plans({}, dict.fromkeys(wanted, "it declined"))
+
+    found = Editors(editing, "M", [sample], Strategy(reasoned=True), think=fail).run()
+    (edit,) = found.edits.values()
+    assert (edit.status, edit.reason) == (EditStatus.FAILED, "no plan: it declined")
+    assert len(seen) == 1, "nothing is edited without its plan"
 
 
 def test_the_best_of_several_is_as_good_as_the_pool_says(bench: Path, tmp_path: Path) -> None:
+    check_best_of(bench, tmp_path, "truth")
+
+
+@pytest.mark.study
+def test_the_best_of_several_as_pixel_picks_it(tmp_path: Path) -> None:
+    build_touchstone(tmp_path / "bench", 45, 8)
+    check_best_of(tmp_path / "bench", tmp_path, "pixel")
+
+
+def check_best_of(bench: Path, folder: Path, judge: str) -> None:
     """S rises with N, and lies within three standard errors of what resampling predicts."""
     benchmark = open_benchmark(bench)
     samples = benchmark.dataset.samples
-    pool = _pool(benchmark, bench, tmp_path / "pool", 8)
+    pool = _pool(benchmark, bench, folder / "pool", judge)
     means = []
     for count in (1, 2, 4, 8):
-        editing = Editing(Mixed(bench), tmp_path / f"M{count}", EditSettings(seed=100))
-        pick = picking(benchmark, "truth", tmp_path / f"M{count}", Settings())
+        editing = Editing(Mixed(bench), folder / f"M{count}", EditSettings(seed=100))
+        pick = picking(benchmark, judge, folder / f"M{count}", lambda _: Settings())
         found = Editors(editing, "M", samples, Strategy(best_of=count), pick=pick).run()
-        if count == 1:
-            continue
-        scores = [
-            max(score for score in edit.facts["scores"].values() if score is not None)
-            for edit in found.edits.values()
-        ]
-        assert all(edit.facts["picked_from"] == count for edit in found.edits.values())
+        if count > 1:
+            assert all(edit.facts["picked_from"] == count for edit in found.edits.values())
+        edits = {(sample.id, 0): found.edits[EditKey("M", sample.id)] for sample in samples}
+        mean = float(np.mean(list(_judged(benchmark, judge, folder / f"S{count}", edits).values())))
         chance = np.random.default_rng(0)
         draws = np.array(
             [[chance.choice(row, count, replace=True).max() for row in pool] for _ in range(500)]
         ).mean(axis=1)
-        assert abs(np.mean(scores) - draws.mean()) <= 3 * draws.std() + 1e-9
-        means.append(np.mean(scores))
+        assert abs(mean - draws.mean()) <= 3 * draws.std() + 1e-9
+        means.append(mean)
     assert means == sorted(means)
+    assert means[-1] > means[0] + 3, "N = 8 is worth something"
 
 
-def _pool(benchmark: Benchmark, bench: Path, folder: Path, count: int) -> Floats:
-    """The judged scores of many draws of the same editor."""
-    rows: dict[str, list[float]] = {}
+def _judged(
+    benchmark: Benchmark, judge: str, folder: Path, edits: Mapping[tuple[str, int], Edit]
+) -> dict[tuple[str, int], float]:
+    """S of each edit, as the judge alone says."""
+    for (sample, draw), edit in edits.items():
+        (folder / "M").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(edit.image or "", folder / "M" / f"{sample}--{draw}.png")
+    ask(benchmark, [folder / "M"], judge, folder / "run")
+    weights = {"IF": 0.4, "VC": 0.4, "VQ": 0.2}
+    found = {}
+    with open_run(folder / "run") as run:
+        for key, values in run.values():
+            scores = benchmark.protocol.score(
+                run.samples[key.sample], run.probes[key.sample], values
+            )
+            found[key.sample, key.draw] = sum(
+                weight * (scores[metric].value or 0.0) for metric, weight in weights.items()
+            )
+    return found
 
-    def keep(_: str, candidates: Sequence[tuple[Sample, Sequence[Edit]]]) -> Mapping[str, Choice]:
-        found = picking(benchmark, "truth", folder, Settings())("pool", candidates)
-        for name, choice in found.items():
-            rows[name] = [score for score in choice.scores.values() if score is not None]
-        return found
 
-    editing = Editing(Mixed(bench), folder, EditSettings(seed=1000))
-    Editors(editing, "M", benchmark.dataset.samples, Strategy(best_of=count), pick=keep).run()
-    return np.array(list(rows.values()))
+def _pool(benchmark: Benchmark, bench: Path, folder: Path, judge: str) -> Floats:
+    """The judged scores of eight draws of the same editor."""
+    editing = Editing(Mixed(bench), folder, EditSettings())
+    edits: dict[tuple[str, int], Edit] = {}
+    for draw in range(8):
+        editing.settings = EditSettings(seed=1000 + draw)
+        samples = benchmark.dataset.samples
+        found = Editors(editing, f"M{draw}", samples, Strategy()).run()
+        edits |= {(key.sample, draw): edit for key, edit in found.edits.items()}
+    scores = _judged(benchmark, judge, folder / "judged", edits)
+    return np.array([[scores[s.id, draw] for draw in range(8)] for s in samples])
 
 
 def test_a_folder_says_what_is_not_there_and_why(bench: Path, tmp_path: Path) -> None:
@@ -203,7 +251,9 @@ def test_a_folder_says_what_is_not_there_and_why(bench: Path, tmp_path: Path) ->
     folder = tmp_path / "Choosy"
     editing = Editing(Choosy("x", "lazy", EditorOptions(bench=bench)), folder, EditSettings())
     finished = Editors(editing, "Choosy", samples, Strategy()).run()
-    keep(folder, finished, {"editor": "x", "protocol": "creval", "benchmark": "creval"})
+    with Store(folder) as store, store.transaction():
+        store.put_manifest({"editor": "x", "protocol": "creval", "benchmark": "creval"})
+    keep(folder, finished)
     assert sorted(path.name for path in folder.glob("*.png")) == [
         f"{samples[0].id}.png", f"{samples[2].id}.png",
     ]  # fmt: skip
@@ -213,4 +263,4 @@ def test_a_folder_says_what_is_not_there_and_why(bench: Path, tmp_path: Path) ->
     assert found[samples[0].id].facts["size"] == [768, 768]
     evil = {EditKey("M", "../out"): Edit(EditKey("M", "../out"))}
     with pytest.raises(CrevalError, match="leads out of"):
-        keep(folder, Finished(edits=evil), {})
+        keep(folder, Finished(edits=evil))

@@ -14,7 +14,9 @@ from PIL import Image
 from creval.core.errors import CrevalError
 from creval.engine.settings import Settings
 from creval.engine.writing import Desk, Expected, Item, Writing
+from creval.judges.judge import Price
 from creval.prompts import Prompt
+from creval.store import Store
 from tests.serving import serving
 
 PLAN, TELL = Prompt("plan", "Plan {{what}}."), Prompt("tell", "Tell of {{plan}}.")
@@ -110,6 +112,28 @@ def test_an_estimate_before_anything_is_asked(tmp_path: Path) -> None:
     assert (first.calls, first.pictures, second.calls, second.pictures) == (2, 2, 4, 0)
     assert second.tokens_out == 320
     assert not (tmp_path / "kept").exists()
+
+
+def test_an_estimate_takes_off_what_is_kept(tmp_path: Path) -> None:
+    stages = [Expected("writer", 1, 100, 50), Expected("teller", 2, 50, 80, pictures=0)]
+    some = items(tmp_path, "a", "b", "c")
+    some[2] = Item("c\udcff", some[2].picture)  # a name that is no text
+    server = Server()
+    with serving(server.app()) as url:
+        model = writing(tmp_path / "kept", url, price=Price(1, 1))
+        before = model.estimate(some, stages)
+        model.run([some[0], some[2]], story)
+        first, second = model.estimate(some, stages)
+        assert (first.calls, first.cached, first.pictures) == (1, 2, 1)
+        assert (second.calls, second.cached) == (4, 2), "of two texts each has one"
+        assert first.cost == pytest.approx((before[0].cost or 0) / 3)
+        assert first.seconds == pytest.approx(before[0].seconds / 3)
+        other = writing(tmp_path / "kept", url + "/x").estimate(some, stages)
+        assert [made.cached for made in other] == [0, 0], "another model wrote nothing yet"
+        once = [Expected("writer", 0.5, 100, 50)]
+        assert [made.calls for made in model.estimate(some[:1], once)] == [0, 0], "never below none"
+        with Store(tmp_path / "kept"):
+            assert model.estimate(some, stages)[0].cached == 2, "also while somebody writes"
 
 
 def test_a_panel_does_not_write(tmp_path: Path) -> None:

@@ -21,6 +21,29 @@ def test_a_paragraph_without_its_value_is_left_out() -> None:
     assert prompt.fill(**values | {"instruction": "Go."}) == "Look. One.\n\nAsked for:\nGo.\n\nQ?"
 
 
+def test_a_paragraph_with_something_to_say_stays() -> None:
+    prompt = Prompt("p", "Of {{questions}}, but not {{taken}}.\n\n{{faults}}\n\nBe brief.")
+    values = {"questions": "Q?", "taken": "", "faults": ""}
+    assert prompt.fill(**values) == "Of Q?, but not .\n\nBe brief."
+    with pytest.raises(CrevalError, match="'p' says nothing"):
+        Prompt("p", "Why: {{faults}}").fill(faults="")
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abc"), max_size=3), min_size=1),
+    st.sets(st.sampled_from("abc"), min_size=1),
+)
+def test_what_is_given_is_told(paragraphs: list[list[str]], given: set[str]) -> None:
+    text = "\n\n".join(
+        " ".join(["So:", *(f"{{{{{name}}}}}" for name in names)]) for names in paragraphs
+    )
+    values = {name: f"value-{name}" if name in given else "" for name in "abc"}
+    told = [value for name, value in values.items() if value and f"{{{{{name}}}}}" in text]
+    prompt = Prompt("p", text)
+    if told:
+        assert all(value in prompt.fill(**values) for value in told)
+
+
 @given(st.text(min_size=1))
 def test_what_is_filled_in_is_not_searched(text: str) -> None:
     prompt = Prompt("p", "a {{one}} b {{two}}")
@@ -75,6 +98,10 @@ def test_the_authors_places_are_understood(tmp_path: Path) -> None:
     own = load_prompt("creval_if", tmp_path)
     assert own.places == {"instruction"}
     assert own.fill(instruction="{Questions}") == "Of Image 1, by {Questions}, ask."
+    (tmp_path / "creval_vc.md").write_text("By {Edit instructions} ask, but not {Questions}.")
+    assert load_prompt("creval_vc", tmp_path).places == {"instruction", "taken"}
+    (tmp_path / "complexedit_compound.md").write_text("Merge {Edit instructions} of {Image-A}.")
+    assert load_prompt("complexedit_compound", tmp_path).places == {"instructions"}
     (tmp_path / "creval_if.md").write_text("Ask about {Image-A}.")
     with pytest.raises(CrevalError, match=r"needs \{\{instruction\}\}"):
         load_prompt("creval_if", tmp_path)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from creval.report import sentences
@@ -38,3 +40,13 @@ def test_two_models_in_one_sentence(small_run: Run) -> None:
     assert sentence.startswith("Careful has ")
     assert "points more S than Keeper on the 18 samples that both have (95 % interval" in sentence
     assert sentence.endswith("): decided.")
+
+
+def test_what_models_do_not_support() -> None:
+    card = scorecard(table(np.full((2, 8, 3), 50.0), [0] * 8), resamples=100)
+    assert sentences.unsupported(card) == []
+    counted = replace(
+        card.table, unsupported={"A": 0, "B": 3}, card=replace(card.table.card, unsupported=0.0)
+    )
+    (said,) = sentences.unsupported(replace(card, table=counted))
+    assert said.startswith("Samples of 8 that a model does not support count 0: B 3.")

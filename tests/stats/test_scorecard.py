@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -96,3 +98,29 @@ def test_weights_change_the_composite_only(small_run: Run) -> None:
     assert other.cell("Keeper", "VC") == plain.cell("Keeper", "VC")
     parts = [plain.cell("Keeper", metric).value or 0 for metric in ("IF", "VC")]
     assert other.cell("Keeper", "S").value == pytest.approx(sum(parts) / 2)
+
+
+def test_what_a_model_does_not_support_counts_and_is_not_shown() -> None:
+    """It counts zero in the means above it; a group of which nothing is supported has a dash."""
+    made = table(np.full((2, 12, 3), 80.0), [0] * 6 + [1] * 6)
+    values, total = made.values.copy(), made.total.copy()
+    values[1, :6], total[1, :6] = 0.0, 0
+    made = replace(made, values=values, scored=total, total=total, unsupported={"A": 0, "B": 6})
+    card = scorecard(made, resamples=200)
+    first, second = card.table.card.level("dimension").groups[:2]
+    assert card.cell("B", "IF", first)[:3] == (None, None, None)
+    assert card.cell("B", "IF", second).value == 80.0
+    assert card.cell("B", "S").value == pytest.approx(40.0)
+    assert card.cell("B", "IF", "Customization").value == pytest.approx(40.0)
+    assert (card.cell("B", "IF").scored, card.cell("B", "IF").total) == (30, 30)
+    assert card.cell("B", "S", "s0", "sample").value is None
+    (difference,) = card.differences
+    assert difference.value == pytest.approx(40.0), "as the overall scores differ"
+
+
+def test_a_model_that_supports_nothing_has_no_score() -> None:
+    made = table(np.zeros((1, 6, 3)), [0] * 6)
+    nothing = np.zeros_like(made.total)
+    card = scorecard(replace(made, scored=nothing, total=nothing), resamples=100)
+    assert card.cell("A", "S").value is None
+    assert card.groups("dimension") == ()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from creval.build.review import OPEN, Field, ReviewGroup, ReviewItem
+from creval.build.review import DROPPED, OPEN, Field, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError
 
 
@@ -46,6 +46,18 @@ class Kept:
 
     def text(self, group: str, item: str) -> str:
         return self.item(group, item).fields[0].text
+
+
+def sorts_dropped_last(review: Kept) -> None:
+    """Let a review put what is dropped behind the rest."""
+    decide = review.decide
+
+    def sorting(group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
+        decide(group, item, verdict, fields)
+        items = sorted(review.kept[group].items, key=lambda one: one.verdict == DROPPED)
+        review.kept[group] = replace(review.kept[group], items=tuple(items))
+
+    review.decide = sorting  # type: ignore[method-assign]
 
 
 def changed(item: ReviewItem, fields: Mapping[str, str]) -> tuple[Field, ...]:

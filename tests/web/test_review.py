@@ -18,7 +18,7 @@ from creval.core.errors import CrevalError
 from creval.web.review import review_app
 from creval.web.sent import MOST
 from tests.web.made import picture
-from tests.web.reviewed import Kept, group, instruction, question
+from tests.web.reviewed import Kept, group, instruction, question, sorts_dropped_last
 
 BASE = "http://127.0.0.1:8000"
 OWN = {"Origin": BASE, "Sec-Fetch-Site": "same-origin"}
@@ -197,6 +197,37 @@ def test_what_a_decision_changes_beside_it_is_shown_too(review: Kept, client: Te
     assert list(found["cards"]) == ["item-1", "item-3"]
     assert "✕ dropped" in found["cards"]["item-3"]
     assert found["decided"] == "2 of 3 items decided"
+
+
+def test_what_a_decision_puts_elsewhere_is_shown_too(review: Kept, client: TestClient) -> None:
+    review.kept["one"] = replace(
+        review.kept["one"], items=tuple(question(f"IF/{n}", "Is it?") for n in (1, 2, 3, 4))
+    )
+    sorts_dropped_last(review)
+    found = send(client, "one", 2, {"act": "drop"}).json()
+    shown = {name: words(card).split()[2] for name, card in found["cards"].items()}
+    assert shown == {"item-4": "IF/2", "item-2": "IF/3", "item-3": "IF/4"}
+
+
+def test_a_note_that_a_decision_brings_is_shown_too(review: Kept, client: TestClient) -> None:
+    decide = review.decide
+
+    def noting(group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
+        decide(group, item, verdict, fields)
+        first, second, third = review.kept[group].items
+        noted = replace(second, notes=("It rests on other words.",))
+        review.kept[group] = replace(review.kept[group], items=(first, noted, third))
+
+    review.decide = noting  # type: ignore[method-assign]
+    found = send(client, "one", 1, {"act": "accept"}).json()
+    assert list(found["cards"]) == ["item-1", "item-2"]
+    assert "It rests on other words." in found["cards"]["item-2"]
+
+
+def test_a_name_is_not_said_twice(client: TestClient) -> None:
+    said = words(client.get("/group", params={"id": "one"}).text)
+    assert "Instruction open" in said
+    assert "IF IF/1 open" in said
 
 
 def test_all_open_items_at_once(review: Kept, client: TestClient) -> None:

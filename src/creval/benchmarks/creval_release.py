@@ -17,7 +17,7 @@ from creval.core.card import OVERALL, Level
 from creval.core.contract import contract_named
 from creval.core.errors import CrevalError
 from creval.core.probe import Question
-from creval.core.sample import Sample
+from creval.core.sample import Sample, Step
 
 METRICS = ("IF", "VC", "VQ")
 TAXONOMY: dict[str, tuple[str, str, str]] = {
@@ -154,7 +154,19 @@ def _sample(
         source if inside else None,
         _tags(entry.get("class_id"), identity, findings),
         tuple(found),
+        _steps(entry.get("steps"), identity, findings),
     )
+
+
+def _steps(released: object, identity: str, findings: list[Finding]) -> tuple[Step, ...]:
+    """What the instruction consists of, where a benchmark says so; the release does not."""
+    if released is None:
+        return ()
+    if isinstance(released, list) and all(isinstance(s, str) and s.strip() for s in released):
+        return tuple(Step(text_of(step)) for step in released)
+    note = "its steps are no list of texts; left out"
+    findings.append(Finding("broken steps", identity, note=note))
+    return ()
 
 
 def _tags(number: object, identity: str, findings: list[Finding]) -> dict[str, str]:

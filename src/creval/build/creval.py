@@ -22,12 +22,12 @@ from creval.build.rules import (
     Context,
     Fault,
     InstructionRule,
-    declined,
     instruction_faults,
-    script_of,
+    rewrite_rules,
 )
 from creval.build.sheet import Asked, Sheet, asked_again, listed, unread, why
 from creval.build.sources import Source
+from creval.build.words import declined
 from creval.core.contract import contract_named
 from creval.core.instructed import (
     Instruction,
@@ -85,7 +85,7 @@ def load_prompts(folder: str | Path | None) -> dict[str, Prompt]:
     found = {name: load_prompt(name, folder) for name in PROMPTS}
     for name, prompt in found.items():
         if "faults" not in prompt.places and name != "creval_blind":
-            found[name] = Prompt(name, f"{prompt.text.rstrip()}\n\n{{{{faults}}}}")
+            found[name] = prompt._replace(text=f"{prompt.text.rstrip()}\n\n{{{{faults}}}}")
     return found
 
 
@@ -156,7 +156,7 @@ class Making:
             reply = await self._ask(
                 desk, "writer", "instruction", prompt, again=attempt, instruction=source.given,
                 dimension=kind, examples=shown, faults=asked_again(faults),
-                format=instruction_request(open_),
+                format=instruction_request(open_, added=bool(source.given)),
             )  # fmt: skip
             written = None if declined(reply) else read_instruction(reply)
             faults = unread(reply) if written is None else instruction_faults(written, rules)
@@ -164,6 +164,7 @@ class Making:
                 named = source.dimension or read_name(written.dimension, CLASSES)
                 if named:
                     facts = self._facts("writer", prompt, reply, attempt)
+                    facts |= {"given": source.given} if source.given else {}
                     return Made(written.text, named, facts, rejected)
                 faults = [Fault("dimension", "its dimension is none of those named", written.text)]
             rejected += [Rejected("instruction", attempt + 1, fault) for fault in faults]
@@ -309,7 +310,4 @@ def _rules_for(source: Source) -> list[InstructionRule]:
     """What an instruction must be like: new ones in English, others as they came."""
     if not source.given:
         return [*INSTRUCTION_RULES, LANGUAGE, ATTRIBUTES]
-    script = script_of(source.given)
-    same = InstructionRule("language", "it is in another language than the one given",
-                           lambda told: script_of(told.text) != script)  # fmt: skip
-    return [*INSTRUCTION_RULES, same]
+    return [*INSTRUCTION_RULES, *rewrite_rules(source.given)]

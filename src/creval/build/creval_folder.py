@@ -8,25 +8,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from creval.benchmarks.creval_release import CLASSES, METRICS
 from creval.benchmarks.files import read_json, stem_of
 from creval.build.creval import Made, Rejected
+from creval.build.manifest import RECORD
 from creval.build.sheet import Asked
 from creval.build.sources import Source
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text
-from creval.core.images import digest, size_of
+from creval.core.files import clean_text, copy_whole, json_text, write_json, write_whole
+from creval.core.images import ImageError, digest, size_of
 
-RECORD = "build.json"
 LIST = "instruction.json"
 DROPPED = "dropped"
 QUESTIONS = "quality_check_questions"
+_NAMED = ("written", "pictures", "given", "left_out")
+
+
+class Kept(NamedTuple):
+    """What became of a benchmark's files: what was left alone, because people had changed it, and
+    the pictures that could not be written, with the reason."""
+
+    alone: list[str]
+    unwritten: dict[str, str]
 
 
 def write_benchmark(
@@ -36,20 +43,32 @@ def write_benchmark(
     left_out: Mapping[str, str],
     rejected: Mapping[str, Sequence[Rejected]],
     about: Mapping[str, object],
-) -> list[str]:
-    """Write what was made; the names of what was left alone, because people had changed it."""
+) -> Kept:
+    """Write what was made, but for what people have changed."""
     record = read_record(root)
     written: dict[str, str] = record.get("written", {})
-    alone: list[str] = []
-    kept = _entries(root, made, sources, written, alone)
-    for identity in sorted(made.keys() & {_identity(entry) for entry in kept}):
-        _copy(root, sources[identity], written, alone)
-        for metric in METRICS:
-            questions = made[identity].questions[metric]
-            path = f"questions_all/{metric}/{identity}.json"
-            _write_unless_changed(root, path, questions_content(questions), written, alone)
-    if kept or (root / LIST).is_file():
-        write_json(root / LIST, kept)
+    held = {identity_of(entry): entry for entry in read_list(root / LIST)}
+    kept = Kept([], {})
+    for identity in sorted(made):
+        name = f"{LIST}#{identity}"
+        if identity not in held and name in written:
+            kept.alone.append(f"{identity}, which was taken out of {LIST}")
+            continue
+        try:
+            entry = _entry(made[identity], sources[identity])
+            _write_files(root, made[identity], sources[identity], written, kept.alone)
+        except (ImageError, OSError) as error:
+            why = getattr(error, "strerror", None) or error
+            kept.unwritten[identity] = f"its files cannot be written: {why}"
+            continue
+        fresh = _digest(entry)
+        if identity in held and _digest(held[identity]) not in (fresh, written.get(name)):
+            kept.alone.append(f"the instruction of {identity}")
+            continue
+        held[identity], written[name] = entry, fresh
+    if held or (root / LIST).is_file():
+        listed = [{"id": at, **_without_id(held[name])} for at, name in enumerate(sorted(held), 1)]
+        write_json(root / LIST, listed)
     reasons = dict(record.get("rejected", {}))
     reasons |= {name: [_rejection(one) for one in found] for name, found in rejected.items()}
     kept_out = {name: why for name, why in record.get("left_out", {}).items() if name not in made}
@@ -57,39 +76,31 @@ def write_benchmark(
         root / RECORD,
         {
             **about,
-            "left_out": dict(sorted({**kept_out, **left_out}.items())),
+            "left_out": dict(sorted({**kept_out, **left_out, **kept.unwritten}.items())),
             "rejected": {name: found for name, found in sorted(reasons.items()) if found},
             "written": dict(sorted(written.items())),
         },
     )
-    return alone
+    return kept
 
 
-def _entries(
-    root: Path,
-    made: Mapping[str, Made],
-    sources: Mapping[str, Source],
-    written: dict[str, str],
-    alone: list[str],
-) -> list[dict[str, Any]]:
-    """The list of samples: new ones, and of those that are there what people made of them."""
-    held = {_identity(entry): entry for entry in read_list(root / LIST)}
-    for identity in sorted(made):
-        name = f"{LIST}#{identity}"
-        entry = _entry(made[identity], sources[identity])
-        fresh, before = _digest(entry), written.get(name)
-        if identity not in held and before is not None:
-            alone.append(f"{identity}, which was taken out of {LIST}")
-            continue
-        now = fresh if identity not in held else _digest(held[identity])
-        if now not in (fresh, before):
-            alone.append(f"the instruction of {identity}")
-            continue
-        held[identity], written[name] = entry, fresh
-    return [{"id": at, **_without_id(held[name])} for at, name in enumerate(sorted(held), 1)]
+def _write_files(
+    root: Path, made: Made, source: Source, written: dict[str, str], alone: list[str]
+) -> None:
+    """Write a sample's picture and questions."""
+    image = f"image/{source.name}"
+    if _is_to_be_written(root, image, digest(source.path), written, alone):
+        copy_whole(source.path, root / image)
+    for metric in METRICS:
+        path = f"questions_all/{metric}/{source.id}.json"
+        text = json_text(questions_content(made.questions[metric]))
+        fresh = hashlib.sha256(text.encode()).hexdigest()
+        if _is_to_be_written(root, path, fresh, written, alone):
+            write_whole(root / path, text)
 
 
-def _identity(entry: Mapping[str, Any]) -> str:
+def identity_of(entry: Mapping[str, Any]) -> str:
+    """The id of a sample, which is its picture's name without the ending."""
     return stem_of(entry["input_image"][0])
 
 
@@ -138,36 +149,17 @@ def _rejection(rejected: Rejected) -> dict[str, object]:
             "text": text}  # fmt: skip
 
 
-def _write_unless_changed(
-    root: Path, name: str, content: object, written: dict[str, str], alone: list[str]
-) -> None:
-    path = root / name
-    text = _text(content)
-    fresh = hashlib.sha256(text.encode()).hexdigest()[:32]
+def _is_to_be_written(
+    root: Path, name: str, fresh: str, written: dict[str, str], alone: list[str]
+) -> bool:
+    """Whether a file is not there yet as it is to be; one that people changed is left alone."""
+    path, fresh = root / name, fresh[:32]
     now = digest(path)[:32] if path.is_file() else None
     if now not in (None, fresh, written.get(name)):
         alone.append(name)
-        return
+        return False
     written[name] = fresh
-    if now != fresh:
-        _replace(path, text)
-
-
-def _copy(root: Path, source: Source, written: dict[str, str], alone: list[str]) -> None:
-    """Put a picture into the benchmark, unless another was put there by hand."""
-    name = f"image/{source.name}"
-    path = root / name
-    fresh = digest(source.path)[:32]
-    now = digest(path)[:32] if path.is_file() else None
-    if now not in (None, fresh, written.get(name)):
-        alone.append(name)
-        return
-    written[name] = fresh
-    if now != fresh:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.part")
-        shutil.copyfile(source.path, partial)
-        partial.replace(path)
+    return now != fresh
 
 
 def read_record(root: Path) -> dict[str, Any]:
@@ -176,9 +168,14 @@ def read_record(root: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     record = read_json(path)
-    if not isinstance(record, dict) or not isinstance(record.get("written", {}), dict):
+    if not isinstance(record, dict) or not all(_names(record.get(name, {})) for name in _NAMED):
         raise CrevalError(f"{path} is not what creval build wrote; put it back or take it away.")
     return record
+
+
+def _names(content: object) -> bool:
+    """Whether it is texts by name."""
+    return isinstance(content, dict) and all(isinstance(text, str) for text in content.values())
 
 
 def read_list(path: Path) -> list[dict[str, Any]]:
@@ -194,22 +191,3 @@ def read_list(path: Path) -> list[dict[str, Any]]:
 def _whole(entry: object) -> bool:
     image = entry.get("input_image") if isinstance(entry, dict) else None
     return isinstance(image, list) and bool(image) and isinstance(image[0], str)
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write JSON that people can read, as a whole or not at all."""
-    _replace(path, _text(content))
-
-
-def _text(content: object) -> str:
-    return clean_text(json.dumps(content, ensure_ascii=False, indent=2)) + "\n"
-
-
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.part")
-    with partial.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from creval.benchmarks.creval_release import CLASSES, METRICS
-from creval.benchmarks.files import read_json, stem_of, text_of
-from creval.build.creval_folder import DROPPED, LIST, QUESTIONS, read_list, write_json
-from creval.build.review import ACCEPTED, OPEN, Field, ReviewGroup, ReviewItem
+from creval.benchmarks.files import read_json, text_of
+from creval.build.creval_folder import DROPPED, LIST, QUESTIONS, identity_of, read_list
 from creval.build.review import DROPPED as GONE
+from creval.build.review import VERDICTS, Field, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError, known_name
+from creval.core.files import write_json
 
 _INSTRUCTION = "instruction"
 _YES_NO = ("Yes", "No")
@@ -31,7 +32,7 @@ class CrevalReview:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.title = f"Review of {folder.name}"
+        self.title = str(folder)
         if not (folder / LIST).is_file():
             raise CrevalError(f"{folder} holds no {LIST}; creval build creval makes one.")
 
@@ -43,15 +44,16 @@ class CrevalReview:
         items = [_instruction_item(entry, dropped)]
         for metric in METRICS:
             content = self._content(identity, metric, dropped)
-            for question in content[QUESTIONS]:
-                items.append(_question_item(metric, question, text_of(question.get("review"))))
-            items += [_question_item(metric, question, GONE) for question in content[DROPPED]]
+            both = [(question, text_of(question.get("review"))) for question in content[QUESTIONS]]
+            both += [(question, GONE) for question in content[DROPPED]]
+            both.sort(key=lambda one: _number(one[0]))  # what is dropped stays in its place
+            items += [_question_item(metric, question, verdict) for question, verdict in both]
         picture = self.folder / text_of(entry["input_image"][0])
         heading = text_of(entry.get("dimension")) or _dimension(entry)
         return ReviewGroup(identity, heading, picture, tuple(items))
 
     def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        known_name("verdict", verdict, (ACCEPTED, GONE, OPEN))
+        known_name("verdict", verdict, VERDICTS)
         if item == _INSTRUCTION:
             self._decide_instruction(group, verdict, fields)
         else:
@@ -64,7 +66,7 @@ class CrevalReview:
 
     def _entries(self, dropped: bool = False) -> dict[str, dict[str, Any]]:
         folder = self.folder / DROPPED if dropped else self.folder
-        return {stem_of(entry["input_image"][0]): entry for entry in read_list(folder / LIST)}
+        return {identity_of(entry): entry for entry in read_list(folder / LIST)}
 
     def _entry(self, identity: str) -> tuple[dict[str, Any], bool]:
         for dropped in (False, True):
@@ -208,4 +210,4 @@ def _question_item(metric: str, question: Mapping[str, Any], verdict: str) -> Re
         facts["reason"] = reason
     identity = f"{metric}/{text_of(question.get('question_id'))}"
     notes = (flag,) if flag else ()
-    return ReviewItem(identity, metric, tuple(fields), verdict, notes, facts)
+    return ReviewItem(identity, "question", tuple(fields), verdict, notes, facts)

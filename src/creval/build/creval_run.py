@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import platform
+import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from creval import __version__
 from creval.benchmarks.creval_release import CLASSES, METRICS
-from creval.benchmarks.files import stem_of
 from creval.build.creval import FITTING, Made, Making, load_prompts, stages
-from creval.build.creval_folder import LIST, read_list, read_record, write_benchmark
+from creval.build.creval_folder import LIST, identity_of, read_list, read_record, write_benchmark
+from creval.build.manifest import check_same
 from creval.build.sources import Source, balanced, find_pictures, read_given, with_given
 from creval.core.errors import CrevalError, known_name
+from creval.core.files import clean_text
 from creval.engine.caller import Progress
 from creval.engine.estimate import Estimate
 from creval.engine.loop import Watch
+from creval.engine.manifest import versions
 from creval.engine.settings import Settings
 from creval.engine.writing import Item, Writing
-from creval.store import DATABASE, Store
+from creval.store import DATABASE, Store, held_texts
 
 BALANCED = "balanced"
-_SAME = ("system", "writer", "asker", "checker", "dimension", "rewrite", "blind", "prompts")
+_SAME = (
+    "system", "writer", "asker", "checker", "dimension", "rewrite", "blind", "prompts",
+    "temperature", "image_fit",
+)  # fmt: skip
 _CALLS = 6.0  # a picture, about
 
 
@@ -65,8 +68,10 @@ class Built:
         return len(self.left_out) / self.pictures
 
 
-class Building:
+class CrevalBuilding:
     """A benchmark to be made, or gone on with."""
+
+    what = "picture"
 
     def __init__(
         self,
@@ -83,15 +88,20 @@ class Building:
         if not wish.blind:
             roles = {role: spec for role, spec in roles.items() if role != "checker"}
         self.notes: list[str] = []
+        self._held = held_texts(out).manifest or read_record(out)
         self.sources = self._sources(images)
         self.prompts = load_prompts(settings.prompts)
         warm = {"writer": 1.0 if temperature is None else temperature}
         self.writing: Writing[Made] = Writing(out, roles, settings, warm=warm, dry=dry)
         self._temperature = warm["writer"]
-        self._images = images
+        self._check(self._held)
 
     def _sources(self, images: Path) -> list[Source]:
-        sources = find_pictures(images, self.out)
+        pictures = self._held.get("pictures", {})
+        sources = find_pictures(images, self.out, {path: name for name, path in pictures.items()})
+        self._pictures = pictures | {
+            source.id: clean_text(source.path.relative_to(images).as_posix()) for source in sources
+        }
         if self.wish.instructions is not None:
             sources, unknown = with_given(sources, read_given(self.wish.instructions))
             if unknown:
@@ -108,8 +118,12 @@ class Building:
             self.notes.append(f"{without} pictures have no instruction: the writer writes one")
         return sources
 
+    @property
+    def number(self) -> int:
+        return len(self.sources)
+
     def warnings(self) -> list[str]:
-        """What speaks against these models."""
+        """What is to be known before anything is asked, such as what speaks against models."""
         models = {role: judge.model for role, judge in self.writing.judges.items()}
         notes = list(self.notes)
         if models["writer"] == models["asker"]:
@@ -122,9 +136,12 @@ class Building:
         return notes
 
     def estimate(self) -> list[Estimate]:
-        """What each model will take for the pictures that are not in the benchmark yet."""
-        done = {Path(entry["input_image"][0]).stem for entry in read_list(self.out / LIST)}
-        left = [source for source in self.sources if source.id not in done]
+        """What each model will take for the pictures that are not in the benchmark yet or have
+        another instruction now, besides the texts that are kept already."""
+        done = {identity_of(entry) for entry in read_list(self.out / LIST)}
+        before = self._held.get("given", {})
+        anew = {source.id for source in self.sources if _told(source) != before.get(source.id)}
+        left = [source for source in self.sources if source.id in anew or source.id not in done]
         given = [source for source in left if source.given]
         expected = stages(
             self.prompts,
@@ -134,10 +151,7 @@ class Building:
             placed=sum(bool(source.dimension) for source in given) / max(1, len(given)),
         )
         items = [Item(source.id, source.path) for source in left]
-        found = self.writing.estimate(items, expected)
-        for role, made in zip(self.writing.judges, found, strict=True):
-            made.judge = f"{role} {made.judge}"
-        return found
+        return self.writing.estimate(items, expected, anew)
 
     def run(self, watch: Watch | None = None) -> Built:
         """Make what is not made yet, and write it."""
@@ -156,7 +170,9 @@ class Building:
         made = {name: wrote.made[name] for name in sources if name in wrote.made}
         left_out = dict(sorted(wrote.left_out.items()))
         about = {name: value for name, value in self._about().items() if name != "date"}
-        alone = write_benchmark(self.out, made, sources, left_out, making.rejected, about)
+        kept = write_benchmark(self.out, made, sources, left_out, making.rejected, about)
+        left_out |= kept.unwritten
+        made = {name: one for name, one in made.items() if name not in kept.unwritten}
         asked = [
             (metric, one)
             for m in made.values()
@@ -170,7 +186,7 @@ class Building:
             questions=Counter(metric for metric, _ in asked),
             flagged=sum("flag" in one.made for _, one in asked),
             rejected=Counter(one.fault.rule for all_ in making.rejected.values() for one in all_),
-            alone=alone,
+            alone=kept.alone,
             progress=wrote.progress,
             notes=list(wrote.notes),
             stopped=wrote.stopped,
@@ -182,31 +198,33 @@ class Building:
         record, entries = read_record(self.out), read_list(self.out / LIST)
         if entries and not record and not (self.out / DATABASE).exists():
             raise CrevalError(f"{self.out} holds another benchmark already. Give another --out.")
-        about = self._about()
         with Store(self.out) as store, store.transaction():
             held = store.manifest
-            self._check_same(held or record, about)
+            self._check(held or record)
             there = {
-                stem_of(entry["input_image"][0]): str(entry["dimension"])
+                identity_of(entry): str(entry["dimension"])
                 for entry in entries
                 if entry.get("dimension") in CLASSES
             }
             places = self._places(held.get("dimensions", there))
-            store.put_manifest({**about, "dimensions": places})
+            store.put_manifest({**self._about(), "dimensions": places})
         return [
             source._replace(dimension=source.dimension or places.get(source.id, ""))
             for source in self.sources
         ]
 
-    def _check_same(self, held: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-        if held and held.get("system") != "creval":
-            raise CrevalError(f"{self.out} holds something else already. Give another --out.")
-        for name in _SAME:
-            if name in held and held[name] != about[name]:
-                raise CrevalError(
-                    f"{self.out} was begun with another {name} ({held[name]!r}, not "
-                    f"{about[name]!r}). Give another --out."
-                )
+    def _check(self, held: Mapping[str, Any]) -> None:
+        """Refuse to go on with something else than the folder was begun with."""
+        about = self._about()
+        check_same(self.out, held, {name: about[name] for name in _SAME})
+        told = held.get("given", {})
+        lost = [source.id for source in self.sources if source.id in told and not source.given]
+        if lost:
+            more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+            raise CrevalError(
+                f"{self.out} was begun with your own instruction for {lost[0]}{more}, which is not "
+                "given now. Give the same --instructions again, or another --out."
+            )
 
     def _places(self, held: Mapping[str, str]) -> dict[str, str]:
         """The dimension of each picture that is not to get one from its own words."""
@@ -220,11 +238,10 @@ class Building:
     def _about(self) -> dict[str, Any]:
         """What is needed to make the same again."""
         judges = self.writing.judges
+        given = {source.id: told for source in self.sources if (told := _told(source))}
         return {
             "system": "creval",
-            "creval": __version__,
-            "python": platform.python_version(),
-            "date": datetime.now(timezone.utc).date().isoformat(),
+            **versions(),
             "writer": judges["writer"].name,
             "asker": judges["asker"].name,
             "checker": judges["checker"].name if "checker" in judges else None,
@@ -237,4 +254,13 @@ class Building:
             "image_fit": self.settings.image_fit,
             "retries": self.settings.retries,
             "seed": self.settings.seed,
+            "pictures": dict(sorted(self._pictures.items())),
+            "given": dict(sorted({**self._held.get("given", {}), **given}.items())),
         }
+
+
+def _told(source: Source) -> str | None:
+    """A name for the instruction that somebody brought for a picture."""
+    if not source.given:
+        return None
+    return hashlib.blake2b(source.given.encode("utf-8", "replace"), digest_size=8).hexdigest()

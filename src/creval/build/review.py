@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 ACCEPTED, DROPPED, OPEN = "accepted", "dropped", ""
+VERDICTS = (ACCEPTED, DROPPED, OPEN)
 
 
 class Field(NamedTuple):

@@ -6,12 +6,20 @@ A sentence says what is wrong to the model that wrote it and to the person who r
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from creval.build.words import (
+    WIDE,
+    WORD,
+    count_words,
+    damage,
+    leftover,
+    quotes,
+    script_of,
+    unquoted,
+)
 from creval.core.instructed import Instruction
 from creval.core.written import Written
 
@@ -21,6 +29,7 @@ FEWEST = 5
 """Questions in a metric."""
 _LONGEST_QUESTION = 45
 _ALIKE = 0.8
+_FEWEST_ADDED = 2  # words
 
 
 class Fault(NamedTuple):
@@ -54,17 +63,6 @@ class InstructionRule(NamedTuple):
     given: bool = False
 
 
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_MOJIBAKE = re.compile(r"Ã[\x80-\xbf©¨¤¶¼]|â€|Â[\x80-\xbf°·»«]|ï»¿|\ufffd|\?{3,}")
-_LEFTOVER = re.compile(
-    r"\{\{|\}\}|```|\*\*|<\|?\w+\|?>|\\u[0-9a-fA-F]{4}|\[(?:insert|object|name)\b", re.I
-)
-_CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
-_AGAIN = re.compile(r"\b(\w+)(?:\W+\1\b){2,}", re.IGNORECASE)
-_STUTTER = re.compile(r"([^\W\d_.])\1{5,}")
 _TWO_FACTS = re.compile(
     r"(?:\b(?:and|or|but|while)|[;,])\s+(?:is|are|was|were|does|do|did|has|have|can|could|which|"
     r"what|where|whether|if)\b|[?？].*[?？]\W*$|\band/or\b|\bas well as\b",
@@ -87,13 +85,8 @@ _RETOUCH = re.compile(
     r"blur|retouch|upscale|enhance|adjust|increase|reduce)\b",
     re.IGNORECASE,
 )
-_DECLINED = re.compile(
-    r"^\W*(?:i(?:['’]?m| am) (?:very |really )?(?:sorry|unable|not able)|sorry\b|i (?:cannot|"
-    r"can['’]?t|won['’]?t|will not|must decline)|as an ai\b|unfortunately, i\b|抱歉|对不起|我无法)",
-    re.IGNORECASE,
-)
 _SMALL = frozenset(
-    _WORD.findall(
+    WORD.findall(
         "a an the is are was were be been does do did has have of in on at to with by from and or "
         "its it this that there any now still into as for can could"
     )
@@ -104,29 +97,8 @@ def _is_question(text: str) -> bool:
     return text.rstrip(" \"'”’」)").endswith(("?", "？"))
 
 
-def declined(text: str) -> bool:
-    """Whether a reply is a refusal in plain words."""
-    return bool(_DECLINED.match(text))
-
-
-def count_words(text: str) -> int:
-    """The words of a text; in scripts without spaces, two characters are one."""
-    wide = len(_WIDE.findall(text))
-    return len(_WORD.findall(_WIDE.sub(" ", text))) + (wide + 1) // 2
-
-
-def script_of(text: str) -> str:
-    """The script of most letters of a text, such as LATIN; none where there are no letters."""
-    names = Counter(
-        unicodedata.name(letter, "?").split()[0] for letter in text[:2000] if letter.isalpha()
-    )
-    return names.most_common(1)[0][0] if names else ""
-
-
-def garbled(text: str) -> bool:
-    """Text that went wrong in the making: broken characters, leftover markup, stuttering."""
-    looks = (_MOJIBAKE, _LEFTOVER, _CONTROL, _AGAIN, _STUTTER)
-    return any(look.search(text) for look in looks)
+def _garbled(text: str) -> bool:
+    return bool(damage(text) or leftover(text))
 
 
 def alike(one: str, other: str) -> bool:
@@ -138,8 +110,8 @@ def alike(one: str, other: str) -> bool:
 
 
 def _content(text: str) -> set[str]:
-    found = {word.casefold() for word in _WORD.findall(_WIDE.sub(" ", text))} - _SMALL
-    wide = _WIDE.findall(text)
+    found = {word.casefold() for word in WORD.findall(WIDE.sub(" ", text))} - _SMALL
+    wide = WIDE.findall(text)
     return found | {a + b for a, b in pairwise(wide)}
 
 
@@ -162,7 +134,7 @@ QUESTION_RULES = (
     QuestionRule(
         "garbled",
         "its text is damaged: broken characters, leftover markup, or words that stutter",
-        lambda asked, _: garbled(asked.text),
+        lambda asked, _: _garbled(asked.text),
     ),
     QuestionRule(
         "length",
@@ -172,7 +144,7 @@ QUESTION_RULES = (
     QuestionRule(
         "one fact",
         "it asks for more than one fact; ask for each by itself",
-        lambda asked, _: bool(_TWO_FACTS.search(_unquoted(asked.text))),
+        lambda asked, _: bool(_TWO_FACTS.search(unquoted(asked.text))),
     ),
     QuestionRule(
         "taste",
@@ -182,7 +154,7 @@ QUESTION_RULES = (
     QuestionRule(
         "language",
         "it is in another language than the instruction",
-        lambda asked, to: script_of(_unquoted(asked.text)) != script_of(to.instruction),
+        lambda asked, to: script_of(unquoted(asked.text)) != script_of(to.instruction),
     ),
     QuestionRule(
         "duplicate",
@@ -206,28 +178,33 @@ INSTRUCTION_RULES = (
     InstructionRule(
         "garbled",
         "its text is damaged: broken characters, leftover markup, or words that stutter",
-        lambda told: garbled(told.text),
+        lambda told: _garbled(told.text),
         given=True,
     ),
     InstructionRule("ambiguity", "it leaves a choice open; say exactly what is to be done",
-                    lambda told: bool(_VAGUE.search(_unquoted(told.text)))),
+                    lambda told: bool(_VAGUE.search(unquoted(told.text)))),
     InstructionRule("retouching", "it asks for retouching and not for a transformation",
                     lambda told: bool(_RETOUCH.search(told.text))),
 )  # fmt: skip
-# Of instructions that a model wrote from a picture, and of those that it added to.
+# Of instructions that a model wrote from a picture.
 LANGUAGE = InstructionRule("language", "it is not in English",
-                           lambda told: script_of(_unquoted(told.text)) != "LATIN")  # fmt: skip
+                           lambda told: script_of(unquoted(told.text)) != "LATIN")  # fmt: skip
 ATTRIBUTES = InstructionRule("attributes", "it must have four or five attributes",
                              lambda told: len(told.attributes) not in (0, 4, 5))  # fmt: skip
 
-_QUOTE = re.compile(
-    r"\"[^\"]{1,80}\"|“[^”]{1,80}”|「[^」]{1,80}」|(?<!\w)['‘][^'’]{1,80}['’](?!\w)"
-)
 
-
-def _unquoted(text: str) -> str:
-    """Without what is quoted: the words on a sign are in whatever language, and may ask."""
-    return _QUOTE.sub("", text)
+def rewrite_rules(given: str) -> tuple[InstructionRule, ...]:
+    """What an instruction must be like that was made from another one."""
+    script, before, signs = script_of(unquoted(given)), _content(given), quotes(given)
+    return (
+        InstructionRule("language", "it is in another language than the one given",
+                        lambda told: script_of(unquoted(told.text)) != script),
+        InstructionRule("attributes", "it must add two or three attributes to the one given",
+                        lambda told: len(told.attributes) not in (0, 2, 3)
+                        or len(_content(told.text) - before) < _FEWEST_ADDED),
+        InstructionRule("quoted", "what stands in quotation marks must stay letter by letter",
+                        lambda told: any(sign not in told.text for sign in signs)),
+    )  # fmt: skip
 
 
 def question_faults(asked: Written, to: Context) -> list[Fault]:

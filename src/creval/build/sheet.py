@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from creval.build.rules import Context, Fault, alike, declined, question_faults
+from creval.build.rules import Context, Fault, alike, question_faults
+from creval.build.words import declined
 from creval.core.written import Written, read_questions
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import random
 import re
@@ -13,15 +14,16 @@ from typing import Any, NamedTuple
 
 from creval.benchmarks.creval_release import CLASSES
 from creval.benchmarks.files import read_json, text_of
+from creval.build.pictures import picture_names
 from creval.core.errors import CrevalError, known_name
-from creval.core.files import clean_text, files_below
+from creval.core.files import clean_text
 
-# Those at the end are not opened, and reported for that.
-_PICTURES = frozenset(
-    {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".jp2", ".ppm",
-     ".heic", ".heif", ".svg", ".eps", ".psd"}
-)  # fmt: skip
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f<>:\"/\\|?*\ud800-\udfff\ufffd]+")
+# Also what nobody would see, and what turns the direction of writing.
+_UNSAFE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f<>:\"/\\|?*\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff"
+    r"\ufeff\ufffd]+"
+)
+_LONGEST = 120  # bytes of an id: with an ending it is a file's name, and some systems allow 143
 
 
 class Source(NamedTuple):
@@ -34,36 +36,35 @@ class Source(NamedTuple):
     dimension: str = ""
 
 
-def find_pictures(folder: Path, out: Path) -> list[Source]:
+def find_pictures(folder: Path, out: Path, known: Mapping[str, str] | None = None) -> list[Source]:
     """The pictures in a folder, by name. Ids are their stems; of two that are alike, each has its
-    ending too. What lies in `out` is not looked at."""
-    if not folder.is_dir():
-        raise CrevalError(f"{folder} is not a folder of pictures.")
-    inside = out.resolve()
-    paths = [
-        folder / name
-        for name in files_below(folder)
-        if PurePosixPath(name).suffix.lower() in _PICTURES
-        and not (folder / name).resolve().is_relative_to(inside)
-    ]
-    if not paths:
-        raise CrevalError(f"{folder} holds no picture (JPEG, PNG, WebP ...).")
-    stems = [_safe(path.relative_to(folder).with_suffix("")) for path in paths]
-    often = Counter(stem.casefold() for stem in stems)
+    ending too. Those that are `known`, by their paths from there, keep the ids that they have."""
+    names = picture_names(folder, out)
+    stems = {name: safe_name(PurePosixPath(name).with_suffix("")) for name in names}
+    known = {path: name for path, name in (known or {}).items() if safe_name(name) == name}
+    held = {name.casefold() for name in known.values()}
+    often = Counter(stem.casefold() for stem in stems.values())
     found: dict[str, Source] = {}
-    for path, stem in zip(paths, stems, strict=True):
-        ending = path.suffix.lower()
-        identity = stem if often[stem.casefold()] == 1 else f"{stem}-{ending[1:]}"
-        while identity.casefold() in found:
-            identity += "-2"
-        found[identity.casefold()] = Source(identity, path, identity + ending)
+    for name, stem in stems.items():
+        ending = PurePosixPath(name).suffix.lower()
+        identity = known.get(clean_text(name), "")
+        if not identity or identity.casefold() in found:
+            alone = often[stem.casefold()] == 1 and stem.casefold() not in held
+            identity = stem if alone else f"{stem}-{ending[1:]}"
+            while identity.casefold() in found or identity.casefold() in held:
+                identity += "-2"
+        found[identity.casefold()] = Source(identity, folder / name, identity + ending)
     return sorted(found.values())
 
 
-def _safe(path: Path) -> str:
-    """A path as a name that every system can hold."""
-    name = _UNSAFE.sub("_", clean_text(path.as_posix())).strip(" .")
-    return name[:150].strip(" .") or "_"
+def safe_name(path: str | PurePosixPath, longest: int = _LONGEST) -> str:
+    """A path as a name that every system can hold, of so many bytes at most."""
+    whole = clean_text(str(path))
+    name = _UNSAFE.sub("_", whole).strip(" .") or "_"
+    if len(name.encode()) <= longest:
+        return name
+    begin = name.encode()[: longest - 20].decode("utf-8", "ignore").rstrip(" .")
+    return f"{begin}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
 
 
 class Given(NamedTuple):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import estimates, options, screen
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
@@ -27,18 +27,13 @@ def calibrate(
         bool, typer.Option("--variants/--no-variants", help="Also ask in changed ways.")
     ] = True,
     concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Calls at once.")] = 32,
-    price: Annotated[
-        str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")
-    ] = None,
+    price: options.Price = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed draws other pictures.")] = 0,
     json: options.Json = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it takes, and stop.")
-    ] = False,
+    dry_run: options.DryRun = False,
 ) -> None:
     """Ask a judge questions whose answers are known, and say what to trust it for."""
     from creval.build.calibration import PLAIN, VARIANTS, make_cases, make_trials
-    from creval.cli.judge import dollars_a_million, in_a_line
     from creval.core.files import write_whole
     from creval.engine.calibrate import hear, judging, settings_for
     from creval.engine.estimate import estimate
@@ -53,7 +48,10 @@ def calibrate(
     folder = path.with_suffix("")
     names = list(VARIANTS) if variants else [PLAIN]
     settings = Settings(
-        repeat=repeat, temperature=0.0, concurrency=concurrency, price=dollars_a_million(price)
+        repeat=repeat,
+        temperature=0.0,
+        concurrency=concurrency,
+        price=options.dollars_a_million(price),
     )
     # A name that is wrong is said before anything is drawn.
     open_judges(judge, replace(settings.judge_options(), keyless=dry_run))
@@ -63,11 +61,11 @@ def calibrate(
     trials = make_trials(drawn, cases, names, screen.counting(line, "edits drawn"))
     line.clear()
     runs = folder / f"runs-{samples}-{seed}"
-    estimates = []
+    expected = []
     for name in names:
         one = judging(trials[name], judge, runs / name, settings_for(name, settings), dry=dry_run)
-        estimates += estimate(one, one.answered(), None if dry_run else 50)
-    screen.note(in_a_line(estimates))
+        expected += estimate(one, one.answered(), None if dry_run else 50)
+    screen.note(estimates.in_a_line(expected))
     if dry_run:
         return
     heard = hear(trials, judge, runs, settings, _watcher)

@@ -16,6 +16,7 @@ def compare(
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
+    missing: options.Missing = "exclude",
     top: Annotated[int, typer.Option(min=0, help="How many samples to show.")] = 5,
     json: options.Json = False,
     resamples: options.Resamples = 2_000,
@@ -40,5 +41,6 @@ def compare(
             resamples=resamples,
             seed=seed,
             top=top,
+            missing=missing,
         )
     screen.show(comparison(found), json)

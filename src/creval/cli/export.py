@@ -17,6 +17,8 @@ def export(
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
+    missing: options.Missing = "exclude",
+    common_samples: options.CommonSamples = False,
     force: Annotated[
         bool, typer.Option("--force", help="Write into a folder that holds other things, too.")
     ] = False,
@@ -33,6 +35,7 @@ def export(
         card = opened.score(
             strict=strict, subset=subset, weights=options.weights(weights),
             systems=options.names(models, "--models"), resamples=resamples, seed=seed,
+            missing=missing, common=common_samples,
         )  # fmt: skip
         line = screen.Line()
         watch = screen.counting(line, "verdicts written")

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from json import loads
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import ending, estimates, options, screen
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
+    from creval.core.sample import EditStatus
     from creval.engine.caller import Progress
-    from creval.engine.estimate import Estimate
     from creval.engine.judge import Judged, Judging
     from creval.engine.plan import Answered
-    from creval.engine.settings import Settings
-    from creval.judges.judge import Price
 
 _GLANCE = 100  # edits looked at for the estimate in one line
 _SHOWN = 8  # reasons, files ... in a note
@@ -65,15 +61,11 @@ def judge(
     retries: Annotated[
         int, typer.Option(min=0, help="Ask what a reply leaves open again, up to N times.")
     ] = 2,
-    attempts: Annotated[
-        int, typer.Option(min=1, help="Make a call that brings no reply up to N times.")
-    ] = 12,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a call.")] = 300.0,
-    rpm: Annotated[float | None, typer.Option(min=0.01, help="Requests a minute.")] = None,
-    tpm: Annotated[float | None, typer.Option(min=1, help="Tokens a minute.")] = None,
-    image_fit: Annotated[
-        str, typer.Option(metavar="provider|original|PIXELS", help="The size of pictures.")
-    ] = "provider",
+    attempts: options.Attempts = 12,
+    timeout: options.Timeout = 300.0,
+    rpm: options.Rpm = None,
+    tpm: options.Tpm = None,
+    image_fit: options.ImageFit = "provider",
     show_instruction: Annotated[
         bool, typer.Option("--show-instruction", help="Let the judge see the instruction.")
     ] = False,
@@ -100,28 +92,20 @@ def judge(
         list[str] | None,
         typer.Option(metavar="USE=MODEL", help="Measure with a model: boxes=..., clip=..."),
     ] = None,
-    prompts: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")
-    ] = None,
-    price: Annotated[
-        str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")
-    ] = None,
+    prompts: options.Prompts = None,
+    price: options.Price = None,
     budget: Annotated[
         str | None, typer.Option(metavar="5USD", help="Stop when the run has cost so much.")
     ] = None,
     until_decided: options.UntilDecided = None,
     alpha: options.Alpha = 0.05,
     margin: options.Margin = 0.0,
-    key_env: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")
-    ] = None,
+    key_env: options.KeyEnv = None,
     max_unanswered: Annotated[
         str, typer.Option(metavar="PERCENT", help="Exit with 1 if more stay unanswered.")
     ] = "0.5",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the order of samples.")] = 0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it will take, and stop.")
-    ] = False,
+    dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> None:
     """Ask a multimodal model about every edit; go on where an earlier run stopped."""
@@ -134,7 +118,7 @@ def judge(
 
     if not run:
         raise CrevalError("give --run RUN, the folder to keep the answers in.")
-    allowed = percent(max_unanswered)
+    allowed = options.percent(max_unanswered)
     settings = Settings(
         ask=ask,
         image_fit=image_fit,
@@ -143,9 +127,9 @@ def judge(
         reasoning=reasoning,
         rubric=not no_rubric,
         temperature=temperature,
-        parameters=_parameters(set_ or ()),
+        parameters=options.parameters(set_ or ()),
         prompts=prompts,
-        gauges=models_by_use(gauge or ()),
+        gauges=options.models_by_use(gauge or ()),
         repeat=repeat,
         limit=limit,
         metrics=options.names(metrics, "--metrics"),
@@ -158,9 +142,9 @@ def judge(
         timeout=timeout,
         requests_a_minute=rpm,
         tokens_a_minute=tpm,
-        budget=dollars(budget),
+        budget=options.dollars(budget),
         until=options.until(until_decided, alpha, margin),
-        price=dollars_a_million(price),
+        price=options.dollars_a_million(price),
         key=key_env,
     )
     folders = [*(edits or ()), *(more or ())]
@@ -169,16 +153,15 @@ def judge(
         screen.note(visible(line))
     if dry_run:
         _note_unmatched(judging.found.unmatched)
-        for system, missing in judging.absent().items():
-            screen.note(visible(f"{system} has no picture for {missing} samples"))
+        _note_missing(judging.missing())
         if judging.gauges:
             screen.note(f"to be measured: {', '.join(judging.plan.gauges)}, which costs nothing")
         if judging.judges:
-            print_estimates(estimate(judging, _held(judging)), settings, json)
+            estimates.show(estimate(judging, _held(judging)), concurrency, json)
         return
-    estimates = estimate(judging, judging.answered(), _GLANCE)
-    if estimates:
-        screen.note(("at most " if settings.until else "") + in_a_line(estimates))
+    expected = estimate(judging, judging.answered(), _GLANCE)
+    if expected:
+        screen.note(("at most " if settings.until else "") + estimates.in_a_line(expected))
     shown = screen.Line()
     try:
         done = judging.ask(_watcher(shown))
@@ -190,17 +173,9 @@ def judge(
         screen.print_json({**_facts(done), **(settled.as_json() if settled else {})})
     elif settled:
         screen.show(settled)
-    if done.stopped == "interrupted":
-        screen.note("stopped: what was answered is kept; repeat the command to go on.")
-        raise typer.Exit(130)
-    if done.stopped == "budget":
-        screen.note(f"stopped: the budget of {budget} is reached; raise it to go on.")
-        raise typer.Exit(1)
+    ending.exit_if_stopped(done.stopped, "answered")
     screen.note(f"Now: creval score {quote(run)}")
-    if done.share_unanswered > allowed:
-        share = f"{100 * done.share_unanswered:.1f} %"
-        screen.note(f"{share} of what was wanted did not come: exit status 1 (--max-unanswered).")
-        raise typer.Exit(1)
+    ending.exit_if_too_many(done.share_unanswered, allowed, "of what was wanted did not come")
 
 
 def _held(judging: Judging) -> Mapping[str, Answered]:
@@ -249,54 +224,6 @@ def _watcher(line: screen.Line) -> Callable[[Progress], None]:
     return watch
 
 
-def in_a_line(estimates: Sequence[Estimate]) -> str:
-    """What judges will take."""
-    from creval.report.text import count, money
-
-    calls = sum(made.calls for made in estimates)
-    cached = sum(made.cached for made in estimates)
-    tokens = sum(made.tokens_in + made.tokens_out for made in estimates)
-    kept = f" ({cached:,} are answered already)" if cached else ""
-    line = f"{calls:,} calls{kept}" + (f", about {count(tokens)} tokens" if tokens else "")
-    costs = [made.cost for made in estimates if made.cost is not None]
-    return f"{line}, about {money(sum(costs))}" if costs else line
-
-
-def print_estimates(estimates: Sequence[Estimate], settings: Settings, json: bool) -> None:
-    """A table of what models will take, or the same as JSON."""
-    from creval.report.findings import Grid
-    from creval.report.text import count, duration, money, size
-
-    columns = ("calls", "cached", "images", "bytes", "tokens in", "tokens out", "money", "time")
-    rows = [
-        [
-            made.judge,
-            f"{made.calls:,}",
-            f"{made.cached:,}",
-            f"{made.pictures:,}",
-            size(made.size),
-            count(made.tokens_in),
-            count(made.tokens_out),
-            "unknown" if made.cost is None and made.tokens_in else money(made.cost or 0.0),
-            duration(made.seconds),
-        ]
-        for made in estimates
-    ]
-    if json:
-        screen.print_json({"estimates": [vars(made) for made in estimates]})
-    else:
-        screen.print_grid(Grid(["judge", *columns], rows))
-    paces = " and ".join(f"{pace:g}" for pace in sorted({made.pace for made in estimates}))
-    screen.note(
-        f"Time at {paces} s a call, {settings.concurrency} at once. Image tokens by the "
-        "provider's formula; other tokens are guessed. Nothing was asked."
-    )
-    if estimates[0].unopened:
-        screen.note(f"{estimates[0].unopened} edits cannot be opened and are not asked about.")
-    if any(made.cost is None and made.tokens_in for made in estimates):
-        screen.note("No price is known for this judge: --price IN,OUT gives it.")
-
-
 def _print_summary(done: Judged, voices: int, run: str, json: bool) -> None:
     from creval.report.sentences import listed
     from creval.report.statuses import statuses
@@ -306,12 +233,13 @@ def _print_summary(done: Judged, voices: int, run: str, json: bool) -> None:
     for note in done.notes:
         screen.note(visible(note))
     _note_unmatched(done.unmatched)
-    for system, missing in done.absent.items():
-        screen.note(visible(f"{system} has no picture for {missing} samples: not asked about"))
+    _note_missing(done.missing)
     for name, reason in list(progress.broken.items())[:_SHOWN]:
         screen.note(visible(f"{name} was not asked about: {reason}"))
     if len(progress.broken) > _SHOWN:
-        query = "SELECT system, sample, reason FROM edits WHERE status = 'failed'"
+        query = (
+            "SELECT system, sample, reason FROM edits WHERE status = 'failed' AND image IS NOT NULL"
+        )
         more = len(progress.broken) - _SHOWN
         screen.note(f'... and {more} more: sqlite3 {quote(run)}/creval.db "{query}"')
     if progress.faults:
@@ -348,6 +276,10 @@ def _facts(done: Judged) -> dict[str, Any]:
     progress = done.progress
     return {
         "answers": done.statuses,
+        "missing": {
+            system: {str(status): number for status, number in counts.items()}
+            for system, counts in done.missing.items()
+        },
         "unanswered": [{"reason": reason, "answers": number} for reason, number in done.reasons],
         "calls": progress.made,
         "tokens_in": progress.tokens_in,
@@ -359,69 +291,18 @@ def _facts(done: Judged) -> dict[str, Any]:
     }
 
 
+def _note_missing(missing: Mapping[str, Mapping[EditStatus, int]]) -> None:
+    from creval.report.text import many, visible
+
+    for system, counts in missing.items():
+        total = many(sum(counts.values()), "edit")
+        words = ", ".join(f"{number:,} {status}" for status, number in counts.items())
+        screen.note(visible(f"{system} lacks {total} ({words}): not asked about"))
+
+
 def _note_unmatched(names: Sequence[str]) -> None:
     from creval.report.text import visible
 
     if names:
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         screen.note(visible(f"{len(names)} pictures belong to no sample: {shown}"))
-
-
-def _parameters(given: Sequence[str]) -> dict[str, Any]:
-    """`top_p=0.1` and the like; a value is read as JSON where it is JSON."""
-    found: dict[str, Any] = {}
-    for part in given:
-        name, equals, value = part.partition("=")
-        if not equals or not name.strip():
-            raise CrevalError(f"--set takes KEY=VALUE, such as top_p=0.1, not {part!r}.")
-        try:
-            found[name.strip()] = loads(value)
-        except ValueError:
-            found[name.strip()] = value
-    return found
-
-
-def models_by_use(given: Sequence[str]) -> dict[str, str]:
-    """`clip=ORG/MODEL` and the like."""
-    found = {}
-    for part in given:
-        use, equals, model = part.partition("=")
-        if not equals or not model.strip():
-            raise CrevalError(f"--gauge takes USE=MODEL, such as clip=ORG/MODEL, not {part!r}.")
-        found[use.strip()] = model.strip()
-    return found
-
-
-def dollars_a_million(given: str | None) -> Price | None:
-    from creval.judges.judge import Price
-
-    if given is None:
-        return None
-    try:
-        prices = [float(part) for part in given.split(",")]
-        if len(prices) == 2 and all(0 <= price < 1e6 for price in prices):
-            return Price(*prices)
-    except ValueError:
-        pass
-    raise CrevalError(f"--price takes two numbers such as 2.5,10, not {given!r}.")
-
-
-def dollars(given: str | None) -> float | None:
-    """`5USD` as a number."""
-    if given is None:
-        return None
-    match = re.fullmatch(r"\s*\$?\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:USD|\$)?\s*", given, re.I)
-    if match is None:
-        raise CrevalError(f"--budget takes US dollars, such as 5USD, not {given!r}.")
-    return float(match[1])
-
-
-def percent(given: str) -> float:
-    """The percentage of --max-unanswered as a share."""
-    try:
-        share = float(given.strip().removesuffix("%")) / 100
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise CrevalError(f"--max-unanswered takes a percentage such as 0.5, not {given!r}.")
-    return share

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from creval.cli import options, screen
-from creval.cli.judge import models_by_use
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def measure(
     """Measure a benchmark's edits, or one or two pictures, with gauges."""
     from creval.gauges.gauge import check_uses, open_gauges
 
-    models = models_by_use(gauge or ())
+    models = options.models_by_use(gauge or ())
     names = options.names(gauge_names, "GAUGE") or ()
     gauges = open_gauges(names, models)
     check_uses(models, gauges.values())

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import os
+import re
+from collections.abc import Sequence
+from json import loads
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from creval.core import card
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
+    from creval.judges.judge import Price as Dollars
     from creval.stats.race import Rule
 
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
@@ -23,10 +29,21 @@ Subset = Annotated[
 ]
 Weights = Annotated[
     str | None,
-    typer.Option(metavar="IF=0.4,VC=0.4,VQ=0.2", help="Other weights for the composite."),
+    typer.Option(
+        metavar="IF=0.4,VC=0.6|FILE|NAME", help="Other weights: here, in a JSON file, or by name."
+    ),
 ]
 Models = Annotated[
     str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")
+]
+Missing = Annotated[
+    str,
+    typer.Option(
+        metavar="exclude|zero", help="Samples without an edit are left out, or count as failed."
+    ),
+]
+CommonSamples = Annotated[
+    bool, typer.Option("--common-samples", help="Only samples that all models have a score of.")
 ]
 Resamples = Annotated[int, typer.Option(min=100, max=1_000_000, help="Bootstrap resamples.")]
 UntilDecided = Annotated[
@@ -43,12 +60,42 @@ Scale = Annotated[
     str | None, typer.Option(metavar="1-5", help="The scale of ratings whose rows state none.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
+Host = Annotated[
+    str, typer.Option(metavar="ADDRESS", help="Where to listen; others can then come too.")
+]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
+Open = Annotated[
+    bool, typer.Option("--open/--no-open", help="Open it in the browser of this machine.")
+]
+Attempts = Annotated[
+    int, typer.Option(min=1, help="Make a call that brings no reply up to N times.")
+]
+Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a call.")]
+Rpm = Annotated[float | None, typer.Option(min=0.01, help="Requests a minute.")]
+Tpm = Annotated[float | None, typer.Option(min=1, help="Tokens a minute.")]
+ImageFit = Annotated[
+    str, typer.Option(metavar="provider|original|PIXELS", help="The size of pictures.")
+]
+Prompts = Annotated[
+    str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")
+]
+Price = Annotated[
+    str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")
+]
+KeyEnv = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and stop.")]
 
 
-def weights(given: str | None) -> dict[str, float] | None:
-    """`IF=0.4,VC=0.6` as numbers by metric."""
+def weights(given: str | None) -> card.Weights | None:
+    """`IF=0.4,VC=0.6` as numbers by metric, what a JSON file says, or a protocol's own name."""
     if given is None:
         return None
+    if os.path.isfile(given):  # noqa: PTH113 (it may be no path at all)
+        return _weights_in(given)
+    if re.fullmatch(r"[a-z][a-z-]+", given):
+        return given
     found: dict[str, float] = {}
     for part in given.split(","):
         name, equals, number = part.partition("=")
@@ -63,6 +110,24 @@ def weights(given: str | None) -> dict[str, float] | None:
         if not equals or not name.strip():
             raise CrevalError(f"--weights has no metric in {part!r}.")
     return found
+
+
+def _weights_in(file: str) -> card.Weights:
+    from creval.benchmarks.files import read_json
+
+    def numbers(of: object) -> bool:
+        entries = of.values() if isinstance(of, dict) else [None]
+        return all(isinstance(n, int | float) and not isinstance(n, bool) for n in entries)
+
+    found = read_json(file)
+    nested = isinstance(found, dict) and all(isinstance(of, dict) for of in found.values())
+    if not found or not (all(map(numbers, found.values())) if nested else numbers(found)):
+        raise CrevalError(
+            f"--weights {file}: it should hold an object of numbers by metric, or of such objects "
+            "by group."
+        )
+    weights: card.Weights = found
+    return weights
 
 
 def until(question: str | None, alpha: float, margin: float) -> Rule | None:
@@ -103,3 +168,64 @@ def names(given: str | None, option: str) -> tuple[str, ...] | None:
     if not found:
         raise CrevalError(f"{option} names nothing.")
     return found
+
+
+def parameters(given: Sequence[str]) -> dict[str, Any]:
+    """`top_p=0.1` and the like; a value is read as JSON where it is JSON."""
+    found: dict[str, Any] = {}
+    for part in given:
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip():
+            raise CrevalError(f"--set takes KEY=VALUE, such as top_p=0.1, not {part!r}.")
+        try:
+            found[name.strip()] = loads(value)
+        except ValueError:
+            found[name.strip()] = value
+    return found
+
+
+def models_by_use(given: Sequence[str]) -> dict[str, str]:
+    """`clip=ORG/MODEL` and the like."""
+    found = {}
+    for part in given:
+        use, equals, model = part.partition("=")
+        if not equals or not model.strip():
+            raise CrevalError(f"--gauge takes USE=MODEL, such as clip=ORG/MODEL, not {part!r}.")
+        found[use.strip()] = model.strip()
+    return found
+
+
+def dollars_a_million(given: str | None) -> Dollars | None:
+    """`2.5,10` as prices of a million tokens, in and out."""
+    from creval.judges.judge import Price as Dollars
+
+    if given is None:
+        return None
+    try:
+        prices = [float(part) for part in given.split(",")]
+        if len(prices) == 2 and all(0 <= price < 1e6 for price in prices):
+            return Dollars(*prices)
+    except ValueError:
+        pass
+    raise CrevalError(f"--price takes two numbers such as 2.5,10, not {given!r}.")
+
+
+def dollars(given: str | None) -> float | None:
+    """`5USD` as a number."""
+    if given is None:
+        return None
+    match = re.fullmatch(r"\s*\$?\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:USD|\$)?\s*", given, re.I)
+    if match is None:
+        raise CrevalError(f"--budget takes US dollars, such as 5USD, not {given!r}.")
+    return float(match[1])
+
+
+def percent(given: str) -> float:
+    """The percentage of --max-unanswered as a share."""
+    try:
+        share = float(given.strip().removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise CrevalError(f"--max-unanswered takes a percentage such as 0.5, not {given!r}.")
+    return share

@@ -21,6 +21,8 @@ def report(
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
+    missing: options.Missing = "exclude",
+    common_samples: options.CommonSamples = False,
     models: options.Models = None,
     images: Annotated[
         str, typer.Option(metavar="inside|link", help="Thumbnails inside, or links to the files.")
@@ -52,6 +54,8 @@ def report(
             systems=options.names(models, "--models"),
             resamples=resamples,
             seed=seed,
+            missing=missing,
+            common=common_samples,
         )
         content = page(
             opened,

@@ -21,6 +21,8 @@ def score(
     strict: options.Strict = False,
     weights: options.Weights = None,
     models: options.Models = None,
+    missing: options.Missing = "exclude",
+    common_samples: options.CommonSamples = False,
     groups: Annotated[
         str | None,
         typer.Option(metavar="open=A,B,closed=C", help="Mark best and second within groups."),
@@ -43,8 +45,10 @@ def score(
     seed: options.Seed = 0,
 ) -> None:
     """Score a run: every cell with its 95 % interval and its coverage."""
-    from creval.report import sentences, tables
+    from creval.report import costs, sentences, tables, text
+    from creval.report import missing as absent
     from creval.store import open_run
+    from creval.store.makers import makers
 
     if json + csv + markdown + latex > 1:
         raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
@@ -57,6 +61,8 @@ def score(
             resamples=resamples,
             seed=seed,
             average=average,
+            missing=missing,
+            common=common_samples,
         )
         named = options.groups(groups)
         for name in (name for members in named.values() for name in members):
@@ -77,23 +83,33 @@ def score(
         notes = [
             sentences.basis(card, opened.manifest, resamples),
             sentences.strictness(card, int(opened.manifest.get("problems", 0))),
+            *sentences.unsupported(card),
             *sentences.voices(opened, card),
             *sentences.flat(card),
         ]
+        gone = absent.of_table(opened, card.table)
+        rule = [*absent.told(gone), *absent.rule(card.table, gone)]
         if corrected is not None:
             notes += sentences.corrected(opened, corrected)
         decided = sentences.decided(card)
         if json:
             found = tables.as_json(card, opened.manifest, shown)
+            found |= absent.data(gone, card.table)
+            made = makers(opened.manifest)
+            found["makers"] = costs.data({n: made[n] for n in card.systems if n in made})
             more = tables.corrected_json(corrected, shown) if corrected else {}
-            screen.print_json({"sentences": [decided, *notes], **found, **more})
+            screen.print_json({"sentences": [decided, *rule, *notes], **found, **more})
             return
         if csv:
             print(tables.csv_table(card, shown), end="")
             return
     if markdown or latex:
         table = tables.markdown_table if markdown else tables.latex_table
+        if latex and rule:
+            print("".join(f"% {text.visible(line)}\n" for line in rule), end="")
         print(table(card, shown, named, wide=wide), end="")
+        if markdown and rule:
+            print("".join(f"\n{text.markdown(line)}\n" for line in rule), end="")
         notes.append(decided)
     else:
         out = screen.console()
@@ -101,7 +117,8 @@ def score(
             print(line)
         for grid in tables.grids(card, shown, named, wide=out.width if wide else 0):
             screen.print_grid(grid)
-        out.print(decided)
+        for line in (*rule, decided):
+            out.print(line)
         if corrected is not None:
             for grid in tables.corrected_grids(card, corrected, shown):
                 screen.print_grid(grid)

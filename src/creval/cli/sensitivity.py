@@ -15,6 +15,8 @@ def sensitivity(
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
+    missing: options.Missing = "exclude",
+    common_samples: options.CommonSamples = False,
     human: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Also say which weights people agree with most (CSV)."),
@@ -24,6 +26,7 @@ def sensitivity(
 ) -> None:
     """Say who would be best under other weights of the metrics, and how stable the order is."""
     from creval.core.ratings import read_people, scale_named
+    from creval.report import missing as absent
     from creval.report.people import lost
     from creval.report.weights import weights as shown
     from creval.stats.sensitivity import sensitivity as measured
@@ -34,15 +37,16 @@ def sensitivity(
         raise CrevalError("--scale goes with --human FILE.")
     with open_run(run) as opened:
         card = opened.score(
-            strict=strict, subset=subset, weights=options.weights(weights), resamples=100
-        )
+            strict=strict, subset=subset, weights=options.weights(weights), resamples=100,
+            missing=missing, common=common_samples,
+        )  # fmt: skip
+        notes = absent.rule(card.table, absent.of_table(opened, card.table))
     found = measured(card)
     people: dict[str, AgreedWeights] = {}
-    notes: list[str] = []
     if human:
         said = read_people(human, None if scale is None else scale_named(scale))
         people, unmatched = agreed_weights(said.ratings, card.table, found)
-        notes = list(lost({human: said.left_out}, unmatched))
+        notes += lost({human: said.left_out}, unmatched)
         if not people:
             raise CrevalError(
                 f"--human {human}: too few ratings of this run's edits to tell anything."

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.core.card import OVERALL, Card, Level, Part, Score
+from creval.core.card import OVERALL, Card, Level, Part, Score, Weights
 from creval.core.contract import contract_named
+from creval.core.errors import CrevalError
 from creval.core.probe import Probe, Question
-from creval.core.sample import Sample
+from creval.core.sample import Edit, Sample
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Dataset:
 
     `made_by` names the models that helped to make it: `writer` of instructions, `asker` of
     questions. `levels` are the groups of its samples, for protocols that have none of their own;
-    `place` finds which edit a file is by its path without suffix, in a layout of the authors' own.
+    `place` finds which edit a file is by its path without suffix, in a layout of the authors' own;
+    `told` is what a model's folder says of its edits, by sample, in files besides the pictures.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Dataset:
     made_by: Mapping[str, str] = field(default_factory=dict)
     levels: tuple[Level, ...] = (OVERALL,)
     place: Callable[[str], Placed | None] | None = None
+    told: Callable[[Path, Sequence[Sample]], Mapping[str, Edit]] | None = None
 
 
 class Protocol(ABC):
@@ -92,6 +96,20 @@ class Protocol(ABC):
         A value of none was asked for and not answered; a probe without one was never asked.
         `strict` scores as the system's authors do.
         """
+
+    def weighted(self, weights: Weights) -> Protocol:
+        """The same with other weights of its metrics."""
+        if isinstance(weights, str):
+            raise CrevalError(
+                f"--weights {weights}: {self.name} has no weights of that name, and there is no "
+                "such file. Give METRIC=NUMBER, such as IF=0.4,VC=0.4,VQ=0.2."
+            )
+        flat = {name: of for name, of in weights.items() if isinstance(of, int | float)}
+        if len(flat) < len(weights):
+            raise CrevalError(f"--weights: {self.name} has one set of weights for all groups.")
+        made = copy(self)
+        made.card = self.card.weighted(flat)
+        return made
 
     def one_each(
         self, probes: Sequence[Probe], values: Mapping[str, float | None], scale: float = 1.0

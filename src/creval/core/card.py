@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from creval.core.errors import CrevalError, known_name, unknown
 
+Weights = Mapping[str, float] | Mapping[str, Mapping[str, float]] | str
+"""What metrics weigh: each, each in a group, or by the name of a choice that a protocol has."""
+
 
 class Score(NamedTuple):
     """One metric of one sample: its value, or none, and how many of its probes it rests on."""
@@ -41,6 +44,12 @@ class Metric:
     low: float = 0.0
     high: float = 100.0
     higher_is_better: bool = True
+
+    @property
+    def worst(self) -> float | None:
+        """What no edit at all is worth: zero, where a scale begins there. No distance or cosine
+        says so."""
+        return 0.0 if self.higher_is_better and self.low == 0 else None
 
     @property
     def digits(self) -> Digits:
@@ -90,12 +99,24 @@ class Card:
     """A protocol's metrics, its composite if it has one, and its levels as shown.
 
     `rank` is the column by which systems are ranked: the composite, unless it says otherwise.
+    `how` says how that column is made, where it is no composite. `unsupported` is what a sample
+    counts that a system says it cannot do; none leaves it out.
     """
 
     metrics: tuple[Metric, ...]
     composite: Composite | None
     levels: tuple[Level, ...]
     rank: str = ""
+    unsupported: float | None = None
+    how: str = ""
+
+    @property
+    def formula(self) -> str:
+        """How the column that ranks is made, as far as that is more than a mean."""
+        if self.composite is None:
+            return self.how
+        weights = self.composite.weights.items()
+        return f"{self.composite.name} = " + " + ".join(f"{w:.3g} {name}" for name, w in weights)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,17 +28,42 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     return content
 
 
-def write_whole(path: Path, text: str) -> int:
+def write_whole(path: Path, content: str | bytes) -> int:
     """Write a file so that it is there as a whole or not at all; how many bytes it has."""
-    content = text.encode("utf-8")
+    content = content.encode("utf-8") if isinstance(content, str) else content
+    with _whole(path) as new, new.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return len(content)
+
+
+def copy_whole(source: Path, path: Path) -> None:
+    """Copy a file so that it is there as a whole or not at all."""
+    with _whole(path) as new:
+        shutil.copyfile(source, new)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Where to put a file's content first; it is in its place when that has gone well."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        new.write_bytes(content)
+        yield new
         new.replace(path)
     finally:
         new.unlink(missing_ok=True)
-    return len(content)
+
+
+def json_text(content: object) -> str:
+    """JSON that people can read, and that a comparison of lines can tell apart."""
+    return clean_text(json.dumps(content, ensure_ascii=False, indent=2)) + "\n"
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write such JSON, as a whole or not at all."""
+    write_whole(path, json_text(content))
 
 
 def clean_text(text: str) -> str:

@@ -111,6 +111,14 @@ def kind_of(content: bytes) -> str:
         return image.format or ""
 
 
+def see_through(content: bytes) -> bool:
+    """Whether the picture in a file's content is transparent anywhere."""
+    with _opened(Path("the picture"), io.BytesIO(content)) as image:
+        if image.mode not in _WITH_ALPHA and "transparency" not in image.info:
+            return False
+        return bool(np.asarray(image.convert("RGBA"))[..., 3].min() < 255)
+
+
 def _check_whole(path: Path, kind: str, content: bytes) -> None:
     """Refuse a file that is cut off or, as far as it says itself, damaged; without decoding it."""
     if kind == "JPEG" and b"\xff\xd9" not in content[-1024:]:

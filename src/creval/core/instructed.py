@@ -19,15 +19,16 @@ class Instruction(NamedTuple):
     attributes: tuple[str, ...] = ()
 
 
-def instruction_request(dimension: bool = False) -> str:
-    """What tells a model how to write down an instruction, and where it is to choose its
-    dimension."""
+def instruction_request(dimension: bool = False, added: bool = False) -> str:
+    """What tells a model how to write down an instruction, and where it is to choose its dimension
+    or only to add attributes."""
     entry: dict[str, object] = {"dimension": "..."} if dimension else {}
     entry |= {"attributes": ["...", "..."], "instruction": "..."}
     named = "the name of the dimension as it is given above, " if dimension else ""
+    which = "the attributes that you added" if added else "the attributes"
     return (
         f"Reply with one JSON object and nothing else, in this form:\n{json.dumps(entry)}\n"
-        f"It holds {named}the attributes in a few words each, and the instruction."
+        f"It holds {named}{which} in a few words each, and the instruction."
     )
 
 
@@ -46,9 +47,9 @@ def read_name(text: str, names: Sequence[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-_FENCE = re.compile(r"^\s*```[A-Za-z]*\s*$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*```[A-Za-z]*[ \t\r]*$", re.MULTILINE)
 _NUMBERED = re.compile(r"^1[.)]\s+")
-_COUNTED = re.compile(r"\W*(?:\(?\s*(?:word count|words|字数)\b|[0-9]+ words\b)", re.IGNORECASE)
+_COUNTED = re.compile(r"\W*(?:word count|words|字数|[0-9]+ words)\b", re.IGNORECASE)
 _QUOTED = re.compile(r"\s*(?:[\"“「『>]|\*\*|__)[\s\S]+?(?:[\"”」』]|\*\*|__|(?<=\.))\s*")
 
 
@@ -125,7 +126,7 @@ def _instruction_lines(text: str) -> list[Instruction]:
 
 def _paragraphs(text: str) -> Sequence[str]:
     """The paragraphs that can be an instruction: those set off, or all that lead to nothing."""
-    parts = [part.strip() for part in re.split(r"\n\s*\n", _FENCE.sub("", text)[: 10 * LONGEST])]
+    parts = [part.strip() for part in re.split(r"\n\s*\n", _FENCE.sub("", text[: 10 * LONGEST]))]
     parts = [part for part in parts if part and not part.endswith((":", "：")) and "{" not in part]
     parts = [part for part in parts if not _COUNTED.match(part)]
     marked = [part for part in parts if _QUOTED.fullmatch(part)]

@@ -47,7 +47,7 @@ def load_model(
 
 
 def best_device(torch: Any) -> str:
-    """Where models run: on the graphics card, if there is one."""
+    """The fastest kind of device that is here."""
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"

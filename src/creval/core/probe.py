@@ -42,6 +42,7 @@ class Question(NamedTuple):
 class Measurement(NamedTuple):
     """One measurement of one edit by a gauge.
 
+    `id` is the name under which the gauge gives the value, `metric` what it is measured for.
     `parameters` is what its value depends on besides the pictures: where that has changed, it is
     measured anew.
     """

@@ -79,7 +79,8 @@ class Edit(NamedTuple):
 
     `parents` are the edits it was made from (the step before, the candidates it was picked from);
     `facts` is what its editor knows about it (a plan, a scene graph). `seen` are the files that a
-    judge has seen, by what they show.
+    judge has seen, by what they show. `before` are the edits on the way to it, the first first:
+    nobody is asked about them.
     """
 
     key: EditKey
@@ -89,3 +90,4 @@ class Edit(NamedTuple):
     parents: tuple[EditKey, ...] = ()
     facts: Mapping[str, Any] = MappingProxyType({})
     seen: Mapping[str, Stamp] = MappingProxyType({})
+    before: tuple[Edit, ...] = ()

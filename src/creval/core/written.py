@@ -62,6 +62,7 @@ _WORDS = {"是": "Yes", "是的": "Yes", "对": "Yes", "否": "No", "不是": "N
 # What models put around words: white space, Markdown, quotes.
 MARKUP = " \t\r\n\ufeff*_`\"'“”‘’#>~"
 _DECODER = json.JSONDecoder(strict=False)
+_OBJECT, _OBJECT_OR_LIST = re.compile(r"\{"), re.compile(r"[{\[]")
 _LABEL = re.compile(r"\W*(?:q(?:uestion)?|问题|题)[\s._#-]*[0-9]{1,3}\s*[.:：、)）]+\s*", re.I)
 _WEIGHT = re.compile(
     r"([0-9]{1,3}(?:\.[0-9]{1,3})?)\s*(?:/\s*3|points?|分)?(?:\s*[(（][^0-9]{0,200})?", re.I
@@ -83,15 +84,16 @@ def read_questions(text: str) -> list[Written]:
     return list(_in_json(text)) or _in_tables(text) or _in_lines(text)
 
 
-def objects(text: str) -> Iterator[Any]:
-    """The JSON objects in a text, one after another."""
+def objects(text: str, *, lists: bool = False) -> Iterator[Any]:
+    """The JSON objects in a text, one after another; with `lists`, those too."""
+    begins = _OBJECT_OR_LIST if lists else _OBJECT
     broken, at = 0, 0
-    while (start := text.find("{", at)) >= 0 and broken < _MOST_BROKEN:
+    while broken < _MOST_BROKEN and (start := begins.search(text, at)):
         try:
-            value, at = _DECODER.raw_decode(text, start)
+            value, at = _DECODER.raw_decode(text, start.start())
             yield value
         except (ValueError, RecursionError):
-            broken, at = broken + 1, start + 1
+            broken, at = broken + 1, start.end()
 
 
 def _in_json(text: str) -> Iterator[Written]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from creval.core.images import ImageError, decode, kind_of, open_image
+from creval.core.files import read_bytes
+from creval.core.images import ImageError, decode, kind_of, open_image, see_through
 from creval.judges.judge import Fault
 
 _DARK = 8  # of 255: what is nowhere lighter is black
+_SHAPELY = 0.02  # of the aspect ratio: models round sides to multiples of 8 or 16
 SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "WEBP": ".webp"}
 
 
@@ -22,13 +26,11 @@ class Looked:
     suffix: str
     width: int
     height: int
-    black: bool
-    same: bool
+    odd: tuple[str, ...] = ()
 
     def facts(self) -> dict[str, object]:
         """What is kept about an edit."""
-        odd = {"black": self.black, "same_as_source": self.same}
-        return {"size": [self.width, self.height], **{k: True for k, v in odd.items() if v}}
+        return {"size": [self.width, self.height], **dict.fromkeys(self.odd, True)}
 
 
 def look_at(content: bytes, source: Path | None) -> Looked:
@@ -40,13 +42,31 @@ def look_at(content: bytes, source: Path | None) -> Looked:
         raise Fault("no picture", str(error), paid=True) from error
     if not suffix:
         raise Fault("no picture", "it is none of PNG, JPEG and WebP", again=False, paid=True)
-    before = None
+    before, lost = None, False
     if source is not None:
-        try:
+        with contextlib.suppress(ImageError, OSError):
             before = open_image(source)
-        except ImageError:
-            before = None
-    return Looked(suffix, *picture.size, black=_black(picture, before), same=_same(picture, before))
+            lost = see_through(read_bytes(source)) and not see_through(content)
+    odd = (*_oddities(picture, before), *(["no_longer_transparent"] if lost else []))
+    return Looked(suffix, *picture.size, odd)
+
+
+def _oddities(picture: Image.Image, before: Image.Image | None) -> Iterator[str]:
+    """What one would not expect of an edit of this source, as far as pixels tell."""
+    if _black(picture, before):
+        yield "black"
+    if before is None:
+        return
+    if _same(picture, before):
+        yield "same_as_source"
+    if before.size != picture.size:
+        yield "another_size"
+        if abs(_shape(picture) / _shape(before) - 1) > _SHAPELY:
+            yield "another_shape"
+
+
+def _shape(picture: Image.Image) -> float:
+    return picture.width / picture.height
 
 
 def _black(picture: Image.Image, before: Image.Image | None) -> bool:

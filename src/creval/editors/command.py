@@ -16,7 +16,16 @@ import tempfile
 from pathlib import Path
 
 from creval.core.errors import CrevalError
-from creval.editors.editor import Editor, EditorOptions, Job, Produced, Ticket
+from creval.core.files import read_bytes
+from creval.core.images import ImageError, encode
+from creval.editors.editor import (
+    Editor,
+    EditorOptions,
+    Job,
+    Produced,
+    Ticket,
+    refuse_settings,
+)
 from creval.judges.judge import Fault, Unusable
 
 PLACES = ("source", "instruction", "output", "seed", "mask")
@@ -27,19 +36,21 @@ _PATIENCE = 2.0  # seconds that a program has to end when it is told to
 class Command(Editor):
     """A program of the user's."""
 
-    price = 0.0
-
     def __init__(self, name: str, template: str, options: EditorOptions) -> None:
         self.name, self.model, self.learned = name, template, []
-        self._parts = _parts(template)
+        refuse_settings("a command", options)
+        self._parts, self._places = _parts(template)
+        self.price = options.price
         self._timeout = options.timeout
 
     async def edit(self, job: Job, ticket: Ticket) -> Produced:
         del ticket
+        self.without(job, "references", *({"mask"} - self._places))
         with tempfile.TemporaryDirectory(prefix="creval-") as folder:
             output = Path(folder) / "edit.png"
+            source = await asyncio.to_thread(_upright, job.source, Path(folder) / "source.png")
             values = {
-                "source": "" if job.source is None else str(job.source.absolute()),
+                "source": source,
                 "instruction": job.instruction,
                 "output": str(output),
                 "seed": str(job.seed),
@@ -48,7 +59,8 @@ class Command(Editor):
             said = await self._run([part.format(**values) for part in self._parts])
             if not output.is_file():
                 raise Fault("no picture", f"the program wrote none to {{output}}: {said}".strip())
-            return Produced(output.read_bytes(), cost=0.0, facts={"log": said} if said else {})
+            facts = {"log": said} if said else {}
+            return Produced(output.read_bytes(), cost=self.price, facts=facts)
 
     async def _run(self, arguments: list[str]) -> str:
         """Run the program to its end; the end of what it said."""
@@ -71,6 +83,20 @@ class Command(Editor):
         return text
 
 
+def _upright(source: Path | None, copy: Path) -> str:
+    """The path of a source, or of an upright copy: many a program overlooks what EXIF says."""
+    if source is None:
+        return ""
+    try:
+        sent = encode(source)
+    except ImageError as error:
+        raise Fault("unreadable source", str(error), again=False) from None
+    if sent.content == read_bytes(source):
+        return str(source.absolute())
+    copy.write_bytes(sent.content)
+    return str(copy)
+
+
 async def _end(program: asyncio.subprocess.Process) -> None:
     """End a program and what it has started, kindly first."""
     if program.returncode is not None:
@@ -83,7 +109,8 @@ async def _end(program: asyncio.subprocess.Process) -> None:
             return
 
 
-def _parts(template: str) -> list[str]:
+def _parts(template: str) -> tuple[list[str], set[str]]:
+    """The parts of a template, and the places in them."""
     try:
         parts = shlex.split(template)
         named = {name for part in parts for _, name, _, _ in string.Formatter().parse(part) if name}
@@ -97,4 +124,4 @@ def _parts(template: str) -> list[str]:
             f"command:{template or '(nothing)'}: give a program with {{output}}, the file that it "
             "is to write, such as command:'python edit.py {source} {instruction} {output}'."
         )
-    return parts
+    return parts, named

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
+from creval.core.errors import CrevalError
+
 
 @dataclass(frozen=True)
 class Job:
@@ -64,6 +66,12 @@ class EditorOptions:
     keyless: bool = False
 
 
+def refuse_settings(name: str, options: EditorOptions) -> None:
+    """`CrevalError` where settings are given to an editor that has none."""
+    for setting in options.settings:
+        raise CrevalError(f"--set {setting}: {name} takes no settings.")
+
+
 class Editor(ABC):
     """A model that edits. `name` is the editor's in a run, `model` the model's own.
 
@@ -79,8 +87,21 @@ class Editor(ABC):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What a manifest keeps about the editor."""
+        """What a manifest keeps about the editor, and its pictures depend on."""
         return {"model": self.model}
+
+    def note(self, what: str) -> None:
+        """Something that the model turned out not to take."""
+        sentence = f"{self.name} {what}"
+        if sentence not in self.learned:
+            self.learned.append(sentence)
+
+    def without(self, job: Job, *names: str) -> None:
+        """Say that the model takes no `mask` or `references`, where there are some."""
+        for name in names:
+            if getattr(job, name):
+                what = "mask" if name == "mask" else name
+                self.note(f"takes no {what}: edited by the instruction alone.")
 
     async def open(self) -> None:  # noqa: B027
         """Get ready, in the event loop in which the editing happens."""

@@ -1,7 +1,8 @@
 """`python:module:function`: a function of the user's edits.
 
 It is called with the source as a PIL image (or none), the instruction and the seed, and returns a
-PIL image, or a file's path or content. Where it takes `mask`, it gets that too.
+PIL image, or a file's path or content. Where it takes `mask` or `references`, it gets these too,
+and what `--set` gives.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import importlib
 import inspect
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -27,13 +28,21 @@ from creval.judges.judge import Fault
 class Function(Editor):
     """A function in a thread, one call after another unless it is a coroutine."""
 
-    price = 0.0
-
     def __init__(self, name: str, where: str, options: EditorOptions) -> None:
         self.name, self.model, self.learned = name, where, []
         self._function = _found(where)
         self._settings = dict(options.settings)
+        for setting in self._settings:
+            if not _takes(self._function, setting):
+                raise CrevalError(f"--set {setting}: python:{where} takes no such argument.")
+        self.price = options.price
         self._timeout = options.timeout
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return {**super().facts, "settings": self._settings}
+
+    async def open(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="creval-editor")
 
     async def close(self) -> None:
@@ -43,6 +52,10 @@ class Function(Editor):
         del ticket
         given: dict[str, Any] = {"instruction": job.instruction, "seed": job.seed}
         given |= {"mask": _opened(job.mask)} if job.mask is not None else {}
+        references = [open_image(path) for path in job.references]
+        given |= {"references": references} if references else {}
+        named = (n for n in ("mask", "references") if not _takes(self._function, n))
+        self.without(job, *named)
         taken = {n: v for n, v in (given | self._settings).items() if _takes(self._function, n)}
         try:
             if inspect.iscoroutinefunction(self._function):
@@ -59,7 +72,7 @@ class Function(Editor):
             raise Fault("timeout", f"it took more than {self._timeout:g} s") from error
         except Exception as error:
             raise Fault("the function failed", f"{type(error).__name__}: {error}") from error
-        return Produced(_content(made), cost=0.0)
+        return Produced(_content(made), cost=self.price)
 
     def _call(self, job: Job, taken: dict[str, Any]) -> Any:
         return self._function(_opened(job.source), **taken)

@@ -8,10 +8,17 @@ from pathlib import Path
 
 from creval.benchmarks.touchstone.editors import EDITORS, edited
 from creval.benchmarks.touchstone.files import read_samples, save_scene, scene_in
-from creval.benchmarks.touchstone.samples import Touchstone, carried_out
+from creval.benchmarks.touchstone.samples import Touchstone
 from creval.benchmarks.touchstone.scene import Scene
 from creval.core.errors import CrevalError, known_name
-from creval.editors.editor import Editor, EditorOptions, Job, Produced, Ticket
+from creval.editors.editor import (
+    Editor,
+    EditorOptions,
+    Job,
+    Produced,
+    Ticket,
+    refuse_settings,
+)
 from creval.judges.judge import Fault, Unusable
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
@@ -23,7 +30,8 @@ class Folder(Editor):
     price = 0.0
     pace = 0.01
 
-    def __init__(self, name: str, folder: str) -> None:
+    def __init__(self, name: str, folder: str, options: EditorOptions) -> None:
+        refuse_settings("a folder", options)
         self.name, self.model, self.learned = name, folder, []
         self._folder = Path(folder)
         if not self._folder.is_dir():
@@ -51,6 +59,7 @@ class Drawn(Editor):
 
     def __init__(self, name: str, editor: str, options: EditorOptions) -> None:
         known_name("touchstone's editor", editor, EDITORS)
+        refuse_settings("touchstone's editor", options)
         self.name, self.model, self.learned = name, editor, []
         if options.bench is None:
             raise CrevalError(f"{name} edits touchstone's pictures: give its benchmark.")
@@ -65,13 +74,12 @@ class Drawn(Editor):
         return Produced(await asyncio.to_thread(_drawn, scene), "image/png", 0.0)
 
     def _scene(self, sample: Touchstone, job: Job) -> Scene:
-        steps = [r for r in sample.requirements if r.words == job.instruction]
-        if not steps:
-            return edited(sample, self.model, job.seed + job.draw)
-        now = scene_in(job.source.read_bytes()) if job.source is not None else None
-        if now is None:
-            raise Fault("unknown picture", "it does not say what it shows", again=False)
-        return carried_out(now, steps)
+        if job.instruction in sample.steps:
+            now = scene_in(job.source.read_bytes()) if job.source is not None else None
+            if now is None:
+                raise Fault("unknown picture", "it does not say what it shows", again=False)
+            sample = sample.step(now, sample.steps.index(job.instruction))
+        return edited(sample, self.model, job.seed + job.draw)
 
 
 def _drawn(scene: Scene) -> bytes:

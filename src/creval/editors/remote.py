@@ -265,17 +265,6 @@ class Remote(Editor):
         except ImageError as error:
             raise Fault("unreadable source", str(error), again=False) from None
 
-    def without_mask(self, job: Job) -> None:
-        """Say that the server takes no mask, where there is one."""
-        if job.mask is not None:
-            self.note("takes no mask: edited by the instruction alone.")
-
-    def note(self, what: str) -> None:
-        """Something that the model turned out not to take."""
-        sentence = f"{self.name} {what}"
-        if sentence not in self.learned:
-            self.learned.append(sentence)
-
     def told(self, **more: Any) -> dict[str, Any]:
         """Facts about a picture; what a server said is cut, and the key taken out."""
         said = {

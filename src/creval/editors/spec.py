@@ -88,14 +88,19 @@ def _function(spec: str, options: EditorOptions) -> Editor:
 def _folder(spec: str, options: EditorOptions) -> Editor:
     from creval.editors.known import Folder
 
-    del options
-    return Folder(spec, spec.partition(":")[2])
+    return Folder(spec, spec.partition(":")[2], options)
 
 
 def _drawn(spec: str, options: EditorOptions) -> Editor:
     from creval.editors.known import Drawn
 
     return Drawn(spec, spec.partition(":")[2], options)
+
+
+def _diffusers(spec: str, options: EditorOptions) -> Editor:
+    from creval.editors.diffusers.editor import Diffusers
+
+    return Diffusers(spec, spec.partition(":")[2], options)
 
 
 # The kinds of editors, each with what makes one of its name.
@@ -105,4 +110,5 @@ _KINDS: dict[str, Callable[[str, EditorOptions], Editor]] = {
     "python": _function,
     "folder": _folder,
     "touchstone": _drawn,
+    "diffusers": _diffusers,
 }

@@ -43,6 +43,7 @@ class Progress:
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float = 0.0
+    unpriced: int = 0
     guessed: bool = False
     under_way: int = 0
     stopping: bool = False
@@ -163,6 +164,7 @@ class Caller(ABC, Generic[R, A]):
                     self._limits.used(guess.tokens, took.tokens)
                 self.progress.cost += cost
                 known = guess.cost is not None or took.cost is not None
+                self.progress.unpriced += not known
                 whole = cost + wasted if known else None
                 return Made(answer, whole, time.monotonic() - began, attempt)
             finally:

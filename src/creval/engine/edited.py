@@ -6,9 +6,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from creval.core.errors import CrevalError
 from creval.core.sample import Edit, EditStatus
@@ -17,10 +16,17 @@ from creval.engine.strategies import Finished
 from creval.store import Store
 
 
-def keep(folder: Path, finished: Finished, manifest: Mapping[str, Any]) -> None:
+def pictures_in(folder: Path) -> Iterator[Path]:
+    """The pictures that lie in a folder."""
+    if folder.is_dir():
+        for path in sorted(folder.iterdir()):
+            if path.suffix.casefold() in SUFFIXES.values() and not path.name.startswith("."):
+                yield path
+
+
+def keep(folder: Path, finished: Finished) -> None:
     """Keep what a strategy came to: in the store all of it, in the folder the samples' pictures."""
     with Store(folder) as store, store.transaction():
-        store.put_manifest(manifest)
         store.put_edits(finished.between.values())
         store.put_edits(finished.edits.values())
     for edit in finished.edits.values():

@@ -58,7 +58,7 @@ class Editing:
     ) -> dict[EditKey, Edit]:
         """What came of each job: a picture in the folder `MADE`, or why there is none. Those that
         were not asked for, because it was stopped, are left out."""
-        self.progress.calls += len(jobs)
+        self.progress.calls = max(self.progress.calls, self.progress.done + len(jobs))
         if self.stopped:
             return {}
         allow_files(2 * self.settings.concurrency + 64)

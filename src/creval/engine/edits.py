@@ -7,14 +7,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from creval.core.benchmark import Placed
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, files_below
 from creval.core.probe import EditKey
 from creval.core.sample import Edit, EditStatus, Sample, Stamp
+from creval.engine.way import with_way
 from creval.store import DATABASE
 from creval.store.closeup import CloseUp
+from creval.store.makers import Bill, Maker, bill
 
 # HEIC cannot be opened, but then the picture is there and gets a sentence.
 _SUFFIXES = frozenset(
@@ -22,36 +26,47 @@ _SUFFIXES = frozenset(
 )
 EDITOR = "editor"
 """The entry in a folder's manifest that says who edited."""
+JUDGED, PLANNED = ".judged", ".plans"
+"""The folders inside it of the runs that picked, and of what a planner wrote."""
 _DRAW = re.compile(r"(.+)--([0-9]{1,9})")
 
 
 @dataclass
 class FoundEdits:
-    """The edits of systems, one for each sample and draw, and the files that belong to no sample.
+    """The edits of systems, one for each sample and draw, and the files that belong to no sample;
+    of systems who made their edits, where that is known.
 
-    A sample for which a system has no file has an edit that is absent.
+    A sample for which a system has no file has an edit that is absent, or is known to be refused or
+    failed.
     """
 
     systems: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
     edits: list[Edit] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
+    makers: dict[str, Maker] = field(default_factory=dict)
 
 
 Place = Callable[[str], Placed | None]
 """The edit that a file's path, without its suffix, stands for."""
+Told = Callable[[Path, Sequence[Sample]], Mapping[str, Edit]]
+"""What a folder says of its edits, by sample: where their pictures are, or why there is none."""
 Pictures = dict[str, dict[int, Path]]
 """A system's pictures by sample and draw."""
 
 
 def find_edits(
-    folders: Sequence[str | Path], samples: Sequence[Sample], place: Place | None = None
+    folders: Sequence[str | Path],
+    samples: Sequence[Sample],
+    place: Place | None = None,
+    told: Told | None = None,
 ) -> FoundEdits:
     """The edits in these folders, each given as `DIR` or `NAME=DIR`.
 
     A file's stem is the sample's id, with its path in the folder where ids have slashes, or its
-    source's stem; `place` finds files in a layout of the benchmark's own. Edits by a strategy are
-    a system of their own, such as `OmniGen+sequential`.
+    source's stem; `place` finds files in a layout of the benchmark's own, and what the folder has
+    `told` comes before names. Edits by a strategy are a system of their own, such as
+    `OmniGen+sequential`.
     """
     if not folders:
         raise CrevalError("give the folders of edited pictures: --edits outputs/ModelA ...")
@@ -67,13 +82,20 @@ def find_edits(
             )
         places[name] = folder
         found.folders += (folder,)
-        for strategy, there in sorted(_in_folder(folder, stems, place, found.unmatched).items()):
+        said = {} if told is None else told(folder, samples)
+        known = known_edits(folder, name, samples)
+        known = known._replace(edits={**known.edits, **said})
+        inside = _in_folder(
+            folder, stems, place, said, found.unmatched, may_be_empty=bool(known.edits)
+        )
+        for strategy, there in sorted(inside.items()):
             system = f"{name}+{strategy}" if strategy else name
             if system in found.systems:
                 raise CrevalError(f"{system!r} is there twice; give {folder} another name.")
             found.systems += (system,)
-            known = {} if strategy else known_edits(folder)
-            found.edits += _edits(system, samples, there, known)
+            if not strategy and known.maker is not None:
+                found.makers[system] = known.maker
+            found.edits += _edits(system, samples, there, {} if strategy else known.edits)
     return found
 
 
@@ -88,28 +110,49 @@ def _edits(
             # Whoever opens the run later may stand in another folder.
             edit = Edit(EditKey(system, sample.id, draw), EditStatus.DONE, path.absolute())
             if told is not None and draw == 0:
-                edit = edit._replace(parents=told.parents, facts=told.facts)
+                edit = edit._replace(parents=told.parents, facts=told.facts, before=told.before)
             yield edit
         if sample.id not in there:
             edit = Edit(EditKey(system, sample.id), EditStatus.ABSENT, reason=reason)
             if told is not None and told.status is not EditStatus.DONE:
-                edit = edit._replace(status=told.status, reason=told.reason, facts=told.facts)
+                edit = told._replace(key=edit.key, image=None)
             yield edit
 
 
-def known_edits(folder: Path) -> dict[str, Edit]:
-    """What is known of the edits in a folder, by sample; nothing where `creval edit` did not make
-    them."""
+class Known(NamedTuple):
+    """What is known of the edits in a folder: of those of samples how each came about or why it is
+    not there, and who made them."""
+
+    edits: Mapping[str, Edit] = MappingProxyType({})
+    maker: Maker | None = None
+
+
+def known_edits(folder: Path, system: str, samples: Sequence[Sample]) -> Known:
+    """What is known of the edits of these samples in a folder, under a system's name; nothing where
+    `creval edit` did not make them."""
     if not (folder / DATABASE).is_file():
-        return {}
+        return Known()
     try:
         opened = CloseUp(folder)
     except CrevalError:  # nothing was finished yet, or it is somebody else's database
-        return {}
+        return Known()
     with opened as run:
         if EDITOR not in run.manifest:
-            return {}
-        return {edit.key.sample: edit for edit in run.all_edits() if edit.key.draw == 0}
+            return Known()
+        edits = {edit.key: edit for edit in run.all_edits()}
+        manifest = run.manifest
+    names = {sample.id for sample in samples}
+    whole = [edit for key, edit in edits.items() if key.draw == 0 and key.sample in names]
+    picking = sum((bill(part) for part in sorted((folder / JUDGED).glob("*/run"))), Bill())
+    maker = Maker(
+        str(manifest[EDITOR]),
+        str(manifest.get("strategy", "direct")),
+        sum(edit.image is not None for edit in whole),
+        bill(folder),
+        picking,
+        bill(folder / PLANNED),
+    )
+    return Known({e.key.sample: with_way(e, edits, folder, system) for e in whole}, maker)
 
 
 def stamp_of(path: Path, digest: str) -> Stamp:
@@ -146,10 +189,20 @@ def _stems(samples: Sequence[Sample]) -> dict[str, str]:
 
 
 def _in_folder(
-    folder: Path, stems: dict[str, str], place: Place | None, unmatched: list[str]
+    folder: Path,
+    stems: dict[str, str],
+    place: Place | None,
+    said: Mapping[str, Edit],
+    unmatched: list[str],
+    *,
+    may_be_empty: bool,
 ) -> dict[str, Pictures]:
     """The pictures in a folder by strategy, as far as they belong to a sample."""
+    listed = {identity: edit.image for identity, edit in said.items() if edit.image is not None}
     found: dict[str, Pictures] = {}
+    for identity, path in listed.items():
+        found.setdefault("", {})[identity] = {0: path}
+    taken = set(listed.values())
     names = sorted(os.listdir(folder))  # noqa: PTH208 (names are all that is needed)
     deep = place is not None or any("/" in stem for stem in stems)
     pictures = [
@@ -160,6 +213,8 @@ def _in_folder(
     ]
     strangers = []
     for name in pictures:
+        if folder / name in taken:
+            continue
         stem = name.rpartition(".")[0]
         draw, strategy = 0, ""
         match = _DRAW.fullmatch(stem)
@@ -170,6 +225,12 @@ def _in_folder(
         if stem not in stems:
             strangers.append(f"{folder}/{name}")
             continue
+        declared = said.get(stems[stem])
+        if declared is not None and declared.status is EditStatus.UNSUPPORTED:
+            raise CrevalError(
+                f"{folder} holds {name}, and says that it has none: {declared.reason}. Take one of "
+                "them away."
+            )
         draws = found.setdefault(strategy, {}).setdefault(stems[stem], {})
         if draw in draws:
             raise CrevalError(
@@ -178,7 +239,9 @@ def _in_folder(
             )
         draws[draw] = folder / name
     if not found:
-        _complain(folder, names, pictures, stems)
+        if not may_be_empty:
+            _complain(folder, names, pictures, stems)
+        found[""] = {}
     unmatched += strangers
     return found
 

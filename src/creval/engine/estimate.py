@@ -22,7 +22,7 @@ class Estimate:
 
     `cost` is none where the price is not known; `unopened` counts edits whose pictures cannot be
     opened, as far as that shows at a glance. `exact` says that every edit was looked at; bytes
-    are known only then.
+    are known only then. `role` is what a model does where models do different things.
     """
 
     judge: str
@@ -37,6 +37,7 @@ class Estimate:
     pace: float = 5.0
     unopened: int = 0
     exact: bool = True
+    role: str = ""
 
 
 def estimate(

@@ -39,8 +39,9 @@ def gauge_edits(
     watch: Callable[[int, int], None] | None = None,
 ) -> list[Gauged]:
     """Every edit in these folders, measured; the systems' edits of a sample follow each other."""
-    samples = {sample.id: sample for sample in benchmark.dataset.samples}
-    found = find_edits(folders, benchmark.dataset.samples, benchmark.dataset.place)
+    dataset = benchmark.dataset
+    samples = {sample.id: sample for sample in dataset.samples}
+    found = find_edits(folders, dataset.samples, dataset.place, dataset.told)
     edits = [edit for edit in found.edits if edit.status is EditStatus.DONE]
     order = {identity: at for at, identity in enumerate(samples)}
     edits.sort(key=lambda edit: order[edit.key.sample])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,7 @@ from creval.judges.judge import Judge
 from creval.judges.spec import fit_of, open_judges
 from creval.prompts import Prompt, load_prompt
 from creval.store import DATABASE, Run, Store, open_run
+from creval.store.makers import MAKERS
 from creval.store.run import VOICE
 from creval.store.store import detail_of
 
@@ -52,7 +54,7 @@ class Judged:
     progress: Progress
     stopped: str = ""
     notes: list[str] = field(default_factory=list)
-    absent: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, Counter[EditStatus]] = field(default_factory=dict)
     unmatched: list[str] = field(default_factory=list)
     statuses: dict[str, dict[str, int]] = field(default_factory=dict)
     reasons: list[tuple[str, int]] = field(default_factory=list)
@@ -100,9 +102,8 @@ class Judging:
         options = replace(self.settings.judge_options(), keyless=dry)
         self.judges = open_judges(judge, options) if judge else []
         self.fits = [fit_of(member.vision, self.settings.image_fit) for member in self.judges]
-        self.found: FoundEdits = find_edits(
-            edits, benchmark.dataset.samples, benchmark.dataset.place
-        )
+        dataset = benchmark.dataset
+        self.found: FoundEdits = find_edits(edits, dataset.samples, dataset.place, dataset.told)
         self.plan = Plan(benchmark, self.found, self.settings)
         self.gauges = open_gauges(self.plan.gauges, self.settings.gauges)
         named = {q.prompt for questions in self.plan.questions.values() for q in questions}
@@ -120,11 +121,7 @@ class Judging:
                         f"--budget needs the price of {judge.name}: add --price IN,OUT in US "
                         "dollars for a million tokens."
                     )
-        for prompt in self.prompts.values():
-            if self.settings.show_instruction and "instruction" not in prompt.places:
-                raise CrevalError(
-                    f"--show-instruction: {prompt.name}.md has no place {{{{instruction}}}}."
-                )
+        self._check_prompts()
         asked, measured = (any(of.values()) for of in (self.plan.questions, self.plan.measurements))
         if asked and not self.judges:
             raise CrevalError("give --judge SPEC, such as --judge openai:gpt-4o.")
@@ -146,13 +143,30 @@ class Judging:
         needed = measured or any(
             "source" in q.shows for questions in self.plan.questions.values() for q in questions
         )
-        lost = [
-            sample.source
-            for sample in self.plan.samples
-            if sample.source is not None and not sample.source.is_file()
-        ]
-        if needed and len(lost) == len(self.plan.samples):
+        sources = [sample.source for sample in self.plan.samples if sample.source is not None]
+        lost = [source for source in sources if not source.is_file()]
+        if needed and lost and len(lost) == len(sources):
             raise CrevalError(f"the source pictures are not there: {lost[0]} does not exist.")
+
+    def _check_prompts(self) -> None:
+        """Refuse a text that would be put without what it tells about."""
+        hiding = {
+            question.prompt
+            for questions in self.plan.questions.values()
+            for question in questions
+            if "instruction" not in question.shows
+        }
+        for name, prompt in self.prompts.items():
+            has = "instruction" in prompt.places
+            if self.settings.show_instruction and not has:
+                raise CrevalError(
+                    f"--show-instruction: {prompt.name}.md has no place {{{{instruction}}}}."
+                )
+            if has and name in hiding and not prompt.can_do_without("instruction"):
+                raise CrevalError(
+                    f"{prompt.name}.md tells the instruction among other things, and it is not "
+                    "shown: add --show-instruction, or take it out of that text."
+                )
 
     def warnings(self) -> list[str]:
         """What speaks against these judges."""
@@ -181,12 +195,12 @@ class Judging:
             )
         return notes
 
-    def absent(self) -> dict[str, int]:
-        """For how many samples each system has no picture."""
-        found: dict[str, int] = {}
+    def missing(self) -> dict[str, Counter[EditStatus]]:
+        """How many edits of each system are not there, by what became of them."""
+        found: dict[str, Counter[EditStatus]] = {}
         for edit in self.plan.all_edits():
-            if edit.status is EditStatus.ABSENT:
-                found[edit.key.system] = found.get(edit.key.system, 0) + 1
+            if edit.status is not EditStatus.DONE:
+                found.setdefault(edit.key.system, Counter())[edit.status] += 1
         return found
 
     def answered(self) -> dict[str, Answered]:
@@ -282,7 +296,7 @@ class Judging:
         """Ask what is not answered yet, and say what came of it."""
         progress = Progress()
         done = Judged(progress, unmatched=list(self.found.unmatched))
-        done.absent = self.absent()
+        done.missing = self.missing()
         allow_files(2 * self.settings.concurrency * len(self.judges) + 64)
         with Store(self.run) as store, long_lived_objects():
             self._check_same(store)
@@ -322,7 +336,9 @@ class Judging:
             folders = set(store.manifest.get("edits_folders", ())) | self._folders()
             before = store.manifest.get("prompts", {}) if store.systems else {}
             prompts = dict(before) | self._prompt_texts()
-            manifest |= {"edits_folders": sorted(folders), "prompts": prompts}
+            made = {name: maker.facts() for name, maker in self.found.makers.items()}
+            makers = {**(store.manifest.get(MAKERS, {}) if store.systems else {}), **made}
+            manifest |= {"edits_folders": sorted(folders), "prompts": prompts, MAKERS: makers}
             if not self.spec:  # what judges were asked, if any were, is still true
                 manifest["judge"] = store.manifest.get("judge", "")
             if "stopping" in store.manifest:  # it is about another time
@@ -360,7 +376,8 @@ class Judging:
     def _kept(self, held: Mapping[EditKey, Edit]) -> Iterator[Edit]:
         """The edits to keep: one that is gone does not take the place of one that was judged."""
         for edit in self.plan.all_edits():
-            if edit.status is EditStatus.DONE or edit.key not in held:
+            before = held.get(edit.key)
+            if edit.status is EditStatus.DONE or before is None or before.image is None:
                 yield edit
 
     def _unaskable(self, held: Mapping[EditKey, Edit]) -> Iterator[Record]:

@@ -15,14 +15,21 @@ from creval.core.probe import Question
 from creval.store import Store
 
 
+def versions() -> dict[str, object]:
+    """The day, and what ran."""
+    return {
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "creval": __version__,
+        "python": platform.python_version(),
+    }
+
+
 def describe(
     benchmark: Benchmark, judge: str, *, show_instruction: bool = False
 ) -> dict[str, object]:
     """What every run keeps: the day, the versions, the benchmark, its questions, and the judge."""
     return {
-        "date": datetime.now(timezone.utc).date().isoformat(),
-        "creval": __version__,
-        "python": platform.python_version(),
+        **versions(),
         "benchmark": benchmark.name,
         "protocol": benchmark.protocol.name,
         "benchmark_folder": str(benchmark.dataset.root.resolve()),

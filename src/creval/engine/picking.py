@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,25 +14,24 @@ import numpy as np
 from creval.core.benchmark import Benchmark
 from creval.core.probe import EditKey
 from creval.core.sample import Edit, Sample
+from creval.engine.edits import JUDGED
 from creval.engine.judge import judge
 from creval.engine.loop import Watch
 from creval.engine.settings import Settings
-from creval.engine.strategies import Choice, Pick
+from creval.engine.strategies import Choice, HaltedError, Pick
 from creval.stats.table import add_composite
 from creval.store import open_run
-
-JUDGED = ".judged"
-"""The folder of the runs that picked."""
 
 
 def picking(
     benchmark: Benchmark,
     spec: str,
     folder: Path,
-    settings: Settings,
+    settings: Callable[[Path], Settings],
     watch: Watch | None = None,
 ) -> Pick:
-    """Candidates judged by this judge, in runs beside the edits; equal scores go to the first."""
+    """Candidates judged by this judge, in runs beside the edits; equal scores go to the first.
+    `settings` are those of the run in a folder."""
 
     def pick(
         stage: str, candidates: Sequence[tuple[Sample, Sequence[Edit]]]
@@ -47,8 +46,10 @@ def picking(
                     _link(edit.image, edits / f"{sample.id}{suffix}")
         samples = tuple(sample for sample, _ in candidates)
         dataset = replace(benchmark.dataset, samples=samples, subsets={}, place=None)
-        judge(replace(benchmark, dataset=dataset), [edits], spec, here / "run", settings,
-              watch=watch)  # fmt: skip
+        judged = judge(replace(benchmark, dataset=dataset), [edits], spec, here / "run",
+                       settings(here / "run"), watch=watch)  # fmt: skip
+        if judged.stopped:
+            raise HaltedError(judged.stopped)
         scores = _scores(benchmark, here / "run")
         found = {}
         for sample, several in candidates:

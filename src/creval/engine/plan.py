@@ -57,7 +57,9 @@ class Plan:
             for edit in found.edits
             if edit.status is EditStatus.DONE and edit.key.system in self.systems
         }
-        self.samples = _chosen(benchmark, settings, here)
+        self.samples = chosen(
+            benchmark, groups=settings.groups, limit=settings.limit, among=here, seed=settings.seed
+        )
         self.questions: dict[str, tuple[Question, ...]] = {}
         self.measurements: dict[str, tuple[Measurement, ...]] = {}
         for sample in self.samples:
@@ -148,21 +150,35 @@ def together(questions: Iterable[Question], way: str) -> list[tuple[Question, ..
     return [tuple(group) for group in found.values()]
 
 
-def _chosen(benchmark: Benchmark, settings: Settings, edited: Set[str]) -> list[Sample]:
-    """The samples that a run is about; a limited number is chosen among those with an edit."""
+def chosen(
+    benchmark: Benchmark,
+    *,
+    groups: Sequence[str] | None = None,
+    limit: int | None = None,
+    among: Set[str] | None = None,
+    subset: str | None = None,
+    seed: int = 0,
+) -> list[Sample]:
+    """The samples that a run is about; a limited number is chosen `among` those that have an
+    edit, where there are edits already."""
     card = benchmark.card
     samples = list(benchmark.dataset.samples)
-    if settings.groups:
+    if subset is not None:
+        subsets = benchmark.dataset.subsets
+        members = subsets[known_name("subset", subset, subsets)]
+        samples = [sample for sample in samples if sample.id in members]
+    if groups:
         known = [group for level in card.levels if level.tagged for group in level.groups]
-        wanted = {known_name("dimension", name, known) for name in settings.groups}
+        wanted = {known_name("dimension", name, known) for name in groups}
         samples = [sample for sample in samples if wanted & set(sample.tags.values())]
-    samples = spread(samples, card, settings.seed)
-    if settings.limit is not None:
-        if settings.limit < 1:
+    samples = spread(samples, card, seed)
+    if limit is not None:
+        if limit < 1:
             raise CrevalError("--limit must be 1 or more.")
-        samples = [sample for sample in samples if sample.id in edited][: settings.limit]
+        samples = [sample for sample in samples if among is None or sample.id in among][:limit]
     if not samples:
-        raise CrevalError("none of the chosen samples has an edited picture.")
+        what = "there are none" if among is None else "none of them has an edited picture"
+        raise CrevalError(f"of the chosen samples, {what}.")
     return samples
 
 

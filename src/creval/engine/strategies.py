@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from creval.core.errors import CrevalError
@@ -70,6 +71,28 @@ Pick = Callable[[str, Sequence[tuple[Sample, Sequence[Edit]]]], Mapping[str, Cho
 argument names the round. By the sample's id."""
 
 
+class Wanted(NamedTuple):
+    """What is to be done next to a picture."""
+
+    instruction: str
+    picture: Path | None
+
+
+class Plans(NamedTuple):
+    """How to go about what is wanted, in words, and why there are no words for the rest."""
+
+    plans: Mapping[str, str]
+    failed: Mapping[str, str] = MappingProxyType({})
+
+
+Think = Callable[[str, Mapping[str, Wanted]], Plans]
+"""Plans what is wanted in a round. By the sample's id."""
+
+
+class HaltedError(Exception):
+    """That picking or planning was stopped before its end, and by what."""
+
+
 @dataclass
 class Finished:
     """What a strategy came to: the edits of the samples, and those on the way to them."""
@@ -103,10 +126,12 @@ class Editors:
         strategy: Strategy,
         *,
         pick: Pick | None = None,
-        plans: Mapping[str, str] | None = None,
+        think: Think | None = None,
     ) -> None:
         if strategy.best_of > 1 and pick is None:
             raise CrevalError("best-of needs a judge that picks: give --judge SPEC.")
+        if strategy.reasoned and think is None:
+            raise CrevalError("reasoned needs a model that plans: give --reasoner SPEC.")
         stepless = [sample.id for sample in samples if not sample.steps]
         if strategy.sequential and stepless:
             raise CrevalError(
@@ -114,28 +139,46 @@ class Editors:
                 "is not made of steps."
             )
         self._editing, self._system, self._samples = editing, system, samples
-        self._strategy, self._pick, self._plans = strategy, pick, plans or {}
+        self._strategy, self._pick, self._think = strategy, pick, think
+        self._all = self._owners()
+        self.finished = Finished()
+
+    @property
+    def jobs(self) -> int:
+        """How many pictures are to be made."""
+        return len(self._all) * self._strategy.best_of
+
+    @property
+    def reached(self) -> list[Sample]:
+        """The samples, and those on the way to them, of which candidates are made."""
+        return [owner.sample for owner in self._all.values()]
 
     def run(self, watch: Watch | None = None) -> Finished:
-        """Make every sample's edit. A chain that several samples share is made once."""
-        found = Finished()
-        owners = self._owners()
+        """Make every sample's edit. A chain that several samples share is made once. What came
+        before something went wrong is in `finished`."""
         at: dict[_Chain, Edit] = {}
-        for depth in range(1, 1 + max((len(chain.steps) for chain in owners), default=0)):
-            here = {chain: owner for chain, owner in owners.items() if len(chain.steps) == depth}
-            made = self._round(depth, here, at, found, watch)
-            at |= made
+        try:
+            self._run(at, watch)
+        finally:
+            for sample in self._samples:
+                edit = at.get(self._chain(sample))
+                if edit is not None:
+                    key = EditKey(self._system, sample.id)
+                    parents = edit.parents if edit.key == key else edit.parents or (edit.key,)
+                    self.finished.edits[key] = edit._replace(key=key, parents=parents)
+        return self.finished
+
+    def _run(self, at: dict[_Chain, Edit], watch: Watch | None) -> None:
+        """Take every chain to its end, or as far as it goes."""
+        self._editing.progress.calls = self.jobs
+        for depth in range(1, 1 + max((len(chain.steps) for chain in self._all), default=0)):
+            here = {chain: owner for chain, owner in self._all.items() if len(chain.steps) == depth}
+            try:
+                at |= self._round(depth, here, at, watch)
+            except HaltedError as halted:
+                self._editing.stopped = str(halted)
             if self._editing.stopped:
                 break
-        for sample in self._samples:
-            edit = at.get(self._chain(sample))
-            if edit is not None:
-                key = EditKey(self._system, sample.id)
-                whole = edit._replace(key=key, parents=edit.parents or (edit.key,))
-                if edit.key == key:
-                    whole = edit
-                found.edits[key] = whole
-        return found
 
     def _chain(self, sample: Sample) -> _Chain:
         steps = tuple(step.text for step in sample.steps) if self._strategy.sequential else ()
@@ -158,63 +201,89 @@ class Editors:
         depth: int,
         here: Mapping[_Chain, _Owner],
         before: Mapping[_Chain, Edit],
-        found: Finished,
         watch: Watch | None,
     ) -> dict[_Chain, Edit]:
         """One step further for each chain."""
         jobs: dict[EditKey, Job] = {}
         of: dict[EditKey, _Chain] = {}
         made: dict[_Chain, Edit] = {}
-        for chain, (sample, whole) in here.items():
+        wanted: dict[_Chain, Wanted] = {}
+        for chain, (sample, _) in here.items():
             start = before.get(_Chain(chain.source, chain.steps[:-1]))
-            if depth > 1 and (start is None or start.image is None):
-                if start is not None:
-                    reason = f"the step before: {start.reason}"
-                    key = EditKey(self._system, sample.id)
-                    made[chain] = Edit(key, start.status, reason=reason, parents=(start.key,))
+            if start is not None and start.image is None:
+                reason = f"the step before: {start.reason}"
+                key = EditKey(self._system, sample.id)
+                made[chain] = Edit(key, start.status, reason=reason, parents=(start.key,))
+            elif start is not None or depth == 1:
+                source = chain.source if start is None else start.image
+                wanted[chain] = Wanted(chain.steps[-1], source)
+        thought = self._planned(depth, here, wanted)
+        for chain, want in wanted.items():
+            sample, whole = here[chain]
+            if sample.id in thought.failed:
+                reason = f"no plan: {thought.failed[sample.id]}"
+                made[chain] = Edit(EditKey(self._system, sample.id), EditStatus.FAILED,
+                                   reason=reason)  # fmt: skip
                 continue
             for draw in range(self._strategy.best_of):
                 # Candidates are counted from 1: 0 is the one that is picked.
                 key = EditKey(self._system, sample.id, draw + (self._strategy.best_of > 1))
-                jobs[key] = self._job(sample, whole, chain, start, draw)
+                plan = thought.plans.get(sample.id, "")
+                words = want.instruction + (f"\n\n{plan}" if plan else "")
+                seed = self._editing.settings.seed + draw
+                jobs[key] = Job(whole, words, want.picture, sample.mask, sample.references, seed,
+                                draw)  # fmt: skip
                 of[key] = chain
         came = self._editing.make(jobs, f"step {depth}", watch)
         candidates: dict[_Chain, list[Edit]] = {}
-        for key, edit in came.items():
+        for key in (key for key in jobs if key in came):
+            edit = came[key]
             start = before.get(_Chain(of[key].source, of[key].steps[:-1]))
-            edit = edit._replace(parents=(start.key,) if start is not None else ())
+            facts = {**edit.facts, "instruction": of[key].steps[-1]}
+            if key.sample in thought.plans:
+                facts["plan"] = thought.plans[key.sample]
+            parents = (start.key,) if start is not None else ()
+            edit = edit._replace(parents=parents, facts=facts)
             candidates.setdefault(of[key], []).append(edit)
-            found.between[key] = edit
-        return made | self._picked(depth, here, candidates)
+            self.finished.between[key] = edit
+        if self._strategy.best_of == 1:
+            return made | {chain: only for chain, (only,) in candidates.items()}
+        if self._editing.stopped:  # a candidate that is still to come may be the best
+            return made
+        picked = self._picked(depth, here, candidates)
+        between = self.finished.between
+        for edit in picked.values():
+            between[edit.key] = between[edit.key]._replace(facts=edit.facts)
+        return made | picked
 
-    def _job(self, sample: Sample, whole: str, chain: _Chain, start: Edit | None, draw: int) -> Job:
-        plan = self._plans.get(whole, "")
-        words = chain.steps[-1] + (f"\n\n{plan}" if plan else "")
-        source = chain.source if start is None else start.image
-        seed = self._editing.settings.seed + draw
-        return Job(whole, words, source, sample.mask, sample.references, seed, draw)
+    def _planned(
+        self, depth: int, here: Mapping[_Chain, _Owner], wanted: Mapping[_Chain, Wanted]
+    ) -> Plans:
+        if self._think is None or not wanted:
+            return Plans({})
+        named = {here[chain].sample.id: want for chain, want in wanted.items()}
+        return self._think(f"step {depth}", named)
 
     def _picked(
         self, depth: int, here: Mapping[_Chain, _Owner], candidates: Mapping[_Chain, list[Edit]]
     ) -> dict[_Chain, Edit]:
-        """Of each chain's candidates the one that a judge picks; the only one, or the first, where
-        there is no choice."""
+        """Of each chain's candidates the one that a judge picks; the first where it can score
+        none."""
         open_ = []
         found = {}
         for chain, edits in candidates.items():
             there = [edit for edit in edits if edit.status is EditStatus.DONE]
-            found[chain] = (there or edits)[0]
-            if self._strategy.best_of > 1 and there:
+            if there:
                 open_.append((chain, there))
+            else:
+                found[chain] = edits[0]
         if self._pick is None or not open_:
             return found
         choices = self._pick(
             f"step {depth}", [(here[chain].sample, edits) for chain, edits in open_]
         )
         for chain, edits in open_:
-            choice = choices.get(here[chain].sample.id)
-            if choice is None:
-                continue
+            choice = choices.get(here[chain].sample.id) or Choice(edits[0].key, {})
             (picked,) = [edit for edit in edits if edit.key == choice.picked]
             facts = {**picked.facts, "picked_from": len(edits), "scores": dict(choice.scores)}
             parents = tuple(edit.key for edit in edits)

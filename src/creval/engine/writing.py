@@ -12,13 +12,14 @@ import contextlib
 import hashlib
 import math
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from creval.core.errors import CrevalError
+from creval.core.files import clean_text
 from creval.core.images import Encoded, ImageError, encode, size_of
 from creval.core.probe import Ask, EditKey
 from creval.core.sample import Edit
@@ -33,7 +34,7 @@ from creval.engine.settings import Settings
 from creval.judges.judge import Fault, Judge, Request
 from creval.judges.spec import fit_of, open_judges
 from creval.prompts import Prompt
-from creval.store import Store
+from creval.store import Held, Store, held_texts
 
 T = TypeVar("T")
 
@@ -61,14 +62,20 @@ class Expected(NamedTuple):
 
 @dataclass
 class Wrote(Generic[T]):
-    """What pipelines came to: what each made, and why others made nothing. `stopped` says why
-    not all were run, if so."""
+    """What pipelines came to: what each made, and why others made nothing. `before` is how many
+    were made already; `stopped` says why not all were run, if so."""
 
     progress: Progress
     made: dict[str, T] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     stopped: str = ""
+    before: int = 0
+
+    @property
+    def share_left_out(self) -> float:
+        """Of all that were to be made, now or before."""
+        return len(self.left_out) / max(1, self.before + len(self.made) + len(self.left_out))
 
 
 class Desk:
@@ -109,9 +116,8 @@ class Writing(Generic[T]):
         self.judges: dict[str, Judge] = {}
         options = replace(settings.judge_options(), keyless=dry)
         for role, spec in roles.items():
-            found = open_judges(
-                spec, replace(options, temperature=(warm or {}).get(role, options.temperature))
-            )
+            heat = (warm or {}).get(role, options.temperature)
+            found = open_judges(spec, replace(options, temperature=heat, flag=f"--{role}"))
             if len(found) != 1:
                 raise CrevalError(f"--{role} takes one model, not a panel.")
             self.judges[role] = found[0]
@@ -120,18 +126,29 @@ class Writing(Generic[T]):
         self._pictures: dict[tuple[Path, str], asyncio.Future[Encoded]] = {}
         self._interrupt: Callable[[], object] = lambda: None
 
-    def estimate(self, items: Sequence[Item], stages: Sequence[Expected]) -> list[Estimate]:
-        """What each role will take for these items, those that are answered already not counted."""
+    def estimate(
+        self, items: Sequence[Item], stages: Sequence[Expected], anew: Container[str] = ()
+    ) -> list[Estimate]:
+        """What each role will take for these items besides the texts that are kept already; those
+        of `anew` are about something else."""
         found = []
+        held = self.held().texts
         for role, judge in self.judges.items():
             mine = [stage for stage in stages if stage.role == role]
-            made = Estimate(judge.name, pace=judge.pace)
+            made = Estimate(judge.name, pace=judge.pace, exact=False, role=role)
             seen = [
                 tokens for item in items[:50] if (tokens := self._seen(judge, item)) is not None
             ]
             image = sum(seen) / len(seen) if seen else 0.0
+            kept = [
+                0 if item.id in anew else held[judge.name, role, clean_text(item.id)]
+                for item in items
+            ]
+            made.cached = sum(kept)
+            each = sum(stage.calls for stage in mine)
+            left = sum(max(0.0, 1 - number / each) for number in kept) if each else 0.0
             for stage in mine:
-                calls = stage.calls * len(items)
+                calls = stage.calls * left
                 made.calls += round(calls)
                 made.pictures += round(calls * stage.pictures)
                 made.tokens_in += calls * (stage.words * 1.4 + stage.pictures * image)
@@ -144,6 +161,10 @@ class Writing(Generic[T]):
             )
             found.append(made)
         return found
+
+    def held(self) -> Held:
+        """What the folder holds already; nothing is written."""
+        return held_texts(self.folder)
 
     def _seen(self, judge: Judge, item: Item) -> float | None:
         """The tokens that a picture takes."""

@@ -221,11 +221,19 @@ def _check(text: str, chance: random.Random) -> str:
     return render(found, chance.choice(FORMS[:4]))
 
 
+def _plan(text: str, chance: random.Random) -> str:
+    said = text.partition("What is wanted:\n\n")[2].partition("\n\nThink it through")[0]
+    order = chance.choice(("From the back to the front", "First the large things"))
+    plan = f"{order}: {said} The finished picture shows just that; all else stays as it is."
+    return chance.choice((plan, f"<think>Where is it?</think>\n{plan}"))
+
+
 _WRITERS = {
     '"operation": "a name from the list"': _sequence,
     '"the shorter instruction': _simplified,
     '"the one instruction"': _compound,
     '"what is new in the picture': _step,
     '"conflict": "yes" or "no"': _check,
+    "Write the plan for a picture editor": _plan,
 }
 """By what each prompt is known: a piece of the form that it asks for."""

@@ -1,7 +1,7 @@
 """The texts that are sent to models: one file each, named by its content, replaceable.
 
-A text has places such as `{{questions}}`. A paragraph with a place for which there is nothing is
-left out. CREval's authors write theirs as `{Questions}`; their own files are understood too.
+A text has places such as `{{questions}}`. A paragraph is left out where there is nothing for any of
+its places. CREval's authors write theirs as `{Questions}`; their own files are understood too.
 """
 
 from __future__ import annotations
@@ -16,22 +16,26 @@ from creval.core.errors import CrevalError, known_name
 
 _FOLDER = Path(__file__).parent
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
-# Pictures go before the text, in this order.
+# What the authors' places are called here: the first that a text has. Where questions are written,
+# those that are asked already are the only ones.
 _AUTHORS = {
-    "edit instructions": "{{instruction}}",
-    "edit instruction": "{{instruction}}",
-    "questions": "{{questions}}",
-    "image-a": "Image 1",
-    "image-b": "Image 2",
+    "edit instructions": ("instruction", "instructions"),
+    "edit instruction": ("instruction", "instructions"),
+    "questions": ("questions", "taken"),
 }
-_AUTHORS_PLACE = re.compile(rf"(?<!\{{)\{{({'|'.join(_AUTHORS)})\}}(?!\}})", re.IGNORECASE)
+# Pictures go before the text, in this order.
+_PICTURES = {"image-a": "Image 1", "image-b": "Image 2"}
+_AUTHORS_PLACE = re.compile(
+    rf"(?<!\{{)\{{({'|'.join([*_AUTHORS, *_PICTURES])})\}}(?!\}})", re.IGNORECASE
+)
 
 
 class Prompt(NamedTuple):
-    """A text with places to fill."""
+    """A text with places to fill; `authors` says that they were written as the authors do."""
 
     name: str
     text: str
+    authors: bool = False
 
     @property
     def version(self) -> str:
@@ -41,6 +45,11 @@ class Prompt(NamedTuple):
     @property
     def places(self) -> frozenset[str]:
         return frozenset(_PLACE.findall(self.text))
+
+    def can_do_without(self, place: str) -> bool:
+        """Whether a place has paragraphs of its own, which are left out without loss."""
+        shared = [parts[1::2] for parts in _parsed(self.text) if place in parts[1::2]]
+        return not self.authors and all(set(places) == {place} for places in shared)
 
     def fill(self, **values: str) -> str:
         """The text with its places filled; what is filled in is not searched for places.
@@ -52,9 +61,12 @@ class Prompt(NamedTuple):
         for parts in _parsed(self.text):
             # Words and places alternate.
             filled = [values[part] if at % 2 else part for at, part in enumerate(parts)]
-            if all(filled[1::2]):
+            if len(parts) == 1 or any(filled[1::2]):
                 paragraphs.append("".join(filled))
-        return "\n\n".join(paragraphs)
+        text = "\n\n".join(paragraphs)
+        if not text.strip():
+            raise CrevalError(f"the prompt {self.name!r} says nothing: all its places are empty.")
+        return text
 
 
 @lru_cache(maxsize=64)
@@ -62,10 +74,18 @@ def _parsed(text: str) -> list[list[str]]:
     return [_PLACE.split(paragraph) for paragraph in text.strip().split("\n\n")]
 
 
-def _understood(name: str, text: str) -> tuple[Prompt, bool]:
-    """A text whose places may be those of the authors' own files, and whether they are."""
-    found, number = _AUTHORS_PLACE.subn(lambda match: _AUTHORS[match[1].lower()], text)
-    return Prompt(name, found), number > 0
+def _understood(shipped: Prompt, text: str) -> Prompt:
+    """A text whose places may be those of the authors' own files."""
+
+    def ours(match: re.Match[str]) -> str:
+        name = match[1].lower()
+        if name in _PICTURES:
+            return _PICTURES[name]
+        known = [place for place in _AUTHORS[name] if place in shipped.places]
+        return f"{{{{{(known or _AUTHORS[name])[0]}}}}}"
+
+    found, number = _AUTHORS_PLACE.subn(ours, text)
+    return Prompt(shipped.name, found, number > 0)
 
 
 _ABOUT_INSTRUCTIONS = frozenset(
@@ -92,12 +112,12 @@ def load_prompt(name: str, folder: str | Path | None = None) -> Prompt:
     if not path.is_file():
         return shipped
     try:
-        own, authors = _understood(name, path.read_text(encoding="utf-8"))
+        own = _understood(shipped, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise CrevalError(f"{path} cannot be read: {error}.") from error
     unknown = sorted(own.places - shipped.places)
     # The authors' texts say themselves which picture is which, and how to answer.
-    needful = {"questions"} if authors else {"images", "questions", "format"}
+    needful = {"questions"} if own.authors else {"images", "questions", "format"}
     if name in _ABOUT_INSTRUCTIONS:
         needful.add("instruction")
     needed = sorted(shipped.places & needful - own.places)

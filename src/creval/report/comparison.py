@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from creval.report.findings import FAINT, STRONG, Findings, Grid, Row, Spot
 from creval.report.text import interval, many, value, visible
+from creval.stats.missing import ZERO
 
 if TYPE_CHECKING:
     from creval.stats.compare import Comparison, QuestionGap, SampleGap
@@ -30,6 +31,8 @@ def _ahead(found: Comparison) -> str:
     if overall.value is None:
         return f"{first} and {second} have no {name} on the same samples."
     where = f"on the {many(overall.samples, 'sample')} that both have"
+    if found.table.missing == ZERO:
+        where = f"on {many(overall.samples, 'sample')}, those without an edit as failed"
     if overall.low is None or overall.high is None:
         return (
             f"{first} and {second} differ by {overall.value:+.{digits}f} {name} {where}: too few."
@@ -124,6 +127,7 @@ def _data(found: Comparison) -> dict[str, Any]:
         "second": found.table.systems[1],
         "strict": found.table.strict,
         "subset": found.table.subset,
+        "missing": found.table.missing,
         "differences": {**levels, "overall": levels["overall"]["overall"]},
         "samples": [
             {

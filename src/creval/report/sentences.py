@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from creval.core.card import Digits
-from creval.report.text import difference, visible
+from creval.report.text import difference, many, visible
+from creval.stats.missing import ZERO
 from creval.stats.scorecard import Difference, Scorecard
 
 if TYPE_CHECKING:
     from creval.stats.correction import Corrected
+    from creval.stats.table import ScoreTable
     from creval.store.run import Run
 
 
@@ -85,21 +87,28 @@ def basis(
 ) -> str:
     """What the table rests on: judge, samples, weights, intervals, and how places are marked."""
     table = card.table
-    made = table.card.composite
-    formula = ""
-    if made is not None:
-        weights = " + ".join(f"{weight:.3g} {name}" for name, weight in made.weights.items())
-        formula = f"; {made.name} = {weights}"
-    subset = f" (subset {table.subset})" if table.subset else ""
+    formula = f"; {table.card.formula}" if table.card.formula else ""
     judge = f"judge {visible(manifest['judge'])}" if manifest["judge"] else "measured"
     asked = manifest.get("protocol", manifest["benchmark"])
     protocol = f", asked as {visible(asked)}" if asked != manifest["benchmark"] else ""
     return (
-        f"{manifest['benchmark']}{protocol}, {judge}, {len(table.samples)} "
-        f"samples{subset}{formula}; beside a value the share of "
-        "its questions that were scored, in brackets its 95 % interval over samples "
-        f"({resamples} resamples); {marks}."
+        f"{manifest['benchmark']}{protocol}, {judge}, {samples(table)}{formula}; beside a "
+        "value the share of its questions that were scored, in brackets its 95 % interval over "
+        f"samples ({resamples} resamples); {marks}."
     )
+
+
+def samples(table: ScoreTable) -> str:
+    """On how many samples scores rest, which these are, and whether those without an edit count."""
+    subset = f" (subset {table.subset})" if table.subset else ""
+    if table.common_of is not None:
+        models = many(len(table.systems), "model")
+        return (
+            f"{len(table.samples):,} of {table.common_of:,} samples{subset}, which all {models} "
+            "have a score of"
+        )
+    failed = ", those without an edit as failed" if table.missing == ZERO else ""
+    return f"{many(len(table.samples), 'sample')}{subset}{failed}"
 
 
 def strictness(card: Scorecard, problems: int = 0) -> str:
@@ -119,6 +128,19 @@ def strictness(card: Scorecard, problems: int = 0) -> str:
     if unanswered:
         return f"{unanswered} questions without an answer are left out of the scores.{never}"
     return f"Every question that was asked was answered.{never}"
+
+
+def unsupported(card: Scorecard) -> list[str]:
+    """How samples count that a model cannot do."""
+    there = {name: count for name, count in card.table.unsupported.items() if count}
+    if not there:
+        return []
+    samples = len(card.table.samples)
+    shown = ", ".join(f"{visible(name)} {count:,}" for name, count in there.items())
+    return [
+        f"Samples of {samples:,} that a model does not support count "
+        f"{card.table.card.unsupported:g}: {shown}. A group of which it supports none has no value."
+    ]
 
 
 def corrected(run: Run, found: Corrected) -> list[str]:

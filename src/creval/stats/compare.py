@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from creval.benchmarks import protocol_named
-from creval.core.card import Level
+from creval.core.card import Level, Weights
 from creval.core.probe import Question
 from creval.stats.bootstrap import interval, replicate
+from creval.stats.missing import EXCLUDE
 from creval.stats.permutation import p_values
 from creval.stats.scorecard import FEWEST, Difference, number, points, rests_on
 from creval.stats.table import ScoreTable, tabulate
@@ -61,13 +62,16 @@ def compare(
     *,
     strict: bool = False,
     subset: str | None = None,
-    weights: Mapping[str, float] | None = None,
+    weights: Weights | None = None,
     resamples: int = 2_000,
     seed: int = 0,
     top: int = 5,
+    missing: str = EXCLUDE,
 ) -> Comparison:
     """Compare two systems on the samples that both have, and show the `top` largest gaps."""
-    table = tabulate(run, strict=strict, subset=subset, weights=weights)
+    table = tabulate(
+        run, strict=strict, subset=subset, weights=weights, systems=(first, second), missing=missing
+    )
     pair = table.pairs([(first, second)])
     (drawn,) = replicate([pair], resamples, seed)
     there = points(pair)
@@ -79,7 +83,7 @@ def compare(
         for g, group in enumerate(level.groups):
             for c, column in enumerate(pair.card.columns):
                 samples = _samples(pair, level, g, column)
-                enough = samples >= FEWEST
+                enough = samples >= FEWEST and not np.isnan(value[g, c])
                 ends = (number(low[g, c]), number(high[g, c])) if enough else (None, None)
                 whole = (level.name, column) == ("overall", pair.card.ranking)
                 p = tested if whole else None

@@ -19,8 +19,9 @@ from creval.core.errors import CrevalError
 from creval.core.probe import Question
 from creval.stats.bootstrap import interval, replicate
 from creval.stats.calibration import Calibration, Rates
+from creval.stats.missing import ZERO
 from creval.stats.scorecard import FEWEST, Cell, Scorecard, number, points
-from creval.stats.table import Floats, ScoreTable, add_composite, tabulate
+from creval.stats.table import Floats, ScoreTable, add_composite, restricted, tabulate
 from creval.store.run import Run
 
 _LEAST = 0.1  # sensitivity + specificity - 1, below which answers tell too little
@@ -45,6 +46,8 @@ def correct(
 ) -> Corrected:
     """A run's scores, corrected; intervals include what the calibration itself does not know."""
     table, rates = card.table, found.metrics
+    if table.missing == ZERO:
+        raise CrevalError("--correct is for answers, and --missing zero counts where none are.")
     voices = run.voices()
     if len({judge for judge, _ in voices}) > 1:
         raise CrevalError("--correct: a calibration is of one judge, and this run has several.")
@@ -53,6 +56,8 @@ def correct(
             run, strict=table.strict, subset=table.subset, systems=table.systems, averaged=True
         )
         table = replace(table, card=card.table.card)
+        if card.table.common_of is not None:
+            table = restricted(run, table, card.table.samples, averaged=True)
     metrics = [metric.name for metric in table.card.metrics]
     missing = [name for name in metrics if name not in rates]
     if missing:

@@ -221,9 +221,13 @@ def rests_on(card: Card, column: str) -> list[int]:
 
 
 def points(table: ScoreTable) -> dict[str, Floats]:
-    """Each level's values; axes group, system, column."""
+    """Each level's values; axes group, system, column. What no system could be scored for, or one
+    does not support, has none."""
     once = aggregate(table, strata(table), np.ones((1, len(table.samples))))
-    return {name: values[0] for name, values in once.items()}
+    return {
+        level.name: np.where(_by_group(table, level, "total") > 0, once[level.name][0], np.nan)
+        for level in table.card.levels
+    }
 
 
 def _differences(
@@ -261,7 +265,7 @@ def _arrays(
         # The composite rests on as many samples as that of its metrics which has the fewest.
         least = there[..., rests_on(table.card, table.card.composite.name)].min(axis=-1)
         there[..., -1] = least
-    few = there < FEWEST
+    few = (there < FEWEST) | np.isnan(point)
     return {
         "value": point,
         "low": np.where(few, np.nan, low),

@@ -3,49 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from creval.benchmarks import protocol_named
-from creval.core.card import Card, Level, Part, Score
+from creval.core.card import Card, Level, Score, Weights
 from creval.core.errors import CrevalError, known_name
 from creval.core.files import many_small_objects
-from creval.core.probe import EditKey
 from creval.core.sample import Sample
+from creval.stats.missing import EXCLUDE, check_rule, failings, worst_parts, worst_score
+from creval.stats.parts import Floats as Floats
+from creval.stats.parts import Integers as Integers
+from creval.stats.parts import Parts, PartTable
 
 if TYPE_CHECKING:
     from creval.store.run import Run
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class PartTable:
-    """The metrics of samples' parts, by group: their sums, how many there are, and their probes.
-
-    All have the axes system, sample, group, metric.
-    """
-
-    sums: Floats
-    counts: Floats
-    scored: Integers
-    total: Integers
-
-    def of(self, systems: Sequence[int]) -> PartTable:
-        return PartTable(*(getattr(self, f.name)[systems] for f in fields(self)))
-
-    def paired(self) -> PartTable:
-        """Two systems one behind the other: only what both have."""
-        one, two = self.counts[::2], self.counts[1::2]
-        # Where one has more of a sample's parts than the other, which they are cannot be told.
-        both = np.repeat((one > 0) & np.isclose(one, two), 2, axis=0)
-        return replace(
-            self, sums=np.where(both, self.sums, 0.0), counts=np.where(both, self.counts, 0.0)
-        )
 
 
 @dataclass(frozen=True)
@@ -55,9 +30,13 @@ class ScoreTable:
     `values`, `scored` and `total` have the axes system, sample, metric; a value is NaN where there
     is none. `groups` has, for each level of the card that samples are grouped by, each sample's
     group as its place in the level's order, or -1. `unanswered` and `unasked` count, by system, the
-    probes that were asked and not answered, and those that were never asked. `parts` has the levels
+    probes that were asked and not answered, and those that were never asked; `unsupported` the
+    samples that a system cannot do, where they count: with a value, and with nothing to be scored.
+    `parts` has the levels
     whose groups are of parts of samples. `units` has for each sample the number of what it was made
-    from: samples of one picture are drawn together, because they are not independent.
+    from: samples of one picture are drawn together, because they are not independent. `missing`
+    says what became of samples that a system has no edit of; `common_of`, if set, that the samples
+    are those of so many that all systems have a score of.
     """
 
     card: Card
@@ -71,8 +50,11 @@ class ScoreTable:
     unasked: Mapping[str, int]
     units: Integers
     parts: Mapping[str, PartTable] = field(default_factory=dict)
+    unsupported: Mapping[str, int] = field(default_factory=dict)
     strict: bool = False
     subset: str | None = None
+    missing: str = EXCLUDE
+    common_of: int | None = None
 
     def of(self, *systems: str) -> ScoreTable:
         """The same for these systems only, in this order."""
@@ -88,15 +70,28 @@ class ScoreTable:
 
     def pairs(self, pairs: Sequence[tuple[str, str]]) -> ScoreTable:
         """Two systems for each pair, one behind the other, on the samples that both have."""
-        both = self.of(*(name for pair in pairs for name in pair))
-        shape = both.values.shape
-        values = both.values.reshape(len(pairs), 2, *shape[1:])
-        missing = np.isnan(values).any(axis=1, keepdims=True)
+        return self.of(*(name for pair in pairs for name in pair)).shared(2)
+
+    def shared(self, size: int) -> ScoreTable:
+        """Of so many systems one behind the other, again and again: only values that all of them
+        have."""
+        values = self.values.reshape(-1, size, *self.values.shape[1:])
+        lost = np.repeat(np.isnan(values).any(axis=1), size, axis=0)
         return replace(
-            both,
-            values=np.where(missing, np.nan, values).reshape(shape),
-            parts={name: part.paired() for name, part in both.parts.items()},
+            self,
+            values=np.where(lost, np.nan, self.values),
+            scored=np.where(lost, 0, self.scored),
+            parts={name: part.shared(size) for name, part in self.parts.items()},
         )
+
+    def common(self) -> tuple[str, ...]:
+        """The samples that all systems have a score of, as far as anything is scored by which they
+        are ranked."""
+        names = self.card.rests_on(self.card.ranking)
+        at = [n for n, metric in enumerate(self.card.metrics) if metric.name in names]
+        here = ~np.isnan(self.values[..., at])
+        alike = (here == here[:1]).all(axis=(0, 2)) & here[0].any(axis=1)
+        return tuple(name for name, kept in zip(self.samples, alike, strict=True) if kept)
 
     def members(self, level: str, group: int) -> NDArray[np.bool_]:
         """Which samples lie in a group of a level; in one that has no tag, all can."""
@@ -106,8 +101,9 @@ class ScoreTable:
         return inside
 
     def with_composite(self) -> Floats:
-        """The values with the composite behind the metrics; none where a part of it has none."""
-        return add_composite(self.card, self.values)
+        """The values with the composite behind the metrics; none where a part of it has none, or
+        where nothing could be scored."""
+        return add_composite(self.card, np.where(self.total > 0, self.values, np.nan))
 
     def overall(self) -> ScoreTable:
         """The same without levels that the whole does not rest on."""
@@ -124,23 +120,62 @@ def tabulate(
     *,
     strict: bool = False,
     subset: str | None = None,
-    weights: Mapping[str, float] | None = None,
+    weights: Weights | None = None,
     systems: tuple[str, ...] | None = None,
     averaged: bool = False,
+    missing: str = EXCLUDE,
+    common: bool = False,
 ) -> ScoreTable:
     """A run's sample scores. Several draws of one system are averaged; so are several answers to
-    one question, if that is wanted, where else the majority counts."""
+    one question, if that is wanted, where else the majority counts.
+
+    `missing` says whether samples without an edit are left out (`exclude`) or count as failed
+    (`zero`); with `common` only samples count that all systems have a score of.
+    """
+    check_rule(missing, common)
+    samples = run.subset(subset)
+    table = _tabulated(run, samples, strict, weights, systems, averaged, missing)
+    table = replace(table, subset=subset, missing=missing)
+    return restricted(run, table, averaged=averaged) if common else table
+
+
+def restricted(
+    run: Run, table: ScoreTable, samples: tuple[str, ...] | None = None, *, averaged: bool = False
+) -> ScoreTable:
+    """The same on these samples, or on those that all systems have a score of; where one has no
+    value of a metric there, no other has."""
+    kept = table.common() if samples is None else samples
+    if not kept:
+        there = (~np.isnan(table.values)).any(axis=2).sum(axis=1)
+        least = int(there.argmin())
+        raise CrevalError(
+            f"--common-samples: no sample has a score of all {len(table.systems)} models; "
+            f"{table.systems[least]!r} has one of {there[least]}. Choose others with --models."
+        )
+    less = _tabulated(run, kept, table.strict, None, table.systems, averaged, table.missing)
+    less = replace(less, card=table.card, subset=table.subset, missing=table.missing)
+    return replace(less.shared(len(less.systems)), common_of=len(table.samples))
+
+
+def _tabulated(
+    run: Run,
+    samples: tuple[str, ...],
+    strict: bool,
+    weights: Weights | None,
+    systems: tuple[str, ...] | None,
+    averaged: bool,
+    missing: str,
+) -> ScoreTable:
     protocol = protocol_named(run.manifest["protocol"])
     if strict and not protocol.has_strict:
         raise CrevalError(f"--strict: {protocol.name} is scored in one way only.")
+    protocol = protocol if weights is None else protocol.weighted(weights)
     card = protocol.card.over(run.levels)
-    card = card if weights is None else card.weighted(weights)
     chosen = run.systems if systems is None else systems
     for name in chosen:
         known_name("model", name, run.systems)
     if not chosen:
         raise CrevalError(f"{run.folder} holds no edits yet.")
-    samples = run.subset(subset)
     found: dict[str, dict[str, list[Mapping[str, Score]]]] = {name: {} for name in chosen}
     unanswered = dict.fromkeys(chosen, 0)
     measured = run.measurements
@@ -151,31 +186,63 @@ def tabulate(
     known: dict[tuple[str, str], int] = {}
     wanted = frozenset(samples)
     metrics = [metric.name for metric in card.metrics]
-    parts = _Parts(card, chosen, samples, metrics)
+    parts = Parts(card, chosen, samples, metrics)
     places = any(level.parts for level in card.levels)
+    failed = failings(run, missing, found, wanted)
+    # What a run was not asked for is nobody's failing.
+    unseen = set(metrics) if failed else set()
 
-    def unscored(identity: str) -> Mapping[str, Score]:
-        return protocol.score(run.samples[identity], run.probes[identity], {})
+    declared = frozenset() if card.unsupported is None else run.unsupported
+    unsupported = {
+        name: [identity for identity in samples if (name, identity) in declared] for name in chosen
+    }
+    for name, identities in unsupported.items():
+        asked_of = (probe.id for identity in identities for probe in run.probes[identity])
+        unasked[name] -= sum(probe not in measured for probe in asked_of)
+
+    def unscored(system: str, identity: str) -> Mapping[str, Score]:
+        found = protocol.score(run.samples[identity], run.probes[identity], {})
+        if (system, identity) not in declared:
+            return found
+        return {
+            metric: Score(card.unsupported if score.total else None, 0, 0)
+            for metric, score in found.items()
+        }
 
     with many_small_objects():
         for key, values in run.values(averaged=averaged):
-            if key.system in found and key.sample in wanted:
+            inside = key.system in found and key.sample in wanted
+            if not inside and not unseen:
+                continue
+            sample, probes = run.samples[key.sample], run.probes[key.sample]
+            score = protocol.score(sample, probes, values, strict=strict)
+            if unseen:
+                unseen -= {name for name in unseen if score[name].value is not None}
+            if inside:
                 asked = values
                 if measured:
                     asked = {name: v for name, v in values.items() if name not in measured}
                 unanswered[key.system] += list(asked.values()).count(None)
-                draws = found[key.system].setdefault(key.sample, [])
                 more = len(asked) - known.get((key.system, key.sample), 0)
                 if more > 0:
                     unasked[key.system] -= more
                     known[key.system, key.sample] = len(asked)
-                sample, probes = run.samples[key.sample], run.probes[key.sample]
-                draws.append(protocol.score(sample, probes, values, strict=strict))
+                found[key.system].setdefault(key.sample, []).append(score)
                 if places:
                     parts.add(key, protocol.parts(sample, probes, values))
+    for key in failed:
+        scored = set(metrics) - unseen
+        worst = worst_score(card, unscored(key.system, key.sample), scored)
+        found[key.system].setdefault(key.sample, []).append(worst)
+        if places:
+            nothing = protocol.parts(run.samples[key.sample], run.probes[key.sample], {})
+            parts.add(key, worst_parts(card, nothing, scored))
     rows = [
-        [_average(scores.get(identity) or [unscored(identity)], metrics) for identity in samples]
-        for scores in found.values()
+        [
+            _average(scores.get(identity) or [unscored(name, identity)], metrics)
+            for identity in samples
+        ]
+        for name, scores in found.items()
     ]
     cells = np.array(rows, dtype=np.float64)
     groups = {
@@ -195,8 +262,8 @@ def tabulate(
         unasked=unasked,
         units=_units([run.samples[identity] for identity in samples]),
         parts=parts.tables(),
+        unsupported={name: len(identities) for name, identities in unsupported.items()},
         strict=strict,
-        subset=subset,
     )
 
 
@@ -222,52 +289,6 @@ def _units(samples: Sequence[Sample]) -> Integers:
     names = [str(sample.source or sample.id) for sample in samples]
     number = {name: at for at, name in enumerate(dict.fromkeys(names))}
     return np.array([number[name] for name in names], dtype=np.int64)
-
-
-class _Parts:
-    """Collects the scores of samples' parts, for the levels that group them."""
-
-    def __init__(
-        self, card: Card, systems: Sequence[str], samples: Sequence[str], metrics: Sequence[str]
-    ) -> None:
-        self._at = tuple(
-            {name: at for at, name in enumerate(names)} for names in (systems, samples, metrics)
-        )
-        self._groups = {
-            level.name: {group: at for at, group in enumerate(level.groups)}
-            for level in card.levels
-            if level.parts
-        }
-        shape = (len(systems), len(samples))
-        self._arrays = {
-            name: np.zeros((4, *shape, len(groups), len(metrics)))
-            for name, groups in self._groups.items()
-        }
-        self._draws = np.zeros(shape)
-
-    def add(self, key: EditKey, found: Mapping[str, Sequence[Part]]) -> None:
-        systems, samples, metrics = self._at
-        place = (systems[key.system], samples[key.sample])
-        self._draws[place] += 1
-        for level, parts in found.items():
-            groups, (sums, counts, scored, total) = self._groups[level], self._arrays[level]
-            for group, metric, score in parts:
-                at = (*place, groups[group], metrics[metric])
-                if score.value is not None:
-                    sums[at] += score.value
-                    counts[at] += 1
-                scored[at] += score.scored
-                total[at] += score.total
-
-    def tables(self) -> dict[str, PartTable]:
-        """The mean over a sample's draws of what was collected."""
-        draws = np.maximum(self._draws, 1)[..., None, None]
-        return {
-            name: PartTable(
-                sums / draws, counts / draws, scored.astype(np.int64), total.astype(np.int64)
-            )
-            for name, (sums, counts, scored, total) in self._arrays.items()
-        }
 
 
 def _places(level: Level, tags: Sequence[Mapping[str, str]]) -> Integers:

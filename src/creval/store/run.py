@@ -12,13 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from creval.core.card import Level
+from creval.core.card import Level, Weights
 from creval.core.contract import contract_named
 from creval.core.errors import CrevalError, known_name
 from creval.core.probe import EditKey, Measurement, Probe, Question
-from creval.core.sample import Sample, Step
-from creval.store import schema
-from creval.store.store import DATABASE, Store
+from creval.core.sample import Edit, EditStatus, Sample, Step
+from creval.store.reader import open_reader
+from creval.store.store import DATABASE, read_edit
 
 if TYPE_CHECKING:
     from creval.stats.scorecard import Scorecard
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 VOICE = "gauge:"
 """How the name of what was measured begins, where a judge's name would stand."""
 _JUDGED = f"voice IN (SELECT id FROM voices WHERE judge NOT LIKE '{VOICE}%')"
+
+_UNHEARD = "NOT EXISTS (SELECT 1 FROM verdicts WHERE edit = edits.id)"
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,14 @@ class Answer:
     value: float | None
     said: str
     explanation: str
+
+
+class Missing(NamedTuple):
+    """An edit that there is no picture of, nor any answer about; its status, and the reason."""
+
+    edit: EditKey
+    status: EditStatus
+    reason: str
 
 
 class Spent(NamedTuple):
@@ -66,11 +76,7 @@ class Run:
                 f"{folder} is not a run: it holds no {DATABASE}. Make one with "
                 f"`creval replay BENCH --answers DIR --run {folder}`."
             )
-        self._connection, found = _reader(path)
-        if found < len(schema.MIGRATIONS):
-            self._connection.close()
-            Store(self.folder).close()
-            self._connection, _ = _reader(path)
+        self._connection = open_reader(path)
         if "protocol" not in self.manifest:
             self._connection.close()
             raise CrevalError(
@@ -212,10 +218,34 @@ class Run:
         )
         return {(judge, repeat): count for judge, repeat, count in self._connection.execute(query)}
 
+    @cached_property
+    def unsupported(self) -> frozenset[tuple[str, str]]:
+        """The systems and samples of which a system says that it cannot do them."""
+        query = "SELECT system, sample FROM edits WHERE status = 'unsupported'"
+        return frozenset(self._connection.execute(query))
+
     def unopened(self) -> int:
         """How many edits could not be judged because a picture could not be opened."""
-        query = "SELECT count(*) FROM edits WHERE status = 'failed'"
+        query = "SELECT count(*) FROM edits WHERE status = 'failed' AND image IS NOT NULL"
         return int(self._connection.execute(query).fetchone()[0])
+
+    def missing(self) -> list[Missing]:
+        """The edits that were wanted and are not there. None is absent where others of the same
+        system and sample came later, as draws."""
+        rows = self._connection.execute(
+            "SELECT system, sample, draw, status, reason FROM edits"
+            f" WHERE status <> 'done' AND image IS NULL AND {_UNHEARD} AND NOT (status = 'absent'"
+            " AND EXISTS (SELECT 1 FROM edits AS other WHERE other.system = edits.system"
+            " AND other.sample = edits.sample AND other.image IS NOT NULL)) ORDER BY id"
+        )
+        return [Missing(EditKey(*row[:3]), EditStatus(row[3]), row[4]) for row in rows]
+
+    def unjudged(self) -> list[EditKey]:
+        """The edits that are there, and that nothing was answered or measured about yet."""
+        rows = self._connection.execute(
+            f"SELECT system, sample, draw FROM edits WHERE status = 'done' AND {_UNHEARD}"
+        )
+        return [EditKey(*row) for row in rows]
 
     def answers(self, system: str | None = None, sample: str | None = None) -> Iterator[Answer]:
         """The verdicts as they are kept, of one system or sample or of all."""
@@ -233,11 +263,15 @@ class Run:
         for row in rows:
             yield Answer(EditKey(*row[:3]), *row[3:])
 
-    def edits(self, sample: str) -> dict[EditKey, Path | None]:
-        """The pictures of a sample's edits, as far as there are any."""
-        query = "SELECT system, sample, draw, image FROM edits WHERE sample = ? ORDER BY 1, 3"
-        rows = self._connection.execute(query, (sample,))
-        return {EditKey(*key): self.found(Path(image)) if image else None for *key, image in rows}
+    def made(self, sample: str) -> tuple[Edit, ...]:
+        """A sample's edits, by system and draw."""
+        rows = self._connection.execute(
+            "SELECT system, sample, draw, status, image, reason, detail FROM edits"
+            " WHERE sample = ? ORDER BY system, draw",
+            (sample,),
+        )
+        edits = map(read_edit, rows)
+        return tuple(edit._replace(image=edit.image and self.found(edit.image)) for edit in edits)
 
     def found(self, image: Path) -> Path:
         """Where an edit's picture lies: its path may be from the folder in which it was judged."""
@@ -356,20 +390,26 @@ class Run:
         *,
         strict: bool = False,
         subset: str | None = None,
-        weights: Mapping[str, float] | None = None,
+        weights: Weights | None = None,
         systems: tuple[str, ...] | None = None,
         resamples: int = 2_000,
         seed: int = 0,
         average: bool = False,
+        missing: str = "exclude",
+        common: bool = False,
     ) -> Scorecard:
         """The scores, with intervals and coverage, at every level of the protocol's card.
 
-        With `average` also the mean over the systems.
+        With `average` also the mean over the systems. Samples without an edit are left out or, with
+        `missing="zero"`, count as failed; with `common` only those count that all systems have.
         """
         from creval.stats.scorecard import scorecard
         from creval.stats.table import tabulate
 
-        table = tabulate(self, strict=strict, subset=subset, weights=weights, systems=systems)
+        table = tabulate(
+            self, strict=strict, subset=subset, weights=weights, systems=systems, missing=missing,
+            common=common,
+        )  # fmt: skip
         return scorecard(table, resamples=resamples, seed=seed, average=average)
 
 
@@ -385,31 +425,6 @@ _WHY = {
 def open_run(folder: str | Path) -> Run:
     """The run in a folder, open for reading."""
     return Run(folder)
-
-
-def _reader(path: Path) -> tuple[sqlite3.Connection, int]:
-    """A connection that only reads, and the version of the store."""
-    uri = path.resolve().as_uri()
-    beside = [path.with_name(f"{path.name}{end}") for end in ("-journal", "-wal")]
-    alone = not any(other.exists() and other.stat().st_size for other in beside)
-    if alone and not os.access(path.parent, os.W_OK):
-        # Where nothing can be written beside it, as on a read-only disk, WAL needs this.
-        connection = sqlite3.connect(f"{uri}?immutable=1", uri=True)
-    else:
-        # A writer that was killed left its work half done: opening for writing takes it back.
-        mode = "rw" if beside[0].exists() else "ro"
-        connection = sqlite3.connect(f"{uri}?mode={mode}", uri=True)
-    try:
-        connection.execute("PRAGMA query_only = ON")
-        return connection, schema.version(connection, path)
-    except sqlite3.OperationalError as error:
-        connection.close()
-        if "locked" in str(error):
-            raise CrevalError(f"{path.parent} is being written. Try again in a moment.") from error
-        raise CrevalError(f"{path} cannot be read: {error}.") from error
-    except BaseException:
-        connection.close()
-        raise
 
 
 def reduced(probe: Probe, given: Sequence[float | None], weighed: bool) -> float | None:

@@ -233,10 +233,8 @@ class Store:
         for edit in edits:
             if edit.key not in self._edits:
                 self._edits[edit.key] = self._next("edits")
-            detail = {"parents": edit.parents, "facts": edit.facts, "seen": edit.seen}
-            detail = {key: value for key, value in detail.items() if value}
-            row = (self._edits[edit.key], *edit.key, edit.status.value, _path(edit.image))
-            rows.append((*row, edit.reason, _json(detail)))
+            *row, detail = _edit_row(edit)
+            rows.append((self._edits[edit.key], *row, _json(detail)))
         self._insert("edits", rows)
 
     def put_replies(self, replies: Iterable[tuple[Ask, Reply, Sequence[Verdict]]]) -> None:
@@ -340,10 +338,21 @@ def _opened(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def _edit_row(edit: Edit) -> tuple[Any, ...]:
+    """What the store keeps of an edit."""
+    before = [_edit_row(one) for one in edit.before]
+    detail = {"parents": edit.parents, "facts": edit.facts, "seen": edit.seen, "before": before}
+    detail = {key: value for key, value in detail.items() if value}
+    return (*edit.key, edit.status.value, _path(edit.image), edit.reason, detail)
+
+
 def read_edit(row: Sequence[Any]) -> Edit:
     """An edit from what the store keeps of it."""
-    system, sample, draw, status, image, reason, detail = row
-    more = json.loads(detail)
+    return _edit(row[:-1], json.loads(row[-1]))
+
+
+def _edit(row: Sequence[Any], more: Mapping[str, Any]) -> Edit:
+    system, sample, draw, status, image, reason = row
     return Edit(
         EditKey(system, sample, draw),
         EditStatus(status),
@@ -352,6 +361,7 @@ def read_edit(row: Sequence[Any]) -> Edit:
         tuple(EditKey(*parent) for parent in more.get("parents", ())),
         more.get("facts", {}),
         {name: Stamp(*stamp) for name, stamp in more.get("seen", {}).items()},
+        tuple(_edit(one[:-1], one[-1]) for one in more.get("before", ())),
     )
 
 

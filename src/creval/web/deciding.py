@@ -71,12 +71,11 @@ def _done(group: ReviewGroup, place: int, show: str, said: str) -> Outcome:
 
 
 def _moved(before: ReviewGroup, group: ReviewGroup, but: ReviewItem, show: str) -> list[Card]:
-    """The cards of other items that a decision changed too."""
-    seen = {version(item) for item in before.items}
+    """The cards of other items that a decision changed too, or put at another place."""
     return [
         card
-        for card in cards_of(group, show)
-        if card.item.id != but.id and card.version not in seen
+        for place, card in enumerate(cards_of(group, show))
+        if card.item.id != but.id and before.items[place : place + 1] != (card.item,)
     ]
 
 

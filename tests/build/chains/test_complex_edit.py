@@ -19,9 +19,9 @@ from PIL import Image
 
 from creval.benchmarks import open_benchmark
 from creval.build.chains import complex_edit
+from creval.build.chains.complex_edit_review import ComplexEditReview
 from creval.build.chains.operations import CATEGORIES, OPERATIONS, counted
-from creval.build.chains.review import ChainReview
-from creval.build.chains.scribe import NotAcceptedError
+from creval.build.chains.scribe import NotAcceptedError, Scribe
 from creval.build.review import ACCEPTED, DROPPED, OPEN
 from creval.cli import app
 from creval.core.errors import CrevalError
@@ -82,16 +82,20 @@ def sequence(*words: str) -> str:
 
 def write(*texts: str, steps: int = 2, retries: int = 1) -> tuple[dict[str, Any], list[str]]:
     script = Script(*texts)
-    made = complex_edit.write_chain(
-        script,  # type: ignore[arg-type]
-        complex_edit.load_texts(),
-        steps,
-        retries,
-    )
-    return asyncio.run(made), script.said
+    scribe = Scribe(script, retries)  # type: ignore[arg-type]
+    edit = asyncio.run(complex_edit.write_chain(scribe, complex_edit.load_texts(), steps))
+    return {"edit": edit, "rejected": scribe.rejected}, script.said
 
 
 SHORT = '{"needed": "no"}'
+
+
+@pytest.mark.parametrize("name", ["sequence", "simplify", "compound"])
+def test_every_stage_is_shown_two_examples(name: str) -> None:
+    text = getattr(complex_edit.load_texts(), name).text
+    shown = text[text.index("Two examples of") :]
+    assert shown.count("Thought: ") == 2
+    assert "{{" not in shown[: shown.rindex("Thought: ")], "nothing is filled into an example"
 
 
 def test_there_are_24_operations_in_9_categories() -> None:
@@ -239,14 +243,14 @@ def test_another_model_is_refused_and_a_row_that_is_there_stays(built: Path) -> 
     with serving(FakeServer().app()) as url:
         other = creval(*command, "--writer", f"openai:other@{url}/v1")
     assert other.returncode == 2
-    assert "was begun with the models" in other.stderr
-    inside = creval("build", "complex-edit", "--images", images, "--out", images / "b",
-                    "--writer", "openai:m@http://127.0.0.1:1/v1")  # fmt: skip
-    assert "lies among the pictures" in inside.stderr
+    assert "was begun with another models" in other.stderr
+    same = creval("build", "complex-edit", "--images", images, "--out", images,
+                  "--writer", "openai:m@http://127.0.0.1:1/v1")  # fmt: skip
+    assert "is where the pictures are" in same.stderr
 
 
 def test_a_review_drops_and_changes(built: Path) -> None:
-    review = ChainReview(built)
+    review = ComplexEditReview(built)
     assert list(review.groups()) == ["0001", "0002", "0003", "0004", "0005"]
     before = review.left()
     assert before == 5 * 8
@@ -256,7 +260,7 @@ def test_a_review_drops_and_changes(built: Path) -> None:
     assert [item.id for item in group.items][3:5] == ["atomic/4", "compound/1"]
     review.decide("0001", "atomic/1", ACCEPTED, {"instruction": "Add a  red kite."})
     review.decide("0001", "compound/4", DROPPED, {})
-    again = ChainReview(built)
+    again = ComplexEditReview(built)
     assert again.left() == before - 2
     items = {item.id: item for item in again.group("0001").items}
     assert items["compound/1"].fields[0].text == "Add a red kite."
@@ -267,13 +271,36 @@ def test_a_review_drops_and_changes(built: Path) -> None:
     review.decide("0001", "compound/4", OPEN, {})
     for number, broken in enumerate(["{", "[]", '{"image": "a", "edit": {"sequence": [1]}}']):
         (built / "built" / f"100{number}.json").write_text(broken)
-    assert len(ChainReview(built).groups()) == 5, "what is no row is left to `creval bench`"
+    assert len(ComplexEditReview(built).groups()) == 5, "what is no row is left to `creval bench`"
     for number in range(3):
         (built / "built" / f"100{number}.json").unlink()
     for item, fields in [("atomic/9", {}), ("atomic/1", {"instruction": "x" * 50}),
                          ("atomic/1", {"operation": "Paint"}), ("nothing", {})]:  # fmt: skip
         with pytest.raises(CrevalError):
             review.decide("0001", item, ACCEPTED, fields)
+
+
+def test_what_contains_changed_words_is_looked_at_again(built: Path) -> None:
+    review = ComplexEditReview(built)
+    for item in review.group("0002").items:
+        review.decide("0002", item.id, ACCEPTED, {field.name: field.text for field in item.fields})
+    assert {item.verdict for item in review.group("0002").items} == {ACCEPTED}
+    review.decide("0002", "atomic/3", ACCEPTED, {"instruction": "Paint the moon green."})
+    items = {item.id: item for item in review.group("0002").items}
+    why = "atomic edit 3, which it contains, was changed afterwards"
+    assert {name for name, item in items.items() if item.verdict == OPEN} == {
+        "compound/3", "compound/4"
+    }  # fmt: skip
+    assert {item.notes for item in items.values()} == {(), (why,)}
+    review.decide("0002", "compound/3", ACCEPTED, {})
+    review.decide("0002", "compound/4", OPEN, {"instruction": "Paint the moon green, and more."})
+    assert not any(item.notes for item in review.group("0002").items)
+    review.decide("0002", "compound/1", ACCEPTED, {"instruction": "Paint the sun blue."})
+    items = {item.id: item for item in review.group("0002").items}
+    assert items["atomic/1"].fields[0].text == "Paint the sun blue."
+    assert [name for name, item in items.items() if item.notes] == [
+        "compound/2", "compound/3", "compound/4"
+    ]  # fmt: skip
 
 
 def test_killed_it_comes_to_the_same(tmp_path: Path) -> None:
@@ -343,9 +370,12 @@ def test_what_is_declined_is_left_out(tmp_path: Path) -> None:
         done = creval(*command, "--writer", f"openai:m@{url}/v1")
     assert done.returncode == 1
     assert "p0.png is left out: sequence: the model declined: I will not." in done.stderr
-    dry = creval(*command, "--writer", "openai:m@http://127.0.0.1:1/v1", "--dry-run", "--json")
-    assert json.loads(dry.stdout)["estimates"]["writer"]["calls"] == 1
-    assert json.loads(dry.stdout)["estimates"]["reviser"]["calls"] == 15
+    other = ("--writer", "openai:m@http://127.0.0.1:1/v1", "--dry-run", "--json")
+    assert "was begun with another models" in creval(*command, *other).stderr
+    dry = creval(*command[:-1], tmp_path / "other", *other)
+    told = json.loads(dry.stdout)
+    calls = {made["role"]: made["calls"] for made in told["estimates"]}
+    assert (told["pictures"], calls) == (1, {"writer": 1, "reviser": 15})
 
 
 def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
@@ -368,7 +398,12 @@ def test_a_budget_stops_and_a_larger_one_goes_on(tmp_path: Path) -> None:
         assert (stopped.returncode, "the budget is reached" in stopped.stderr) == (1, True)
         calls = server.stats["requests"]
         assert 0 < calls < 30
+        dry = creval(*command, "5USD", "--dry-run", "--json")
+        left = json.loads(dry.stdout)["estimates"]
+        assert sum(made["cached"] for made in left) > 0
+        assert all(made["calls"] < 6 * (1 if made["role"] == "writer" else 5) for made in left)
         done = creval(*command, "5USD")
+        assert "are answered already)" in done.stderr
         assert done.returncode == 0, done.stderr
     assert server.stats["requests"] <= 6 * 6 + 6, "nothing is paid twice"
     assert len(open_benchmark(tmp_path / "bench").dataset.samples) == 18

@@ -18,14 +18,14 @@ from creval.benchmarks import open_benchmark
 from creval.benchmarks.coco import Annotated, read_pictures
 from creval.benchmarks.complexbench_release import KINDS, SUBSETS
 from creval.build.chains import complexbench
-from creval.build.chains.complexbench import Scene
-from creval.build.chains.complexbench_files import key_of
+from creval.build.chains.complexbench import Scene, types_of
+from creval.build.chains.complexbench_files import file_of, key_of
 from creval.build.chains.complexbench_review import ComplexBenchReview
 from creval.build.chains.detected import CLASSES, detected
 from creval.build.chains.kinds import ATTRIBUTE, GLOBAL, LEVELS, MEANINGS, OBJECT, Types, draw_types
 from creval.build.chains.scenes import Thing, thing_named, things, unsuited
-from creval.build.chains.scribe import NotAcceptedError
-from creval.build.review import ACCEPTED, DROPPED
+from creval.build.chains.scribe import NotAcceptedError, Scribe
+from creval.build.review import ACCEPTED, DROPPED, OPEN
 from creval.core.errors import CrevalError
 from creval.core.sample import Box
 from creval.judges.fake import FakeServer
@@ -124,6 +124,12 @@ def test_types_by_level() -> None:
     assert alive == set(ATTRIBUTE)
 
 
+def test_types_of_a_name_that_is_no_text() -> None:
+    scene = Scene(things(objects("cat", "cup", "vase"), (10, 10)), (10, 10))
+    drawn = [types_of("caf\udce9.jpg", "parallel", scene, 0, 0) for _ in range(2)]
+    assert drawn[0] == drawn[1]
+
+
 SCENE = Scene(
     [Thing("left cat", (0, 4, 8, 24)), Thing("right cat", (30, 4, 38, 24)),
      Thing("cup", (10, 4, 18, 24)), Thing("vase", (20, 4, 28, 24))], (80, 40),
@@ -145,14 +151,9 @@ def checks(*faults: str) -> str:
 
 def write(*texts: str, types: Types = CHAIN, retries: int = 1) -> tuple[dict[str, Any], list[str]]:
     script = Script(*texts)
-    made = complexbench.write_sample(
-        script,  # type: ignore[arg-type]
-        complexbench.load_texts(),
-        types,
-        SCENE,
-        retries,
-    )
-    return asyncio.run(made), script.said
+    scribe = Scribe(script, retries)  # type: ignore[arg-type]
+    made = asyncio.run(complexbench.write_sample(scribe, complexbench.load_texts(), types, SCENE))
+    return {**made, "rejected": scribe.rejected}, script.said
 
 
 DOG = step("Change the left cat into a white dog.", "left cat", "white dog")
@@ -208,7 +209,7 @@ def test_what_is_infeasible_is_made_anew_with_what_builds_on_it() -> None:
         (0, step("Change the dog into a hat.", "dog", "hat"), "reference: `old` is “dog”"),
         (0, step("Change a cat into a hat.", "cat", "hat"), "reference: "),
         (0, step("Change the cup into a hat.", "cup"), "result: "),
-        (0, "Sorry.", "format: "),
+        (0, "Well.", "format: "),
         (1, step("Change the color of the cup to red.", "cup"), "chain: it does not name"),
         (2, step("Delete the left cat.", "left cat"), "independence: the left cat"),
         (2, step("Delete Delete Delete Delete", "vase"), "garbled text: "),
@@ -241,13 +242,13 @@ def test_a_detector_instead_of_annotations(tmp_path: Path) -> None:
     pictures = {name: tmp_path / name for name in ("a.png", "b.png")}
     for _ in range(2):
         found = detected(tmp_path / "bench", pictures, "some/model", find)
-        assert found == {
+        assert found.objects == {
             "a.png": [
                 Annotated("cat", (0, 0, 0.25, 0.5)), Annotated("cat", (0.5, 0, 1, 0.5)),
                 Annotated("cup", (0, 0.5, 0.25, 1)),
             ],
-            "b.png": [],
         }  # fmt: skip
+        assert list(found.broken) == ["b.png"], "what cannot be opened is not without objects"
     assert looked == [(40, 20)], "it is looked at once"
     detected(tmp_path / "bench", pictures, "other/model", find)
     assert len(looked) == 2
@@ -318,7 +319,10 @@ def test_a_review_drops_a_sample_with_its_step(built: Path) -> None:
     group = review.group(name)
     assert group.picture is not None
     assert group.picture.is_file()
-    assert group.items[1].notes == ("it builds on step 1",)
+    assert [item.kind for item in group.items[1:]] == [
+        "step 2, upon step 1", "step 3, upon step 2",
+    ]  # fmt: skip
+    assert not any(item.notes for item in group.items), "a chain is no reason to look twice"
     review.decide(
         name, "step/1", ACCEPTED, {"instruction": "Add a  red hat.", "type": "add object"}
     )
@@ -331,8 +335,31 @@ def test_a_review_drops_a_sample_with_its_step(built: Path) -> None:
                          ("step/1", {"instruction": ""})]:  # fmt: skip
         with pytest.raises(CrevalError):
             review.decide(name, item, ACCEPTED, fields)
+    path = file_of(built, name.partition("/")[0])
+    path.write_text(path.read_text().replace("Add a red hat.", "Add a blue hat."))
     review.decide(name, "step/3", ACCEPTED, {})
+    changed = review.group(name).items[0].fields[0].text
+    assert changed == "Add a blue hat.", "what people change meanwhile stays"
     assert len(open_benchmark(built).dataset.samples) == 18
+
+
+def test_what_builds_on_changed_words_is_looked_at_again(built: Path) -> None:
+    review = ComplexBenchReview(built)
+    name = review.groups()[-2]
+    assert name.startswith("three-chain/")
+    for at in (1, 2, 3):
+        review.decide(name, f"step/{at}", ACCEPTED, {})
+    first, *others = review.group(name).items
+    review.decide(name, first.id, ACCEPTED, {"instruction": first.fields[0].text})
+    assert [item.verdict for item in review.group(name).items] == [ACCEPTED] * 3
+    review.decide(name, first.id, ACCEPTED, {"instruction": "Add a tin drum."})
+    items = review.group(name).items
+    assert [item.verdict for item in items] == [ACCEPTED, OPEN, ACCEPTED]
+    why = "step 1, on which it builds, was changed afterwards"
+    assert [item.notes for item in items] == [(), (why,), ()]
+    review.decide(name, "step/2", ACCEPTED, {"instruction": others[0].fields[0].text})
+    assert [item.notes for item in review.group(name).items] == [()] * 3
+    assert open_benchmark(built).dataset.findings == ()
 
 
 def entries(bench: Path) -> dict[str, Any]:

@@ -57,6 +57,7 @@ def write_list(folder: Path, samples: Iterable[Touchstone]) -> None:
                 "input_image": [f"image/{sample.id}.png"],
                 "input_image_resolution": [SIDE, SIDE],
                 "class_id": 1 + CLASSES.index(sample.dimension),
+                "steps": list(sample.steps),
             }
         )
         required = [

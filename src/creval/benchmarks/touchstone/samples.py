@@ -85,6 +85,20 @@ class Touchstone:
         """The scene that the instruction asks for."""
         return carried_out(self.source, self.requirements)
 
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The requirements as instructions, each of which can stand alone."""
+        named = (_named(required.words, self.source.kind) for required in self.requirements)
+        return tuple(f"{_begun(words)}." for words in named)
+
+    def step(self, scene: Scene, at: int) -> Touchstone:
+        """One of the requirements as a sample of its own, for a picture that shows this scene."""
+        required = self.requirements[at]
+        wanted = required.apply(scene)
+        done = [a for a in self.asked["IF"] if a.check.answer(scene, wanted) == a.answer]
+        asked = {**self.asked, "IF": tuple(done)}
+        return replace(self, source=scene, requirements=(required,), asked=asked)
+
 
 def carried_out(scene: Scene, requirements: Iterable[Requirement]) -> Scene:
     for requirement in requirements:

@@ -3,15 +3,14 @@ result be reasonable? A step that is dropped takes its sample with it."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from creval.benchmarks.complexbench_release import KINDS, NEEDS
+from creval.benchmarks.complexbench_release import KINDS, NEEDS, SUBSETS
 from creval.benchmarks.files import text_of
-from creval.build.chains.complexbench_files import Entries
-from creval.build.chains.review import checked, mark, verdict_of
+from creval.build.chains.complexbench_files import Entries, file_of
+from creval.build.chains.marks import checked, mark, outdate, outdated, verdict_of
 from creval.build.review import OPEN, Field, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError, known_name
 
@@ -22,8 +21,16 @@ class ComplexBenchReview:
     title = "ComplexBench-Edit: is each step of its type, and is the result reasonable?"
 
     def __init__(self, folder: Path) -> None:
-        self._entries = Entries(folder)
-        self._lock = threading.Lock()
+        self._folder = folder
+        self._read: tuple[list[object], Entries] | None = None
+
+    @property
+    def _entries(self) -> Entries:
+        """The entries as the files hold them now: people may change those meanwhile."""
+        state = [_state(file_of(self._folder, subset)) for subset in SUBSETS]
+        if self._read is None or self._read[0] != state:
+            self._read = state, Entries(self._folder)
+        return self._read[1]
 
     def groups(self) -> Sequence[str]:
         return [
@@ -40,10 +47,10 @@ class ComplexBenchReview:
         items = [
             ReviewItem(
                 f"step/{at}",
-                f"step {at}",
+                _kind(at, needs[at - 1]),
                 (Field("instruction", line), Field("type", text_of(pair.get("edit_type")), KINDS)),
                 verdict_of(pair),
-                tuple(f"it builds on step {needed + 1}" for needed in needs[at - 1]),
+                outdated(pair),
                 {
                     shown: text_of(pair[name])
                     for name, shown in _FACTS.items()
@@ -53,26 +60,32 @@ class ComplexBenchReview:
             for at, (line, pair) in enumerate(zip(lines, entry["edit pair"], strict=True), 1)
         ]
         image = Path(f"{key}-{text_of(entry.get('img_path'))}").name
-        picture = self._entries.folder / "data" / "images" / image
+        picture = self._folder / "data" / "images" / image
         return ReviewGroup(identity, f"{subset}: {key}", picture, tuple(items))
 
     def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        with self._lock:
-            _, _, entry = self._entry(group)
-            pairs, lines = entry["edit pair"], text_of(entry["new_ins"]).splitlines()
-            places = {f"step/{at}": at - 1 for at in range(1, len(pairs) + 1)}
-            if item not in places:
-                raise CrevalError(f"there is no {item!r} in {group}.")
-            at = places[item]
-            kind = known_name("edit type", fields.get("type", pairs[at]["edit_type"]), KINDS)
-            said = checked(fields["instruction"]) if "instruction" in fields else lines[at]
-            mark(pairs[at], verdict)
-            pairs[at]["edit_type"], lines[at] = kind, said
-            entry["new_ins"] = "\n".join(lines)
-            entry.pop("dropped", None)
-            if any(pair.get("dropped") for pair in pairs):
-                entry["dropped"] = True
-            self._entries.save()
+        entries = self._entries
+        subset, _, entry = self._entry(group)
+        pairs, lines = entry["edit pair"], text_of(entry["new_ins"]).splitlines()
+        places = {f"step/{at}": at - 1 for at in range(1, len(pairs) + 1)}
+        if item not in places:
+            raise CrevalError(f"there is no {item!r} in {group}.")
+        at = places[item]
+        kind = known_name("edit type", fields.get("type", pairs[at]["edit_type"]), KINDS)
+        said = checked(fields["instruction"]) if "instruction" in fields else lines[at]
+        mark(pairs[at], verdict)
+        pairs[at]["edit_type"] = kind
+        if said != lines[at]:
+            lines[at] = said
+            pairs[at].pop("outdated", None)
+            for later, needs in zip(pairs, NEEDS.get(subset, ()), strict=False):
+                if at in needs:
+                    outdate(later, f"step {at + 1}, on which it builds, was changed afterwards")
+        entry["new_ins"] = "\n".join(lines)
+        entry.pop("dropped", None)
+        if any(pair.get("dropped") for pair in pairs):
+            entry["dropped"] = True
+        entries.save([subset])
 
     def left(self) -> int:
         return sum(
@@ -88,6 +101,18 @@ class ComplexBenchReview:
 
 
 _FACTS = {"ori obj": "changes", "new_obj": "makes", "checked": "the second model said"}
+
+
+def _kind(number: int, needs: Sequence[int]) -> str:
+    upon = " and ".join(f"{needed + 1}" for needed in needs)
+    return f"step {number}, upon step {upon}" if upon else f"step {number}"
+
+
+def _state(path: Path) -> object:
+    if not path.is_file():
+        return None
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _whole(entry: Any) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from creval.core.errors import CrevalError
-from creval.report import sentences, tables
+from creval.report import missing, sentences, tables
 from creval.report.export import files, frames
 from creval.report.export.leaderboard import leaderboard
 from creval.report.export.readme import commented, readme
@@ -85,9 +85,13 @@ def _write(
     for name, frame in whole.items():
         files.write([frame], folder, name)
     problems = int(run.manifest.get("problems", 0))
+    gone = missing.of_table(run, card.table)
     notes = [
         sentences.basis(card, run.manifest, resamples, "bold best, underlined second"),
         sentences.strictness(card, problems),
+        *sentences.unsupported(card),
+        *missing.told(gone),
+        *missing.rule(card.table, gone),
         sentences.decided(card),
     ]
     pasted = _tables(card, folder, notes)

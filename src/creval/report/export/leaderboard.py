@@ -29,6 +29,8 @@ def leaderboard(card: Scorecard, manifest: Mapping[str, Any]) -> dict[str, Any]:
         "date": manifest.get("date"),
         "subset": table.subset,
         "strict": table.strict,
+        "missing": table.missing,
+        "common_of": table.common_of,
         "samples": len(table.samples),
         "ranking": protocol.ranking,
         "weights": dict(protocol.composite.weights) if protocol.composite else None,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from creval.report import answer, asked, sentences, tables
+from creval.report import answer, asked, missing, sentences, tables
 from creval.report.findings import Findings, Grid
 from creval.report.page.charts import charts
 from creval.report.page.gallery import gallery
@@ -14,6 +14,7 @@ from creval.report.page.template import rendered
 from creval.report.plots import about
 from creval.report.text import many
 from creval.stats.scorecard import Scorecard
+from creval.store.makers import makers
 from creval.store.run import Run
 
 _WIDEST = 20  # columns of the table of scores
@@ -37,6 +38,7 @@ def page(
     shelves = gallery(run, card, each, link, watch)
     manifest = run.manifest
     samples = dict.fromkeys(card.table.samples)
+    gone = missing.of_table(run, card.table)
     return rendered(
         "report.html",
         "data:" if link is None else "data: 'self' file:",
@@ -48,15 +50,19 @@ def page(
         notes=[
             sentences.basis(card, manifest, resamples, "bold best, underlined second"),
             sentences.strictness(card, int(manifest.get("problems", 0))),
+            *sentences.unsupported(card),
             *sentences.voices(run, card),
             *sentences.flat(card),
+            *missing.told(gone),
+            *missing.rule(card.table, gone),
         ],
-        charts=charts(card, about(card, manifest)),
+        charts=charts(card, about(card, manifest), makers(manifest)),
         shelves=shelves,
         systems=card.systems,
         asked=asked.asked(run),
         prompts=manifest.get("prompts", {}),
         unanswered=asked.unanswered(run, card.systems, samples),
+        gone=missing.grid(gone),
         absent=asked.absent(run, card.systems, samples),
     )
 

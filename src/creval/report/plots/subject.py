@@ -8,6 +8,7 @@ from typing import Any
 from creval.core.card import Metric
 from creval.core.errors import CrevalError, known_name
 from creval.report.plots.lettering import harmless, wrapped
+from creval.report.sentences import samples
 from creval.report.tables import columns
 from creval.report.text import interval, value, visible
 from creval.stats.scorecard import Scorecard
@@ -37,16 +38,10 @@ def about(card: Scorecard, manifest: Mapping[str, Any]) -> str:
     asked = manifest.get("protocol", manifest["benchmark"])
     protocol = f", asked as {asked}" if asked != manifest["benchmark"] else ""
     judge = f"judge {manifest['judge']}" if manifest["judge"] else "measured"
-    subset = f" (subset {table.subset})" if table.subset else ""
     strict = ", strict" if table.strict else ""
-    made = table.card.composite
-    formula = ""
-    if made is not None:
-        weights = " + ".join(f"{weight:.3g} {name}" for name, weight in made.weights.items())
-        formula = f" {made.name} = {weights}."
-    count = f"{len(table.samples):,} samples"
+    formula = f" {table.card.formula}." if table.card.formula else ""
     return harmless(
-        f"{manifest['benchmark']}{protocol}, {judge}, {count}{subset}{strict}.{formula} "
+        f"{manifest['benchmark']}{protocol}, {judge}, {samples(table)}{strict}.{formula} "
     )
 
 

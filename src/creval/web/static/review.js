@@ -162,10 +162,16 @@ function complain(card, words) {
 }
 
 function take(found, anchor = "", sent = {}) {
-  for (const [name, html] of Object.entries(found.cards ?? {})) {
-    put(name, html, name === anchor ? sent : {});
+  const cards = Object.entries(found.cards ?? {}).map(([name, html]) => [name, made(html)]);
+  if (cards.some(([name, card]) => about(document.getElementById(name)) !== about(card))) {
+    // Items stand elsewhere now: each would get another's card.
+    history.replaceState({ said: found.said }, "", `#${cards[0][0]}`);
+    location.reload();
+    return;
   }
-  const name = anchor && document.querySelector(`#${anchor} h2 small`).textContent;
+  for (const [name, card] of cards) put(name, card, name === anchor ? sent : {});
+  const heading = anchor && document.querySelector(`#${anchor} h2`);
+  const name = heading && (heading.querySelector("small") ?? heading).textContent;
   say(name ? `${name}: ${found.said}` : found.said);
   if (!found.token) return;
   for (const field of document.querySelectorAll("input[name=token]")) field.value = found.token;
@@ -174,11 +180,16 @@ function take(found, anchor = "", sent = {}) {
   document.getElementById("total").textContent = found.total;
 }
 
-function put(anchor, html, sent) {
+const about = (item) => item?.querySelector("form").getAttribute("action");
+
+function made(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html; // every text in it is escaped
+  return template.content.querySelector(".item");
+}
+
+function put(anchor, fresh, sent) {
   const old = document.getElementById(anchor);
-  const made = document.createElement("template");
-  made.innerHTML = html; // every text in it is escaped
-  const fresh = made.content.querySelector(".item");
   for (const field of old.querySelectorAll("textarea")) {
     // What was typed since it was sent, or not sent at all, stays.
     if (field.value !== (sent[field.name] ?? field.defaultValue)) {
@@ -313,6 +324,7 @@ document.addEventListener("keydown", (event) => {
 
 document.documentElement.classList.add("live");
 items().forEach(watch);
+if (history.state?.said) say(history.state.said);
 arrive();
 window.addEventListener("hashchange", arrive);
 // A page that the browser kept may be old.

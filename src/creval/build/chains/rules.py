@@ -1,7 +1,5 @@
-"""Rules that an instruction must keep, each with a name: what breaks one is asked for again.
-
-Models at high temperature write sentences that fall apart half way; these rules find them.
-"""
+"""Rules that an instruction of a chain must keep, each with a name: what breaks one is asked for
+again."""
 
 from __future__ import annotations
 
@@ -9,38 +7,19 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-_QUOTES = re.compile(
-    r"\"([^\"]{1,200})\"|“([^”]{1,200})”|‘([^’]{1,200})’|(?<!\w)'([^']{1,200})'(?!\w)"
-)
-_REPEATED = re.compile(r"(\S)\1{5,}")
-_AGAIN = re.compile(r"\b(\w+)(?:\W+\1\b){2,}", re.IGNORECASE)
-_MARKUP = re.compile(r"```|</?\w+[^>]{0,80}>|\\[nut]|\{[\"'{]|[\"']\s*:\s*[\"']|\[\[|&\w{2,6};")
+from creval.build.words import count_words, damage, leftover, refuses, unquoted
+
 _STEPS = re.compile(r"(?:^|\s)(?:step\s+)?[1-9][.):]\s|^\s*[-*•]\s", re.IGNORECASE)
-_DECLINED = re.compile(
-    r"\b(?:as an ai|i(?:'m| am) (?:sorry|unable)|i (?:can(?:no|')t|will not|won't))\b",
-    re.IGNORECASE,
-)
-_LONGEST_WORD = 30
 _LATIN = 0.9
 Rule = Callable[[str], str]
-
-
-def quotes(text: str) -> list[str]:
-    """The words in quotation marks."""
-    return [next(filter(None, match)) for match in _QUOTES.findall(text)]
+"""What is wrong with a text, or nothing."""
 
 
 def garbled(text: str) -> str:
-    """Text that fell apart: strange signs, endless words, mixed scripts, words that repeat."""
-    if any(unicodedata.category(char) in ("Cc", "Cf", "Co", "Cn", "Cs") for char in text):
-        return "it holds signs that are no letters"
-    if "\ufffd" in text or "??" in text:
-        return "it holds signs that stand for no letter"
-    bare = _QUOTES.sub(" ", text)
-    if any(len(word) > _LONGEST_WORD for word in re.split(r"[\s/_-]+", bare)):
-        return f"a word is longer than {_LONGEST_WORD} letters"
-    if _REPEATED.search(bare) or _AGAIN.search(bare):
-        return "something is repeated over and over"
+    """Text that fell apart: damaged, in mixed scripts, or more signs than words."""
+    if reason := damage(text):
+        return reason
+    bare = unquoted(text)
     letters = [char for char in bare if char.isalpha()]
     if not letters:
         return "there are no words outside quotation marks"
@@ -52,13 +31,8 @@ def garbled(text: str) -> str:
     return ""
 
 
-def markup(text: str) -> str:
-    """What is left of the form of a reply."""
-    return "it holds marks of a format (JSON, HTML, Markdown)" if _MARKUP.search(text) else ""
-
-
-def declined(text: str) -> str:
-    return "it declines instead of instructing" if _DECLINED.search(text) else ""
+def refusal(text: str) -> str:
+    return "it declines instead of instructing" if refuses(text) else ""
 
 
 def one_sentence_each(text: str) -> str:
@@ -68,7 +42,7 @@ def one_sentence_each(text: str) -> str:
 
 def length(fewest: int, most: int) -> Rule:
     def rule(text: str) -> str:
-        words = len(text.split())
+        words = count_words(text)
         if words < fewest:
             return f"it has {words} words; at least {fewest} are needed"
         return f"it has {words} words; at most {most} are allowed" if words > most else ""
@@ -92,8 +66,11 @@ def broken(text: str, **more: Rule) -> str:
     >>> broken("Add a red red red red kite.")
     'garbled text: something is repeated over and over'
     """
-    rules: dict[str, Rule] = {"left-over format": markup, "garbled text": garbled}
-    rules |= {"refusal": declined}
+    rules: dict[str, Rule] = {
+        "left-over format": leftover,
+        "garbled text": garbled,
+        "refusal": refusal,
+    }
     rules |= {name.replace("_", " "): rule for name, rule in more.items()}
     for name, rule in rules.items():
         if reason := rule(text):

@@ -1,52 +1,22 @@
-"""Built chains, to be looked through by people: each instruction accepted, changed or dropped."""
+"""Built rows of Complex-Edit, to be looked through by people, instruction by instruction."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from creval.benchmarks.complex_edit_rows import is_dropped, row_files
+from creval.benchmarks.complex_edit_rows import row_files
 from creval.benchmarks.files import read_json, text_of
-from creval.build.chains import wording
-from creval.build.chains.complex_edit import SPLIT
+from creval.build.chains.complex_edit_files import SPLIT
+from creval.build.chains.marks import checked, mark, outdate, outdated, verdict_of
 from creval.build.chains.operations import OPERATIONS
-from creval.build.chains.sources import write_json
-from creval.build.review import ACCEPTED, DROPPED, OPEN, Field, ReviewGroup, ReviewItem
+from creval.build.review import OPEN, Field, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError, known_name
-
-VERDICTS = (ACCEPTED, DROPPED, OPEN)
-
-
-def verdict_of(entry: Any) -> str:
-    """What was decided about an entry."""
-    if is_dropped(entry):
-        return DROPPED
-    said = entry.get("review") if isinstance(entry, dict) else None
-    return ACCEPTED if said == ACCEPTED else OPEN
+from creval.core.files import write_json
 
 
-def mark(entry: dict[str, Any], verdict: str) -> None:
-    """Write down what was decided about an entry."""
-    known_name("decision", verdict, VERDICTS)
-    for name in ("review", "dropped"):
-        entry.pop(name, None)
-    if verdict == DROPPED:
-        entry["dropped"] = True
-    elif verdict == ACCEPTED:
-        entry["review"] = ACCEPTED
-
-
-def checked(text: str) -> str:
-    """A changed instruction, in one line; one that cannot stand is refused."""
-    text = " ".join(text.split())
-    if reason := wording.broken(text, length=wording.length(1, 2000)):
-        raise CrevalError(f"this instruction cannot stand ({reason}).")
-    return text
-
-
-class ChainReview:
+class ComplexEditReview:
     """Complex-Edit's rows: what is dropped is left out, with an atomic edit all that contain it."""
 
     title = "Complex-Edit: atomic edits and their compounds"
@@ -55,7 +25,6 @@ class ChainReview:
         self._files = {
             path.stem: path for path in row_files(folder).get(SPLIT, ()) if _row_in(path)
         }
-        self._lock = threading.Lock()
 
     def groups(self) -> Sequence[str]:
         return list(self._files)
@@ -72,11 +41,7 @@ class ChainReview:
                     Field("operation", text_of(step.get("name")), OPERATIONS),
                 ),
                 verdict_of(step),
-                tuple(
-                    f"it was not made shorter: {text_of(step[name])}"
-                    for name in ("unsimplified",)
-                    if name in step
-                ),
+                _notes(step),
                 _facts(step, before="before it was made short", reason="why"),
             )
             for at, step in enumerate(edit["sequence"], 1)
@@ -87,7 +52,8 @@ class ChainReview:
                 f"C{at}",
                 (Field("instruction", text_of(entry.get("compound_instruction"))),),
                 verdict_of(entry),
-                facts=_facts(entry, reasoning="how"),
+                outdated(entry),
+                _facts(entry, reasoning="how"),
             )
             for at, entry in enumerate(edit["compound"], 1)
         ]
@@ -96,23 +62,18 @@ class ChainReview:
         return ReviewGroup(identity, heading, path.parent / name if name else None, tuple(items))
 
     def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        with self._lock:
-            path, content = self._row(group)
-            kind, _, number = item.partition("/")
-            entries = content["edit"].get({"atomic": "sequence", "compound": "compound"}.get(kind))
-            if not entries or number not in {f"{n}" for n in range(1, len(entries) + 1)}:
-                raise CrevalError(f"there is no {item!r} in {group}.")
-            entry = entries[int(number) - 1]
-            mark(entry, verdict)
-            if "operation" in fields and kind == "atomic":
-                entry["name"] = known_name("operation", fields["operation"], OPERATIONS)
-            if "instruction" in fields:
-                said = checked(fields["instruction"])
-                entry["instruction" if kind == "atomic" else "compound_instruction"] = said
-                if number == "1":  # C1 is the first atomic instruction
-                    content["edit"]["sequence"][0]["instruction"] = said
-                    content["edit"]["compound"][0]["compound_instruction"] = said
-            write_json(path, content)
+        path, content = self._row(group)
+        kind, _, number = item.partition("/")
+        entries = content["edit"].get({"atomic": "sequence", "compound": "compound"}.get(kind))
+        if not entries or number not in {f"{n}" for n in range(1, len(entries) + 1)}:
+            raise CrevalError(f"there is no {item!r} in {group}.")
+        entry = entries[int(number) - 1]
+        mark(entry, verdict)
+        if "operation" in fields and kind == "atomic":
+            entry["name"] = known_name("operation", fields["operation"], OPERATIONS)
+        if "instruction" in fields:
+            _change(content["edit"], kind, int(number), checked(fields["instruction"]))
+        write_json(path, content)
 
     def left(self) -> int:
         return sum(
@@ -127,6 +88,21 @@ class ChainReview:
         if content is None:
             raise CrevalError(f"{path} is not a row that creval can read any more.")
         return path, content
+
+
+def _change(edit: dict[str, Any], kind: str, number: int, said: str) -> None:
+    """Give an instruction other words; what contains an atomic one was written with the old."""
+    name = "instruction" if kind == "atomic" else "compound_instruction"
+    entry = edit["sequence" if kind == "atomic" else "compound"][number - 1]
+    if text_of(entry.get(name)) == said:
+        return
+    entry[name] = said
+    entry.pop("outdated", None)
+    if number == 1:  # C1 is the first atomic instruction
+        edit["sequence"][0]["instruction"] = edit["compound"][0]["compound_instruction"] = said
+    if kind == "atomic" or number == 1:
+        for later in edit["compound"][max(number, 2) - 1 :]:
+            outdate(later, f"atomic edit {number}, which it contains, was changed afterwards")
 
 
 def _row_in(path: Path) -> dict[str, Any] | None:
@@ -147,6 +123,11 @@ def _entries(content: Any) -> Iterator[Any]:
         if not isinstance(entries, list) or not entries:
             raise CrevalError(f"a row has no {name}.")
         yield from entries
+
+
+def _notes(step: Mapping[str, Any]) -> tuple[str, ...]:
+    said = text_of(step.get("unsimplified"))
+    return (f"it was not made shorter: {said}",) if said else ()
 
 
 def _facts(entry: Mapping[str, Any], **names: str) -> dict[str, str]:

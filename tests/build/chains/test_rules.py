@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from creval.build.chains.wording import broken, keeps, length, one_sentence_each, quotes
+from creval.build.chains.rules import broken, keeps, length, one_sentence_each
 
 SOUND = [
     "Add a red kite above the pier.",
@@ -15,6 +15,8 @@ SOUND = [
     "Make the boy's jacket look as if it were of café-brown leather, very very soft.",
     "Write 'OPEN!!!' on the door.",
     "Crop the image to a 4:3 frame around the two dogs.",
+    "Write “I can't wait!” on the shirt.",
+    'Write "WHAT?!" and "🕵️‍♂️" on the wall, 10 000 000 times.',
 ]
 BROKEN = {
     "Add a red red red red kite": "garbled text",
@@ -29,6 +31,8 @@ BROKEN = {
     '{"instruction": "Add a kite"}': "left-over format",
     "Add a <b>kite</b> now": "left-over format",
     "I'm sorry, I can't help with that": "refusal",
+    "This is a person, and as an AI I will not": "refusal",
+    "Make the **door** red now": "left-over format",
     "Kite": "length",
     "kite of paper " * 20: "length",
 }
@@ -51,9 +55,6 @@ def test_a_list_is_no_compound_instruction() -> None:
 
 
 def test_quoted_words_are_kept() -> None:
-    said = quotes("Write \"TEA & CO\" and 'it's' over “Ende” on the dog's bowl")
-    assert said[0] == "TEA & CO"
-    assert "Ende" in said
     assert keeps(["TEA"])('Write "TEA"') == ""
     assert keeps(["TEA"])("Write tea") == "the words “TEA” are lost"
 

@@ -1,0 +1,131 @@
+"""`creval edit` as a user runs it: strategies side by side, interrupts, and wrong words."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from creval.build.touchstone import build_touchstone
+from creval.judges.fake import FakeServer
+from tests.serving import serving
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "creval", *map(str, arguments)]
+
+
+def creval(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(command(*arguments), capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("editing")
+    build_touchstone(folder / "bench", 9, 4)
+    return folder / "bench"
+
+
+@pytest.fixture(scope="module")
+def fake() -> Iterator[str]:
+    with serving(FakeServer(seed=1).app()) as url:
+        yield f"openai:fake@{url}/v1"
+
+
+def test_one_model_in_three_ways(bench: Path, tmp_path: Path) -> None:
+    """An editor that forgets half of a long list does better with one thing at a time."""
+    editor = "touchstone:forgetful"
+    made: dict[str, Any] = {}
+    for name, more in (
+        ("direct", []),
+        ("sequential", ["--strategy", "sequential"]),
+        ("best-of-3", ["--strategy", "best-of:3", "--judge", "truth"]),
+    ):
+        done = creval("edit", bench, "--editor", editor, "--out", tmp_path / name, *more, "--json")
+        made[name] = json.loads(done.stdout)
+        assert made[name]["statuses"] == {"done": 9}
+        assert f"creval judge {bench} --edits {tmp_path / name}" in done.stderr
+    assert made["direct"]["calls"] < made["best-of-3"]["calls"] == 27
+    folders = [tmp_path / name for name in made]
+    creval("judge", bench, "--edits", *folders, "--judge", "truth", "--run", tmp_path / "run")
+    scores = json.loads(creval("score", tmp_path / "run", "--json").stdout)["models"]
+    direct, sequential, best = (scores[name]["overall"]["S"]["value"] for name in made)
+    assert direct < best < sequential == 100
+
+
+def test_with_a_plan_and_with_a_program(bench: Path, tmp_path: Path, fake: str) -> None:
+    program = tmp_path / "mine.py"
+    program.write_text(
+        "import shutil, sys\n"
+        "source, words, output = sys.argv[1:]\n"
+        "assert 'The finished picture shows' in words, words\n"
+        "shutil.copyfile(source, output)\n"
+    )
+    edit: list[str | Path] = [
+        "edit", bench, "--editor", f"command:{sys.executable} {program} {{source}} "
+        "{instruction} {output}", "--out", tmp_path / "mine", "--strategy", "reasoned",
+        "--reasoner", fake, "--limit", "2",
+    ]  # fmt: skip
+    dry = creval(*edit, "--dry-run")
+    assert "reasoner: openai:fake" in dry.stdout
+    assert "No price is known for command:" in dry.stderr
+    assert not (tmp_path / "mine").exists()
+    done = creval(*edit)
+    assert "2 edits: the same as its source, pixel by pixel" in done.stderr
+    (tmp_path / "mine").rename(tmp_path / "yours")
+    edit[edit.index(tmp_path / "mine")] = tmp_path / "yours"
+    assert json.loads(creval(*edit, "--json").stdout)["calls"] == 0
+
+
+def test_an_interrupt_is_taken_kindly(bench: Path, tmp_path: Path) -> None:
+    slow = f"command:{sys.executable} -c 'import time, shutil, sys; time.sleep(0.3); " \
+        "shutil.copyfile(sys.argv[1], sys.argv[2])' {source} {output}"  # fmt: skip
+    edit = command("edit", bench, "--editor", slow, "--out", tmp_path / "M", "--concurrency", "2")
+    with subprocess.Popen(edit, stderr=subprocess.PIPE, text=True) as on:
+        while not list((tmp_path / "M" / ".made").glob("[!.]*")):
+            time.sleep(0.02)
+        on.send_signal(signal.SIGINT)
+        _, said = on.communicate(timeout=30)
+    assert on.returncode == 130
+    assert "what was made is kept; repeat the command to go on" in said
+    there = len(list((tmp_path / "M").glob("*.png")))
+    assert 1 <= there < 9, "what was made lies under its name"
+    found = json.loads(creval(*edit[3:], "--json").stdout)
+    assert (found["statuses"], found["cached"]) == ({"done": 9}, there)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--editor", "nonsense"], "give KIND:MODEL"),
+        (["--editor", "opnai:x"], "did you mean 'openai'"),
+        (["--editor", "openai:gpt-image-1"], "OPENAI_API_KEY"),
+        (["--editor", "command:cp {source}"], "give a program with {output}"),
+        (["--editor", "command:nothing-there {output}"], "cannot be started"),
+        (["--editor", "touchstone:faithful", "--strategy", "best"], "none of direct"),
+        (["--editor", "touchstone:faithful", "--strategy", "best-of:2"], "give --judge SPEC"),
+        (["--editor", "touchstone:faithful", "--strategy", "reasoned"], "give --reasoner SPEC"),
+        (["--editor", "touchstone:faithful", "--judge", "truth"], "--judge does nothing"),
+        (["--editor", "touchstone:faithful", "--subset", "paper"], "there is no subset 'paper'"),
+        (["--editor", "touchstone:faithful", "--set", "x"], "--set takes KEY=VALUE"),
+        (["--editor", "folder:nowhere"], "is no folder"),
+        (["--editor", "python:no.module:f"], "cannot be imported"),
+    ],
+)
+def test_wrong_words(
+    bench: Path, tmp_path: Path, given: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    done = creval("edit", bench, *given, "--out", tmp_path / "M", status=2)
+    assert said in done.stderr
+    assert not list((tmp_path / "M").glob("*.png"))

@@ -1,0 +1,67 @@
+"""Edits that are not there, through every command that scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.test_commands import creval, parsed, right, wrong
+from tests.stats import written
+from tests.stats.test_missing import ANSWERS, DIMENSIONS
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written.write(tmp_path_factory.mktemp("missing") / "run", ANSWERS, DIMENSIONS)
+
+
+def test_the_table_says_what_became_of_them(run: Path) -> None:
+    lacking = "A lacks 1 edit: 1 refused (content filter: no).\nB lacks 1 edit: 1 absent.\n"
+    failed = "Edits that are refused or absent count as failed: 0 in IF, VC and VQ."
+    assert f"{lacking}Edits that are refused or absent are left out" in right("score", run)
+    zero = right("score", run, "--missing", "zero")
+    assert f"{lacking}{failed}" in zero
+    assert "52.50" in zero
+    assert f"\n{failed}" in right("score", run, "--missing", "zero", "--markdown")
+    assert f"% {failed}\n" in right("score", run, "--missing", "zero", "--latex")
+    common = right("score", run, "--common-samples")
+    assert "Scored on the 2 of 4 samples that all 2 models have a score of." in common
+
+
+def test_programs_are_told(run: Path) -> None:
+    zero = parsed("score", run, "--missing", "zero", "--by", "overall")
+    assert zero["missing"] == "zero"
+    assert zero["missing_edits"]["A"] == {"refused": [{"reason": "content filter: no", "edits": 1}]}
+    assert zero["models"]["A"]["overall"]["S"]["value"] == pytest.approx(52.5)
+    common = parsed("score", run, "--common-samples")
+    assert (common["samples"], common["common_of"]) == (2, 4)
+    compared = parsed("compare", run, "A", "B", "--missing", "zero")
+    assert compared["missing"] == "zero"
+    assert compared["differences"]["overall"]["S"]["value"] == pytest.approx(-12.5)
+    assert "those without an edit as failed" in compared["sentences"][0]
+
+
+def test_all_that_scores_takes_the_rule(run: Path, tmp_path: Path) -> None:
+    zero = ("--missing", "zero", "--resamples", "100")
+    right("plot", run, "forest", "--out", tmp_path / "f.svg", *zero)
+    assert "those without an edit as failed" in (tmp_path / "f.svg").read_text(encoding="utf-8")
+    right("export", run, "--out", tmp_path / "out", *zero)
+    assert "count as failed: 0 in IF" in (tmp_path / "out" / "README.md").read_text("utf-8")
+    rows = (tmp_path / "out" / "sample_scores.csv").read_text("utf-8").splitlines()
+    (row,) = [row for row in rows if row.startswith("A,s3,") and ",S," in row]
+    assert row.endswith(",S,0.0,4,4")
+    right("report", run, "--out", tmp_path / "r.html", "--common-samples", "--resamples", "100")
+    assert "Scored on the 2 of 4 samples" in (tmp_path / "r.html").read_text("utf-8")
+    weighed = creval("sensitivity", run, "--missing", "zero")
+    assert "count as failed: 0 in IF" in weighed.stderr
+    assert "B is best" in weighed.stdout
+
+
+def test_what_cannot_be_wanted(run: Path, miniature_run: Path) -> None:
+    assert "takes exclude or zero, not 'nil'" in wrong("score", run, "--missing", "nil")
+    assert "choose one" in wrong("report", run, "--missing", "zero", "--common-samples")
+    assert "recorded answers do not say" in wrong("score", miniature_run, "--missing", "zero")
+    assert "--seed goes with it" in wrong(
+        "plot", run, "repeats", "--missing", "zero", "--out", "x.svg"
+    )

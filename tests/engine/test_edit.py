@@ -1,0 +1,273 @@
+"""A folder of edits: who may make what in it, what that will take, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from creval.benchmarks import open_benchmark
+from creval.build.touchstone import build_touchstone
+from creval.core.errors import CrevalError
+from creval.core.sample import EditStatus
+from creval.editors.editor import EditorOptions
+from creval.engine.edit import Edited, EditRun, Use
+from creval.engine.editing import EditSettings
+from creval.engine.edits import PLANNED, find_edits
+from creval.engine.plan import chosen
+from creval.judges.fake import FakeServer
+from creval.judges.judge import Price
+from creval.store import Store, open_run
+from tests.serving import serving
+
+HERE = __name__
+
+
+def shrink(source: Image.Image, instruction: str, seed: int = 0) -> Image.Image:
+    """An editor for tests."""
+    if "refuse" in instruction:
+        raise ValueError("cannot")
+    return source.resize((source.width // 2, source.height - seed))
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("edit")
+    build_touchstone(folder / "bench", 9, 3)
+    return folder / "bench"
+
+
+@pytest.fixture(scope="module")
+def fake() -> Iterator[str]:
+    with serving(FakeServer(seed=1).app()) as url:
+        yield f"openai:fake@{url}/v1"
+
+
+def run_of(
+    bench: Path,
+    out: Path,
+    editor: str = "touchstone:faithful",
+    *,
+    limit: int | None = None,
+    options: EditorOptions | None = None,
+    settings: EditSettings | None = None,
+    **use: Any,
+) -> EditRun:
+    benchmark = open_benchmark(bench)
+    samples = chosen(benchmark, limit=limit)
+    return EditRun(benchmark, samples, editor, out, Use(**use), options or EditorOptions(),
+                   settings or EditSettings())  # fmt: skip
+
+
+def test_a_folder_of_edits(bench: Path, tmp_path: Path) -> None:
+    edited = run_of(bench, tmp_path / "M", limit=4).run()
+    assert edited.statuses == {"done": 4}
+    assert edited.share_missing == 0
+    more = run_of(bench, tmp_path / "M").run()
+    assert (more.statuses["done"], more.progress.made, more.progress.cached) == (9, 5, 4)
+    assert not more.odd
+    found = find_edits([tmp_path / "M"], open_benchmark(bench).dataset.samples)
+    assert found.systems == ("M",)
+    assert all(edit.status is EditStatus.DONE for edit in found.edits)
+
+
+def test_a_folder_can_be_renamed(bench: Path, tmp_path: Path) -> None:
+    run_of(bench, tmp_path / "M", limit=2).run()
+    (tmp_path / "M").rename(tmp_path / "other")
+    again = run_of(bench, tmp_path / "other", limit=2).run()
+    assert again.progress.made == 0, "nothing is bought again"
+
+
+def test_a_folder_is_one_thing(bench: Path, tmp_path: Path) -> None:
+    run_of(bench, tmp_path / "M", limit=1).run()
+    for words, other in (
+        ("editor touchstone:faithful", {"editor": "touchstone:lazy"}),
+        ("strategy direct", {"strategy": "sequential"}),
+        ("seed", {"settings": EditSettings(seed=1)}),
+    ):
+        with pytest.raises(CrevalError, match=f"was made with the {words}.*another --out"):
+            run_of(bench, tmp_path / "M", **other).run()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "a.png").write_bytes(b"x")
+    with pytest.raises(CrevalError, match=r"did not make, such as a\.png"):
+        run_of(bench, tmp_path / "mine")
+    with pytest.raises(CrevalError, match="is a file"):
+        run_of(bench, tmp_path / "mine" / "a.png")
+    with Store(tmp_path / "run") as store, store.transaction():
+        store.put_manifest({"protocol": "creval"})
+    with pytest.raises(CrevalError, match="holds a run"):
+        run_of(bench, tmp_path / "run").run()
+
+
+def test_what_does_nothing_is_refused(bench: Path, tmp_path: Path) -> None:
+    for name in ("judge", "reasoner"):
+        with pytest.raises(CrevalError, match=f"--{name} does nothing with --strategy direct"):
+            run_of(bench, tmp_path / "M", **{name: "truth"})  # type: ignore[arg-type]
+    with pytest.raises(CrevalError, match="--set x: touchstone's editor takes no settings"):
+        run_of(bench, tmp_path / "M", options=EditorOptions({"x": 1}))
+
+
+def test_a_budget_needs_prices(bench: Path, tmp_path: Path, fake: str) -> None:
+    settings = EditSettings(budget=1.0)
+    with pytest.raises(CrevalError, match="add --price, US dollars a picture"):
+        run_of(bench, tmp_path / "M", f"python:{HERE}:shrink", settings=settings)
+    with pytest.raises(CrevalError, match="add --token-price"):
+        run_of(bench, tmp_path / "M", settings=settings, strategy="reasoned", reasoner=fake)
+
+
+def test_all_that_is_spent_counts(bench: Path, tmp_path: Path, fake: str) -> None:
+    """Plans, pictures and picks come out of one purse."""
+    options, price = EditorOptions(price=0.01), Price(100.0, 100.0)
+    use: dict[str, Any] = {
+        "strategy": "reasoned+best-of:2", "judge": fake, "reasoner": fake, "price": price,
+    }  # fmt: skip
+    editor = f"python:{HERE}:shrink"
+    whole = run_of(bench, tmp_path / "whole", editor, limit=2, options=options, **use).run()
+    spent = 4 * 0.01
+    for folder in (tmp_path / "whole" / PLANNED, *(tmp_path / "whole").glob(".judged/*/run")):
+        with Store(folder) as store:
+            assert store.spent > 0
+            spent += store.spent
+    assert whole.cost == pytest.approx(spent)
+    tight = EditSettings(budget=0.6 * spent, concurrency=1)
+    part = run_of(
+        bench, tmp_path / "part", editor, limit=2, options=options, settings=tight, **use
+    ).run()
+    assert part.stopped == "budget"
+    assert (part.cost or 1) <= 0.6 * spent
+    more = replace(tight, budget=2 * spent)
+    rest = run_of(
+        bench, tmp_path / "part", editor, limit=2, options=options, settings=more, **use
+    ).run()
+    assert rest.statuses == {"done": 2}
+    assert rest.cost == pytest.approx(spent)
+
+
+def test_an_estimate_comes_first(bench: Path, tmp_path: Path, fake: str) -> None:
+    use: dict[str, Any] = {
+        "strategy": "sequential+reasoned+best-of:2",
+        "judge": "truth",
+        "reasoner": fake,
+    }
+    run = run_of(bench, tmp_path / "M", limit=3, **use)
+    steps = sum(len(sample.steps) for sample in run.samples)
+    editor, planner, judge = run.estimate()
+    assert (editor.calls, editor.cost, editor.cached) == (2 * steps, 0.0, 0)
+    assert planner.calls == steps
+    assert judge.calls == 2 * steps * 3, "a call for each metric of each candidate"
+    assert not (tmp_path / "M").exists(), "nothing was begun"
+    run_of(bench, tmp_path / "D", limit=2).run()
+    (editor,) = run_of(bench, tmp_path / "D", limit=3).estimate()
+    assert (editor.calls, editor.cached) == (1, 2)
+
+
+def test_what_came_is_looked_at(bench: Path, tmp_path: Path) -> None:
+    edited = run_of(bench, tmp_path / "M", f"python:{HERE}:shrink", limit=3).run()
+    assert edited.odd == {"another_size": 3, "another_shape": 3}
+    lazy = run_of(bench, tmp_path / "L", "touchstone:lazy", limit=3).run()
+    assert lazy.odd == {"same_as_source": 3}
+
+
+def test_plans_are_kept_with_what_was_made_of_them(bench: Path, tmp_path: Path, fake: str) -> None:
+    use: dict[str, Any] = {"strategy": "reasoned", "reasoner": fake}
+    edited = run_of(bench, tmp_path / "M", f"python:{HERE}:shrink", limit=2, **use).run()
+    for edit in edited.finished.edits.values():
+        assert "The finished picture shows" in edit.facts["plan"]
+        assert "<think>" not in edit.facts["plan"]
+
+
+def test_what_fails_is_told_and_tried_again(bench: Path, tmp_path: Path) -> None:
+    benchmark = open_benchmark(bench)
+    first, second, *_ = benchmark.dataset.samples
+    samples = [replace(first, instruction="refuse"), second]
+    settings = EditSettings(attempts=1)
+
+    def again() -> Edited:
+        return EditRun(benchmark, samples, f"python:{HERE}:shrink", tmp_path / "M", Use(),
+                       EditorOptions(), settings).run()  # fmt: skip
+
+    edited = again()
+    assert edited.statuses == {"done": 1, "failed": 1}
+    assert edited.share_missing == 0.5
+    assert edited.reasons == [("the function failed: ValueError: cannot", 1)]
+    assert again().progress.made == 1, "what failed is asked for once more"
+    found = {e.key.sample: e for e in find_edits([tmp_path / "M"], samples).edits}
+    assert found[first.id].status is EditStatus.FAILED
+
+
+def test_a_transparent_source(tmp_path: Path, bench: Path) -> None:
+    benchmark = open_benchmark(bench)
+    sample = benchmark.dataset.samples[0]
+    Image.new("RGBA", (64, 48), (255, 0, 0, 100)).save(tmp_path / "s.png")
+    samples = [replace(sample, source=tmp_path / "s.png")]
+    opaque = {"another_size": 1, "another_shape": 1, "no_longer_transparent": 1}
+    for copied, odd in (("{source}", {"same_as_source": 1}), (str(sample.source), opaque)):
+        out = tmp_path / str(len(odd))
+        edited = EditRun(benchmark, samples, f"command:cp {copied} {{output}}", out, Use(),
+                         EditorOptions(), EditSettings()).run()  # fmt: skip
+        assert edited.odd == odd
+        assert edited.statuses == {"done": 1}
+
+
+def turned(source: Image.Image, instruction: str, mask: Image.Image | None = None) -> Image.Image:
+    """An editor for tests that uses a mask."""
+    del instruction
+    assert mask is not None
+    return Image.composite(Image.new("RGB", source.size, "blue"), source, mask.convert("L"))
+
+
+def test_what_a_source_brings_survives(tmp_path: Path, bench: Path) -> None:
+    """A turn in EXIF, a shape that is not square, and a mask."""
+    benchmark = open_benchmark(bench)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    picture = Image.new("RGB", (65, 33), "red")
+    picture.paste("green", (0, 0, 30, 33))
+    picture.save(tmp_path / "s.jpg", exif=exif)
+    mask = Image.new("L", (33, 65), 0)
+    mask.paste(255, (0, 0, 33, 10))
+    mask.save(tmp_path / "m.png")
+    (sample,) = [
+        replace(s, source=tmp_path / "s.jpg", mask=tmp_path / "m.png")
+        for s in benchmark.dataset.samples[:1]
+    ]
+    for editor in (f"python:{HERE}:turned", "command:cp {source} {output}"):
+        out = tmp_path / editor[:6]
+        edited = EditRun(benchmark, [sample], editor, out, Use(), EditorOptions(),
+                         EditSettings()).run()  # fmt: skip
+        (edit,) = edited.finished.edits.values()
+        assert edit.facts["size"] == [33, 65]
+        with Image.open(edit.image or "") as made:
+            assert made.size == (33, 65), "upright, whoever opens it"
+            top, bottom = made.getpixel((16, 2)), made.getpixel((16, 62))
+        assert isinstance(top, tuple)
+        assert isinstance(bottom, tuple)
+        assert bottom[0] > 200
+        if editor.startswith("python"):
+            assert top == (0, 0, 255)
+            assert not edited.odd
+            assert not edited.notes
+        else:
+            assert edited.odd == {"same_as_source": 1}
+            assert any("takes no mask" in note for note in edited.notes)
+
+
+def test_best_of_is_open_to_be_looked_at(bench: Path, tmp_path: Path) -> None:
+    use: dict[str, Any] = {"strategy": "best-of:3", "judge": "truth"}
+    edited = run_of(bench, tmp_path / "M", "touchstone:forgetful", limit=2, **use).run()
+    for key, edit in edited.finished.edits.items():
+        assert [parent.draw for parent in edit.parents] == [1, 2, 3]
+        assert edit.facts["picked_from"] == 3
+        scores = edit.facts["scores"]
+        candidates = {
+            k.draw: e for k, e in edited.finished.between.items() if k.sample == key.sample
+        }
+        best = max(scores, key=lambda draw: (scores[draw], -draw))
+        assert candidates[best].image == edit.image
+    (run,) = (tmp_path / "M").glob(".judged/*/run")
+    with open_run(run) as opened:
+        assert opened.manifest["judge"] == "truth"

@@ -1,0 +1,112 @@
+"""What is said of edits that are not there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from creval.core.probe import EditKey
+from creval.core.sample import Edit, EditStatus
+from creval.report import missing, plots, sentences
+from creval.report.export.leaderboard import leaderboard
+from creval.store import Run, Store, open_run
+from tests.stats import written
+from tests.stats.test_missing import ANSWERS, DIMENSIONS
+
+HOSTILE = "no\x1b[31m <script>\n" + "very " * 100
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return open_run(written.write(tmp_path, ANSWERS, DIMENSIONS))
+
+
+def test_counts_and_reasons_by_status() -> None:
+    reasons = Counter({"filter": 3, "": 1})
+    found = {"A": {EditStatus.REFUSED: reasons, EditStatus.ABSENT: Counter({"gone": 12})}}
+    assert missing.told(found) == ["A lacks 16 edits: 4 refused (filter (3)); 12 absent."]
+    several = Counter({f"r{n}": 9 - n for n in range(5)})
+    (line,) = missing.told({"A": {EditStatus.FAILED: several}})
+    assert line == "A lacks 35 edits: 35 failed (r0 (9); r1 (8); r2 (7); and others)."
+    grid = missing.grid(found)
+    assert grid is not None
+    assert grid.rows == [
+        ["A", "refused", "filter", "3"], ["A", "refused", "", "1"], ["A", "absent", "gone", "12"],
+    ]  # fmt: skip
+    assert missing.grid({}) is None
+
+
+def test_reasons_are_harmless_and_short(tmp_path: Path) -> None:
+    written.write(tmp_path, ANSWERS, DIMENSIONS)
+    with Store(tmp_path) as store:
+        store.put_edits([Edit(EditKey("A", "s3"), EditStatus.REFUSED, reason=HOSTILE)])
+    with open_run(tmp_path) as run:
+        line = missing.told(missing.missing(run, ["A"], {"s3"}))[0]
+    assert r"no\x1b[31m <script> very" in line
+    assert len(line) < 170
+
+
+def test_each_rule_says_what_it_does(run: Run) -> None:
+    def said(**rule: object) -> list[str]:
+        table = run.score(resamples=100, **rule).table  # type: ignore[arg-type]
+        return missing.rule(table, missing.of_table(run, table))
+
+    assert said() == ["Edits that are refused or absent are left out of the scores."]
+    assert said(missing="zero") == [
+        "Edits that are refused or absent count as failed: 0 in IF, VC and VQ."
+    ]
+    assert said(common=True) == ["Scored on the 2 of 4 samples that all 2 models have a score of."]
+
+
+def test_nothing_is_said_where_nothing_is_missing(tmp_path: Path) -> None:
+    written.write(tmp_path, {"A": {"s1": "++++"}}, DIMENSIONS)
+    with open_run(tmp_path) as run:
+        table = run.score(resamples=100).table
+        assert missing.rule(table, {}) == []
+        assert missing.rule(replace(table, missing="zero"), {}) == [
+            "No edit is missing, so none counts as failed."
+        ]
+
+
+def test_metrics_without_a_worst_value_are_named(tmp_path: Path) -> None:
+    """Distances beside scores, and cosines alone."""
+    found = {"A": {EditStatus.REFUSED: Counter({"no": 1})}}
+    for name, expected in (
+        ("complexbench-edit", "0 in score; L1 and L2 have no worst value, so there they are left"),
+        ("clip", "No value of CLIP_img and CLIP_dir stands for nothing at all, so edits that are"),
+    ):
+        written.write(tmp_path / name, {}, DIMENSIONS, manifest={"protocol": name, "levels": []})
+        with Store(tmp_path / name) as store:
+            store.put_edits([Edit(EditKey("A", "s1"), EditStatus.REFUSED)])
+        with open_run(tmp_path / name) as run:
+            table = replace(run.score(resamples=100).table, missing="zero")
+            assert expected in missing.rule(table, found)[0]
+
+
+def test_tables_plots_and_leaderboards_name_the_rule(run: Run) -> None:
+    plain, zero, common = (
+        run.score(resamples=100),
+        run.score(resamples=100, missing="zero"),
+        run.score(resamples=100, common=True),
+    )
+    for card, words in (
+        (plain, "judge j, 4 samples"),
+        (zero, "judge j, 4 samples, those without an edit as failed"),
+        (common, "judge j, 2 of 4 samples, which all 2 models have a score of"),
+    ):
+        assert f"{words};" in sentences.basis(card, run.manifest, 100)
+        assert f"{words}." in plots.about(card, run.manifest)
+    assert leaderboard(zero, run.manifest)["missing"] == "zero"
+    assert leaderboard(common, run.manifest)["common_of"] == 4
+    found = missing.data(missing.of_table(run, common.table), common.table)
+    assert found == {
+        "missing": "exclude",
+        "common_of": 4,
+        "missing_edits": {
+            "A": {"refused": [{"reason": "content filter: no", "edits": 1}]},
+            "B": {"absent": [{"reason": "", "edits": 1}]},
+        },
+    }

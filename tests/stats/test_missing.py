@@ -1,0 +1,295 @@
+"""Samples without an edit, by hand: left out, counted as failed, or left out for all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import comb
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from creval.benchmarks import open_benchmark
+from creval.benchmarks.creval_bench import CREval
+from creval.core.errors import CrevalError
+from creval.core.probe import Ask, EditKey, Measurement
+from creval.core.sample import Edit, EditStatus
+from creval.core.verdict import Reply, Status, Verdict
+from creval.engine.manifest import describe
+from creval.stats.calibration import Calibration
+from creval.stats.compare import compare
+from creval.stats.correction import correct
+from creval.stats.scorecard import Scorecard, scorecard
+from creval.store import Run, Store, open_run
+from tests.benchmarks.complexbench_files import write_release
+from tests.stats import made, written
+
+REFUSED, FAILED, ABSENT = EditStatus.REFUSED, EditStatus.FAILED, EditStatus.ABSENT
+DIMENSIONS = {
+    "s1": "Surreal Fantasy",
+    "s2": "Surreal Fantasy",
+    "s3": "Derivative Characters",
+    "s4": "Commercial Design",
+}
+ANSWERS = {
+    "A": {"s1": "++++", "s2": "+-++", "s3": REFUSED, "s4": "-++-"},
+    "B": {"s1": "++++", "s2": "++++", "s3": "-+?+", "s4": ABSENT},
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return open_run(written.write(tmp_path, ANSWERS, DIMENSIONS))
+
+
+def values(card: Scorecard, system: str, group: str = "overall") -> list[float | None]:
+    return [card.cell(system, column, group).value for column in ("IF", "VC", "VQ", "S")]
+
+
+def test_left_out(run: Run) -> None:
+    card = run.score(resamples=100)
+    third = 200 / 3
+    assert values(card, "A") == pytest.approx([third, 75, third, 70])
+    assert values(card, "A", "Customization") == pytest.approx([100, 62.5, 100, 85])
+    assert values(card, "A", "Derivative Characters") == [None] * 4
+    assert card.cell("A", "VC")[3:] == (6, 8)
+
+
+def test_counted_as_failed(run: Run) -> None:
+    """s3 of A is worth nothing: in its dimension, in the mean of dimensions, and in the whole."""
+    card = run.score(resamples=100, missing="zero")
+    assert values(card, "A") == pytest.approx([50, 56.25, 50, 52.5])
+    assert values(card, "A", "Derivative Characters") == [0, 0, 0, 0]
+    assert values(card, "A", "Customization") == pytest.approx([50, 31.25, 50, 42.5])
+    assert values(card, "A", "Commercial Design") == pytest.approx([0, 100, 0, 40])
+    assert card.cell("A", "VC")[3:] == (8, 8)
+    assert card.cell("A", "S", "s3", "sample").value == 0
+    # What never came counts as well.
+    assert values(card, "B", "Commercial Design") == [0, 0, 0, 0]
+    assert values(card, "B") == pytest.approx([50, 75, 75, 65])
+    assert card.table.missing == "zero"
+
+
+def test_what_a_judge_left_open_is_never_zero(run: Run) -> None:
+    for rule in ("exclude", "zero"):
+        cell = run.score(resamples=100, missing=rule).cell("B", "VC", "s3", "sample")
+        assert (cell.value, cell.scored, cell.total) == (100, 1, 2)
+
+
+def test_strict(run: Run) -> None:
+    """The unanswered question of B is wrong then; edits that are not there are as told."""
+    left_out = run.score(resamples=100, strict=True)
+    assert left_out.cell("B", "VC").value == pytest.approx((100 + 100 + 75) / 3)
+    counted = run.score(resamples=100, strict=True, missing="zero")
+    assert counted.cell("B", "VC").value == pytest.approx((100 + 100 + 75 + 0) / 4)
+
+
+def test_weights_and_chosen_models(run: Run) -> None:
+    card = run.score(resamples=100, missing="zero", weights={"VC": 1}, systems=("A",))
+    assert card.cell("A", "S").value == pytest.approx(56.25)
+
+
+def test_models_are_compared_with_their_failings(run: Run) -> None:
+    """On s1 and s2, which both have, A lacks 0 and 75 in VC; of the others each lacks one."""
+    left_out = compare(run, "A", "B", resamples=100).differences["overall", "overall", "VC"]
+    assert left_out.value == pytest.approx(-75 / 2)
+    assert left_out.samples == 2
+    counted = compare(run, "A", "B", resamples=100, missing="zero")
+    found = counted.differences["overall", "overall", "VC"]
+    assert found.value == pytest.approx((-75 - 100 + 100) / 4)
+    assert found.samples == 4
+    (pair,) = run.score(resamples=100, missing="zero").differences
+    assert pair.value == pytest.approx(52.5 - 65)
+
+
+def test_intervals_are_those_of_zeros(tmp_path: Path) -> None:
+    """Of 40 samples 30 are all right and 10 refused: a resample's mean is binomial."""
+    names = {f"s{n}": "Surreal Fantasy" for n in range(40)}
+    given = {n: ("++++" if at < 30 else REFUSED) for at, n in enumerate(names)}
+    with open_run(written.write(tmp_path, {"A": given}, names)) as run:
+        left_out = run.score(resamples=500)
+        counted = run.score(resamples=4000, missing="zero")
+    assert left_out.cell("A", "S")[:3] == pytest.approx((100, 100, 100))
+    cell = counted.cell("A", "S")
+    assert cell.value == pytest.approx(75)
+    low, high = (100 * binomial_quantile(39, 0.75, share) / 39 for share in (0.025, 0.975))
+    assert cell.low == pytest.approx(low, abs=100 / 39)
+    assert cell.high == pytest.approx(high, abs=100 / 39)
+    zeros = np.full((1, 40, 3), 100.0)
+    zeros[:, 30:] = 0
+    by_hand = scorecard(made.table(zeros, [2] * 40), resamples=4000)
+    assert cell[:3] == pytest.approx(by_hand.cell("A", "S")[:3])
+
+
+def binomial_quantile(n: int, p: float, share: float) -> int:
+    total = 0.0
+    for k in range(n + 1):
+        total += comb(n, k) * p**k * (1 - p) ** (n - k)
+        if total >= share:
+            return k
+    return n
+
+
+def test_a_draw_that_was_refused_is_a_draw(tmp_path: Path) -> None:
+    given = {"A": {"s1": ["++++", REFUSED, "-+++"]}}
+    with open_run(written.write(tmp_path, given, {"s1": "Surreal Fantasy"})) as run:
+        assert run.score(resamples=100).cell("A", "IF").value == pytest.approx(50)
+        counted = run.score(resamples=100, missing="zero")
+    assert counted.cell("A", "IF").value == pytest.approx(100 / 3)
+    assert counted.cell("A", "VC").value == pytest.approx(200 / 3)
+
+
+def test_what_came_later_as_draws_is_not_absent(tmp_path: Path) -> None:
+    given = {"A": {"s1": [ABSENT, "++++", "++++"]}}
+    with open_run(written.write(tmp_path, given, {"s1": "Surreal Fantasy"})) as run:
+        assert run.missing() == []
+        assert run.score(resamples=100, missing="zero").cell("A", "IF").value == 100
+
+
+def test_repeats_change_nothing(tmp_path: Path) -> None:
+    with open_run(written.write(tmp_path, ANSWERS, DIMENSIONS, repeats=3)) as run:
+        card = run.score(resamples=100, missing="zero")
+    assert values(card, "A") == pytest.approx([50, 56.25, 50, 52.5])
+
+
+def test_what_a_run_is_not_about_is_never_counted(tmp_path: Path) -> None:
+    """s4 was never wanted of A, and VQ was never asked."""
+    given = {
+        "A": {"s1": "+++ ", "s2": REFUSED},
+        "B": {"s1": "+++ ", "s2": "+++ ", "s3": "+++ ", "s4": "+++ "},
+    }
+    with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
+        card = run.score(resamples=100, missing="zero")
+    assert values(card, "A") == [50, 50, None, None]
+    assert card.cell("A", "IF")[3:] == (2, 4)
+
+
+def test_a_picture_that_cannot_be_opened_is_not_missing(tmp_path: Path) -> None:
+    written.write(tmp_path, {"A": {"s1": "++++"}}, DIMENSIONS)
+    with Store(tmp_path) as store:
+        broken = Edit(EditKey("A", "s2"), FAILED, Path("s2.png"), "no picture")
+        store.put_edits([broken])
+    with open_run(tmp_path) as run:
+        assert (run.unopened(), run.missing()) == (1, [])
+        assert run.score(resamples=100, missing="zero").cell("A", "IF").value == 100
+
+
+def test_unsupported_is_as_the_protocol_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"A": {"s1": "++++", "s2": EditStatus.UNSUPPORTED}}
+    with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
+        for rule in ("exclude", "zero"):
+            assert run.score(resamples=100, missing=rule).cell("A", "IF").value == 100
+        monkeypatch.setattr(CREval, "card", replace(CREval.card, unsupported=0.0))
+        for rule in ("exclude", "zero"):
+            assert run.score(resamples=100, missing=rule).cell("A", "IF").value == 50
+
+
+def test_half_a_run_has_no_zeros(tmp_path: Path) -> None:
+    """Where some edits are not judged yet, all that are missing would stand beside a few."""
+    given = {"A": {"s1": "++++", "s2": REFUSED, "s3": "    "}, "B": {"s1": "++++", "s2": "    "}}
+    with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
+        with pytest.raises(CrevalError, match="1 edits of 'A' are not judged"):
+            run.score(missing="zero")
+        assert run.score(resamples=100, missing="zero", systems=("B",)).cell("B", "IF").value == 100
+
+
+def test_rules_that_are_none(run: Run, small_run: Run) -> None:
+    with pytest.raises(CrevalError, match="takes exclude or zero, not 'none'"):
+        run.score(missing="none")
+    with pytest.raises(CrevalError, match="choose one"):
+        run.score(missing="zero", common=True)
+    with pytest.raises(CrevalError, match="recorded answers do not say"):
+        small_run.score(missing="zero")
+    with pytest.raises(CrevalError, match="--correct is for answers"):
+        correct(run, run.score(resamples=100, missing="zero"), Calibration("j", {}))
+
+
+def test_samples_that_all_have(run: Run) -> None:
+    """s1 and s2: A lacks s3, B s4."""
+    card = run.score(resamples=100, common=True)
+    assert card.table.samples == ("s1", "s2")
+    assert card.table.common_of == 4
+    assert values(card, "A") == pytest.approx([100, 62.5, 100, 85])
+    assert values(card, "B") == pytest.approx([100, 100, 100, 100])
+    assert card.cell("A", "VC")[3:] == (4, 4)
+    assert card.table.unasked == {"A": 0, "B": 0}
+    assert card.groups("dimension") == ("Surreal Fantasy",)
+    alone = run.score(resamples=100, common=True, systems=("A",))
+    assert alone.table.samples == ("s1", "s2", "s4")
+
+
+def test_an_answer_that_one_lacks_is_left_out_for_all(tmp_path: Path) -> None:
+    """s2 has no VC of B, so no S: it is no sample that both have a score of."""
+    given = {"A": {"s1": "++++", "s2": "-+++"}, "B": {"s1": "+-++", "s2": "+??+"}}
+    with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
+        card = run.score(resamples=100, common=True)
+        assert card.table.samples == ("s1",)
+        # By IF alone it is one; its VC still counts for nobody.
+        ranked = run.score(resamples=100, common=True, weights={"IF": 1})
+    assert ranked.table.samples == ("s1", "s2")
+    assert ranked.cell("A", "VC")[:1] + ranked.cell("A", "VC")[3:] == (100, 2, 4)
+    assert ranked.cell("A", "IF").value == 50
+
+
+def test_intervals_of_what_all_have_are_those_of_these_samples(tmp_path: Path) -> None:
+    names = {f"s{n}": "Surreal Fantasy" for n in range(20)}
+    chance = np.random.default_rng(1)
+    given: dict[str, dict[str, written.Answers]] = {
+        system: {name: "".join(chance.choice(["+", "-"], 4)) for name in names} for system in "AB"
+    }
+    whole = {system: dict(said) for system, said in given.items()}
+    given["A"]["s3"], given["B"]["s7"] = REFUSED, ABSENT
+    less = [name for name in names if name not in ("s3", "s7")]
+    with open_run(written.write(tmp_path / "1", given, names)) as run:
+        card = run.score(resamples=500, common=True)
+    fewer = {system: {name: said[name] for name in less} for system, said in whole.items()}
+    with open_run(written.write(tmp_path / "2", fewer, {n: names[n] for n in less})) as run:
+        expected = run.score(resamples=500)
+    for system in "AB":
+        for column in ("IF", "VC", "VQ", "S"):
+            assert card.cell(system, column) == expected.cell(system, column)
+
+
+def test_no_sample_that_all_have(tmp_path: Path) -> None:
+    given = {"A": {"s1": "++++", "s2": "++++"}, "B": {"s3": "++++"}}
+    written.write(tmp_path, given, DIMENSIONS)
+    sentence = "of all 2 models; 'B' has one of 1"
+    with open_run(tmp_path) as run, pytest.raises(CrevalError, match=sentence):
+        run.score(common=True)
+
+
+def test_chains_steps_and_distances(tmp_path: Path) -> None:
+    """Of ComplexBench-Edit's samples one in each subset is refused: the score is halved, so are its
+    steps' types, and distances, which have no worst, stay as they are."""
+    benchmark = open_benchmark(write_release(tmp_path / "bench"))
+    with Store(tmp_path / "run") as store, store.transaction():
+        store.put_manifest(describe(benchmark, "j"))
+        samples = benchmark.dataset.samples
+        store.put_samples([(s, benchmark.protocol.probes(s)) for s in samples], {})
+        for number, sample in enumerate(samples):
+            key = EditKey("A", sample.id)
+            if number % 2:
+                store.put_edits([Edit(key, REFUSED, reason="no")])
+                continue
+            store.put_edits([Edit(key)])
+            verdicts = [
+                Verdict(p.id, Status.ANSWERED, 0.1 if isinstance(p, Measurement) else 5.0)
+                for p in benchmark.protocol.probes(sample)
+            ]
+            ask = Ask("j", key, tuple(verdict.probe for verdict in verdicts))
+            store.put_replies([(ask, Reply(Status.ANSWERED), verdicts)])
+    with open_run(tmp_path / "run") as run:
+        left_out, counted = (run.score(resamples=100, missing=r) for r in ("exclude", "zero"))
+    assert left_out.cell("A", "score").value == pytest.approx(100)
+    assert counted.cell("A", "score").value == pytest.approx(50)
+    for subset in counted.groups("subset"):
+        assert counted.cell("A", "score", subset).value == pytest.approx(50)
+    kind = counted.cell("A", "score", "change object", "edit_type")
+    assert kind.value == pytest.approx(50)
+    assert kind.scored == kind.total
+    assert left_out.cell("A", "score", "change object", "edit_type").value == pytest.approx(100)
+    for column in ("L1", "L2"):
+        assert counted.cell("A", column)[:3] == left_out.cell("A", column)[:3]
+        assert counted.cell("A", column).value == pytest.approx(0.1)

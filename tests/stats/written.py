@@ -1,0 +1,73 @@
+"""Runs of CREval written answer by answer, with edits that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from creval.benchmarks.creval_release import CATEGORY_OF, LEVELS
+from creval.core.probe import Ask, EditKey, Question
+from creval.core.sample import Edit, EditStatus, Sample
+from creval.core.verdict import Reply, Status, Verdict
+from creval.store import Store
+
+QUESTIONS = (
+    Question("IF/1", "IF", "Is the hat red?", "yes/no", "Yes", "Yes"),
+    Question("VC/1", "VC", "Is it the same cat?", "yes/no", "Yes", "Yes", 3.0),
+    Question("VC/2", "VC", "Has the window gone?", "yes/no", "No", "No"),
+    Question("VQ/1", "VQ", "Is the picture sharp?", "yes/no", "Yes", "Yes"),
+)
+"""IF and VQ are one question each, VC two of the weights 3 and 1."""
+REASONS = {EditStatus.REFUSED: "content filter: no", EditStatus.FAILED: "timeout"}
+Answers = str | EditStatus | Sequence[str | EditStatus]
+"""Of an edit what was answered to each question (+ right, - wrong, ? nothing, blank not asked), or
+that there is no edit; of several draws all."""
+
+
+def write(
+    folder: Path,
+    answers: Mapping[str, Mapping[str, Answers]],
+    dimensions: Mapping[str, str],
+    *,
+    repeats: int = 1,
+    manifest: Mapping[str, object] | None = None,
+) -> Path:
+    """A run of samples in these dimensions, answered alike in each repeat."""
+    samples = [
+        Sample(name, "Do.", None, {"category": CATEGORY_OF[of], "dimension": of})
+        for name, of in dimensions.items()
+    ]
+    with Store(folder) as store, store.transaction():
+        levels = [vars(level) for level in LEVELS]
+        named = {"benchmark": "creval", "protocol": "creval", "judge": "j", "levels": levels}
+        store.put_manifest({**named, **(manifest or {})})
+        store.put_samples([(sample, QUESTIONS) for sample in samples], {})
+        for system, given in answers.items():
+            for sample, said in given.items():
+                draws = [said] if isinstance(said, str) else said
+                for draw, one in enumerate(draws):
+                    _put(store, EditKey(system, sample, draw), one, repeats)
+    return folder
+
+
+def _put(store: Store, key: EditKey, said: str | EditStatus, repeats: int) -> None:
+    if isinstance(said, EditStatus):
+        store.put_edits([Edit(key, said, reason=REASONS.get(said, ""))])
+        return
+    store.put_edits([Edit(key, image=Path(f"{key.system}/{key.sample}.png"))])
+    verdicts = list(_verdicts(said))
+    if verdicts:
+        store.put_replies(
+            (Ask("j", key, tuple(v.probe for v in verdicts), repeat=at),
+             Reply(Status.ANSWERED, "so"), verdicts)
+            for at in range(repeats)
+        )  # fmt: skip
+
+
+def _verdicts(signs: str) -> Iterator[Verdict]:
+    for question, sign in zip(QUESTIONS, signs, strict=True):
+        if sign == "?":
+            yield Verdict(question.id, Status.MISSING)
+        elif sign != " ":
+            value = float((question.reference == "Yes") == (sign == "+"))
+            yield Verdict(question.id, Status.ANSWERED, value, "Yes" if value else "No")
