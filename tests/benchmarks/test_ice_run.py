@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 
@@ -19,10 +19,12 @@ from creval.benchmarks.ice_tasks import QA, TASKS, WEIGHTS
 from creval.cli.bench import summarise
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
-from creval.core.sample import Sample
 from creval.engine.judge import Judged, judge
 from creval.engine.settings import Settings
-from creval.gauges.gauge import Gauge, Unmeasured
+from creval.gauges.card import GaugeCard
+from creval.gauges.embedding import Vector
+from creval.gauges.exhibit import Exhibit, Unmeasured
+from creval.gauges.gauge import Gauge
 from creval.judges.fake import FakeServer
 from creval.report import answer, asked, missing, plots, sentences, tables
 from creval.report.comparison import comparison
@@ -40,15 +42,22 @@ SPANS = {"aesthetic": (3.0, 7.0), "imaging": (30.0, 80.0), "clip_cap": (0.1, 0.3
 class Made(Gauge):
     """Gives each picture a number of its own, in the range of what it stands for."""
 
+    card = GaugeCard("made", "", (), "")
+
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def measure(self, sample: Sample, edit: Path) -> dict[str, float]:
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
+        sample, edit = exhibit.sample, exhibit._edit
         if self.name == "face" and sample.references[0].stem.startswith(("0", "1", "2")):
             raise Unmeasured("there is no face in the reference")
         place = int(hashlib.sha256(f"{self.name}{edit}".encode()).hexdigest()[:8], 16) / 2**32
         low, high = SPANS.get(self.name, (0.0, 1.0))
         return {self.name: low + (high - low) * place}
+
+
+def made_of(names: Iterable[str], _: Mapping[str, str]) -> dict[str, Gauge]:
+    return {name: Made(name) for name in names}
 
 
 ABLE: Mapping[str, frozenset[int]] = {
@@ -71,7 +80,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Judged]:
         for at, (name, able) in enumerate(ABLE.items())
     ]  # fmt: skip
     with pytest.MonkeyPatch.context() as patch, serving(FakeServer().app()) as url:
-        patch.setattr(judging, "open_gauge", lambda name, _: Made(name))
+        patch.setattr(judging, "open_gauges", made_of)
         done = judge(
             open_benchmark(release), folders, f"openai:m@{url}/v1", root / "run", Settings()
         )
@@ -347,7 +356,7 @@ def test_no_source_is_missed_where_none_belongs(
     for path in (tmp_path / "dataset" / "images").rglob("*_src.png"):
         path.unlink()
     assert len(summarise(open_benchmark(release))["images"]["missing"]) == 27
-    monkeypatch.setattr(judging, "open_gauge", lambda name, _: Made(name))
+    monkeypatch.setattr(judging, "open_gauges", made_of)
     with pytest.raises(CrevalError, match="the source pictures are not there"):
         judge(open_benchmark(release), [edits], "", tmp_path / "run", Settings(metrics=("SRC",)))
 
@@ -367,7 +376,7 @@ def test_what_a_model_comes_to_support_is_asked_about(
             rows = run._connection.execute("SELECT status, count(*) FROM edits GROUP BY 1")
             return dict(rows.fetchall())
 
-    monkeypatch.setattr(judging, "open_gauge", lambda name, _: Made(name))
+    monkeypatch.setattr(judging, "open_gauges", made_of)
     assert judged(unsupported="") == {"done": 1, "absent": 30}
     assert judged(unsupported="Local Editing") == {"done": 1, "absent": 24, "unsupported": 6}
     (edits / "images" / f"{identity(TASKS['Inpainting'], 0)}.png").write_bytes(
