@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 from aiohttp import web
@@ -27,7 +28,8 @@ def drawn(folder: Path, *names: str) -> Path:
 
 
 def stage_of(text: str) -> str:
-    if instruction_request() in text or instruction_request(True) in text:
+    forms = [instruction_request(*which) for which in product((True, False), repeat=2)]
+    if any(form in text for form in forms):
         return "instruction"
     if dimension_request() in text:
         return "dimension"

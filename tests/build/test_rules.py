@@ -16,6 +16,7 @@ from creval.build.rules import (
     alike,
     instruction_faults,
     question_faults,
+    rewrite_rules,
 )
 from creval.core.instructed import Instruction
 from creval.core.written import Written
@@ -108,9 +109,31 @@ def test_each_rule_for_instructions(rule: str, told: Instruction) -> None:
     assert not instruction_faults(Instruction(GOOD, attributes=("a", "b", "c", "d")), ALL)
 
 
+OWN = 'Turn the cat into a lamp with a sign that reads "OPEN".'
+SHARPER = 'Turn the tabby cat into a jade lamp with four brass feet and a sign that reads "OPEN".'
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ("attributes", Instruction(OWN)),
+        ("attributes", Instruction(OWN.replace("lamp", "lamp, a lamp"))),
+        ("attributes", Instruction(SHARPER, attributes=("jade",))),
+        ("attributes", Instruction(SHARPER, attributes=("jade", "brass", "feet", "tabby"))),
+        ("quoted", Instruction(SHARPER.replace("OPEN", "Open"))),
+        ("language", Instruction('把这只虎斑猫变成一盏玉灯，四只黄铜脚，招牌上写着"OPEN"')),
+    ],
+)
+def test_each_rule_for_what_was_rewritten(rule: str, told: Instruction) -> None:
+    rules = rewrite_rules(OWN)
+    assert {fault.rule for fault in instruction_faults(told, rules)} == {rule}
+    for attributes in ((), ("jade", "brass"), ("tabby", "jade", "four brass feet")):
+        assert not instruction_faults(Instruction(SHARPER, attributes=attributes), rules)
+
+
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_text_can_be_checked(text: str, other: str) -> None:
     question_faults(Written(text, text, 1.0), Context("VC", other, [other]))
-    instruction_faults(Instruction(text), ALL)
+    instruction_faults(Instruction(text), [*ALL, *rewrite_rules(other)])
     assert alike(text, other) == alike(other, text)
     assert alike(text, text)

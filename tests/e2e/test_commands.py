@@ -347,6 +347,8 @@ def test_report(miniature_run: Path, tmp_path: Path) -> None:
 def test_help_and_no_arguments() -> None:
     assert "replay" in right("--help")
     assert "--subset" in right("score", "--help")
+    listed = right("build").splitlines()
+    assert any(line.split()[:1] == ["complexbench"] for line in listed)
     assert "Usage" in right()
     assert right("--version").startswith("creval ")
     assert "No such command" in wrong("scroe")

@@ -17,9 +17,10 @@ from playwright.sync_api import Locator, Page, expect
 
 from creval.benchmarks.creval_release import CATEGORY_OF, LEVELS
 from creval.core.probe import Ask, EditKey, Question
-from creval.core.sample import Edit, Sample, Step
+from creval.core.sample import Edit, EditStatus, Sample, Step
 from creval.core.verdict import Reply, Status, Verdict
 from creval.store import Store
+from creval.store.makers import MAKERS, Bill, Maker
 from tests.e2e.test_commands import right
 from tests.web.made import picture
 
@@ -309,14 +310,26 @@ def traps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with Store(folder / "run") as store, store.transaction():
         store.put_manifest(
             {"benchmark": f"benchmark {ALL}", "protocol": "creval", "judge": f"judge {ALL}",
-             "levels": levels, "prompts": {ALL: f"prompt {ALL}"}}
+             "levels": levels, "prompts": {ALL: f"prompt {ALL}"},
+             MAKERS: {models[0]: Maker(f"editor {ALL}", f"strategy {ALL}", 1, Bill()).facts()}}
         )  # fmt: skip
         store.put_samples([(sample, asked) for sample in samples], {})
         keys = [EditKey(model, sample.id) for model in models for sample in samples]
-        facts = {ALL: ALL}
+        facts = {ALL: ALL, "plan": f"plan {ALL}", "instruction": f"step {ALL}"}
+        scores = {"scores": {"1": 5.0, ALL: ALL}, "picked_from": ALL}
+        before = tuple(
+            Edit(EditKey(models[0], f"{ALL}#1", draw), image=named, facts={**facts, **scores},
+                 reason=ALL)
+            for draw in (1, 2)
+        )  # fmt: skip
+        refused = Edit(EditKey(models[0], ALL), EditStatus.REFUSED, reason=f"refusal {ALL}")
         store.put_edits(
-            Edit(key, image=named, parents=(keys[0],), facts=facts, reason=ALL) for key in keys
-        )
+            Edit(key, image=named, parents=(keys[0],), facts=facts, reason=ALL,
+                 before=(*before, refused))
+            for key in keys
+        )  # fmt: skip
+        lost = EditKey(models[0], samples[1].id, 7)
+        store.put_edits([Edit(lost, EditStatus.REFUSED, reason=f"refusal {ALL}")])
         for key in keys:
             ask = Ask(f"judge {ALL}", key, tuple(q.id for q in asked), ALL, parameters={ALL: ALL})
             verdicts = [
@@ -334,12 +347,13 @@ def test_nothing_that_is_shown_runs(traps: str, browser_page: Page) -> None:
     page = browser_page
     sample, model, probe = f"sample {ALL}", f"model {ALL}", f"IF/{ALL}"
     pages = {
-        "/": ("benchmark", "judge", "model"),
-        "/model?" + urlencode({"name": model}): ("model",),
+        "/": ("benchmark", "judge", "model", "editor", "strategy"),
+        "/model?" + urlencode({"name": model}): ("model", "editor", "refusal"),
         "/samples?" + urlencode({"model": model}): ("sample", "instruction", "model"),
         "/questions?" + urlencode({"model": model}): ("sample", "question", "model", "said"),
         "/sample?" + urlencode({"id": sample, "model": model}): (
-            "sample", "instruction", "question", "said", "explanation", "model", "gone"),
+            "sample", "instruction", "question", "said", "explanation", "model", "gone", "plan",
+            "step", "refusal"),
         "/question?" + urlencode({"sample": sample, "id": probe}): (
             "sample", "question", "said", "explanation", "model", "gone"),
         "/reply?id=1": ("reply", "second line", "origin", "judge", "sample", "model", "prompt"),

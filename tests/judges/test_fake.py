@@ -88,6 +88,10 @@ def test_it_writes_what_building_asks_for() -> None:
     assert len({reply[:6] for reply in replies}) > len(FORMS) / 2
     told = [read_instruction(written(f"{at} {instruction_request()}")) for at in range(50)]
     assert sum(one is not None for one in told) > 40
+    asked = '{} Sharpen: write "OPEN" on it. ' + instruction_request(added=True)
+    told = [read_instruction(written(asked.replace("{}", str(at), 1))) for at in range(50)]
+    added = [one for one in told if one is not None and len(one.attributes) in (0, 2, 3)]
+    assert sum('"OPEN"' in one.text for one in added) > 35
     assert written(question_request("IF")) == written(question_request("IF"))
     assert written(question_request("IF"), declines=1.0) == REFUSAL
 

@@ -18,10 +18,11 @@ from creval.engine.settings import Settings
 from creval.judges.fake import FakeServer
 from creval.report.page import page
 from creval.report.page.gallery import telling
-from creval.store import Run, open_run
+from creval.store import Run, Store, open_run
 from miniature import write_miniature
 from tests.benchmarks.complex_edit_files import row, write_parquet
 from tests.benchmarks.complexbench_files import write_release
+from tests.engine.edited import Choosy, edited
 from tests.serving import serving
 
 
@@ -191,3 +192,40 @@ def test_the_released_answers(tmp_path: Path) -> None:
         found = read(page(run, some, 100, each=0))
     assert "Bagel's edits 874 874 all of them" in found.text
     assert "gpt-image-1" not in found.text
+
+
+def test_how_edits_came_about_and_what_they_cost(tmp_path: Path) -> None:
+    """Steps and candidates, the one that was picked, plans, refusals, and costs."""
+    bench = tmp_path / "bench"
+    build_touchstone(bench, 3, 1)
+    names = [sample.id for sample in open_benchmark(bench).dataset.samples]
+    folders = [
+        edited(bench, tmp_path / "once", Choosy(bench, "lazy", cost=0.5)),
+        edited(bench, tmp_path / "steps", Choosy(bench, "lazy", cost=0.5), "sequential"),
+        edited(bench, tmp_path / "best", Choosy(bench, "lazy", cost=0.5), "best-of:2"),
+        edited(bench, tmp_path / "planned", Choosy(bench, "lazy"), "reasoned"),
+        edited(bench, tmp_path / "prude", Choosy(bench, "clumsy", names)),
+    ]
+    with Store(folders[3]) as store:
+        (edit,) = [e for e in store.edits.values() if e.key.sample == names[0]]
+        store.put_edits([edit._replace(facts={**edit.facts, "plan": "<script>alert(1)</script>"})])
+    judge(open_benchmark(bench), folders, "truth", tmp_path / "run")
+    with open_run(tmp_path / "run") as run:
+        found = read(page(run, run.score(resamples=100), 100))
+        steps = sum(len(sample.steps) for sample in run.samples.values())
+    assert found.text.count("refused: content filter: not this") == 3
+    assert "Edits that are not there" in found.text
+    for name in ("steps", "best", "planned"):
+        assert found.text.count(f"How {name}'s edit came about") == 3
+    assert "How once's edit" not in found.text
+    assert found.tags.count("img") == 3 * 5 + steps + 6
+    assert found.text.count(", picked") == 3
+    assert "<script>alert(1)</script>" in found.text
+    assert "alert(1)" not in "".join(found.sources)
+    assert "What each cost" in found.text
+    assert "touchstone:lazy best-of:2 3 2 helpers 6 1.00 USD" in found.text
+    assert "at 2 times the cost" in found.text
+
+
+def test_a_page_without_makers_has_no_costs(small_run: Run) -> None:
+    assert "What each cost" not in page(small_run, small_run.score(resamples=100), 100)

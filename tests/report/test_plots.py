@@ -151,6 +151,10 @@ def test_a_circle_begins_and_ends_at_round_numbers(
     assert 1 < len(rings(low, high)) <= 6
 
 
+def test_no_ring_lies_in_the_centre_and_one_on_the_edge() -> None:
+    assert rings(0.3, 0.7) == [0.4, 0.5, 0.6, 0.7]
+
+
 def test_of_many_groups_one_panel_with_names_along_the_spokes() -> None:
     tasks = tuple(f"{n} a task with a name" for n in range(1, 32))
     card = Card(

@@ -12,11 +12,15 @@ import pytest
 from starlette.testclient import TestClient
 
 from creval.benchmarks import open_benchmark
+from creval.build.touchstone import build_touchstone
 from creval.core.probe import Ask, EditKey
 from creval.core.sample import Edit, EditStatus, Sample
 from creval.core.verdict import Reply, Status, Verdict
+from creval.engine.judge import judge
 from creval.store import Store
 from tests.benchmarks import complex_edit_files, complexbench_files
+from tests.engine.edited import Choosy, edited
+from tests.stats import written
 from tests.web.made import QUESTIONS, looking_at, picture, say, write_answers, write_run
 
 
@@ -286,3 +290,45 @@ def test_what_a_sample_and_an_edit_bring_with_them(tmp_path: Path) -> None:
         "no thanks",
     ):
         assert expected in said
+
+
+def test_how_edits_came_about_and_which_are_not_there(tmp_path: Path) -> None:
+    bench = tmp_path / "bench"
+    build_touchstone(bench, 2, 1)
+    names = [sample.id for sample in open_benchmark(bench).dataset.samples]
+    folders = [
+        edited(bench, tmp_path / "once", Choosy(bench, "lazy", names[:1], cost=0.5)),
+        edited(bench, tmp_path / "steps", Choosy(bench, "lazy", cost=0.5), "sequential"),
+        edited(bench, tmp_path / "best", Choosy(bench, "lazy", cost=0.5), "best-of:2"),
+        edited(bench, tmp_path / "planned", Choosy(bench, "lazy"), "reasoned"),
+    ]
+    judge(open_benchmark(bench), folders, "truth", tmp_path / "run")
+    with looking_at(tmp_path / "run") as client:
+        page = client.get("/sample", params={"id": names[0]}).text
+        said = words(page)
+        addresses = [
+            unescape(one) for one in re.findall(r'href="(/picture[^"]+before[^"]+)"', page)
+        ]
+        pictures = [client.get(address) for address in addresses]
+        start, model = (words(client.get(path).text) for path in ("/", "/model?name=once"))
+    assert "Refused. content filter: not this" in said
+    for name in ("steps", "best", "planned"):
+        assert f"How {name}'s edit came about" in said
+    assert "How once's edit" not in said
+    assert f"A plan for {names[0]}." in said
+    assert said.count(", picked") == 1
+    steps = len(open_benchmark(bench).dataset.samples[0].steps)
+    assert len(pictures) == steps - 1 + 2
+    assert {answer.headers["content-type"] for answer in pictures} == {"image/png"}
+    assert "What each cost" in start
+    assert "touchstone:lazy best-of:2 2 2 helpers 6 1.00 USD" in start
+    assert "once lacks 1 edit: 1 refused (content filter: not this)." in start
+    assert "made by touchstone:lazy, direct: 0.50 USD and" in model
+    assert f"Edits that are not there sample the edit is why {names[0]} refused content" in model
+
+
+def test_a_model_that_lacks_very_many_edits(tmp_path: Path) -> None:
+    answers = {"A": {f"s{n}": EditStatus.ABSENT for n in range(201)}}
+    written.write(tmp_path, answers, dict.fromkeys(answers["A"], "Surreal Fantasy"))
+    with looking_at(tmp_path) as client:
+        assert "and 1 more." in words(client.get("/model?name=A").text)

@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from creval.benchmarks import clip, complex_edit, complexbench_edit, creval_bench, viescore
+from creval.benchmarks import (
+    clip,
+    complex_edit,
+    complexbench_edit,
+    creval_bench,
+    ice_bench,
+    viescore,
+)
 from creval.core.benchmark import Benchmark, Protocol
 from creval.core.errors import CrevalError, known_name
 from creval.core.files import many_small_objects
 
 SYSTEMS = {
     system.name: system
-    for system in (creval_bench.SYSTEM, complex_edit.SYSTEM, complexbench_edit.SYSTEM)
+    for system in (
+        creval_bench.SYSTEM,
+        complex_edit.SYSTEM,
+        complexbench_edit.SYSTEM,
+        ice_bench.SYSTEM,
+    )
 }
 _ENTRIES = "creval.protocols"
 # Protocols that can be put to any dataset, besides the systems' own.
@@ -63,6 +75,6 @@ def open_benchmark(path: str | Path, protocol: str | None = None) -> Benchmark:
     raise CrevalError(
         f"{path} is not a benchmark that creval knows. A CREval release holds "
         "bench/instruction.json and bench/questions_all, Complex-Edit's Parquet files with the "
-        "columns image and edit, ComplexBench-Edit's data/instructions; `creval bench` lists the "
-        "systems."
+        "columns image and edit, ComplexBench-Edit's data/instructions, ICE-Bench's "
+        "dataset/data.jsonl; `creval bench` lists the systems."
     )

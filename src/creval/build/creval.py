@@ -12,21 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from creval.benchmarks.creval_release import CLASSES, METRICS
+from creval.benchmarks.creval_release import CLASSES, FEWEST, METRICS
 from creval.build.dimensions import all_described, described, examples
 from creval.build.rules import (
     ATTRIBUTES,
-    FEWEST,
     INSTRUCTION_RULES,
     LANGUAGE,
     Context,
     Fault,
     InstructionRule,
     instruction_faults,
+    rewrite_rules,
 )
 from creval.build.sheet import Asked, Sheet, asked_again, listed, unread, why
 from creval.build.sources import Source
-from creval.build.words import declined, script_of
+from creval.build.words import declined
 from creval.core.contract import contract_named
 from creval.core.instructed import (
     Instruction,
@@ -51,6 +51,8 @@ PROMPTS = (
     "creval_blind",
 )
 FITTING = "fitting"
+UNANSWERED = "unanswered"
+"""What stands with a question where a second model, asked about the source, said neither."""
 _CHOOSE = "the one of these that suits best; choose it."
 _YES_NO = contract_named("yes/no")
 _FLAGS = {
@@ -155,7 +157,7 @@ class Making:
             reply = await self._ask(
                 desk, "writer", "instruction", prompt, again=attempt, instruction=source.given,
                 dimension=kind, examples=shown, faults=asked_again(faults),
-                format=instruction_request(open_),
+                format=instruction_request(open_, added=bool(source.given)),
             )  # fmt: skip
             written = None if declined(reply) else read_instruction(reply)
             faults = unread(reply) if written is None else instruction_faults(written, rules)
@@ -163,6 +165,7 @@ class Making:
                 named = source.dimension or read_name(written.dimension, CLASSES)
                 if named:
                     facts = self._facts("writer", prompt, reply, attempt)
+                    facts |= {"given": source.given} if source.given else {}
                     return Made(written.text, named, facts, rejected)
                 faults = [Fault("dimension", "its dimension is none of those named", written.text)]
             rejected += [Rejected("instruction", attempt + 1, fault) for fault in faults]
@@ -276,7 +279,7 @@ class Making:
         for verdict, (sheet, at) in zip(read_reply(reply, asked, labels), places, strict=True):
             said = None if verdict.value is None else _YES_NO.choices[int(verdict.value)]
             question = sheet.kept[at]
-            question = sheet.kept[at] = question.noted(on_source=said or "unanswered")
+            question = sheet.kept[at] = question.noted(on_source=said or UNANSWERED)
             wanted = question.answer if sheet.metric == "VC" else _other(question.answer)
             if said is not None and said != wanted:
                 found[sheet.metric].append(question)
@@ -308,7 +311,4 @@ def _rules_for(source: Source) -> list[InstructionRule]:
     """What an instruction must be like: new ones in English, others as they came."""
     if not source.given:
         return [*INSTRUCTION_RULES, LANGUAGE, ATTRIBUTES]
-    script = script_of(source.given)
-    same = InstructionRule("language", "it is in another language than the one given",
-                           lambda told: script_of(told.text) != script)  # fmt: skip
-    return [*INSTRUCTION_RULES, same]
+    return [*INSTRUCTION_RULES, *rewrite_rules(source.given)]

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from creval.benchmarks.creval_release import CLASSES, METRICS
 from creval.benchmarks.files import read_json, stem_of
 from creval.build.creval import Made, Rejected
+from creval.build.manifest import RECORD
 from creval.build.sheet import Asked
 from creval.build.sources import Source
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, copy_whole, json_text, write_json, write_whole
 from creval.core.images import ImageError, digest, size_of
 
-RECORD = "build.json"
 LIST = "instruction.json"
 DROPPED = "dropped"
 QUESTIONS = "quality_check_questions"

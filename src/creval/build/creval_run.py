@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from creval.benchmarks.creval_release import CLASSES, METRICS
-from creval.build.creval import FITTING, Made, Making, load_prompts, stages
+from creval.build.creval import FITTING, UNANSWERED, Made, Making, load_prompts, stages
 from creval.build.creval_folder import LIST, identity_of, read_list, read_record, write_benchmark
 from creval.build.manifest import check_same
 from creval.build.sources import Source, balanced, find_pictures, read_given, with_given
@@ -50,13 +50,15 @@ class Wish:
 
 @dataclass
 class Built:
-    """What a build came to. `alone` is what people had changed, and was not written over."""
+    """What a build came to. `unchecked` counts questions of which a second model said nothing;
+    `alone` is what people had changed, and was not written over."""
 
     pictures: int
     samples: int
     left_out: dict[str, str]
     questions: Counter[str]
     flagged: int
+    unchecked: int
     rejected: Counter[str]
     alone: list[str]
     progress: Progress
@@ -136,15 +138,12 @@ class CrevalBuilding:
         return notes
 
     def estimate(self) -> list[Estimate]:
-        """What each model will take for the pictures that are not in the benchmark yet, besides
-        the texts that are kept already."""
+        """What each model will take for the pictures that are not in the benchmark yet or have
+        another instruction now, besides the texts that are kept already."""
         done = {identity_of(entry) for entry in read_list(self.out / LIST)}
         before = self._held.get("given", {})
-        left = [
-            source
-            for source in self.sources
-            if source.id not in done or _told(source) != before.get(source.id)
-        ]
+        anew = {source.id for source in self.sources if _told(source) != before.get(source.id)}
+        left = [source for source in self.sources if source.id in anew or source.id not in done]
         given = [source for source in left if source.given]
         expected = stages(
             self.prompts,
@@ -154,7 +153,6 @@ class CrevalBuilding:
             placed=sum(bool(source.dimension) for source in given) / max(1, len(given)),
         )
         items = [Item(source.id, source.path) for source in left]
-        anew = {source.id for source in left if _told(source) != before.get(source.id)}
         return self.writing.estimate(items, expected, anew)
 
     def run(self, watch: Watch | None = None) -> Built:
@@ -189,6 +187,7 @@ class CrevalBuilding:
             left_out=left_out,
             questions=Counter(metric for metric, _ in asked),
             flagged=sum("flag" in one.made for _, one in asked),
+            unchecked=sum(one.made.get("on_source") == UNANSWERED for _, one in asked),
             rejected=Counter(one.fault.rule for all_ in making.rejected.values() for one in all_),
             alone=kept.alone,
             progress=wrote.progress,

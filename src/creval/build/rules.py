@@ -10,16 +10,24 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from creval.build.words import WIDE, WORD, count_words, damage, leftover, script_of, unquoted
+from creval.build.words import (
+    WIDE,
+    WORD,
+    count_words,
+    damage,
+    leftover,
+    quotes,
+    script_of,
+    unquoted,
+)
 from creval.core.instructed import Instruction
 from creval.core.written import Written
 
 MOST_WORDS = 65
 """Of an instruction, as in the paper."""
-FEWEST = 5
-"""Questions in a metric."""
 _LONGEST_QUESTION = 45
 _ALIKE = 0.8
+_FEWEST_ADDED = 2  # words
 
 
 class Fault(NamedTuple):
@@ -176,11 +184,25 @@ INSTRUCTION_RULES = (
     InstructionRule("retouching", "it asks for retouching and not for a transformation",
                     lambda told: bool(_RETOUCH.search(told.text))),
 )  # fmt: skip
-# Of instructions that a model wrote from a picture, and of those that it added to.
+# Of instructions that a model wrote from a picture.
 LANGUAGE = InstructionRule("language", "it is not in English",
                            lambda told: script_of(unquoted(told.text)) != "LATIN")  # fmt: skip
 ATTRIBUTES = InstructionRule("attributes", "it must have four or five attributes",
                              lambda told: len(told.attributes) not in (0, 4, 5))  # fmt: skip
+
+
+def rewrite_rules(given: str) -> tuple[InstructionRule, ...]:
+    """What an instruction must be like that was made from another one."""
+    script, before, signs = script_of(unquoted(given)), _content(given), quotes(given)
+    return (
+        InstructionRule("language", "it is in another language than the one given",
+                        lambda told: script_of(unquoted(told.text)) != script),
+        InstructionRule("attributes", "it must add two or three attributes to the one given",
+                        lambda told: len(told.attributes) not in (0, 2, 3)
+                        or len(_content(told.text) - before) < _FEWEST_ADDED),
+        InstructionRule("quoted", "what stands in quotation marks must stay letter by letter",
+                        lambda told: any(sign not in told.text for sign in signs)),
+    )  # fmt: skip
 
 
 def question_faults(asked: Written, to: Context) -> list[Fault]:

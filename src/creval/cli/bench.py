@@ -59,7 +59,8 @@ def summarise(benchmark: Benchmark) -> dict[str, Any]:
         )
         for level in levels
     }
-    missing = [s.id for s in dataset.samples if s.source is None or not s.source.is_file()]
+    sources = {s.id: s.source for s in dataset.samples if s.source is not None}
+    missing = [identity for identity, source in sources.items() if not source.is_file()]
     return {
         "benchmark": benchmark.name,
         "folder": str(dataset.root),
@@ -71,7 +72,7 @@ def summarise(benchmark: Benchmark) -> dict[str, Any]:
             for level in levels
         },
         "subsets": {name: len(members) for name, members in dataset.subsets.items()},
-        "images": {"present": len(dataset.samples) - len(missing), "missing": missing},
+        "images": {"present": len(sources) - len(missing), "missing": missing},
         "repairs": [_as_json(finding) for finding in dataset.findings if finding.repaired],
         "problems": [_as_json(finding) for finding in dataset.findings if not finding.repaired],
     }

@@ -10,12 +10,14 @@ import typer
 
 from creval.cli import build_complex_edit, build_complexbench, build_creval, screen
 
-app = typer.Typer(name="build", no_args_is_help=True, help="Make a benchmark.")
+app = typer.Typer(name="build", help="Make a benchmark.")
 
 
-@app.callback()
-def build() -> None:
+@app.callback(invoke_without_command=True)
+def build(context: typer.Context) -> None:
     """Make a benchmark."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 app.command("creval")(build_creval.creval)

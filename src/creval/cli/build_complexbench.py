@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +12,8 @@ import typer
 from creval.cli import building, options, screen
 
 if TYPE_CHECKING:
-    from creval.benchmarks.coco import Annotated as Found
     from creval.build.chains.complexbench_files import Entries
     from creval.build.chains.complexbench_run import Look
-    from creval.engine.writing import Wrote
 
 
 def complexbench(
@@ -49,6 +47,7 @@ def complexbench(
     key_env: options.KeyEnv = None,
     max_unanswered: building.MaxUnanswered = "0.5",
     seed: building.Seed = 0,
+    resume: building.Resume = True,
     review: building.ReviewFlag = False,
     dry_run: options.DryRun = False,
     json: options.Json = False,
@@ -59,6 +58,7 @@ def complexbench(
     from creval.build.chains.kinds import LEVELS
     from creval.core.errors import known_name
 
+    building.check_new(out, resume)
     allowed = options.percent(max_unanswered)
     known_name("level", level, (*LEVELS, "all"))
     settings = building.settings_of(
@@ -75,25 +75,32 @@ def complexbench(
     wrote = building.carry_out(work, dry_run, json)
     if wrote is None:
         return
-    building.tell_made(wrote, work.what)
-    _tell_kinds(work.entries, wrote, json)
+    building.tell_made(wrote, work.what, out)
     there = any(work.entries.subsets.values())
+    facts = {
+        "made": len(wrote.made), "not_kept": work.not_kept, **building.facts_of(wrote),
+    }  # fmt: skip
+    if there:
+        _tell_kinds(work.entries, facts, json)
+    elif json:
+        screen.print_json(facts)
     look = ComplexBenchReview(folder) if review and there else None
     building.end(wrote, allowed, out, look, there)
 
 
 def _looking(source: Path, folder: Path, coco: str | None, model: str | None) -> Look:
     """Who tells what is in pictures: annotations, or a detector."""
+    from creval.build.chains.scenes import Seen
     from creval.core.errors import CrevalError
 
     if (coco is None) == (model is None):
         raise CrevalError("give --coco FILE, or --gauge boxes=MODEL to let a detector look.")
 
-    def look(names: Sequence[str]) -> Mapping[str, Sequence[Found]]:
+    def look(names: Sequence[str]) -> Seen:
         if coco is not None:
             from creval.benchmarks.coco import read_pictures
 
-            return read_pictures(Path(coco))
+            return Seen(read_pictures(Path(coco)), {})
         from creval.build.chains.detected import detected
         from creval.gauges.boxes import Detector
 
@@ -109,7 +116,8 @@ def _looking(source: Path, folder: Path, coco: str | None, model: str | None) ->
     return look
 
 
-def _tell_kinds(entries: Entries, wrote: Wrote[Any], json: bool) -> None:
+def _tell_kinds(entries: Entries, facts: dict[str, Any], json: bool) -> None:
+    """How often each type occurs, as a table."""
     from creval.benchmarks.complexbench_release import KINDS, SUBSETS
     from creval.report.built import edit_types
 
@@ -123,7 +131,6 @@ def _tell_kinds(entries: Entries, wrote: Wrote[Any], json: bool) -> None:
     }
     found = edit_types(counts, KINDS)
     if json:
-        facts = {"made": len(wrote.made), **building.facts_of(wrote)}
         screen.print_json({**facts, **found.as_json()})
     else:
         screen.show(found)

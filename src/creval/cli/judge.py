@@ -276,11 +276,15 @@ def _facts(done: Judged) -> dict[str, Any]:
     progress = done.progress
     return {
         "answers": done.statuses,
+        "missing": {
+            system: {str(status): number for status, number in counts.items()}
+            for system, counts in done.missing.items()
+        },
         "unanswered": [{"reason": reason, "answers": number} for reason, number in done.reasons],
         "calls": progress.made,
         "tokens_in": progress.tokens_in,
         "tokens_out": progress.tokens_out,
-        "cost": progress.cost,
+        "cost": progress.spent,
         "guessed": progress.guessed,
         "measured": done.measured,
         "stopped": done.stopped or None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from json import loads
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from creval.core import card
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
@@ -27,7 +29,9 @@ Subset = Annotated[
 ]
 Weights = Annotated[
     str | None,
-    typer.Option(metavar="IF=0.4,VC=0.4,VQ=0.2", help="Other weights for the composite."),
+    typer.Option(
+        metavar="IF=0.4,VC=0.6|FILE|NAME", help="Other weights: here, in a JSON file, or by name."
+    ),
 ]
 Models = Annotated[
     str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")
@@ -56,6 +60,13 @@ Scale = Annotated[
     str | None, typer.Option(metavar="1-5", help="The scale of ratings whose rows state none.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
+Host = Annotated[
+    str, typer.Option(metavar="ADDRESS", help="Where to listen; others can then come too.")
+]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
+Open = Annotated[
+    bool, typer.Option("--open/--no-open", help="Open it in the browser of this machine.")
+]
 Attempts = Annotated[
     int, typer.Option(min=1, help="Make a call that brings no reply up to N times.")
 ]
@@ -77,10 +88,14 @@ KeyEnv = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and stop.")]
 
 
-def weights(given: str | None) -> dict[str, float] | None:
-    """`IF=0.4,VC=0.6` as numbers by metric."""
+def weights(given: str | None) -> card.Weights | None:
+    """`IF=0.4,VC=0.6` as numbers by metric, what a JSON file says, or a protocol's own name."""
     if given is None:
         return None
+    if os.path.isfile(given):  # noqa: PTH113 (it may be no path at all)
+        return _weights_in(given)
+    if re.fullmatch(r"[a-z][a-z-]+", given):
+        return given
     found: dict[str, float] = {}
     for part in given.split(","):
         name, equals, number = part.partition("=")
@@ -95,6 +110,24 @@ def weights(given: str | None) -> dict[str, float] | None:
         if not equals or not name.strip():
             raise CrevalError(f"--weights has no metric in {part!r}.")
     return found
+
+
+def _weights_in(file: str) -> card.Weights:
+    from creval.benchmarks.files import read_json
+
+    def numbers(of: object) -> bool:
+        entries = of.values() if isinstance(of, dict) else [None]
+        return all(isinstance(n, int | float) and not isinstance(n, bool) for n in entries)
+
+    found = read_json(file)
+    nested = isinstance(found, dict) and all(isinstance(of, dict) for of in found.values())
+    if not found or not (all(map(numbers, found.values())) if nested else numbers(found)):
+        raise CrevalError(
+            f"--weights {file}: it should hold an object of numbers by metric, or of such objects "
+            "by group."
+        )
+    weights: card.Weights = found
+    return weights
 
 
 def until(question: str | None, alpha: float, margin: float) -> Rule | None:

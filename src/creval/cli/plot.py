@@ -22,6 +22,7 @@ KINDS = {
     "complexity": "each metric over the ordered groups of a level, such as C1 to C8",
     "repeats": "how much a score varies when it is measured again",
     "groups": "dots with intervals for each group of any level",
+    "cost": "the score over what an edit costs or how long it takes, and one model's strategies",
 }
 _LEVELLED = ("radar", "groups", "complexity")
 
@@ -50,16 +51,17 @@ def plot(
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Draw a run: radar, forest, plane, weights, complexity, repeats or groups."""
+    """Draw a run: radar, forest, plane, weights, complexity, repeats, groups or cost."""
     from creval.report import plots
     from creval.store import open_run
+    from creval.store.makers import makers
 
     known_name("kind of plot", kind, KINDS)
     plots.check_suffix(out)
     if level is not None and kind not in _LEVELLED:
         raise CrevalError(f"--level goes with {', '.join(_LEVELLED)}, not with {kind}.")
     columns = options.names(metrics, "--metrics") or ()
-    if columns and kind in ("plane", "weights", "repeats"):
+    if columns and kind in ("plane", "weights", "repeats", "cost"):
         raise CrevalError(f"--metrics goes with radar, forest, groups and complexity, not {kind}.")
     if (human or scale) and kind != "weights":
         raise CrevalError("--human and --scale go with weights.")
@@ -76,8 +78,11 @@ def plot(
                 resamples=resamples, seed=seed, missing=missing, common=common_samples,
             )  # fmt: skip
             about = plots.about(card, opened.manifest)
+            made_by = makers(opened.manifest)
         if kind == "weights":
             made = _weights(card, about, human, scale)
+        elif kind == "cost":
+            made = plots.cost(card, made_by, about=about)
         else:
             made = _drawn(kind, card, level or "", columns, about, len(chosen or ()))
     plots.save(made, out)

@@ -45,9 +45,10 @@ def score(
     seed: options.Seed = 0,
 ) -> None:
     """Score a run: every cell with its 95 % interval and its coverage."""
+    from creval.report import costs, sentences, tables, text
     from creval.report import missing as absent
-    from creval.report import sentences, tables, text
     from creval.store import open_run
+    from creval.store.makers import makers
 
     if json + csv + markdown + latex > 1:
         raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
@@ -82,7 +83,7 @@ def score(
         notes = [
             sentences.basis(card, opened.manifest, resamples),
             sentences.strictness(card, int(opened.manifest.get("problems", 0))),
-            *sentences.unsupported(card),
+            *sentences.unsupported(card.table),
             *sentences.voices(opened, card),
             *sentences.flat(card),
         ]
@@ -94,6 +95,8 @@ def score(
         if json:
             found = tables.as_json(card, opened.manifest, shown)
             found |= absent.data(gone, card.table)
+            made = makers(opened.manifest)
+            found["makers"] = costs.data({n: made[n] for n in card.systems if n in made})
             more = tables.corrected_json(corrected, shown) if corrected else {}
             screen.print_json({"sentences": [decided, *rule, *notes], **found, **more})
             return

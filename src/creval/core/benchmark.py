@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.core.card import OVERALL, Card, Level, Part, Score
+from creval.core.card import OVERALL, Card, Level, Part, Score, Weights
 from creval.core.contract import contract_named
+from creval.core.errors import CrevalError
 from creval.core.probe import Probe, Question
 from creval.core.sample import Edit, Sample
 
@@ -94,6 +96,20 @@ class Protocol(ABC):
         A value of none was asked for and not answered; a probe without one was never asked.
         `strict` scores as the system's authors do.
         """
+
+    def weighted(self, weights: Weights) -> Protocol:
+        """The same with other weights of its metrics."""
+        if isinstance(weights, str):
+            raise CrevalError(
+                f"--weights {weights}: {self.name} has no weights of that name, and there is no "
+                "such file. Give METRIC=NUMBER, such as IF=0.4,VC=0.4,VQ=0.2."
+            )
+        flat = {name: of for name, of in weights.items() if isinstance(of, int | float)}
+        if len(flat) < len(weights):
+            raise CrevalError(f"--weights: {self.name} has one set of weights for all groups.")
+        made = copy(self)
+        made.card = self.card.weighted(flat)
+        return made
 
     def one_each(
         self, probes: Sequence[Probe], values: Mapping[str, float | None], scale: float = 1.0

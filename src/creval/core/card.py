@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from creval.core.errors import CrevalError, known_name, unknown
 
+Weights = Mapping[str, float] | Mapping[str, Mapping[str, float]] | str
+"""What metrics weigh: each, each in a group, or by the name of a choice that a protocol has."""
+
 
 class Score(NamedTuple):
     """One metric of one sample: its value, or none, and how many of its probes it rests on."""
@@ -96,7 +99,8 @@ class Card:
     """A protocol's metrics, its composite if it has one, and its levels as shown.
 
     `rank` is the column by which systems are ranked: the composite, unless it says otherwise.
-    `unsupported` is what a sample counts that a system says it cannot do; none leaves it out.
+    `how` says how that column is made, where it is no composite. `unsupported` is what a sample
+    counts that a system says it cannot do; none leaves it out.
     """
 
     metrics: tuple[Metric, ...]
@@ -104,6 +108,15 @@ class Card:
     levels: tuple[Level, ...]
     rank: str = ""
     unsupported: float | None = None
+    how: str = ""
+
+    @property
+    def formula(self) -> str:
+        """How the column that ranks is made, as far as that is more than a mean."""
+        if self.composite is None:
+            return self.how
+        weights = self.composite.weights.items()
+        return f"{self.composite.name} = " + " + ".join(f"{w:.3g} {name}" for name, w in weights)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -19,15 +19,16 @@ class Instruction(NamedTuple):
     attributes: tuple[str, ...] = ()
 
 
-def instruction_request(dimension: bool = False) -> str:
-    """What tells a model how to write down an instruction, and where it is to choose its
-    dimension."""
+def instruction_request(dimension: bool = False, added: bool = False) -> str:
+    """What tells a model how to write down an instruction, and where it is to choose its dimension
+    or only to add attributes."""
     entry: dict[str, object] = {"dimension": "..."} if dimension else {}
     entry |= {"attributes": ["...", "..."], "instruction": "..."}
     named = "the name of the dimension as it is given above, " if dimension else ""
+    which = "the attributes that you added" if added else "the attributes"
     return (
         f"Reply with one JSON object and nothing else, in this form:\n{json.dumps(entry)}\n"
-        f"It holds {named}the attributes in a few words each, and the instruction."
+        f"It holds {named}{which} in a few words each, and the instruction."
     )
 
 

@@ -30,6 +30,7 @@ from creval.engine.strategies import Editors, Finished, read_strategy
 from creval.engine.writing import Item, Writing
 from creval.judges.judge import Price
 from creval.store import DATABASE, Store
+from creval.store.makers import Bill, bill
 
 Watch = Callable[[str, Progress], None]
 """Told what is being done (`editing`, `picking`, `planning`), and how far it is."""
@@ -50,15 +51,15 @@ class Use:
 @dataclass
 class Edited:
     """What came of it: samples by how they ended, why some have no picture, and what is odd about
-    those that have one. `cost` is all that the folder has cost, with what helpers took, as far as
-    that is known."""
+    those that have one. `cost` is all that the folder has cost, with what helpers took; none where
+    that is not known."""
 
     wanted: int
     finished: Finished
     progress: Progress
     stopped: str = ""
     notes: list[str] = field(default_factory=list)
-    cost: float = 0.0
+    cost: float | None = None
 
     @property
     def statuses(self) -> Counter[str]:
@@ -183,8 +184,8 @@ class EditRun:
         """What a part of the folder may cost altogether."""
         if self.settings.budget is None:
             return None
-        others = sum(_spent(folder) for folder in _stores(self.folder) if folder != part)
-        return self.settings.budget - others
+        others = (bill(folder).cost for folder in _stores(self.folder) if folder != part)
+        return self.settings.budget - sum(cost or 0.0 for cost in others)
 
     def estimate(self) -> list[Estimate]:
         """What the editor and those who help will take."""
@@ -248,7 +249,7 @@ class EditRun:
             keep(self.folder, editors.finished)
         return Edited(
             len(self.samples), editors.finished, self.editing.progress, self.editing.stopped,
-            list(self.editor.learned), sum(map(_spent, _stores(self.folder))),
+            list(self.editor.learned), sum(map(bill, _stores(self.folder)), Bill()).cost,
         )  # fmt: skip
 
     def _manifest(self) -> dict[str, Any]:
@@ -288,10 +289,3 @@ def _stores(folder: Path) -> Iterator[Path]:
     yield folder
     yield folder / PLANNED
     yield from sorted((folder / JUDGED).glob("*/run"))
-
-
-def _spent(folder: Path) -> float:
-    if not (folder / DATABASE).is_file():
-        return 0.0
-    with Store(folder) as store:
-        return store.spent

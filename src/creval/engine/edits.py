@@ -115,7 +115,7 @@ def _edits(
         if sample.id not in there:
             edit = Edit(EditKey(system, sample.id), EditStatus.ABSENT, reason=reason)
             if told is not None and told.status is not EditStatus.DONE:
-                edit = told._replace(image=None)
+                edit = told._replace(key=edit.key, image=None)
             yield edit
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from creval.core.probe import EditKey
 from creval.core.sample import Edit, EditStatus
+
+_STEPS = re.compile("^(?:the step before: )+")
 
 
 def with_way(edit: Edit, edits: Mapping[EditKey, Edit], folder: Path, system: str) -> Edit:
@@ -19,7 +22,9 @@ def with_way(edit: Edit, edits: Mapping[EditKey, Edit], folder: Path, system: st
     def own(one: Edit) -> Edit:
         parents = tuple(key._replace(system=system) for key in one.parents)
         image = _inside(folder, one.image) if one.image is not None else None
-        return one._replace(key=one.key._replace(system=system), parents=parents, image=image)
+        reason = _STEPS.sub("a step before: ", one.reason)
+        key = one.key._replace(system=system)
+        return one._replace(key=key, parents=parents, image=image, reason=reason)
 
     return own(edit)._replace(before=tuple(map(own, _before(edit, edits))))
 

@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import math
 import os
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -62,18 +62,20 @@ class Expected(NamedTuple):
 
 @dataclass
 class Wrote(Generic[T]):
-    """What pipelines came to: what each made, and why others made nothing. `stopped` says why
-    not all were run, if so."""
+    """What pipelines came to: what each made, and why others made nothing. `before` is how many
+    were made already; `stopped` says why not all were run, if so."""
 
     progress: Progress
     made: dict[str, T] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     stopped: str = ""
+    before: int = 0
 
     @property
     def share_left_out(self) -> float:
-        return len(self.left_out) / max(1, len(self.made) + len(self.left_out))
+        """Of all that were to be made, now or before."""
+        return len(self.left_out) / max(1, self.before + len(self.made) + len(self.left_out))
 
 
 class Desk:
@@ -114,9 +116,8 @@ class Writing(Generic[T]):
         self.judges: dict[str, Judge] = {}
         options = replace(settings.judge_options(), keyless=dry)
         for role, spec in roles.items():
-            found = open_judges(
-                spec, replace(options, temperature=(warm or {}).get(role, options.temperature))
-            )
+            heat = (warm or {}).get(role, options.temperature)
+            found = open_judges(spec, replace(options, temperature=heat, flag=f"--{role}"))
             if len(found) != 1:
                 raise CrevalError(f"--{role} takes one model, not a panel.")
             self.judges[role] = found[0]
@@ -126,10 +127,10 @@ class Writing(Generic[T]):
         self._interrupt: Callable[[], object] = lambda: None
 
     def estimate(
-        self, items: Sequence[Item], stages: Sequence[Expected], anew: Collection[str] = ()
+        self, items: Sequence[Item], stages: Sequence[Expected], anew: Container[str] = ()
     ) -> list[Estimate]:
         """What each role will take for these items besides the texts that are kept already; those
-        of items that are made `anew` are of no use."""
+        of `anew` are about something else."""
         found = []
         held = self.held().texts
         for role, judge in self.judges.items():

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from creval.benchmarks.creval_release import CLASSES, METRICS
@@ -18,6 +20,8 @@ from creval.core.written import Written, question_request
 SLIPS = 0.12
 """The share of replies with a slip."""
 _ASKED_AGAIN = "asked again"  # how a prompt says that it is put once more
+
+_QUOTED = re.compile(r'"[^"\n]{1,100}"|“[^”\n]{1,100}”')
 
 Write = Callable[[str, random.Random], str]
 
@@ -209,15 +213,26 @@ def _write_questions(metric: str) -> Write:
 
 
 def _told(chance: random.Random) -> Instruction:
-    first, second, third, fourth = zip(
-        chance.sample(PARTS, 4), chance.sample(_CHANGES, 4), strict=True
-    )
+    first, second, third, fourth = _changes(4, chance)
     text = (
         f"Rebuild the picture so that the {first[0]} is {first[1]}, the {second[0]} is {second[1]},"
         f" and the {third[0]} is {third[1]}; the {fourth[0]} becomes {fourth[1]}."
     )
     attributes = tuple(f"{what} {how}" for what, how in (first, second, third, fourth))
     return Instruction(text, chance.choice(CLASSES), attributes)
+
+
+def _changes(count: int, chance: random.Random) -> list[tuple[str, str]]:
+    return list(zip(chance.sample(PARTS, count), chance.sample(_CHANGES, count), strict=True))
+
+
+def _rewritten(text: str, chance: random.Random) -> Instruction:
+    """An instruction with the words that a request has in quotation marks."""
+    changes = [f"the {what} is {how}" for what, how in _changes(chance.randint(2, 3), chance)]
+    quoted = dict.fromkeys(_QUOTED.findall(text))
+    signs = "".join(f", with the words {words}" for words in quoted)
+    told = f"Do what was asked for so that {', '.join(changes)}{signs}."
+    return Instruction(told, chance.choice(CLASSES), tuple(changes))
 
 
 def _as_json(told: Instruction) -> str:
@@ -246,8 +261,11 @@ TOLD_ALONE: Mapping[str, Callable[[Instruction], str]] = {
 }
 
 
-def _write_instruction(text: str, chance: random.Random, chosen: bool = False) -> str:
-    told = _told(chance)
+def _write_instruction(
+    text: str, chance: random.Random, chosen: bool = False, added: bool = False
+) -> str:
+    asked, _, _ = text.partition(instruction_request(chosen, added))
+    told = _rewritten(asked, chance) if added else _told(chance)
     forms = TOLD if chosen else {**TOLD, **TOLD_ALONE}
     render = forms[chance.choice(sorted(forms))]
     if not chosen:
@@ -264,18 +282,20 @@ def _write_instruction(text: str, chance: random.Random, chosen: bool = False) -
     return render(told)
 
 
-def _choose_and_write(text: str, chance: random.Random) -> str:
-    return _write_instruction(text, chance, chosen=True)
-
-
 def _choose(_: str, chance: random.Random) -> str:
     name = chance.choice(CLASSES)
     return chance.choice([name, json.dumps({"dimension": name}), f"This is **{name}**."])
 
 
 WRITERS: list[Writer] = [
-    Writer(instruction_request(dimension=True), _choose_and_write),
-    Writer(instruction_request(), _write_instruction),
+    *(
+        Writer(
+            instruction_request(chosen, added),
+            partial(_write_instruction, chosen=chosen, added=added),
+        )
+        for chosen in (True, False)
+        for added in (True, False)
+    ),
     Writer(dimension_request(), _choose),
     *(Writer(question_request(metric), _write_questions(metric)) for metric in METRICS),
 ]

@@ -32,6 +32,7 @@ class JudgeOptions:
 
     A temperature of none is 0, or 1 where repeats are wanted. `key` names the environment variable
     that holds the key, if not the usual one; `keyless` does without, where nothing is asked.
+    `flag` is the option that names them.
     """
 
     temperature: float | None = None
@@ -43,9 +44,10 @@ class JudgeOptions:
     price: Price | None = None
     key: str | None = None
     keyless: bool = False
+    flag: str = "--judge"
 
 
-def members(spec: str) -> list[str]:
+def members(spec: str, flag: str = "--judge") -> list[str]:
     """The judges that a name stands for: those of a panel, or the one."""
     kind, _, rest = spec.partition(":")
     if kind != "panel":
@@ -53,7 +55,7 @@ def members(spec: str) -> list[str]:
     found = [part.strip() for part in _JOINED.split(rest)]
     if len(found) < 2 or len(set(found)) < len(found):
         raise CrevalError(
-            f"--judge {spec}: a panel has two different judges or more, joined by +, such as "
+            f"{flag} {spec}: a panel has two different judges or more, joined by +, such as "
             "panel:openai:gpt-4o+google:gemini-2.5-flash."
         )
     return found
@@ -61,7 +63,7 @@ def members(spec: str) -> list[str]:
 
 def open_judges(spec: str, options: JudgeOptions) -> list[Judge]:
     """The judges that a name stands for, ready to be opened."""
-    parts = members(spec)
+    parts = members(spec, options.flag)
     if (
         options.key
         and len({part.partition(":")[0] + "@".join(split_address(part)[1:]) for part in parts}) > 1
@@ -98,12 +100,12 @@ def _judge(spec: str, options: JudgeOptions) -> Judge:
     if kind in _TOUCHSTONE:
         from creval.judges.touchstone import touchstone_judge
 
-        return touchstone_judge(spec, options.parameters)
-    model, at, url = split_address(rest)
+        return touchstone_judge(spec, options.parameters, options.flag)
+    model, at, url = split_address(rest, options.flag)
     if not colon or not model:
         raise CrevalError(
-            f"--judge {spec or '(nothing)'}: give PROVIDER:MODEL, such as openai:gpt-4o, or for a "
-            f"server of your own openai:MODEL@http://localhost:8000/v1. "
+            f"{options.flag} {spec or '(nothing)'}: give PROVIDER:MODEL, such as openai:gpt-4o, or "
+            "for a server of your own openai:MODEL@http://localhost:8000/v1. "
             f"Providers: {', '.join(PROVIDERS)}; local models: hf:ORG/MODEL or hf:FOLDER; "
             "for touchstone's pictures: pixel, truth, noisy:0.9,0.8."
         )
@@ -120,7 +122,7 @@ def _judge(spec: str, options: JudgeOptions) -> Judge:
 
         return Local(spec, rest, parameters=parameters, logprobs=options.logprobs)
     if kind not in PROVIDERS:
-        raise unknown("judge", kind, _KINDS)
+        raise unknown(options.flag.removeprefix("--"), kind, _KINDS)
     provider = PROVIDERS[kind]
     if at:
         own = replace(provider, key=options.key or OWN_KEY, several=True, longest=None)
@@ -131,7 +133,7 @@ def _judge(spec: str, options: JudgeOptions) -> Judge:
     if options.logprobs and not provider.logprobs:
         raise CrevalError(f"--logprobs: {kind} gives no log-probabilities.")
     needed = (not at or bool(options.key)) and not options.keyless
-    key = find_key(provider.key, f"--judge {spec}", needed=needed)
+    key = find_key(provider.key, f"{options.flag} {spec}", needed=needed)
     if provider.longest and not {"max_tokens", "max_completion_tokens"} & parameters.keys():
         parameters["max_tokens"] = provider.longest
     given = {"temperature"} if options.temperature is not None else set()

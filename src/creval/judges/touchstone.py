@@ -24,26 +24,26 @@ from creval.judges.vision import Vision
 _UNSURE = "not applicable"
 
 
-def touchstone_judge(spec: str, parameters: Mapping[str, Any]) -> Judge:
+def touchstone_judge(spec: str, parameters: Mapping[str, Any], flag: str = "--judge") -> Judge:
     """The judge called `pixel`, `truth` or `noisy:SENSITIVITY,SPECIFICITY`."""
     kind, colon, rest = spec.partition(":")
     if kind == "noisy":
-        return Noisy(spec, *_rates(rest), seed=_seed(parameters))
+        return Noisy(spec, *_rates(rest, flag), seed=_seed(parameters))
     if colon:
-        raise CrevalError(f"--judge {spec}: {kind} takes nothing behind its name.")
+        raise CrevalError(f"{flag} {spec}: {kind} takes nothing behind its name.")
     for name in parameters:
         raise CrevalError(f"--set {name}: {kind} has nothing to set.")
     return Truth(spec) if kind == "truth" else Pixel(spec)
 
 
-def _rates(given: str) -> tuple[float, float]:
+def _rates(given: str, flag: str) -> tuple[float, float]:
     try:
         sensitivity, specificity = map(float, given.split(","))
     except ValueError:
         sensitivity = specificity = -1.0
     if not (0 <= sensitivity <= 1 and 0 <= specificity <= 1):
         raise CrevalError(
-            f"--judge noisy:{given}: give its sensitivity and its specificity, each from 0 to 1, "
+            f"{flag} noisy:{given}: give its sensitivity and its specificity, each from 0 to 1, "
             "such as noisy:0.9,0.8."
         )
     return sensitivity, specificity

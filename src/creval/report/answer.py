@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from creval.core.card import Digits
 from creval.report import text
 from creval.report.findings import Grid
 from creval.report.sentences import joined
@@ -52,7 +53,7 @@ def strengths(card: Scorecard) -> Grid:
         row = [name, f"{first}" if first == last else f"{first} to {last}"]
         row += _ends(card, _metrics(card, name))
         if finest:
-            row += _ends(card, _groups(card, name, finest))
+            row += _ends(card, _groups(card, name, finest), card.table.card.ranking)
         rows.append(row)
     against = "Beside each: how far above or below the other models' mean." if len(rows) > 1 else ""
     return Grid(heads, rows, caption=against, left=len(heads))
@@ -83,17 +84,21 @@ def _lead(card: Scorecard, name: str, column: str, group: str, level: str) -> fl
     cells = {other: card.cell(other, column, group, level).value for other in card.systems}
     own = cells.pop(name)
     others = [value for value in cells.values() if value is not None]
-    if own is None:
+    if own is None or (cells and not others):
         return None
     sign = 1 if card.table.card.higher_is_better(column) else -1
     return sign * (own - (sum(others) / len(others) if others else 0.0))
 
 
-def _ends(card: Scorecard, leads: dict[str, float]) -> list[str]:
-    """The names of the largest and the least lead."""
+def _ends(card: Scorecard, leads: dict[str, float], column: str = "") -> list[str]:
+    """The names of the largest and the least lead, in `column` or each in the metric it names."""
     if not leads:
         return ["–", "–"]
     sign = "+" if len(card.systems) > 1 else ""
     names = [max(leads, key=lambda n: leads[n]), min(leads, key=lambda n: leads[n])]
-    shown = [f"{text.visible(name)} ({leads[name] + 0.0:{sign}.1f})" for name in names]
+    digits = {name: card.table.card.metric(column or name).digits.ends for name in names}
+    shown = [
+        f"{text.visible(name)} ({text.value(leads[name], Digits(digits[name]), sign)})"
+        for name in names
+    ]
     return shown if len(leads) > 1 else [shown[0], "–"]

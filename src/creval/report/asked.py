@@ -76,12 +76,14 @@ def unanswered(run: Run, systems: Sequence[str], samples: Collection[str]) -> li
 
 def absent(run: Run, systems: Sequence[str], samples: Collection[str]) -> Grid | None:
     """Which pictures of these models and samples are not there, the sources' first; none where all
-    are."""
+    are. What there never was to be, because there is no source or no support, is not missing."""
+    wanted = [(name, run.samples[name].source) for name in samples]
     pictures: dict[str, list[tuple[str, Path | None]]] = {
-        "sources": [(name, run.samples[name].source) for name in samples]
+        "sources": [(name, source) for name, source in wanted if source is not None]
     }
     for key, path in run.pictures():
-        if key.system in systems and key.sample in samples:
+        done = (key.system, key.sample) not in run.unsupported
+        if key.system in systems and key.sample in samples and done:
             pictures.setdefault(f"{key.system}'s edits", []).append((key.sample, path))
     rows = []
     for what, found in pictures.items():

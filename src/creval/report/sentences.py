@@ -87,11 +87,7 @@ def basis(
 ) -> str:
     """What the table rests on: judge, samples, weights, intervals, and how places are marked."""
     table = card.table
-    made = table.card.composite
-    formula = ""
-    if made is not None:
-        weights = " + ".join(f"{weight:.3g} {name}" for name, weight in made.weights.items())
-        formula = f"; {made.name} = {weights}"
+    formula = f"; {table.card.formula}" if table.card.formula else ""
     judge = f"judge {visible(manifest['judge'])}" if manifest["judge"] else "measured"
     asked = manifest.get("protocol", manifest["benchmark"])
     protocol = f", asked as {visible(asked)}" if asked != manifest["benchmark"] else ""
@@ -134,16 +130,16 @@ def strictness(card: Scorecard, problems: int = 0) -> str:
     return f"Every question that was asked was answered.{never}"
 
 
-def unsupported(card: Scorecard) -> list[str]:
+def unsupported(table: ScoreTable) -> list[str]:
     """How samples count that a model cannot do."""
-    there = {name: count for name, count in card.table.unsupported.items() if count}
+    there = {name: count for name, count in table.unsupported.items() if count}
     if not there:
         return []
-    samples = len(card.table.samples)
+    samples = len(table.samples)
     shown = ", ".join(f"{visible(name)} {count:,}" for name, count in there.items())
     return [
         f"Samples of {samples:,} that a model does not support count "
-        f"{card.table.card.unsupported:g}: {shown}. A group of which it supports none has no value."
+        f"{table.card.unsupported:g}: {shown}. A group of which it supports none has no value."
     ]
 
 

@@ -123,6 +123,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600:,} h {whole % 3600 // 60} min"
 
 
+def seconds(number: float) -> str:
+    """A short time: `0.12 s`, `8.4 s`, `2 min 20 s`."""
+    return duration(number) if number >= 60 else f"{number:.2g} s"
+
+
 def money(dollars: float) -> str:
     """US dollars, to the cent and below one cent further."""
     return f"{dollars:,.2f} USD" if dollars >= 0.1 or dollars == 0 else f"{dollars:.4f} USD"

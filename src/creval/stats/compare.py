@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from creval.benchmarks import protocol_named
-from creval.core.card import Level
+from creval.core.card import Level, Weights
 from creval.core.probe import Question
 from creval.stats.bootstrap import interval, replicate
 from creval.stats.missing import EXCLUDE
@@ -62,7 +62,7 @@ def compare(
     *,
     strict: bool = False,
     subset: str | None = None,
-    weights: Mapping[str, float] | None = None,
+    weights: Weights | None = None,
     resamples: int = 2_000,
     seed: int = 0,
     top: int = 5,

@@ -55,16 +55,6 @@ class CloseUp(Run):
     def __enter__(self) -> CloseUp:
         return self
 
-    def made(self, sample: str) -> tuple[Edit, ...]:
-        """A sample's edits, by system and draw."""
-        rows = self._connection.execute(
-            "SELECT system, sample, draw, status, image, reason, detail FROM edits"
-            " WHERE sample = ? ORDER BY system, draw",
-            (sample,),
-        )
-        edits = map(read_edit, rows)
-        return tuple(edit._replace(image=edit.image and self.found(edit.image)) for edit in edits)
-
     def all_edits(self) -> Iterator[Edit]:
         """Every edit that is kept."""
         query = "SELECT system, sample, draw, status, image, reason, detail FROM edits ORDER BY id"
@@ -76,6 +66,16 @@ class CloseUp(Run):
             "SELECT image FROM edits WHERE system = ? AND sample = ? AND draw = ?", edit
         ).fetchone()
         return self.found(Path(row[0])) if row and row[0] else None
+
+    def picture_before(self, edit: EditKey, place: int) -> Path | None:
+        """Where the picture lies in this place on the way to an edit, if there is one."""
+        row = self._connection.execute(
+            "SELECT system, sample, draw, status, image, reason, detail FROM edits"
+            " WHERE system = ? AND sample = ? AND draw = ?",
+            edit,
+        ).fetchone()
+        before = read_edit(row).before if row else ()
+        return before[place].image if place < len(before) else None
 
     def first_pictures(self, system: str, samples: Sequence[str]) -> dict[EditKey, Path]:
         """A system's pictures of some samples, each of the first draw that has one."""

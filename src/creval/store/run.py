@@ -12,13 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from creval.core.card import Level
+from creval.core.card import Level, Weights
 from creval.core.contract import contract_named
 from creval.core.errors import CrevalError, known_name
 from creval.core.probe import EditKey, Measurement, Probe, Question
-from creval.core.sample import EditStatus, Sample, Step
+from creval.core.sample import Edit, EditStatus, Sample, Step
 from creval.store.reader import open_reader
-from creval.store.store import DATABASE
+from creval.store.store import DATABASE, read_edit
 
 if TYPE_CHECKING:
     from creval.stats.scorecard import Scorecard
@@ -263,11 +263,15 @@ class Run:
         for row in rows:
             yield Answer(EditKey(*row[:3]), *row[3:])
 
-    def edits(self, sample: str) -> dict[EditKey, Path | None]:
-        """The pictures of a sample's edits, as far as there are any."""
-        query = "SELECT system, sample, draw, image FROM edits WHERE sample = ? ORDER BY 1, 3"
-        rows = self._connection.execute(query, (sample,))
-        return {EditKey(*key): self.found(Path(image)) if image else None for *key, image in rows}
+    def made(self, sample: str) -> tuple[Edit, ...]:
+        """A sample's edits, by system and draw."""
+        rows = self._connection.execute(
+            "SELECT system, sample, draw, status, image, reason, detail FROM edits"
+            " WHERE sample = ? ORDER BY system, draw",
+            (sample,),
+        )
+        edits = map(read_edit, rows)
+        return tuple(edit._replace(image=edit.image and self.found(edit.image)) for edit in edits)
 
     def found(self, image: Path) -> Path:
         """Where an edit's picture lies: its path may be from the folder in which it was judged."""
@@ -386,7 +390,7 @@ class Run:
         *,
         strict: bool = False,
         subset: str | None = None,
-        weights: Mapping[str, float] | None = None,
+        weights: Weights | None = None,
         systems: tuple[str, ...] | None = None,
         resamples: int = 2_000,
         seed: int = 0,

@@ -12,7 +12,7 @@ from creval.report import text
 from creval.store.closeup import CloseUp, Heard
 from creval.web.answers import Said, Told, said_by, scale_of, told, voice
 from creval.web.choice import Choice, known
-from creval.web.figures import compared, pictures_of, pretty
+from creval.web.figures import compared, pictures_of, pretty, ways_of
 from creval.web.lists import ranked
 from creval.web.near import counted, neighbours
 from creval.web.pages import link
@@ -39,7 +39,8 @@ class Row(NamedTuple):
 def sample(at: Snapshot, run: CloseUp, choice: Choice, given: dict[str, str]) -> dict[str, Any]:
     """What a sample's page shows."""
     found = at.samples[_sample_named(at, given.get("id", ""))]
-    pictures = pictures_of(at, found, run.made(found.id))
+    edits = run.made(found.id)
+    pictures = pictures_of(at, found, edits)
     rows = _rows(at, choice, found, run.heard([found.id]))
     left, right = compared(pictures, choice, given)
     return {
@@ -52,6 +53,7 @@ def sample(at: Snapshot, run: CloseUp, choice: Choice, given: dict[str, str]) ->
         ],
         "pictures": pictures,
         "shown": [picture for picture in pictures if not picture.missing],
+        "ways": ways_of(at, found, edits),
         "left": left,
         "right": right,
         "metrics": [

@@ -10,17 +10,27 @@ from typing import NamedTuple
 
 from creval.core.images import ImageError, size_of
 from creval.core.probe import EditKey
-from creval.core.sample import Edit, Sample
+from creval.core.sample import Edit, EditStatus, Sample
 from creval.report import text
+from creval.report.way import Stage, single, stages
 from creval.web.choice import Choice, sample_values
 from creval.web.lists import ranked
 from creval.web.pages import link
-from creval.web.pictures import MASK, REFERENCE, SOURCE, edit_name
+from creval.web.pictures import MASK, REFERENCE, SOURCE, before_name, edit_name
 from creval.web.snapshot import Snapshot
+
+_TOLD = frozenset({"instruction", "plan", "scores", "picked_from"})  # where its way is shown
+_STATES = {
+    EditStatus.DONE: "No picture",
+    EditStatus.ABSENT: "No picture",
+    EditStatus.REFUSED: "Refused",
+    EditStatus.FAILED: "Failed",
+    EditStatus.UNSUPPORTED: "Not supported",
+}
 
 
 class Picture(NamedTuple):
-    """A picture of a sample, or the reason why there is none."""
+    """A picture of a sample, or the reason why there is none, and in a word what became of it."""
 
     name: str
     title: str
@@ -33,6 +43,24 @@ class Picture(NamedTuple):
     scores: Sequence[tuple[str, str]] = ()
     facts: str = ""
     parents: Sequence[tuple[str, str]] = ()
+    state: str = "No picture"
+
+
+class Way(NamedTuple):
+    """How a model's edit came about; `single` where each step is one picture and no more."""
+
+    system: str
+    steps: Sequence[Step]
+    single: bool
+
+
+class Step(NamedTuple):
+    """One step on the way to an edit: its words, how it was planned, and its pictures, each with
+    its score from whoever picked, and whether it was picked."""
+
+    words: str
+    plan: str
+    pictures: Sequence[tuple[Picture, str, bool]]
 
 
 def pictures_of(at: Snapshot, sample: Sample, edits: Sequence[Edit]) -> list[Picture]:
@@ -51,14 +79,16 @@ def pictures_of(at: Snapshot, sample: Sample, edits: Sequence[Edit]) -> list[Pic
     for edit in sorted(edits, key=lambda e: (order.get(e.key.system, last), e.key.draw)):
         key = edit.key
         title = f"{key.system}, draw {key.draw}" if key.system in several else key.system
-        missing = "" if edit.image else edit.reason or f"the edit is {edit.status}"
-        made = _picture(sample, edit_name(key), title, edit.image, missing)
+        made = _edit(sample, edit_name(key), title, edit)
+        told = _TOLD if stages(edit) else frozenset()
+        facts = {name: fact for name, fact in edit.facts.items() if name not in told}
+        parents = () if edit.before else edit.parents
         found.append(
             made._replace(
                 system=key.system,
                 scores=_scores(at, key),
-                facts=pretty(dict(edit.facts)),
-                parents=[(_told_parent(p), link("/sample", id=p.sample)) for p in edit.parents],
+                facts=pretty(facts),
+                parents=[(_told_parent(p), link("/sample", id=p.sample)) for p in parents],
             )
         )
     return found
@@ -66,6 +96,40 @@ def pictures_of(at: Snapshot, sample: Sample, edits: Sequence[Edit]) -> list[Pic
 
 def _told_parent(key: EditKey) -> str:
     return f"{key.system}, {key.sample}, draw {key.draw}"
+
+
+def ways_of(at: Snapshot, sample: Sample, edits: Sequence[Edit]) -> list[Way]:
+    """How the edits of a sample came about, the best model's first, of those that were not made at
+    once."""
+    order = {system: place for place, system in enumerate(ranked(at))}
+    edits = sorted(edits, key=lambda e: (order.get(e.key.system, len(order)), e.key.draw))
+    ways = ((edit, stages(edit)) for edit in edits)
+    return [
+        Way(edit.key.system, [_step(at, sample, edit, *one) for one in enumerate(found, 1)],
+            single(found))
+        for edit, found in ways
+        if found
+    ]  # fmt: skip
+
+
+def _step(at: Snapshot, sample: Sample, edit: Edit, number: int, stage: Stage) -> Step:
+    digits = at.card.metric(at.card.ranking).digits
+    pictures = []
+    for one in stage.tries:
+        name = edit_name(edit.key) if one.place is None else before_name(edit.key, one.place)
+        title = f"{edit.key.system}, step {number}"
+        if len(stage.tries) > 1:
+            title += f", candidate {one.edit.key.draw}"
+        value = "" if one.score is None else text.value(one.score, digits)
+        score = f"{at.card.ranking} {value}" if value else ""
+        pictures.append((_edit(sample, name, title, one.edit), score, one.picked))
+    return Step(stage.words, stage.plan, pictures)
+
+
+def _edit(sample: Sample, name: str, title: str, edit: Edit) -> Picture:
+    """An edit's picture, or what became of it."""
+    missing = "" if edit.image else edit.reason or "Nobody said why."
+    return _picture(sample, name, title, edit.image, missing)._replace(state=_STATES[edit.status])
 
 
 def _picture(

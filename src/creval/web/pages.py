@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from creval.report.findings import spot
 from creval.report.page.template import COLOURS
 from creval.report.text import visible
 
@@ -40,7 +41,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"link": link, "many": many}
+    made.globals |= {"link": link, "many": many, "spot": spot}
     for name in made.list_templates():  # so that the first page need not
         made.get_template(name)
     return made

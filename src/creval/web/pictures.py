@@ -25,7 +25,7 @@ from creval.store.closeup import CloseUp
 
 SIDES = {"small": 160, "medium": 640}
 """The longest side of a thumbnail of each size, in pixels."""
-SOURCE, MASK, REFERENCE = "source", "mask", "reference"
+SOURCE, MASK, REFERENCE, BEFORE = "source", "mask", "reference", "before"
 _MOST = 64 << 20  # bytes of thumbnails
 
 
@@ -42,6 +42,11 @@ def edit_name(edit: EditKey) -> str:
     return f"{edit.draw}:{edit.system}"
 
 
+def before_name(edit: EditKey, place: int) -> str:
+    """How an address names a picture on the way to an edit: `before:PLACE:DRAW:SYSTEM`."""
+    return f"{BEFORE}:{place}:{edit_name(edit)}"
+
+
 def path_of(run: CloseUp, sample: Sample, name: str) -> Path | None:
     """Where a picture of a sample lies, as the run says, or none where it has no such picture."""
     if name == SOURCE:
@@ -50,11 +55,25 @@ def path_of(run: CloseUp, sample: Sample, name: str) -> Path | None:
         return sample.mask
     kind, _, rest = name.partition(":")
     if kind == REFERENCE:
-        number = int(rest) if rest.isascii() and rest.isdigit() and len(rest) < 10 else -1
-        return sample.references[number] if 0 <= number < len(sample.references) else None
-    if not (kind.isascii() and kind.isdigit() and len(kind) < 10):
+        number = _number(rest)
+        there = number is not None and number < len(sample.references)
+        return sample.references[number or 0] if there else None
+    place = None
+    if kind == BEFORE:
+        first, _, rest = rest.partition(":")
+        place = _number(first)
+        if place is None:
+            return None
+        kind, _, rest = rest.partition(":")
+    draw = _number(kind)
+    if draw is None:
         return None
-    return run.picture(EditKey(rest, sample.id, int(kind)))
+    key = EditKey(rest, sample.id, draw)
+    return run.picture(key) if place is None else run.picture_before(key, place)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def state_of_file(path: Path) -> str:

@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from creval.core.card import Level
-from creval.report import sentences, text
+from creval.report import costs, sentences, text
 from creval.report.tables import columns, places
 from creval.stats.scorecard import Cell, Scorecard
+from creval.store.makers import makers
 from creval.web.choice import Choice, chosen_items, known
 from creval.web.pages import link
 from creval.web.snapshot import RESAMPLES, Snapshot, State
 
 _SHADES = 8
+_LISTED = 200  # edits that are not there
 _HEAVY = 3.0  # from this weight on, a question is worth a look of its own
 
 
@@ -70,9 +72,11 @@ def start(at: Snapshot, given: str) -> dict[str, Any]:
     scores = at.scores
     column = known("metric", given, at.card.columns) or at.card.ranking
     if scores is None:
-        return {"rows": [], "grids": [], "column": column, "looks": looks(at)}
+        return {"rows": [], "grids": [], "column": column, "looks": looks(at), "costs": None}
     shown = columns(scores)
+    made = makers(at.manifest)
     return {
+        "costs": costs.grid(scores, made) if made else None,
         "decided": sentences.decided(scores),
         "basis": sentences.basis(
             scores, at.manifest, RESAMPLES, "bold is best, underlined is second"
@@ -104,7 +108,13 @@ def model(at: Snapshot, system: str) -> dict[str, Any]:
         Look(words, int(np.count_nonzero(counts == state)), _answers(system, outcome))
         for words, outcome, state in _endings(at)
     ]
-    more = {"model": system, "ended": [look for look in ended if look.total]}
+    maker = makers(at.manifest).get(system)
+    more = {
+        "model": system,
+        "ended": [look for look in ended if look.total],
+        "maker": costs.in_words(maker) if maker else "",
+        **_missing(at, system),
+    }
     scores = at.scores
     if scores is None or system not in scores.systems:
         return {**more, "heads": [], "grids": [], "place": ""}
@@ -121,6 +131,17 @@ def model(at: Snapshot, system: str) -> dict[str, Any]:
             if scores.groups(level.name)
         ],
     }
+
+
+def _missing(at: Snapshot, system: str) -> dict[str, Any]:
+    """A model's edits that are not there, each with its sample, what became of it, and why."""
+    gone = [one for one in at.missing if one.edit.system == system]
+    lines = [
+        (one.edit.sample, link("/sample", id=one.edit.sample, model=system), str(one.status),
+         one.reason)
+        for one in gone[:_LISTED]
+    ]  # fmt: skip
+    return {"missing": lines, "unlisted": len(gone) - len(lines)}
 
 
 def looks(at: Snapshot) -> list[Look]:

@@ -24,7 +24,7 @@ from creval.stats.table import ScoreTable, tabulate
 
 if TYPE_CHECKING:
     from creval.store.closeup import CloseUp
-    from creval.store.run import Run
+    from creval.store.run import Missing, Run
 
 RESAMPLES = 2_000
 
@@ -36,7 +36,7 @@ class State(IntEnum):
     RIGHT = 1
     WRONG = 2
     UNANSWERED = 3
-    UNSCORED = 4  # measured, or answered where no reference says what is right
+    UNSCORED = 4  # measured, answered where no reference says what is right, or not supported
 
 
 class Item(NamedTuple):
@@ -51,8 +51,8 @@ class Item(NamedTuple):
 class Snapshot:
     """All that list pages need, in memory.
 
-    `states` has the axes item, system. `scores` come later than the rest, which `behind` says: then
-    they are those of the snapshot before, or none.
+    `states` has the axes item, system. `missing` are the edits that are not there. `scores` come
+    later than the rest, which `behind` says: then they are those of the snapshot before, or none.
     """
 
     folder: str
@@ -67,6 +67,7 @@ class Snapshot:
     table: ScoreTable | None
     scores: Scorecard | None
     notes: tuple[str, ...]
+    missing: tuple[Missing, ...] = ()
     behind: bool = True
 
     @cached_property
@@ -179,6 +180,7 @@ def take(run: CloseUp, before: Snapshot | None = None) -> Snapshot:
         table=table,
         scores=before.scores if before is not None else None,
         notes=_notes(run, table),
+        missing=tuple(run.missing()),
     )
 
 
@@ -191,7 +193,7 @@ def _notes(run: Run, table: ScoreTable | None) -> tuple[str, ...]:
     gone = missing.of_table(run, table)
     return (
         sentences.strictness(card, problems),
-        *sentences.unsupported(card),
+        *sentences.unsupported(card.table),
         *sentences.voices(run, card),
         *missing.told(gone),
         *missing.rule(table, gone),
@@ -221,6 +223,11 @@ def _states(run: Run, protocol: Protocol, items: Sequence[Item]) -> NDArray[np.u
     right = sums[0] > 0.5 * sums[1]
     states[there & right] = State.RIGHT
     states[there & ~right] = State.WRONG
+    places: dict[str, list[int]] = {}
+    for at, item in enumerate(items if run.unsupported else ()):
+        places.setdefault(item.sample, []).append(at)
+    for name, sample in run.unsupported:
+        states[places.get(sample, []), column[name]] = State.UNSCORED
     return states
 
 

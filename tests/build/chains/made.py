@@ -12,6 +12,7 @@ from PIL import Image
 from creval.benchmarks.coco import Annotated, read_pictures
 from creval.build.chains.complex_edit_run import ComplexEditBuilding
 from creval.build.chains.complexbench_run import ComplexBenchBuilding
+from creval.build.chains.scenes import Seen
 from creval.engine.settings import Settings
 from creval.engine.writing import UnwrittenError
 
@@ -81,7 +82,7 @@ def complexbench(
     roles = {"writer": f"openai:w@{url}/v1", "checker": f"openai:c@{url}/v1"}
     return ComplexBenchBuilding(
         folder / "images", out, roles, Settings(retries=4, **settings),
-        lambda _: read_pictures(folder / "instances.json"), levels=levels,
+        lambda _: Seen(read_pictures(folder / "instances.json"), {}), levels=levels,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from creval.build.chains import complex_edit
 from creval.build.chains.operations import OPERATIONS
-from creval.build.chains.scribe import NotAcceptedError
+from creval.build.chains.scribe import NotAcceptedError, Scribe
 from creval.core.errors import CrevalError
 from creval.engine.writing import UnwrittenError
 from tests.build.chains.made import Script
@@ -23,16 +23,20 @@ def sequence(*words: str) -> str:
 
 def write(*texts: str, steps: int = 2, retries: int = 1) -> tuple[dict[str, Any], list[str]]:
     script = Script(*texts)
-    made = complex_edit.write_chain(
-        script,  # type: ignore[arg-type]
-        complex_edit.load_texts(),
-        steps,
-        retries,
-    )
-    return asyncio.run(made), script.said
+    scribe = Scribe(script, retries)  # type: ignore[arg-type]
+    edit = asyncio.run(complex_edit.write_chain(scribe, complex_edit.load_texts(), steps))
+    return {"edit": edit, "rejected": scribe.rejected}, script.said
 
 
 SHORT = '{"needed": "no"}'
+
+
+@pytest.mark.parametrize("name", ["sequence", "simplify", "compound"])
+def test_every_stage_is_shown_two_examples(name: str) -> None:
+    text = getattr(complex_edit.load_texts(), name).text
+    shown = text[text.index("Two examples of") :]
+    assert shown.count("Thought: ") == 2
+    assert "{{" not in shown[: shown.rindex("Thought: ")], "nothing is filled into an example"
 
 
 def test_a_chain_of_two() -> None:

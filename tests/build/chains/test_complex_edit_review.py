@@ -107,3 +107,26 @@ def test_what_was_not_made_shorter_is_noted(built: Path) -> None:
     assert ComplexEditReview(built).group("0001").items[0].notes == (
         "it was not made shorter: not accepted",
     )
+
+
+def test_what_contains_changed_words_is_looked_at_again(built: Path) -> None:
+    review = ComplexEditReview(built)
+    for item in review.group("0001").items:
+        review.decide("0001", item.id, ACCEPTED, {field.name: field.text for field in item.fields})
+    assert {item.verdict for item in review.group("0001").items} == {ACCEPTED}
+    review.decide("0001", "atomic/3", ACCEPTED, {"instruction": "Paint the moon green."})
+    items = {item.id: item for item in review.group("0001").items}
+    why = "atomic edit 3, which it contains, was changed afterwards"
+    assert {name for name, item in items.items() if item.verdict == OPEN} == {
+        "compound/3", "compound/4"
+    }  # fmt: skip
+    assert {item.notes for item in items.values()} == {(), (why,)}
+    review.decide("0001", "compound/3", ACCEPTED, {})
+    review.decide("0001", "compound/4", OPEN, {"instruction": "Paint the moon green, and more."})
+    assert not any(item.notes for item in review.group("0001").items)
+    review.decide("0001", "compound/1", ACCEPTED, {"instruction": "Paint the sun blue."})
+    items = {item.id: item for item in review.group("0001").items}
+    assert items["atomic/1"].fields[0].text == "Paint the sun blue."
+    assert [name for name, item in items.items() if item.notes] == [
+        "compound/2", "compound/3", "compound/4"
+    ]  # fmt: skip

@@ -12,7 +12,7 @@ from creval.build.chains import complexbench
 from creval.build.chains.complexbench import Scene, types_of
 from creval.build.chains.kinds import Types
 from creval.build.chains.scenes import Thing
-from creval.build.chains.scribe import NotAcceptedError
+from creval.build.chains.scribe import NotAcceptedError, Scribe
 from tests.build.chains.made import Script
 
 SCENE = Scene(
@@ -36,14 +36,14 @@ def checks(*faults: str) -> str:
 
 def write(*texts: str, types: Types = CHAIN, retries: int = 1) -> tuple[dict[str, Any], list[str]]:
     script = Script(*texts)
-    made = complexbench.write_sample(
-        script,  # type: ignore[arg-type]
-        complexbench.load_texts(),
-        types,
-        SCENE,
-        retries,
-    )
-    return asyncio.run(made), script.said
+    scribe = Scribe(script, retries)  # type: ignore[arg-type]
+    made = asyncio.run(complexbench.write_sample(scribe, complexbench.load_texts(), types, SCENE))
+    return {**made, "rejected": scribe.rejected}, script.said
+
+
+def test_types_of_a_name_that_is_no_text() -> None:
+    drawn = [complexbench.types_of("caf\udce9.jpg", "parallel", SCENE, 0, 0) for _ in range(2)]
+    assert drawn[0] == drawn[1]
 
 
 DOG = step("Change the left cat into a white dog.", "left cat", "white dog")
@@ -99,7 +99,7 @@ def test_what_is_infeasible_is_made_anew_with_what_builds_on_it() -> None:
         (0, step("Change the dog into a hat.", "dog", "hat"), "reference: `old` is “dog”"),
         (0, step("Change a cat into a hat.", "cat", "hat"), "reference: "),
         (0, step("Change the cup into a hat.", "cup"), "result: "),
-        (0, "Sorry.", "format: "),
+        (0, "Well.", "format: "),
         (1, step("Change the color of the cup to red.", "cup"), "chain: it does not name"),
         (2, step("Delete the left cat.", "left cat"), "independence: the left cat"),
         (2, step("Delete Delete Delete Delete", "vase"), "garbled text: "),

@@ -43,7 +43,9 @@ def test_a_sample_is_a_group_and_a_step_an_item(built: Path) -> None:
     assert group.picture is not None
     assert group.picture.is_file()
     assert [item.id for item in group.items] == ["step/1", "step/2", "step/3"]
-    assert group.items[1].notes == ("it builds on step 1",)
+    kinds = ["step 1", "step 2, upon step 1", "step 3, upon step 2"]
+    assert [item.kind for item in group.items] == kinds
+    assert not any(item.notes for item in group.items), "a chain is no reason to look twice"
     assert [field.name for field in group.items[0].fields] == ["instruction", "type"]
 
 
@@ -101,6 +103,23 @@ def test_what_people_change_meanwhile_stays(built: Path) -> None:
     path.write_text(path.read_text().replace("Add a red hat.", "Add a blue hat."))
     review.decide(LAST, "step/3", ACCEPTED, {})
     assert review.group(LAST).items[0].fields[0].text == "Add a blue hat."
+
+
+def test_what_builds_on_changed_words_is_looked_at_again(built: Path) -> None:
+    review = ComplexBenchReview(built)
+    for at in (1, 2, 3):
+        review.decide(LAST, f"step/{at}", ACCEPTED, {})
+    first, second, _ = review.group(LAST).items
+    review.decide(LAST, first.id, ACCEPTED, {"instruction": first.fields[0].text})
+    assert [item.verdict for item in review.group(LAST).items] == [ACCEPTED] * 3
+    review.decide(LAST, first.id, ACCEPTED, {"instruction": "Add a tin drum."})
+    items = review.group(LAST).items
+    assert [item.verdict for item in items] == [ACCEPTED, OPEN, ACCEPTED]
+    why = "step 1, on which it builds, was changed afterwards"
+    assert [item.notes for item in items] == [(), (why,), ()]
+    review.decide(LAST, "step/2", ACCEPTED, {"instruction": second.fields[0].text})
+    assert [item.notes for item in review.group(LAST).items] == [()] * 3
+    assert open_benchmark(built).dataset.findings == ()
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pytest
 from PIL import Image
 
 from creval.benchmarks import open_benchmark
-from creval.benchmarks.coco import Annotated
 from creval.benchmarks.complexbench_release import SUBSETS
 from creval.build.chains.complexbench_run import ComplexBenchBuilding
 from creval.build.chains.kinds import ATTRIBUTE, LEVELS, OBJECT
+from creval.build.chains.scenes import Seen
 from creval.core.errors import CrevalError
 from creval.engine.settings import Settings
 from creval.judges.fake import FakeServer
@@ -27,7 +27,7 @@ def test_pictures_become_samples_that_are_read_without_fault(tmp_path: Path) -> 
         work = complexbench(tmp_path, tmp_path / "bench", url, levels=tuple(LEVELS))
         assert (work.number, work.what) == (18, "sample")
         assert work.warnings() == [
-            "6 pictures kept.", "1 picture not kept: fewer than 3 classes occur."
+            "6 pictures kept.", "1 picture not kept: fewer than 3 classes occur (000000000007.jpg)."
         ]  # fmt: skip
         wrote = work.run()
     assert (len(wrote.made), list(wrote.left_out)) == (18, ["000000000008.jpg"])
@@ -68,7 +68,8 @@ def test_two_pictures_of_one_name_cannot_both_be_kept(tmp_path: Path) -> None:
     with serving(FakeServer(seed=3).app()) as url:
         wrote = complexbench(tmp_path, tmp_path / "bench", url).run()
     assert len(wrote.made) == 1
-    assert wrote.left_out == {"more/000000000001.jpg": "000000000001.jpg has the same name"}
+    why = "it would have the key of 000000000001.jpg; rename it"
+    assert wrote.left_out == {"more/000000000001.jpg": why}
 
 
 def test_the_writer_that_checks_itself_gets_a_warning(tmp_path: Path) -> None:
@@ -76,7 +77,7 @@ def test_the_writer_that_checks_itself_gets_a_warning(tmp_path: Path) -> None:
     fine = objects("cat", "cup", "vase")
     work = ComplexBenchBuilding(
         tmp_path / "images", tmp_path / "bench", {"writer": NOWHERE, "checker": NOWHERE},
-        Settings(), lambda names: dict.fromkeys(names, fine), dry=True,
+        Settings(), lambda names: Seen(dict.fromkeys(names, fine), {}), dry=True,
     )  # fmt: skip
     assert "the writer checks its own work" in work.warnings()[-1]
     assert [made.calls for made in work.estimate()] == [9, 3]
@@ -93,7 +94,7 @@ def test_where_no_picture_suits_it_is_said_why(tmp_path: Path) -> None:
 def test_another_model_is_refused_before_anybody_looks(tmp_path: Path) -> None:
     annotated(tmp_path, FITTING[:1])
 
-    def looks(_: Sequence[str]) -> dict[str, list[Annotated]]:
+    def looks(_: Sequence[str]) -> Seen:
         raise AssertionError("it looked")
 
     with serving(FakeServer(seed=3).app()) as url:

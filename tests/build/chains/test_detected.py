@@ -34,13 +34,13 @@ def pictures(tmp_path: Path) -> dict[str, Path]:
 
 def test_boxes_that_overlap_are_one_object(tmp_path: Path, pictures: dict[str, Path]) -> None:
     found = detected(tmp_path / "bench", pictures, "some/model", Detector().find)
-    assert found == {
+    assert found.objects == {
         "a.png": [
             Annotated("cat", (0, 0, 0.25, 0.5)), Annotated("cat", (0.5, 0, 1, 0.5)),
             Annotated("cup", (0, 0.5, 0.25, 1)),
         ],
-        "b.png": [],
     }  # fmt: skip
+    assert list(found.broken) == ["b.png"], "what cannot be opened is not without objects"
     assert len(CLASSES) == 80
 
 
@@ -66,7 +66,7 @@ def test_a_damaged_file_gets_a_sentence(
     content["pictures"]["a.png"]["objects"] = damage
     (bench / "objects.json").write_text(json.dumps(content))
     if damage == []:
-        assert detected(bench, pictures, "some/model", Detector().find)["a.png"] == []
+        assert detected(bench, pictures, "some/model", Detector().find).objects["a.png"] == []
         return
     with pytest.raises(CrevalError, match=r"objects\.json is damaged: delete it"):
         detected(bench, pictures, "some/model", Detector().find)

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from creval.benchmarks.coco import Annotated, read_pictures
-from creval.build.chains.scenes import Thing, choose, listed, thing_named, things, unsuited
+from creval.build.chains.scenes import Seen, Thing, choose, listed, thing_named, things, unsuited
 from creval.core.errors import CrevalError
 from tests.build.chains.made import annotated, objects
 
@@ -63,20 +62,21 @@ def test_objects_by_what_a_model_calls_them(said: str, name: str | None) -> None
 
 
 def test_choosing_says_why_others_are_not_kept(tmp_path: Path) -> None:
-    names = ["a.jpg", "in/b.png", "c.jpg", "d.jpg", "e.gif", "torn.jpg"]
+    names = ["a.jpg", "in/b.png", "c.jpg", "d.jpg", "e.gif", "torn.jpg", "cut.jpg"]
     (tmp_path / "in").mkdir()
     for name in names:
         Image.new("RGB", (80, 40)).save(tmp_path / name)
     (tmp_path / "torn.jpg").write_bytes(b"none")
     fine = objects("cat", "cup", "vase")
     found = {"a.jpg": fine, "b.png": fine, "c.jpg": fine[:2], "e.gif": fine, "torn.jpg": fine}
-    chosen = choose(names, tmp_path, found)
-    assert list(chosen.scenes) == ["a.jpg", "in/b.png"]
+    chosen = choose(names, tmp_path, Seen(found, {"cut.jpg": "cut.jpg is cut off."}))
+    assert list(chosen.scenes) == ["a.jpg", "in/b.png", "e.gif"]
     assert chosen.sizes["in/b.png"] == (80, 40)
-    assert chosen.unsuited == Counter({
-        "fewer than 3 classes occur": 1,
-        "there are no annotations": 1,
-        "it is no JPEG, PNG or WebP": 1,
-    })  # fmt: skip
-    assert list(chosen.broken) == ["torn.jpg"]
-    assert chosen.reasons()[0] == "1 picture not kept: fewer than 3 classes occur"
+    assert chosen.unsuited == {
+        "c.jpg": "fewer than 3 classes occur", "d.jpg": "there are no annotations",
+    }  # fmt: skip
+    assert list(chosen.broken) == ["torn.jpg", "cut.jpg"]
+    assert chosen.broken["cut.jpg"] == "cut.jpg is cut off.", "as it was said where it was opened"
+    assert chosen.reasons()[0] == "1 picture not kept: fewer than 3 classes occur (c.jpg)"
+    many = chosen._replace(unsuited=dict.fromkeys("abcd", "no"))
+    assert many.reasons() == ["4 pictures not kept: no (a, b, c, ...)"]

@@ -64,6 +64,33 @@ def test_an_empty_reply_is_asked_for_again_and_a_call_that_failed_is_not() -> No
     assert len(failing.said) == 1
 
 
+def test_a_refusal_is_told_in_the_models_words() -> None:
+    sorry = "I'm sorry, but I can't help with \n this picture."
+    words = "plan: the model declined: “I'm sorry, but I can't help with this picture.”"
+    with pytest.raises(NotAcceptedError) as told:
+        insist(Script(sorry, sorry, sorry), retries=2)
+    assert str(told.value) == words
+    script = Script(sorry, "7")
+    assert insist(script) == (7, [words])
+    assert "sorry" not in script.said[1], "a refusal is no reason that a model is told"
+    with pytest.raises(NotAcceptedError, match=r"^plan: the model declined: “Sorry.{195} \.\.\.”$"):
+        insist(Script("Sorry" + " no" * 90_000), retries=0)
+
+
+def test_one_who_is_sorry_and_answers_has_answered() -> None:
+    scribe = Scribe(Script("Sorry for the mistake: 7"), 0)  # type: ignore[arg-type]
+    found = asyncio.run(scribe.insist("writer", "plan", PROMPT, lambda text: text[-1], what="it"))
+    assert (found, scribe.rejected) == ("7", [])
+
+
+def test_equal_reasons_are_said_once() -> None:
+    with pytest.raises(NotAcceptedError) as told:
+        insist(Script("six", "six", "six"), retries=2)
+    assert str(told.value) == "plan: not accepted after 3 tries: format: six is no number."
+    with pytest.raises(NotAcceptedError, match=r"after 2 tries: format: .* the model declined: “I"):
+        insist(Script("six", "I cannot."))
+
+
 def test_a_prompt_of_ones_own_needs_its_places(tmp_path: Path) -> None:
     assert "instruction" in load_text("complexedit_simplify", None, "instruction").places
     (tmp_path / "complexedit_simplify.md").write_text("Shorter: {{instruction}} {{format}}")

@@ -13,7 +13,7 @@ from creval.build.chains import replies, rules
 from creval.build.chains.operations import described
 from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe, load_text
 from creval.build.words import quotes
-from creval.engine.writing import Desk, Expected
+from creval.engine.writing import Expected
 from creval.prompts import Prompt
 
 ROLES = ("writer", "reviser")
@@ -42,15 +42,13 @@ def stages(steps: int) -> list[Expected]:
     """What a picture takes, before anything is asked."""
     return [
         Expected("writer", 1, 750, 90 * steps),
-        Expected("reviser", steps, 180, 40, pictures=0),
-        Expected("reviser", steps - 1, 230 + 12 * steps, 60 + 15 * steps),
+        Expected("reviser", steps, 270, 40, pictures=0),
+        Expected("reviser", steps - 1, 380 + 12 * steps, 60 + 15 * steps),
     ]
 
 
-async def write_chain(desk: Desk, texts: Texts, steps: int, retries: int) -> dict[str, Any]:
-    """One picture's atomic and compound instructions, as they stand in a row's `edit`, and what was
-    rejected on the way."""
-    scribe = Scribe(desk, retries)
+async def write_chain(scribe: Scribe, texts: Texts, steps: int) -> dict[str, Any]:
+    """One picture's atomic and compound instructions, as they stand in a row's `edit`."""
     atomic = await scribe.insist(
         "writer", "sequence", texts.sequence, lambda text: _sequence(text, steps),
         count=f"{steps}", operations=described(), format=replies.SEQUENCE_FORMAT,
@@ -59,8 +57,7 @@ async def write_chain(desk: Desk, texts: Texts, steps: int, retries: int) -> dic
     compound = [{"compound_instruction": sequence[0]["instruction"], "reasoning": ""}]
     for count in range(2, steps + 1):
         compound.append(await _compounded(scribe, texts.compound, sequence[:count], compound[-1]))
-    edit = {"sequence": sequence, "compound": compound}
-    return {"edit": edit, "rejected": scribe.rejected}
+    return {"sequence": sequence, "compound": compound}
 
 
 def _sequence(text: str, steps: int) -> list[replies.Atomic]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,8 @@ class Rows:
             found[name] = number
         return found
 
-    def write(self, item: Item, number: int, made: dict[str, Any], facts: dict[str, Any]) -> None:
-        """A row and its picture."""
+    def write(self, item: Item, number: int, edit: Mapping[str, Any], made: Any) -> None:
+        """A row and its picture; `made` is how it came about."""
         if item.picture is None:
             raise CrevalError(f"{item.id} has no picture.")
         image = f"{number:04d}{item.picture.suffix.casefold()}"
@@ -53,8 +53,8 @@ class Rows:
         content = {
             "image": image,
             "picture": item.id,
-            "edit": made["edit"],
-            "made": {**facts, "rejected": made["rejected"]},
+            "edit": edit,
+            "made": made,
         }
         write_json(self.folder / f"{number:04d}.json", content)
         self._numbers[clean_text(item.id)] = number

@@ -9,7 +9,7 @@ from typing import Any
 from creval.benchmarks.complex_edit_rows import row_files
 from creval.benchmarks.files import read_json, text_of
 from creval.build.chains.complex_edit_files import SPLIT
-from creval.build.chains.marks import checked, mark, verdict_of
+from creval.build.chains.marks import checked, mark, outdate, outdated, verdict_of
 from creval.build.chains.operations import OPERATIONS
 from creval.build.review import OPEN, Field, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError, known_name
@@ -52,7 +52,8 @@ class ComplexEditReview:
                 f"C{at}",
                 (Field("instruction", text_of(entry.get("compound_instruction"))),),
                 verdict_of(entry),
-                facts=_facts(entry, reasoning="how"),
+                outdated(entry),
+                _facts(entry, reasoning="how"),
             )
             for at, entry in enumerate(edit["compound"], 1)
         ]
@@ -71,11 +72,7 @@ class ComplexEditReview:
         if "operation" in fields and kind == "atomic":
             entry["name"] = known_name("operation", fields["operation"], OPERATIONS)
         if "instruction" in fields:
-            said = checked(fields["instruction"])
-            entry["instruction" if kind == "atomic" else "compound_instruction"] = said
-            if number == "1":  # C1 is the first atomic instruction
-                content["edit"]["sequence"][0]["instruction"] = said
-                content["edit"]["compound"][0]["compound_instruction"] = said
+            _change(content["edit"], kind, int(number), checked(fields["instruction"]))
         write_json(path, content)
 
     def left(self) -> int:
@@ -91,6 +88,21 @@ class ComplexEditReview:
         if content is None:
             raise CrevalError(f"{path} is not a row that creval can read any more.")
         return path, content
+
+
+def _change(edit: dict[str, Any], kind: str, number: int, said: str) -> None:
+    """Give an instruction other words; what contains an atomic one was written with the old."""
+    name = "instruction" if kind == "atomic" else "compound_instruction"
+    entry = edit["sequence" if kind == "atomic" else "compound"][number - 1]
+    if text_of(entry.get(name)) == said:
+        return
+    entry[name] = said
+    entry.pop("outdated", None)
+    if number == 1:  # C1 is the first atomic instruction
+        edit["sequence"][0]["instruction"] = edit["compound"][0]["compound_instruction"] = said
+    if kind == "atomic" or number == 1:
+        for later in edit["compound"][max(number, 2) - 1 :]:
+            outdate(later, f"atomic edit {number}, which it contains, was changed afterwards")
 
 
 def _row_in(path: Path) -> dict[str, Any] | None:

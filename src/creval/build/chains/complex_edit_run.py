@@ -7,7 +7,8 @@ from typing import Any
 
 from creval.build.chains.complex_edit import ROLES, load_texts, stages, write_chain
 from creval.build.chains.complex_edit_files import Rows
-from creval.build.manifest import check_same, fixed_by, keep_manifest
+from creval.build.chains.scribe import Scribe
+from creval.build.manifest import check_folder, fixed_by, keep_manifest, write_record
 from creval.build.pictures import picture_names, some
 from creval.engine.estimate import Estimate
 from creval.engine.loop import Watch
@@ -39,7 +40,7 @@ class ComplexEditBuilding:
         self._fixed = fixed_by(
             "complex-edit", self.writing, self._texts, steps=steps, temperature=temperature
         )
-        check_same(out, self.writing.held().manifest, self._fixed)
+        check_folder(self.writing, self._fixed)
         names = picture_names(images, out)
         self._rows = Rows(out)
         self._numbers = self._rows.numbered(names)
@@ -71,10 +72,18 @@ class ComplexEditBuilding:
             "temperature": self._fixed["temperature"],
         }
 
+        rejected: dict[str, list[str]] = {}
+
         async def make(desk: Desk) -> dict[str, Any]:
-            found = await write_chain(desk, self._texts, self.steps, self.settings.retries)
-            self._rows.write(desk.item, self._numbers[desk.item.id], found, made_by)
-            return found
+            scribe, name = Scribe(desk, self.settings.retries), desk.item.id
+            rejected[name] = scribe.rejected
+            edit = await write_chain(scribe, self._texts, self.steps)
+            made = {**made_by, "rejected": scribe.rejected}
+            self._rows.write(desk.item, self._numbers[name], edit, made)
+            return edit
 
         calls = sum(stage.calls for stage in stages(self.steps))
-        return self.writing.run(self.items, make, calls=calls, watch=watch)
+        wrote = self.writing.run(self.items, make, calls=calls, watch=watch)
+        wrote.before = self._before
+        write_record(self.writing.folder, self._fixed, wrote.left_out, rejected)
+        return wrote

@@ -10,7 +10,7 @@ from typing import Any
 from creval.benchmarks.complexbench_release import KINDS, NEEDS, SUBSETS
 from creval.benchmarks.files import text_of
 from creval.build.chains.complexbench_files import Entries, file_of
-from creval.build.chains.marks import checked, mark, verdict_of
+from creval.build.chains.marks import checked, mark, outdate, outdated, verdict_of
 from creval.build.review import OPEN, Field, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError, known_name
 
@@ -47,10 +47,10 @@ class ComplexBenchReview:
         items = [
             ReviewItem(
                 f"step/{at}",
-                f"step {at}",
+                _kind(at, needs[at - 1]),
                 (Field("instruction", line), Field("type", text_of(pair.get("edit_type")), KINDS)),
                 verdict_of(pair),
-                tuple(f"it builds on step {needed + 1}" for needed in needs[at - 1]),
+                outdated(pair),
                 {
                     shown: text_of(pair[name])
                     for name, shown in _FACTS.items()
@@ -74,7 +74,13 @@ class ComplexBenchReview:
         kind = known_name("edit type", fields.get("type", pairs[at]["edit_type"]), KINDS)
         said = checked(fields["instruction"]) if "instruction" in fields else lines[at]
         mark(pairs[at], verdict)
-        pairs[at]["edit_type"], lines[at] = kind, said
+        pairs[at]["edit_type"] = kind
+        if said != lines[at]:
+            lines[at] = said
+            pairs[at].pop("outdated", None)
+            for later, needs in zip(pairs, NEEDS.get(subset, ()), strict=False):
+                if at in needs:
+                    outdate(later, f"step {at + 1}, on which it builds, was changed afterwards")
         entry["new_ins"] = "\n".join(lines)
         entry.pop("dropped", None)
         if any(pair.get("dropped") for pair in pairs):
@@ -95,6 +101,11 @@ class ComplexBenchReview:
 
 
 _FACTS = {"ori obj": "changes", "new_obj": "makes", "checked": "the second model said"}
+
+
+def _kind(number: int, needs: Sequence[int]) -> str:
+    upon = " and ".join(f"{needed + 1}" for needed in needs)
+    return f"step {number}, upon step {upon}" if upon else f"step {number}"
 
 
 def _state(path: Path) -> object:

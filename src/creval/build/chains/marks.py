@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from creval.benchmarks.complex_edit_rows import is_dropped
+from creval.benchmarks.files import text_of
 from creval.build.chains import rules
 from creval.build.review import ACCEPTED, DROPPED, OPEN, VERDICTS
 from creval.core.errors import CrevalError, known_name
@@ -27,6 +28,20 @@ def mark(entry: dict[str, Any], verdict: str) -> None:
         entry["dropped"] = True
     elif verdict == ACCEPTED:
         entry["review"] = ACCEPTED
+        entry.pop("outdated", None)
+
+
+def outdate(entry: dict[str, Any], why: str) -> None:
+    """Write down that an entry rests on words that were changed; if it was accepted, it is open
+    again."""
+    entry["outdated"] = why
+    entry.pop("review", None)
+
+
+def outdated(entry: dict[str, Any]) -> tuple[str, ...]:
+    """Why an entry is to be looked at again, if it is."""
+    said = text_of(entry.get("outdated"))
+    return (said,) if said else ()
 
 
 def checked(text: str) -> str:

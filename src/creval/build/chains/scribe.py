@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from creval.build.words import declined
 from creval.core.errors import CrevalError
 from creval.engine.writing import Desk, UnwrittenError
 from creval.prompts import Prompt, load_prompt
 
 T = TypeVar("T")
+_QUOTED = 200  # letters of what a model said
 
 
 class RejectedError(Exception):
@@ -35,6 +37,7 @@ class Scribe:
         """What `read` makes of a reply; one that it rejects, or that is empty or declines, is asked
         for again."""
         reasons: list[str] = []
+        refusals = 0
         for again in range(self.retries + 1):
             try:
                 text = await self.desk.ask(
@@ -49,11 +52,19 @@ class Scribe:
             try:
                 return read(text)
             except RejectedError as error:
-                reason = _sentence(str(error))
-                reasons.append(reason)
-                self.rejected.append(f"{stage}: {reason}")
+                why, reason = str(error), _sentence(str(error))
+                # One who is sorry for the last answer may well give another: read first.
+                if declined(text):
+                    refusals += 1
+                    why = f"the model declined: {_quoted(text)}"
+                    reason = "Nothing was written; leave out what you cannot write about."
+                reasons.append(_sentence(why))
+                self.rejected.append(f"{stage}: {_sentence(why)}")
+        told = " ".join(dict.fromkeys(reasons))
+        if refusals == len(reasons):
+            raise NotAcceptedError(f"{stage}: {told}")
         tries = "1 try" if len(reasons) == 1 else f"{len(reasons)} tries"
-        raise NotAcceptedError(f"{stage}: not accepted after {tries}: {' '.join(reasons)}")
+        raise NotAcceptedError(f"{stage}: not accepted after {tries}: {told}")
 
 
 def load_text(name: str, folder: str | None, *needed: str) -> Prompt:
@@ -66,5 +77,11 @@ def load_text(name: str, folder: str | None, *needed: str) -> Prompt:
     return prompt
 
 
+def _quoted(text: str) -> str:
+    """The beginning of what a model said, in one line."""
+    words = " ".join(text.split())
+    return f"“{words[:_QUOTED].rstrip()} ...”" if len(words) > _QUOTED else f"“{words}”"
+
+
 def _sentence(reason: str) -> str:
-    return reason if reason.endswith((".", "!", "?")) else f"{reason}."
+    return reason if reason.endswith((".", "!", "?", "”")) else f"{reason}."

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from creval.core.errors import CrevalError
-from creval.report import plots, tables
+from creval.report import costs, plots, tables
 from creval.report.findings import Grid
 from creval.report.weights import weights
 from creval.stats.scorecard import Scorecard
@@ -23,18 +23,20 @@ _RADAR = range(3, 32)  # groups that a circle can show
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot as an element of a page, what it says, and the numbers behind it."""
+    """A plot as an element of a page, what it says, a table beside it, and the numbers behind
+    it."""
 
     id: str
     title: str
     svg: str
     words: str = ""
     grids: tuple[Grid, ...] = ()
+    table: Grid | None = None
 
 
-def charts(card: Scorecard, about: str) -> list[Chart]:
-    """Every plot that a scorecard has something for."""
-    made: list[Callable[[], Chart]] = [
+def charts(card: Scorecard, about: str, made: costs.Makers) -> list[Chart]:
+    """Every plot that a scorecard, and who made the edits, has something for."""
+    drawn: list[Callable[[], Chart]] = [
         lambda: _chart(
             "forest", "How sure it is", plots.forest(card, about=about), grids=_overall(card)
         )
@@ -42,11 +44,13 @@ def charts(card: Scorecard, about: str) -> list[Chart]:
     for level in card.table.card.levels:
         # What is made of other groups stands in the table of scores.
         if level.name != "overall" and level.of is None and card.groups(level.name):
-            made.append(partial(_by_level, card, level.name, about))
+            drawn.append(partial(_by_level, card, level.name, about))
+    if made:
+        drawn.insert(1, lambda: _cost(card, about, made))
     columns = card.table.card.columns
     if "IF" in columns and ("VC" in columns or "IP" in columns):
         keeping = "VC" if "VC" in columns else "IP"
-        made.append(
+        drawn.append(
             lambda: _chart(
                 "plane",
                 "Following and keeping",
@@ -56,9 +60,9 @@ def charts(card: Scorecard, about: str) -> list[Chart]:
         )
     weighed = card.table.card.composite
     if weighed is not None and len(weighed.weights) == 3 and len(card.systems) > 1:
-        made.append(lambda: _weights(card, about))
+        drawn.append(lambda: _weights(card, about))
     found = []
-    for draw in made:
+    for draw in drawn:
         with suppress(CrevalError):  # there is nothing to draw yet
             found.append(draw())
     return found
@@ -84,6 +88,16 @@ def _by_level(card: Scorecard, level: str, about: str) -> Chart:
     else:
         made = plots.groups(card, level, about=about)
     return _chart(f"by-{level}", f"By {level.replace('_', ' ')}", made, grids=behind)
+
+
+def _cost(card: Scorecard, about: str, made: costs.Makers) -> Chart:
+    """What edits cost beside what they score."""
+    table = costs.grid(card, made)
+    drawn = ""
+    with suppress(CrevalError):  # neither money nor time is known
+        drawn = plots.svg(plots.cost(card, made, about=about))
+    words = " ".join(costs.told(card, made))
+    return Chart("cost", "What each cost", drawn, words, table=table)
 
 
 def _weights(card: Scorecard, about: str) -> Chart:

@@ -1,40 +1,23 @@
-"""Samples to look at: where models are furthest apart, where what weighs most failed, and where
-nobody answered."""
+"""Samples to look at: where models are furthest apart, where what weighs most failed, where nobody
+answered, and where there is nothing to ask about."""
 
 from __future__ import annotations
 
-import base64
-import io
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
-
-from PIL import Image
 
 from creval.benchmarks import protocol_named
 from creval.core.benchmark import Protocol
-from creval.core.images import ImageError, open_image
-from creval.core.probe import EditKey, Question
+from creval.core.probe import Question
 from creval.core.sample import Sample
 from creval.report import text
+from creval.report.page.pictures import Picture, Way, edited, picture, way
 from creval.stats.scorecard import SAMPLE, Scorecard
 from creval.store.run import Answer, Run
 
-SIDE = 320
-"""Pixels of a thumbnail's longer side."""
 RIGHT, WRONG, OPEN, SAID = "right", "wrong", "open", "said"
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A thumbnail with its caption, or the words for why there is none."""
-
-    caption: str
-    source: str = ""
-    instead: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,11 +41,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Shown:
-    """A sample as it is shown."""
+    """A sample as it is shown, with how its edits came about."""
 
     sample: Sample
     group: str
     pictures: Sequence[Picture]
+    ways: Sequence[Way]
     asked: Sequence[Asked]
 
 
@@ -92,6 +76,16 @@ def gallery(
             "Where there is no answer",
             "Samples with the most questions that no answer could be taken for.",
             _unanswered(run, card),
+        ),
+        (
+            "Where candidates are furthest apart",
+            "Samples that a model made several pictures of, which differ most to whoever picked.",
+            _picked(run, card),
+        ),
+        (
+            "Where there is no edit",
+            "Samples of which the most models have no edit, and what became of it.",
+            _unedited(run, card),
         ),
     ]
     taken: set[str] = set()
@@ -167,6 +161,26 @@ def _unanswered(run: Run, card: Scorecard) -> list[str]:
     return [name for name, _ in open_.most_common()]
 
 
+def _picked(run: Run, card: Scorecard) -> list[str]:
+    """Samples by how far the scores of a model's candidates are apart."""
+    there = set(card.table.samples)
+    apart: dict[str, float] = {}
+    for key, facts in run.facts().items():
+        scores = facts.get("scores")
+        if key.system in card.systems and key.sample in there and isinstance(scores, Mapping):
+            given = [score for score in scores.values() if isinstance(score, int | float)]
+            if len(given) > 1 and max(given) > min(given):
+                apart[key.sample] = max(apart.get(key.sample, 0.0), max(given) - min(given))
+    return _spread(run, card, apart)
+
+
+def _unedited(run: Run, card: Scorecard) -> list[str]:
+    gone = [one.edit for one in run.missing() if one.edit.system in card.systems]
+    there = set(card.table.samples)
+    counts = Counter(key.sample for key in gone if key.sample in there)
+    return [name for name, _ in counts.most_common()]
+
+
 def _spread(run: Run, card: Scorecard, weights: Mapping[str, float]) -> list[str]:
     """Samples with the largest first, one of each group in turn."""
     finest = next((level.name for level in reversed(card.table.card.levels) if level.tagged), "")
@@ -185,18 +199,23 @@ def _questions(run: Run, sample: str) -> Iterator[Question]:
 
 def _shown(run: Run, card: Scorecard, name: str, link: Path | None) -> Shown:
     sample = run.samples[name]
-    pictures = []
-    if sample.source is not None:
-        pictures.append(_picture(sample.source, "source", link))
+    brought = [("source", sample.source), ("mask", sample.mask)]
+    brought += [("reference", path) for path in sample.references]
+    pictures = [picture(path, what, link) for what, path in brought if path is not None]
     ranking = card.table.card.ranking
-    edits = run.edits(name)
+    digits = card.table.card.metric(ranking).digits
+    ways = []
+    edits = run.made(name)
     for system in card.systems:
         cell = card.cell(system, ranking, name, SAMPLE)
-        value = text.value(cell.value, card.table.card.metric(ranking).digits)
-        mine = {key: path for key, path in edits.items() if key.system == system}
-        for key, path in mine.items() or [(EditKey(system, name), None)]:
-            draw = f", draw {key.draw}" if len(mine) > 1 else ""
-            pictures.append(_picture(path, f"{system}{draw}: {ranking} {value}", link))
+        scored = f"{ranking} {text.value(cell.value, digits)}"
+        mine = [edit for edit in edits if edit.key.system == system]
+        if not mine:
+            pictures.append(picture(None, f"{system}: {scored}", link))
+        for edit in mine:
+            draw = f", draw {edit.key.draw}" if len(mine) > 1 else ""
+            pictures.append(edited(edit, f"{system}{draw}: {scored}", link))
+        ways += [found for edit in mine if (found := way(edit, ranking, digits, link))]
     answers: dict[tuple[str, str], list[Answer]] = {}
     for answer in run.answers(sample=name):
         answers.setdefault((answer.edit.system, answer.probe), []).append(answer)
@@ -212,7 +231,7 @@ def _shown(run: Run, card: Scorecard, name: str, link: Path | None) -> Shown:
         for question in _questions(run, name)
     ]
     group = " · ".join(dict.fromkeys(sample.tags.values()))
-    return Shown(sample, group, pictures, asked)
+    return Shown(sample, group, pictures, ways, asked)
 
 
 def _given(protocol: Protocol, question: Question, system: str, answers: Sequence[Answer]) -> Given:
@@ -227,25 +246,3 @@ def _given(protocol: Protocol, question: Question, system: str, answers: Sequenc
     words = ", ".join(name if n == 1 else f"{name} ({n})" for name, n in said.items())
     whys = dict.fromkeys(answer.explanation for answer in answers if answer.explanation)
     return Given(system, state, words or "not asked", "\n".join(whys))
-
-
-def _picture(path: Path | None, caption: str, link: Path | None) -> Picture:
-    if path is None:
-        return Picture(caption, instead="no picture")
-    if not path.is_file():
-        return Picture(caption, instead=f"absent: {path.name}")
-    try:
-        if link is not None:
-            away = os.path.relpath(path.resolve(), link.resolve())
-            return Picture(caption, quote(Path(away).as_posix()))
-        image = open_image(path)
-    except ImageError:
-        return Picture(caption, instead=f"cannot be opened: {path.name}")
-    except ValueError:  # on another drive
-        return Picture(caption, path.resolve().as_uri())
-    image.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
-    sent = io.BytesIO()
-    image.save(sent, "JPEG", quality=80, optimize=True)
-    return Picture(
-        caption, f"data:image/jpeg;base64,{base64.b64encode(sent.getvalue()).decode('ascii')}"
-    )

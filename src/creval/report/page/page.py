@@ -14,6 +14,7 @@ from creval.report.page.template import rendered
 from creval.report.plots import about
 from creval.report.text import many
 from creval.stats.scorecard import Scorecard
+from creval.store.makers import makers
 from creval.store.run import Run
 
 _WIDEST = 20  # columns of the table of scores
@@ -49,18 +50,19 @@ def page(
         notes=[
             sentences.basis(card, manifest, resamples, "bold best, underlined second"),
             sentences.strictness(card, int(manifest.get("problems", 0))),
-            *sentences.unsupported(card),
+            *sentences.unsupported(card.table),
             *sentences.voices(run, card),
             *sentences.flat(card),
             *missing.told(gone),
             *missing.rule(card.table, gone),
         ],
-        charts=charts(card, about(card, manifest)),
+        charts=charts(card, about(card, manifest), makers(manifest)),
         shelves=shelves,
         systems=card.systems,
         asked=asked.asked(run),
         prompts=manifest.get("prompts", {}),
         unanswered=asked.unanswered(run, card.systems, samples),
+        gone=missing.grid(gone),
         absent=asked.absent(run, card.systems, samples),
     )
 

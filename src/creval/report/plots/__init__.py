@@ -2,6 +2,7 @@
 
 from creval.report.plots.canvas import COLOURS
 from creval.report.plots.complexity import complexity
+from creval.report.plots.cost import cost
 from creval.report.plots.files import check_suffix, save, svg
 from creval.report.plots.forest import forest
 from creval.report.plots.groups import groups
@@ -17,6 +18,7 @@ __all__ = [
     "about",
     "check_suffix",
     "complexity",
+    "cost",
     "forest",
     "groups",
     "operations",

@@ -186,5 +186,6 @@ def rings(low: float, high: float) -> list[float]:
     """Up to five round numbers from a circle's centre, which has none, to its edge."""
     from matplotlib.ticker import MaxNLocator
 
-    found = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)
-    return [float(round(ring, 10)) for ring in found if low < ring <= high]
+    ticks = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)
+    found = (float(round(ring, 10)) for ring in ticks)
+    return [ring for ring in found if low < ring <= high]

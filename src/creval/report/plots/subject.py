@@ -39,11 +39,7 @@ def about(card: Scorecard, manifest: Mapping[str, Any]) -> str:
     protocol = f", asked as {asked}" if asked != manifest["benchmark"] else ""
     judge = f"judge {manifest['judge']}" if manifest["judge"] else "measured"
     strict = ", strict" if table.strict else ""
-    made = table.card.composite
-    formula = ""
-    if made is not None:
-        weights = " + ".join(f"{weight:.3g} {name}" for name, weight in made.weights.items())
-        formula = f" {made.name} = {weights}."
+    formula = f" {table.card.formula}." if table.card.formula else ""
     return harmless(
         f"{manifest['benchmark']}{protocol}, {judge}, {samples(table)}{strict}.{formula} "
     )

@@ -1,0 +1,209 @@
+"""ICE-Bench's 31 tasks: their names, what is measured of each, and how that adds up.
+
+A dimension is a sum of raw metrics, each times a factor; a task's score is the weighted sum of its
+dimensions. The factors and the weights are those of the paper's section B and of its authors' code.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from creval.core.errors import CrevalError, known_name, unknown
+
+DIMENSIONS = {
+    "AES": "aesthetic quality",
+    "IMG": "imaging quality",
+    "PF": "prompt following",
+    "SRC": "source consistency",
+    "REF": "reference consistency",
+    "CTRL": "controllability",
+}
+QA = "VLLM-QA"
+"""The raw metric that a judge is asked for: whether the instruction was carried out, 1 or 0."""
+CATEGORIES = {
+    "No-ref Image Creating": ("No-ref Image Creating",),
+    "Ref Image Creating": ("Ref Image Creating",),
+    "No-ref Image Editing": ("Global Editing", "Local Editing", "Controllable Generation"),
+    "Ref Image Editing": ("Ref Image Editing",),
+}
+"""With or without references, creating or editing, and the groups of tasks in each."""
+GROUPS = tuple(group for groups in CATEGORIES.values() for group in groups)
+_EDITING = {"AES": 0.3, "IMG": 0.3, "PF": 0.3, "SRC": 0.1}
+WEIGHTS: Mapping[str, Mapping[str, float]] = {
+    "No-ref Image Creating": dict.fromkeys(("AES", "IMG", "PF"), 1 / 3),
+    "Ref Image Creating": dict.fromkeys(("AES", "IMG", "PF", "REF"), 1 / 4),
+    "Global Editing": _EDITING,
+    "Local Editing": _EDITING,
+    "Controllable Generation": {"AES": 0.3, "IMG": 0.3, "PF": 0.2, "CTRL": 0.2},
+    "Ref Image Editing": {"AES": 0.25, "IMG": 0.25, "PF": 0.2, "REF": 0.2, "SRC": 0.1},
+}
+"""What each dimension of a task weighs, by its group."""
+
+
+class Formula(NamedTuple):
+    """A dimension from raw metrics: `constant` and each of them times its factor.
+
+    >>> Formula({"clip_src": 0.5, "l1_src": -0.5}, 0.5)({"clip_src": 0.9, "l1_src": 0.1})
+    0.9
+    """
+
+    factors: Mapping[str, float]
+    constant: float = 0.0
+
+    def __call__(self, raw: Mapping[str, float | None]) -> float | None:
+        """The value, or none where one of the raw metrics has none."""
+        total = self.constant
+        for name, factor in self.factors.items():
+            value = raw.get(name)
+            if value is None:
+                return None
+            total += factor * value
+        return total
+
+
+class Task(NamedTuple):
+    """A task by its number and name in the paper, and its name in the release.
+
+    `reference` is what is compared with the reference picture, `control` with the control picture.
+    """
+
+    number: int
+    name: str
+    released: str
+    group: str
+    reference: str = ""
+    control: str = ""
+
+    @property
+    def category(self) -> str:
+        return next(name for name, groups in CATEGORIES.items() if self.group in groups)
+
+    @property
+    def edits(self) -> bool:
+        """Whether there is a source to edit, or a picture that controls."""
+        return "Creating" not in self.group
+
+    @property
+    def masked(self) -> bool:
+        """Whether a mask says where to edit."""
+        return self.group == "Local Editing" or self.number in (29, 30, 31)
+
+    @property
+    def asked(self) -> bool:
+        """Whether a judge is asked."""
+        return "Editing" in self.group
+
+
+def _tasks() -> Iterable[Task]:
+    creating, referring, everywhere, local, controlled, guided = GROUPS
+    rows: list[tuple[str, ...]] = [
+        ("Text-to-Image Creating", "Text2Image", creating),
+        ("Face Reference Creating", "Face Reference Generation", referring, "face"),
+        ("Style Reference Creating", "Style Reference Generation", referring, "style"),
+        ("Subject Reference Creating", "Subject Reference Generation", referring, "subject"),
+        *((name, name, everywhere) for name in (
+            "Color Editing", "Motion Editing", "Face Editing", "Texture Editing", "Style Editing",
+            "Scene Editing", "Subject Addition", "Subject Removal", "Subject Change",
+            "Text Render", "Text Removal", "Composite Editing",
+        )),
+        *((name, name, local) for name in (
+            "Inpainting", "Outpainting", "Local Subject Addition", "Local Subject Removal",
+            "Local Text Render", "Local Text Removal",
+        )),
+        ("Pose-guided Generation", "Pose-guided Generation", controlled, "", "pose"),
+        ("Edge-guided Generation", "Edge-guided Generation", controlled, "", "canny"),
+        ("Depth-guided Generation", "Depth-guided Generation", controlled, "", "depth"),
+        ("Image Colorization", "Image Colorize", controlled, "", "grey"),
+        ("Image Deblurring", "Image Deblur", controlled, "", "ssim"),
+        ("Style Transfer", "Style Reference Editing", guided, "style"),
+        ("Subject-guided Inpainting", "Subject-guided Inpainting", guided, "subject"),
+        ("Virtual Try On", "Virtual Try On", guided, "subject"),
+        ("Face Swap", "Face Swap", guided, "face"),
+    ]  # fmt: skip
+    return (Task(number, *row) for number, row in enumerate(rows, 1))
+
+
+TASKS: Mapping[str, Task] = {task.name: task for task in _tasks()}
+"""The tasks by their names in the paper, in its order."""
+
+
+def formulas(task: Task, *, released: bool = False) -> dict[str, Formula]:
+    """A task's dimensions; `released` follows the authors' code where it departs from the paper."""
+    following = Formula({"clip_cap": 1.0, QA: 0.5} if task.asked else {"clip_cap": 2.0})
+    if task.control == "grey":  # what is coloured must be colourful too
+        colours = {"clip_cap": 1.5, "colorfulness": 0.25}
+        following = Formula(colours if released else {"clip_cap": 2.0, "colorfulness": 1.0})
+    elif task.control == "ssim":
+        following = Formula({"imaging": 0.01})
+    known = {
+        "AES": Formula({"aesthetic": 0.1}),
+        "IMG": Formula({"imaging": 0.01}),
+        "PF": following,
+        "SRC": Formula({"clip_src": 0.5, "l1_src": -0.5}, 0.5),
+        "REF": Formula({task.reference: 1.0}),
+        "CTRL": Formula({task.control: -1.0}, 1.0),  # of a distance
+    }
+    if task.control == "ssim":
+        known["CTRL"] = Formula({"ssim": 1.0})
+    return {name: known[name] for name in DIMENSIONS if name in WEIGHTS[task.group]}
+
+
+def _folded(name: str) -> str:
+    """A name without what its spellings differ in."""
+    return re.sub(r"[^a-z0-9]", "", name.casefold()).replace("referenced", "reference")
+
+
+_BY_NAME = {_folded(name): task for task in TASKS.values() for name in (task.name, task.released)}
+
+
+def task_named(name: str) -> Task | None:
+    """A task by its name in the paper or in the release, or none."""
+    return _BY_NAME.get(_folded(name))
+
+
+def tasks_named(name: str) -> tuple[Task, ...]:
+    """The tasks that a name stands for: a task's, its number, a group's or a category's."""
+    wanted = _folded(name)
+    one = _BY_NAME.get(wanted)
+    found = [
+        task
+        for task in TASKS.values()
+        if wanted in (str(task.number), _folded(task.group), _folded(task.category))
+    ]
+    if one is None and not found:
+        raise unknown("task", name, [*CATEGORIES, *GROUPS, *TASKS])
+    return tuple(found) if one is None else (one,)
+
+
+def chosen_weights(
+    given: Mapping[str, float] | Mapping[str, Mapping[str, float]],
+) -> dict[str, Mapping[str, float]]:
+    """The weights of each task's dimensions where some are given: of all tasks, or by the names of
+    tasks, groups or categories. They are scaled to a sum of one; other tasks keep their own."""
+    found = {task.name: WEIGHTS[task.group] for task in TASKS.values()}
+    for_all = {name: of for name, of in given.items() if not isinstance(of, Mapping)}
+    if for_all:
+        for name in for_all:
+            known_name("dimension", name, DIMENSIONS)
+        for task in TASKS.values():
+            own = {name: for_all.get(name, 0.0) for name in WEIGHTS[task.group]}
+            found[task.name] = _scaled(task, own)
+    for name, of in given.items():
+        if isinstance(of, Mapping):
+            for task in tasks_named(name):
+                for dimension in of:
+                    known_name(f"dimension of {task.name}", dimension, WEIGHTS[task.group])
+                found[task.name] = _scaled(task, of)
+    return found
+
+
+def _scaled(task: Task, weights: Mapping[str, float]) -> dict[str, float]:
+    total = sum(weights.values())
+    if not all(0 <= weight < math.inf for weight in weights.values()) or not 0 < total < math.inf:
+        raise CrevalError(
+            f"the weights of {task.name} must be zero or more, and add up to a number above zero."
+        )
+    return {name: weights.get(name, 0.0) / total for name in WEIGHTS[task.group]}
