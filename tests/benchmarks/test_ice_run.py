@@ -26,8 +26,10 @@ from creval.gauges.embedding import Vector
 from creval.gauges.exhibit import Exhibit, Unmeasured
 from creval.gauges.gauge import Gauge
 from creval.judges.fake import FakeServer
-from creval.report import answer, asked, plots, sentences, tables
+from creval.report import answer, asked, missing, plots, sentences, tables
+from creval.report.comparison import comparison
 from creval.report.page import gallery
+from creval.stats.compare import compare
 from creval.store import Run, open_run
 from creval.store.closeup import CloseUp
 from creval.web.snapshot import State, take
@@ -199,7 +201,7 @@ def test_what_was_asked_of_whom(made: tuple[Path, Judged]) -> None:
         card = opened.score(resamples=100)
         assert opened.unsupported > {("Painter", identity(TASKS["Face Swap"], 0))}
         assert len(opened.unsupported) == 3 * (30 + 26)
-        (said,) = sentences.unsupported(card)
+        (said,) = sentences.unsupported(card.table)
     assert "Samples of 93 that a model does not support count 0: Painter 90, Steered 78." in said
     assert card.table.unasked == dict.fromkeys(sorted(ABLE), 0)
     cell = card.cell("Painter", "score")
@@ -220,6 +222,37 @@ def test_scores_of_a_run_in_the_released_way(made: tuple[Path, Judged]) -> None:
     whole = [card.cell("Steered", "score").value for card in (papers, theirs)]
     changed = 0.2 * ((apart[0] or 0) - (apart[1] or 0)) / 31
     assert (whole[0] or 0) - (whole[1] or 0) == pytest.approx(changed)
+
+
+def test_two_models_of_which_one_does_less(made: tuple[Path, Judged]) -> None:
+    with open_run(made[0]) as run:
+        card = run.score(resamples=100)
+        found = compare(run, "Everything", "Painter", resamples=100)
+    both = [card.cell(name, "score").value or 0.0 for name in ("Everything", "Painter")]
+    difference = found.differences["overall", "overall", "score"].value
+    samples = found.differences["overall", "overall", "score"].samples
+    assert difference == pytest.approx(both[0] - both[1], abs=0.01), "but for a face or two"
+    assert found.differences["task", "Face Editing", "AES"][2:5] == (None, None, None)
+    assert found.differences["task", "Text-to-Image Creating", "AES"].value is not None
+    told = comparison(found).sentences
+    assert f"on {samples} samples (" in told[0]
+    assert told[1].startswith("Samples of 93 that a model does not support count 0: Painter 90.")
+
+
+def test_on_what_all_models_support(made: tuple[Path, Judged]) -> None:
+    with open_run(made[0]) as run:
+        for other, task in (("Painter", "Text-to-Image Creating"), ("Steered", "Image Deblurring")):
+            whole = run.score(resamples=100, systems=("Everything", other))
+            card = run.score(resamples=100, systems=("Everything", other), common=True)
+            assert len(card.table.samples) == 3 * len(ABLE[other])
+            for system in ("Everything", other):
+                assert card.cell(system, "score", task) == whole.cell(system, "score", task)
+                assert (card.cell(system, "score").value or 0) > 0.3
+        papers, mine = (
+            run.score(resamples=100, systems=("Painter",), common=True, weights=weights)
+            for weights in (None, {"Text2Image": {"AES": 1.0}})
+        )
+        assert mine.cell("Painter", "score").value == papers.cell("Painter", "AES").value
 
 
 def test_real_against_generated_sources(made: tuple[Path, Judged]) -> None:
@@ -357,3 +390,21 @@ def test_without_a_task_there_is_nothing_to_ask(miniature: Path, tmp_path: Path)
     folder = next((miniature / "edits").iterdir())
     with pytest.raises(CrevalError, match="'ice-bench' has nothing to ask about"):
         judge(open_benchmark(miniature, "ice-bench"), [folder], "", tmp_path / "run")
+
+
+def test_samples_that_all_support(made: tuple[Path, Judged]) -> None:
+    """What one model cannot do none has; what is left scores as it does among all, under other
+    weights too."""
+    two = ("Everything", "Steered")
+    with open_run(made[0]) as run:
+        for weights in (None, {"AES": 1.0}):
+            all_ = run.score(resamples=100, weights=weights)
+            card = run.score(resamples=100, weights=weights, systems=two, common=True)
+            tasks = {run.samples[name].tags["task"] for name in card.table.samples}
+            assert {TASKS[task].number for task in tasks} == ABLE["Steered"]
+            for name in card.table.samples:
+                for system in two:
+                    place = (system, "score", name, "sample")
+                    assert card.cell(*place).value == all_.cell(*place).value
+        found = missing.of_table(run, all_.table)
+        assert missing.rule(all_.table, found) == [], "what is unsupported is told elsewhere"

@@ -50,6 +50,7 @@ def test_a_picture_becomes_a_sample(tmp_path: Path) -> None:
     built = build(tmp_path, model)
     assert model.stages() == ["instruction", "IF", "VC", "blind", "VQ"]
     assert (built.samples, built.questions) == (1, Counter(IF=5, VC=5, VQ=5))
+    assert (built.flagged, built.unchecked) == (0, 0)
     benchmark = open_benchmark(tmp_path / "bench")
     (sample,) = benchmark.dataset.samples
     assert (sample.id, sample.instruction) == ("cat", TOLD)
@@ -173,7 +174,8 @@ def test_without_the_blind_check(tmp_path: Path) -> None:
 
 def test_a_checker_that_says_nothing_flags_nothing(tmp_path: Path) -> None:
     model = Model(lambda stage, text: "Hm." if stage == "blind" else usual(stage, text))
-    assert build(tmp_path, model).samples == 1
+    built = build(tmp_path, model)
+    assert (built.samples, built.unchecked) == (1, 10)
     assert asked(tmp_path, "IF")[0]["made"]["on_source"] == "unanswered"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from creval.benchmarks.creval_release import CLASSES, METRICS
-from creval.build.creval import FITTING, Made, Making, load_prompts, stages
+from creval.build.creval import FITTING, UNANSWERED, Made, Making, load_prompts, stages
 from creval.build.creval_folder import LIST, identity_of, read_list, read_record, write_benchmark
 from creval.build.manifest import check_same
 from creval.build.sources import Source, balanced, find_pictures, read_given, with_given
@@ -50,13 +50,15 @@ class Wish:
 
 @dataclass
 class Built:
-    """What a build came to. `alone` is what people had changed, and was not written over."""
+    """What a build came to. `unchecked` counts questions of which a second model said nothing;
+    `alone` is what people had changed, and was not written over."""
 
     pictures: int
     samples: int
     left_out: dict[str, str]
     questions: Counter[str]
     flagged: int
+    unchecked: int
     rejected: Counter[str]
     alone: list[str]
     progress: Progress
@@ -185,6 +187,7 @@ class CrevalBuilding:
             left_out=left_out,
             questions=Counter(metric for metric, _ in asked),
             flagged=sum("flag" in one.made for _, one in asked),
+            unchecked=sum(one.made.get("on_source") == UNANSWERED for _, one in asked),
             rejected=Counter(one.fault.rule for all_ in making.rejected.values() for one in all_),
             alone=kept.alone,
             progress=wrote.progress,

@@ -41,6 +41,7 @@ def complex_edit(
     key_env: options.KeyEnv = None,
     max_unanswered: building.MaxUnanswered = "0.5",
     seed: building.Seed = 0,
+    resume: building.Resume = True,
     review: building.ReviewFlag = False,
     dry_run: options.DryRun = False,
     json: options.Json = False,
@@ -50,6 +51,7 @@ def complex_edit(
     from creval.build.chains.complex_edit_review import ComplexEditReview
     from creval.build.chains.complex_edit_run import ComplexEditBuilding
 
+    building.check_new(out, resume)
     allowed = options.percent(max_unanswered)
     settings = building.settings_of(
         limit=limit, concurrency=concurrency, retries=retries, attempts=attempts, timeout=timeout,

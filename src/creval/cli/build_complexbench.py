@@ -47,6 +47,7 @@ def complexbench(
     key_env: options.KeyEnv = None,
     max_unanswered: building.MaxUnanswered = "0.5",
     seed: building.Seed = 0,
+    resume: building.Resume = True,
     review: building.ReviewFlag = False,
     dry_run: options.DryRun = False,
     json: options.Json = False,
@@ -57,6 +58,7 @@ def complexbench(
     from creval.build.chains.kinds import LEVELS
     from creval.core.errors import known_name
 
+    building.check_new(out, resume)
     allowed = options.percent(max_unanswered)
     known_name("level", level, (*LEVELS, "all"))
     settings = building.settings_of(

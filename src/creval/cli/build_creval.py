@@ -56,6 +56,7 @@ def creval(
     key_env: options.KeyEnv = None,
     max_unanswered: building.MaxUnanswered = "0.5",
     seed: Annotated[int, typer.Option(min=0, help="Other dimensions for pictures.")] = 0,
+    resume: building.Resume = True,
     review: building.ReviewFlag = False,
     dry_run: options.DryRun = False,
     json: options.Json = False,
@@ -65,6 +66,7 @@ def creval(
     from creval.build.creval_run import CrevalBuilding, Wish
     from creval.build.manifest import RECORD
 
+    building.check_new(out, resume)
     allowed = options.percent(max_unanswered)
     settings = building.settings_of(
         limit=limit, concurrency=concurrency, retries=retries, attempts=attempts, timeout=timeout,
@@ -100,6 +102,7 @@ def _findings(built: Built) -> Findings:
         "questions": {metric: built.questions[metric] for metric in METRICS},
         "rejected": dict(sorted(built.rejected.items())),
         "flagged": built.flagged,
+        "unchecked": built.unchecked,
         "left_alone": built.alone,
         **building.facts_of(built),
     }
@@ -118,6 +121,11 @@ def _note(built: Built) -> None:
         screen.note(
             f"{many(built.flagged, 'question')} kept although flagged, because too few were left: "
             'look for "flag"'
+        )
+    if built.unchecked:
+        screen.note(
+            f"{many(built.unchecked, 'question')} without a second opinion, because the checker "
+            'did not answer: look for "on_source": "unanswered"'
         )
     for name in built.alone[: building.SHOWN]:
         screen.note(visible(f"not written over, because somebody changed it: {name}"))

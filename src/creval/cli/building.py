@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
 from creval.cli import ending, estimates, options, screen
+from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
     from creval.build.review import Review
@@ -36,9 +38,19 @@ MaxUnanswered = Annotated[
     str, typer.Option(metavar="PERCENT", help="Exit with 1 if more pictures are left out.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of what is drawn by chance.")]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume/--no-resume", help="Go on in a folder, or only begin in a new one."),
+]
 ReviewFlag = Annotated[
     bool, typer.Option("--review", help="Then open a page to accept, change or drop what was made.")
 ]
+
+
+def check_new(out: str, resume: bool) -> None:
+    """Refuse a folder in which something is, unless that may be gone on with."""
+    if not resume and Path(out).is_dir() and any(Path(out).iterdir()):
+        raise CrevalError(f"--no-resume: {out} is not empty. Give another --out.")
 
 
 def settings_of(
@@ -163,7 +175,7 @@ def facts_of(done: Done) -> dict[str, Any]:
         "cached": progress.cached,
         "tokens_in": progress.tokens_in,
         "tokens_out": progress.tokens_out,
-        "cost": None if progress.unpriced else progress.cost,
+        "cost": progress.spent,
         "stopped": done.stopped or None,
     }
 

@@ -284,7 +284,7 @@ def _facts(done: Judged) -> dict[str, Any]:
         "calls": progress.made,
         "tokens_in": progress.tokens_in,
         "tokens_out": progress.tokens_out,
-        "cost": progress.cost,
+        "cost": progress.spent,
         "guessed": progress.guessed,
         "measured": done.measured,
         "stopped": done.stopped or None,

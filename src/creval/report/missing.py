@@ -76,8 +76,11 @@ def rule(table: ScoreTable, found: Missing) -> list[str]:
             f"No value of {joined(others)} stands for nothing at all, so edits that are "
             f"{_either(counted)} are left out of the scores."
         )
-    if there - counted:
-        lines.append(f"Edits that are {_either(there - counted)} are left out of the scores.")
+    left_out = there - counted
+    if table.card.unsupported is not None:  # which has a sentence of its own
+        left_out -= {EditStatus.UNSUPPORTED}
+    if left_out:
+        lines.append(f"Edits that are {_either(left_out)} are left out of the scores.")
     return lines
 
 

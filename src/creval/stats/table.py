@@ -32,11 +32,10 @@ class ScoreTable:
     group as its place in the level's order, or -1. `unanswered` and `unasked` count, by system, the
     probes that were asked and not answered, and those that were never asked; `unsupported` the
     samples that a system cannot do, where they count: with a value, and with nothing to be scored.
-    `parts` has the levels
-    whose groups are of parts of samples. `units` has for each sample the number of what it was made
-    from: samples of one picture are drawn together, because they are not independent. `missing`
-    says what became of samples that a system has no edit of; `common_of`, if set, that the samples
-    are those of so many that all systems have a score of.
+    `parts` has the levels whose groups are of parts of samples. `units` has for each sample the
+    number of what it was made from: samples of one picture are drawn together, because they are not
+    independent. `missing` says what became of samples that a system has no edit of; `common_of`, if
+    set, that the samples are those of so many that all systems have a score of.
     """
 
     card: Card
@@ -86,10 +85,10 @@ class ScoreTable:
 
     def common(self) -> tuple[str, ...]:
         """The samples that all systems have a score of, as far as anything is scored by which they
-        are ranked."""
+        are ranked. What one does not support it does not have, whatever it counts."""
         names = self.card.rests_on(self.card.ranking)
         at = [n for n, metric in enumerate(self.card.metrics) if metric.name in names]
-        here = ~np.isnan(self.values[..., at])
+        here = ~np.isnan(self.values[..., at]) & (self.total[..., at] > 0)
         alike = (here == here[:1]).all(axis=(0, 2)) & here[0].any(axis=1)
         return tuple(name for name, kept in zip(self.samples, alike, strict=True) if kept)
 
@@ -136,11 +135,16 @@ def tabulate(
     samples = run.subset(subset)
     table = _tabulated(run, samples, strict, weights, systems, averaged, missing)
     table = replace(table, subset=subset, missing=missing)
-    return restricted(run, table, averaged=averaged) if common else table
+    return restricted(run, table, weights=weights, averaged=averaged) if common else table
 
 
 def restricted(
-    run: Run, table: ScoreTable, samples: tuple[str, ...] | None = None, *, averaged: bool = False
+    run: Run,
+    table: ScoreTable,
+    samples: tuple[str, ...] | None = None,
+    *,
+    weights: Weights | None = None,
+    averaged: bool = False,
 ) -> ScoreTable:
     """The same on these samples, or on those that all systems have a score of; where one has no
     value of a metric there, no other has."""
@@ -152,7 +156,7 @@ def restricted(
             f"--common-samples: no sample has a score of all {len(table.systems)} models; "
             f"{table.systems[least]!r} has one of {there[least]}. Choose others with --models."
         )
-    less = _tabulated(run, kept, table.strict, None, table.systems, averaged, table.missing)
+    less = _tabulated(run, kept, table.strict, weights, table.systems, averaged, table.missing)
     less = replace(less, card=table.card, subset=table.subset, missing=table.missing)
     return replace(less.shared(len(less.systems)), common_of=len(table.samples))
 

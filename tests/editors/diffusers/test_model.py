@@ -161,6 +161,7 @@ def test_how_far_a_text_is_read() -> None:
     two = SimpleNamespace(tokenizer=reader(5), tokenizer_2=reader(8))
     assert (cut_after(two, "12345678"), cut_after(two, "123456789")) == (None, 8)
     assert cut_after(SimpleNamespace(), "1" * 100_000) is None
+    assert cut_after(SimpleNamespace(tokenizer=object()), "1" * 100_000) is None
 
 
 COMMIT = "c0ffee" * 6 + "c0ff"

@@ -80,6 +80,8 @@ def test_settings_that_are_none(settings: dict[str, Any], reason: str, tiny: Tin
         ({"batch": "two"}, "batch takes a whole number"),
         ({"steps": 2.5}, "steps takes a whole number"),
         ({"steps": True}, "steps takes a whole number"),
+        ({"guidance": "much"}, "guidance takes a number"),
+        ({"guidance": True}, "guidance takes a number"),
         ({"pixels": 9}, "pixels takes a whole number from 4096"),
         ({"dtype": "float8"}, "no --set dtype 'float8'"),
         ({"offload": "all"}, "no --set offload 'all'"),

@@ -42,8 +42,8 @@ def stages(steps: int) -> list[Expected]:
     """What a picture takes, before anything is asked."""
     return [
         Expected("writer", 1, 750, 90 * steps),
-        Expected("reviser", steps, 180, 40, pictures=0),
-        Expected("reviser", steps - 1, 230 + 12 * steps, 60 + 15 * steps),
+        Expected("reviser", steps, 270, 40, pictures=0),
+        Expected("reviser", steps - 1, 380 + 12 * steps, 60 + 15 * steps),
     ]
 
 

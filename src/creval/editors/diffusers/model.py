@@ -225,11 +225,14 @@ def cut_after(pipeline: Any, words: str) -> int | None:
     """How many tokens of a longer text the pipeline reads; none where it reads all of it."""
     readers = [getattr(pipeline, f"tokenizer{number}", None) for number in ("", "_2", "_3")]
     limits = []
-    for reader in readers:
-        if reader is not None:
-            if len(reader(words)["input_ids"]) <= reader.model_max_length:
-                return None
-            limits.append(int(reader.model_max_length))
+    try:
+        for reader in readers:
+            if reader is not None:
+                if len(reader(words)["input_ids"]) <= reader.model_max_length:
+                    return None
+                limits.append(int(reader.model_max_length))
+    except Exception:  # what reads in another way says nothing, and spoils no picture
+        return None
     return max(limits, default=None)
 
 

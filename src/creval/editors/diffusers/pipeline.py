@@ -41,7 +41,10 @@ class Settings:
         self.given = dict(given)
         self.batch = self._whole("batch", 1) or 1
         self.pixels = self._whole("pixels", _LEAST_PIXELS)
-        self.steps = self._whole("steps", 1)
+        self._whole("steps", 1)
+        guidance = given.get("guidance")
+        if guidance is not None and not _is_number(guidance):
+            raise CrevalError(f"--set guidance takes a number, not {guidance!r}.")
         self.dtype, self.offload = self.word("dtype"), self.word("offload") or OFFLOADS[0]
         known_name("--set dtype", self.dtype or DTYPES[0], DTYPES)
         known_name("--set offload", self.offload, OFFLOADS)
@@ -211,6 +214,10 @@ class Pipeline:
         content = io.BytesIO()
         picture.save(content, "PNG", compress_level=1)
         return Produced(content.getvalue(), "image/png", facts=facts)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_black(picture: Image.Image) -> bool:
