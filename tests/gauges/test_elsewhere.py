@@ -107,6 +107,7 @@ def test_pose_compares_what_openpose_draws(tmp_path: Path, monkeypatch: pytest.M
     found = look(gauge, sample, tmp_path / "edit.png")
     assert found == {"pose": pytest.approx(0.25, abs=0.01)}
     assert Drawing.said[-1] == str(tmp_path)
+    (tmp_path / "absent").mkdir()
     (gauge,) = open_gauges(["pose"], {"pose": str(tmp_path / "absent")}).values()
     with pytest.raises(CrevalError, match="no body_pose_model"):
         look(gauge, sample, tmp_path / "edit.png")

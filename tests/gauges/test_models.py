@@ -298,6 +298,9 @@ def test_a_model_nobody_chose_is_missing_and_one_that_was_is_wrong(
         with pytest.raises(CrevalError) as raised:
             look(opened(name, {use: str(tmp_path / "absent")}), sample_of(pictures), pictures[1])
         assert not isinstance(raised.value, Missing)
+        with pytest.raises(CrevalError, match="was not downloaded") as raised:
+            look(opened(name, {use: "models/typo"}), sample_of(pictures), pictures[1])
+        assert not isinstance(raised.value, Missing)
 
 
 def test_a_changed_model_is_another(tmp_path: Path) -> None:

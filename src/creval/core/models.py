@@ -11,11 +11,12 @@ from urllib.parse import urlsplit
 
 from creval.core.errors import CrevalError
 
+_PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 _SECONDS = 5.0  # in which the hub answers, if it can be reached at all
 
 
 class Missing(CrevalError):  # noqa: N818
-    """That a library or a model is not here, and what to do about it."""
+    """That a library, or a model that nobody chose, is not here, and what to do about it."""
 
 
 def load_model(
@@ -66,14 +67,17 @@ def check_reachable(name: str, file: str = "config.json") -> None:
         return
     hub = import_module("huggingface_hub")
     if hub.constants.HF_HUB_OFFLINE:
-        raise Missing(f"{name} was not downloaded, and HF_HUB_OFFLINE forbids it.")
-    if os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy"):
+        raise CrevalError(
+            f"{name} is no folder here, was not downloaded, and HF_HUB_OFFLINE is set."
+        )
+    if any(os.environ.get(name) for name in _PROXIES):
         return
-    host = urlsplit(hub.constants.ENDPOINT).hostname or ""
+    address = urlsplit(hub.constants.ENDPOINT)
+    port = address.port or (80 if address.scheme == "http" else 443)
     try:
-        socket.create_connection((host, 443), timeout=_SECONDS).close()
+        socket.create_connection((address.hostname or "", port), timeout=_SECONDS).close()
     except OSError as error:
-        raise Missing(
-            f"{name} was not downloaded, and {host} cannot be reached from here. Download it "
-            "elsewhere, and give its folder."
+        raise CrevalError(
+            f"{name} is no folder here, was not downloaded, and {address.hostname} cannot be "
+            "reached. Download it elsewhere, and give its folder."
         ) from error

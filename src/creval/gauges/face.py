@@ -74,7 +74,8 @@ def _rows(app: Any, picture: Picture) -> Vector:
     # The release hands over RGB, which InsightFace takes for BGR; so do we, to measure the same.
     pixels = np.asarray(picture.image)
     for side in SIDES:
-        app.prepare(ctx_id=0, det_size=(side, side))
+        if getattr(app, "det_size", None) != (side, side):
+            app.prepare(ctx_id=0, det_size=(side, side))
         faces = app.get(pixels)
         if faces:
             return np.stack([face.normed_embedding for face in faces]).astype(np.float32)

@@ -8,6 +8,7 @@ is not for commercial use.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,9 +51,9 @@ class PoseMap(Embedder):
     def _load(self) -> Any:
         torch = library("torch", "poses", "OpenPose")
         poses = library("controlnet_aux", "poses", "OpenPose")
-        if not self._chosen:
-            check_reachable(self.model, _FILE)
         try:
+            if not Path(self.model).is_dir():
+                check_reachable(self.model, _FILE)
             detector = poses.OpenposeDetector.from_pretrained(self.model)
             return detector.to(best_device(torch))
         except Exception as error:  # it downloads, and reads what it downloaded

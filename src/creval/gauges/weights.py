@@ -29,13 +29,15 @@ def find_weights(name: str, files: Sequence[str], *, chosen: bool = True) -> Pat
         hub = import_module("huggingface_hub")
     except ImportError as error:
         raise Missing(f"{name} needs huggingface_hub: pip install 'creval[local]'.") from error
-    check_reachable(name, files[0])
     try:
+        check_reachable(name, files[0])
         return Path(hub.hf_hub_download(name, files[0]))
     except Exception as error:  # of many kinds
         reason = str(error).strip().partition("\n")[0]
-        kind = CrevalError if chosen else Missing
-        raise kind(f"{name} cannot be downloaded: {reason}") from error
+        said = (
+            reason if isinstance(error, CrevalError) else f"{name} cannot be downloaded: {reason}"
+        )
+        raise (CrevalError if chosen else Missing)(said) from error
 
 
 def load_weights(path: Path) -> Mapping[str, Any]:
