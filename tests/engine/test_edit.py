@@ -34,6 +34,25 @@ def shrink(source: Image.Image, instruction: str, seed: int = 0) -> Image.Image:
     return source.resize((source.width // 2, source.height - seed))
 
 
+broken: set[str] = set()
+_seen: list[bytes] = []
+
+
+def moody(source: Image.Image, instruction: str) -> Image.Image:
+    """An editor for tests that fails at the first picture that it saw, as long as it is broken."""
+    del instruction
+    content = source.tobytes()
+    _seen.append(content)
+    if broken and content == _seen[0]:
+        raise ValueError("not now")
+    return source.rotate(90)
+
+
+def blacken(source: Image.Image, instruction: str) -> Image.Image:
+    del instruction
+    return Image.new("RGB", source.size)
+
+
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("edit")
@@ -82,12 +101,104 @@ def test_a_folder_can_be_renamed(bench: Path, tmp_path: Path) -> None:
     assert again.progress.made == 0, "nothing is bought again"
 
 
+def test_a_folder_grows_by_any_strategy(bench: Path, tmp_path: Path) -> None:
+    """More samples later: nothing is bought twice, nothing that is there changes."""
+    for strategy, judge in (("best-of:2", "truth"), ("sequential", ""),
+                            ("sequential+best-of:2", "truth")):  # fmt: skip
+        out = tmp_path / strategy
+        use: dict[str, Any] = {"strategy": strategy, "judge": judge}
+        editor = "touchstone:forgetful"
+        first = run_of(bench, out, editor, limit=2, **use).run()
+        before = {path.name: path.read_bytes() for path in out.glob("*.png")}
+        assert len(before) == 2
+        more = run_of(bench, out, editor, limit=4, **use)
+        (expected, *_) = more.estimate()
+        assert expected.cached == first.progress.made
+        second = more.run()
+        assert second.statuses == {"done": 4}
+        assert second.progress.made == expected.calls
+        assert before.items() <= {p.name: p.read_bytes() for p in out.glob("*.png")}.items()
+
+
+def test_chains_are_called_the_same_whatever_is_chosen(bench: Path, tmp_path: Path) -> None:
+    """C1 to C4 of one picture, chosen one after another, are one chain of four pictures."""
+    benchmark = open_benchmark(bench)
+    (whole, *_) = [s for s in benchmark.dataset.samples if len(s.steps) >= 4]
+    chain = [replace(whole, id=f"C{n}", steps=whole.steps[:n]) for n in (1, 2, 3, 4)]
+    benchmark = replace(benchmark, dataset=replace(benchmark.dataset, samples=tuple(chain)))
+    made = 0
+    for chosen_now in (chain[2:3], chain[:2], chain):
+        edited = EditRun(benchmark, chosen_now, f"python:{HERE}:shrink", tmp_path / "M",
+                         Use("sequential"), EditorOptions(), EditSettings()).run()  # fmt: skip
+        made += edited.progress.made
+        assert edited.statuses == {"done": len(chosen_now)}
+    assert made == 4
+
+
+def test_another_choice_is_estimated_for_itself(bench: Path, tmp_path: Path) -> None:
+    benchmark = open_benchmark(bench)
+    samples = benchmark.dataset.samples
+
+    def run(chosen_now: Any) -> EditRun:
+        return EditRun(benchmark, chosen_now, "touchstone:lazy", tmp_path / "M", Use(),
+                       EditorOptions(), EditSettings())  # fmt: skip
+
+    run(samples[:3]).run()
+    (expected,) = run(samples[3:6]).estimate()
+    assert (expected.calls, expected.cached) == (3, 0)
+    with pytest.raises(CrevalError, match="was made with the editor touchstone:lazy"):
+        run_of(bench, tmp_path / "M", "touchstone:clumsy").estimate()
+
+
+def test_what_failed_may_come_later_and_be_picked(bench: Path, tmp_path: Path) -> None:
+    use: dict[str, Any] = {"strategy": "best-of:2", "judge": "truth"}
+    broken.add("yes")
+    editor, settings = f"python:{HERE}:moody", EditSettings(attempts=1)
+    first = run_of(bench, tmp_path / "M", editor, limit=3, settings=settings, **use).run()
+    assert first.statuses == {"done": 2, "failed": 1}
+    broken.clear()
+    second = run_of(bench, tmp_path / "M", editor, limit=3, settings=settings, **use).run()
+    assert second.statuses == {"done": 3}
+
+
+def test_a_kept_picture_that_was_damaged_is_made_again(bench: Path, tmp_path: Path) -> None:
+    out = tmp_path / "M"
+    run_of(bench, out, limit=2).run()
+    first, second = sorted(out.glob("*.png"))
+    whole = first.read_bytes()
+    first.write_bytes(b"scribbled over")
+    again = run_of(bench, out, limit=2).run()
+    assert (again.progress.made, first.read_bytes()) == (0, whole), "what was kept is as it was"
+    for path in (out / ".made").iterdir():
+        if path.read_bytes() == second.read_bytes():
+            path.write_bytes(b"")
+    assert run_of(bench, out, limit=2).run().progress.made == 1
+    assert not list(out.glob(".*.new"))
+
+
+def test_black_pictures_are_asked_for_once_more(bench: Path, tmp_path: Path) -> None:
+    for made in (2, 2):
+        edited = run_of(bench, tmp_path / "M", f"python:{HERE}:blacken", limit=2).run()
+        assert edited.statuses == {"refused": 2}
+        assert edited.progress.made == made
+
+
+def test_a_source_that_is_not_there_is_not_the_editors_failing(bench: Path, tmp_path: Path) -> None:
+    benchmark = open_benchmark(bench)
+    lost = replace(benchmark.dataset.samples[0], source=tmp_path / "nothing.png")
+    edited = EditRun(benchmark, [lost], "touchstone:lazy", tmp_path / "M", Use(), EditorOptions(),
+                     EditSettings()).run()  # fmt: skip
+    assert edited.statuses == {"unsupported": 1}
+    ((reason, _),) = edited.reasons
+    assert reason.startswith("its picture cannot be read")
+
+
 def test_a_folder_is_one_thing(bench: Path, tmp_path: Path) -> None:
     run_of(bench, tmp_path / "M", limit=1).run()
     for words, other in (
         ("editor touchstone:faithful", {"editor": "touchstone:lazy"}),
         ("strategy direct", {"strategy": "sequential"}),
-        ("seed", {"settings": EditSettings(seed=1)}),
+        ("seed 0", {"settings": EditSettings(seed=1)}),
     ):
         with pytest.raises(CrevalError, match=f"was made with the {words}.*another --out"):
             run_of(bench, tmp_path / "M", **other).run()
@@ -95,6 +206,8 @@ def test_a_folder_is_one_thing(bench: Path, tmp_path: Path) -> None:
     (tmp_path / "mine" / "a.png").write_bytes(b"x")
     with pytest.raises(CrevalError, match=r"did not make, such as a\.png"):
         run_of(bench, tmp_path / "mine")
+    with pytest.raises(CrevalError, match="is the benchmark itself"):
+        run_of(bench, bench)
     with pytest.raises(CrevalError, match="is a file"):
         run_of(bench, tmp_path / "mine" / "a.png")
     with Store(tmp_path / "run") as store, store.transaction():

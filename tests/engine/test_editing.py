@@ -129,5 +129,5 @@ def test_a_budget_ends_it(tmp_path: Path, source: Path) -> None:
 def test_a_source_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     editing = Editing(Scripted(), tmp_path / "M", EditSettings())
     (edit,) = editing.make(jobs(tmp_path / "nowhere.png", "a")).values()
-    assert edit.status is EditStatus.FAILED
+    assert edit.status is EditStatus.UNSUPPORTED
     assert "nowhere.png" in edit.reason

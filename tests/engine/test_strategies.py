@@ -74,7 +74,8 @@ def test_names() -> None:
     assert read_strategy("direct") == Strategy()
     assert read_strategy("best-of:4 + sequential").name == "sequential+best-of:4"
     assert read_strategy("reasoned").name == "reasoned"
-    for wrong in ("", "best-of", "best-of:1", "best-of:x", "sequential,direct"):
+    assert read_strategy("best-of:1") == Strategy()
+    for wrong in ("", "best-of", "best-of:0", "best-of:x", "best-of:2+best-of:3", "a,direct"):
         with pytest.raises(CrevalError, match="none of direct"):
             read_strategy(wrong)
 

@@ -17,7 +17,7 @@ from creval.core.sample import EditStatus, Sample
 from creval.editors.editor import EditorOptions
 from creval.editors.spec import open_editor
 from creval.engine.caller import Progress
-from creval.engine.edited import keep, pictures_in
+from creval.engine.edited import keep, pictures_in, place_of
 from creval.engine.editing import Editing, EditSettings
 from creval.engine.edits import EDITOR, JUDGED, PLANNED
 from creval.engine.estimate import Estimate, estimate
@@ -121,6 +121,10 @@ class EditRun:
     def _check_folder(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
             raise CrevalError(f"--out {self.folder} is a file; give a folder, named as the model.")
+        if self.folder.resolve() == self.benchmark.dataset.root.resolve():
+            raise CrevalError(f"--out {self.folder} is the benchmark itself; give another folder.")
+        for sample in self.samples:
+            place_of(self.folder, sample.id)
         if not (self.folder / DATABASE).is_file():
             there = next(pictures_in(self.folder), None)
             if there is not None:
@@ -169,8 +173,9 @@ class EditRun:
         if self.use.reasoner:
             think = thinking(self._planner, planned)
         return Editors(
-            self.editing, system or self.system, self.samples, self.strategy, pick=pick, think=think
-        )
+            self.editing, system or self.system, self.samples, self.strategy,
+            among=self.benchmark.dataset.samples, pick=pick, think=think,
+        )  # fmt: skip
 
     def _planner(self) -> Writing[str]:
         settings = self._allowed(self.folder / PLANNED)
@@ -190,13 +195,13 @@ class EditRun:
     def estimate(self) -> list[Estimate]:
         """What the editor and those who help will take."""
         editors = self._editors()
-        editor = Estimate(
-            self.editor.name, calls=editors.jobs, pace=self.editor.pace, role="editor"
-        )
+        wanted = set(editors.jobs)
+        editor = Estimate(self.editor.name, pace=self.editor.pace, role="editor")
         if (self.folder / DATABASE).is_file():
             with Store(self.folder) as store:
-                editor.cached = min(editor.calls, len(store.texts()))
-        editor.calls -= editor.cached
+                self._check_same(store, self._manifest(store.manifest))
+                editor.cached = len(wanted & store.brought())
+        editor.calls = len(wanted) - editor.cached
         editor.pictures = editor.calls
         if self.editor.price is not None:
             editor.cost = self.editor.price * editor.calls
@@ -237,8 +242,8 @@ class EditRun:
     def run(self, watch: Watch | None = None) -> Edited:
         """Make the edits, and put them under their samples' names. What came is kept, whatever
         happens."""
-        manifest = self._manifest()
         with Store(self.folder) as store, store.transaction():
+            manifest = self._manifest(store.manifest)
             self._check_same(store, manifest)
             store.put_manifest(manifest)
         self.editing.settings = replace(self.settings, budget=self._left(self.folder))
@@ -252,7 +257,7 @@ class EditRun:
             list(self.editor.learned), sum(map(bill, _stores(self.folder)), Bill()).cost,
         )  # fmt: skip
 
-    def _manifest(self) -> dict[str, Any]:
+    def _manifest(self, held: Mapping[str, Any]) -> dict[str, Any]:
         facts = json.loads(json.dumps(dict(self.editor.facts), default=str))
         return describe(self.benchmark, self.use.judge) | {
             EDITOR: self.editor.name,
@@ -260,7 +265,7 @@ class EditRun:
             "strategy": self.strategy.name,
             "reasoner": self.use.reasoner,
             "seed": self.settings.seed,
-            "system": self.system,
+            "system": held.get("system") or self.folder.resolve().name,
         }
 
     def _check_same(self, store: Store, manifest: Mapping[str, Any]) -> None:
@@ -281,7 +286,7 @@ class EditRun:
 
 
 def _said(value: object) -> str:
-    return value if isinstance(value, str) and value else json.dumps(value or None)
+    return value if isinstance(value, str) and value else json.dumps(value)
 
 
 def _stores(folder: Path) -> Iterator[Path]:

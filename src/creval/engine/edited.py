@@ -3,8 +3,7 @@ there."""
 
 from __future__ import annotations
 
-import contextlib
-import os
+import filecmp
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,28 +32,32 @@ def keep(folder: Path, finished: Finished) -> None:
         _place(folder, edit)
 
 
+def place_of(folder: Path, sample: str) -> Path:
+    """Where a sample's picture goes, without its suffix; `CrevalError` where that leads out."""
+    stem = folder / sample
+    if not stem.resolve().is_relative_to(folder.resolve()):
+        raise CrevalError(f"the sample {sample!r} has a name that leads out of {folder}.")
+    return stem
+
+
 def _place(folder: Path, edit: Edit) -> None:
     """A picture under its sample's name; one that was there before by another file's end goes."""
-    stem = folder / edit.key.sample
-    if not stem.resolve().is_relative_to(folder.resolve()):
-        raise CrevalError(f"the sample {edit.key.sample!r} has a name that leads out of {folder}.")
+    stem = place_of(folder, edit.key.sample)
     wanted = None
     if edit.status is EditStatus.DONE and edit.image is not None:
         wanted = stem.with_name(stem.name + edit.image.suffix)
         stem.parent.mkdir(parents=True, exist_ok=True)
-        _link(edit.image, wanted)
+        _copy(edit.image, wanted)
     for suffix in SUFFIXES.values():
         other = stem.with_name(stem.name + suffix)
         if other != wanted:
             other.unlink(missing_ok=True)
 
 
-def _link(image: Path, place: Path) -> None:
-    new = place.with_name(f".{place.name}.new")
-    new.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
-        os.link(image, new)
-        new.replace(place)
+def _copy(image: Path, place: Path) -> None:
+    """A copy, and no link: whoever writes over it leaves what was kept alone."""
+    if place.is_file() and filecmp.cmp(image, place):
         return
-    shutil.copyfile(image, new)
+    new = place.with_name(f".{place.name}.new")
+    shutil.copy2(image, new)
     new.replace(place)

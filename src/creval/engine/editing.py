@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from creval.core.files import read_bytes
 from creval.core.images import ImageError, digest
 from creval.core.probe import Ask, EditKey
 from creval.core.sample import Edit, EditStatus
@@ -146,11 +147,13 @@ class _Work:
             ask = await asyncio.to_thread(self._ask, key, job)
         except (ImageError, OSError) as error:
             progress.done += 1
-            return Edit(key, EditStatus.FAILED, reason=str(error))
+            # It is the benchmark's fault, and not the editor's.
+            reason = f"its picture cannot be read: {error}"
+            return Edit(key, EditStatus.UNSUPPORTED, reason=reason)
         kept = self._kept.get(ask.digest)
         if kept is not None:
             edit = _read(key, json.loads(kept), self._editing.folder)
-            if edit.image is None or edit.image.is_file():
+            if edit.image is not None and await asyncio.to_thread(_whole, edit.image):
                 progress.done += 1
                 progress.cached += 1
                 return edit
@@ -172,7 +175,8 @@ class _Work:
                 self._caller.gave_up(fault)
             return Edit(key, status, reason=str(fault))
         edit, note = await asyncio.to_thread(self._keep, key, made.answer)
-        reply = Reply(Status.ANSWERED, json.dumps(note), self._caller.name, made.attempt,
+        ended = Status.ANSWERED if edit.status is EditStatus.DONE else Status.REFUSED
+        reply = Reply(ended, json.dumps(note), self._caller.name, made.attempt,
                       cost=made.cost, latency=made.latency)  # fmt: skip
         record: Record = (ask, reply, ())
         await self._ledger.put([record])
@@ -192,9 +196,9 @@ class _Work:
     def _keep(self, key: EditKey, answer: _Looked) -> tuple[Edit, dict[str, object]]:
         """Write a picture, byte for byte, under its digest."""
         content, looked = answer.produced.content, answer.looked
-        name = hashlib.sha256(content).hexdigest()[:32] + looked.suffix
+        name = _name(content) + looked.suffix
         path = self._editing.folder / MADE / name
-        if not path.is_file():
+        if not _whole(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             # Two draws may bring the same picture at the same time.
             new = path.with_name(f".{name}.{uuid4().hex}")
@@ -203,6 +207,15 @@ class _Work:
         facts = {**looked.facts(), **dict(answer.produced.facts)}
         note: dict[str, object] = {"file": f"{MADE}/{name}", "facts": facts}
         return _read(key, note, self._editing.folder), note
+
+
+def _name(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def _whole(path: Path) -> bool:
+    """Whether a kept picture is there as it came."""
+    return path.is_file() and _name(read_bytes(path)) == path.stem
 
 
 def _read(key: EditKey, note: Mapping[str, object], folder: Path) -> Edit:

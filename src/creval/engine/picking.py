@@ -34,7 +34,7 @@ def picking(
     `settings` are those of the run in a folder."""
 
     def pick(
-        stage: str, candidates: Sequence[tuple[Sample, Sequence[Edit]]]
+        stage: str, known: Sequence[Sample], candidates: Sequence[tuple[Sample, Sequence[Edit]]]
     ) -> Mapping[str, Choice]:
         here = folder / JUDGED / stage.replace(" ", "-")
         edits = here / "candidates"
@@ -44,8 +44,10 @@ def picking(
                 if edit.image is not None:
                     suffix = f"--{edit.key.draw}{edit.image.suffix}"
                     _link(edit.image, edits / f"{sample.id}{suffix}")
-        samples = tuple(sample for sample, _ in candidates)
-        dataset = replace(benchmark.dataset, samples=samples, subsets={}, place=None)
+        # Whatever is chosen later, it is about the same samples.
+        dataset = replace(
+            benchmark.dataset, samples=tuple(known), subsets={}, place=None, told=None
+        )
         judged = judge(replace(benchmark, dataset=dataset), [edits], spec, here / "run",
                        settings(here / "run"), watch=watch)  # fmt: skip
         if judged.stopped:

@@ -47,14 +47,14 @@ def read_strategy(text: str) -> Strategy:
     found = Strategy()
     for part in text.split("+"):
         match = _BEST_OF.fullmatch(part.strip())
-        if match and int(match[1]) >= 2:
+        if match and int(match[1]) and found.best_of == 1:
             found = found._replace(best_of=int(match[1]))
         elif part.strip() in (SEQUENTIAL, REASONED):
             found = found._replace(**{part.strip(): True})
         elif part.strip() != DIRECT:
             raise CrevalError(
-                f"--strategy {text}: {part!r} is none of direct, sequential, best-of:N (N from 2) "
-                "and reasoned; several are joined by +."
+                f"--strategy {text}: {part!r} is none of direct, sequential, best-of:N and "
+                "reasoned, or stands there twice; several are joined by +."
             )
     return found
 
@@ -66,9 +66,11 @@ class Choice(NamedTuple):
     scores: Mapping[int, float | None]
 
 
-Pick = Callable[[str, Sequence[tuple[Sample, Sequence[Edit]]]], Mapping[str, Choice]]
-"""Chooses between the candidates for samples, which are as far as their steps have come; the first
-argument names the round. By the sample's id."""
+Pick = Callable[
+    [str, Sequence[Sample], Sequence[tuple[Sample, Sequence[Edit]]]], Mapping[str, Choice]
+]
+"""Chooses between the candidates for samples, which are as far as their steps have come. It is told
+the round's name, and all samples of the benchmark that come that far. By the sample's id."""
 
 
 class Wanted(NamedTuple):
@@ -125,6 +127,7 @@ class Editors:
         samples: Sequence[Sample],
         strategy: Strategy,
         *,
+        among: Sequence[Sample] = (),
         pick: Pick | None = None,
         think: Think | None = None,
     ) -> None:
@@ -140,13 +143,16 @@ class Editors:
             )
         self._editing, self._system, self._samples = editing, system, samples
         self._strategy, self._pick, self._think = strategy, pick, think
-        self._all = self._owners()
+        # Chains are called the same whichever samples are chosen among the benchmark's.
+        wanted, known = self._owners(samples), self._owners(among)
+        self._all = {chain: known.get(chain, owner) for chain, owner in wanted.items()}
+        self._known = known | self._all
         self.finished = Finished()
 
     @property
-    def jobs(self) -> int:
-        """How many pictures are to be made."""
-        return len(self._all) * self._strategy.best_of
+    def jobs(self) -> list[EditKey]:
+        """The pictures that are to be made."""
+        return [key for owner in self._all.values() for key in self._keys(owner.sample)]
 
     @property
     def reached(self) -> list[Sample]:
@@ -170,7 +176,7 @@ class Editors:
 
     def _run(self, at: dict[_Chain, Edit], watch: Watch | None) -> None:
         """Take every chain to its end, or as far as it goes."""
-        self._editing.progress.calls = self.jobs
+        self._editing.progress.calls = len(self.jobs)
         for depth in range(1, 1 + max((len(chain.steps) for chain in self._all), default=0)):
             here = {chain: owner for chain, owner in self._all.items() if len(chain.steps) == depth}
             try:
@@ -184,11 +190,17 @@ class Editors:
         steps = tuple(step.text for step in sample.steps) if self._strategy.sequential else ()
         return _Chain(sample.source, steps or (sample.instruction,))
 
-    def _owners(self) -> dict[_Chain, _Owner]:
+    def _keys(self, sample: Sample) -> list[EditKey]:
+        """The draws of a sample. Candidates are counted from 1: 0 is the one that is picked."""
+        first = int(self._strategy.best_of > 1)
+        draws = range(first, first + self._strategy.best_of)
+        return [EditKey(self._system, sample.id, draw) for draw in draws]
+
+    def _owners(self, samples: Sequence[Sample]) -> dict[_Chain, _Owner]:
         """Every chain, and every beginning of one, with the sample as far as it has come: a sample
         that is just that, or the first that goes further, cut short."""
         owners: dict[_Chain, _Owner] = {}
-        for sample in sorted(self._samples, key=lambda sample: len(self._chain(sample).steps)):
+        for sample in sorted(samples, key=lambda sample: len(self._chain(sample).steps)):
             whole = self._chain(sample)
             for depth in range(1, len(whole.steps) + 1):
                 part = _Chain(whole.source, whole.steps[:depth])
@@ -225,9 +237,7 @@ class Editors:
                 made[chain] = Edit(EditKey(self._system, sample.id), EditStatus.FAILED,
                                    reason=reason)  # fmt: skip
                 continue
-            for draw in range(self._strategy.best_of):
-                # Candidates are counted from 1: 0 is the one that is picked.
-                key = EditKey(self._system, sample.id, draw + (self._strategy.best_of > 1))
+            for draw, key in enumerate(self._keys(sample)):
                 plan = thought.plans.get(sample.id, "")
                 words = want.instruction + (f"\n\n{plan}" if plan else "")
                 seed = self._editing.settings.seed + draw
@@ -279,9 +289,9 @@ class Editors:
                 found[chain] = edits[0]
         if self._pick is None or not open_:
             return found
-        choices = self._pick(
-            f"step {depth}", [(here[chain].sample, edits) for chain, edits in open_]
-        )
+        known = [owner.sample for chain, owner in self._known.items() if len(chain.steps) == depth]
+        shown = [(here[chain].sample, edits) for chain, edits in open_]
+        choices = self._pick(f"step {depth}", known, shown)
         for chain, edits in open_:
             choice = choices.get(here[chain].sample.id) or Choice(edits[0].key, {})
             (picked,) = [edit for edit in edits if edit.key == choice.picked]
