@@ -33,6 +33,8 @@ studies: .venv/tested
 # Tests need more than the demo: torch and transformers among it.
 .venv/tested: .venv/ready
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	# Alone: it would bring another OpenCV into the place of the headless one.
+	$(BIN)/python -m pip install --quiet --no-deps 'insightface>=2'
 	touch $@
 
 # Pages are tested in a real browser. Where none can be had, their tests are skipped, but not in CI.

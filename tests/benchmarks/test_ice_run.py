@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 
+import numpy as np
 import pytest
 
 import creval.engine.judge as judging
@@ -18,13 +19,17 @@ from creval.benchmarks.ice_tasks import QA, TASKS, WEIGHTS
 from creval.cli.bench import summarise
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
-from creval.core.sample import Sample
 from creval.engine.judge import Judged, judge
 from creval.engine.settings import Settings
-from creval.gauges.gauge import Gauge, Unmeasured
+from creval.gauges.card import GaugeCard
+from creval.gauges.embedding import Vector
+from creval.gauges.exhibit import Exhibit, Unmeasured
+from creval.gauges.gauge import Gauge
 from creval.judges.fake import FakeServer
-from creval.report import answer, asked, missing, sentences
+from creval.report import answer, asked, missing, plots, sentences, tables
+from creval.report.comparison import comparison
 from creval.report.page import gallery
+from creval.stats.compare import compare
 from creval.store import Run, open_run
 from creval.store.closeup import CloseUp
 from creval.web.snapshot import State, take
@@ -37,15 +42,22 @@ SPANS = {"aesthetic": (3.0, 7.0), "imaging": (30.0, 80.0), "clip_cap": (0.1, 0.3
 class Made(Gauge):
     """Gives each picture a number of its own, in the range of what it stands for."""
 
+    card = GaugeCard("made", "", (), "")
+
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def measure(self, sample: Sample, edit: Path) -> dict[str, float]:
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
+        sample, edit = exhibit.sample, exhibit._edit
         if self.name == "face" and sample.references[0].stem.startswith(("0", "1", "2")):
             raise Unmeasured("there is no face in the reference")
         place = int(hashlib.sha256(f"{self.name}{edit}".encode()).hexdigest()[:8], 16) / 2**32
         low, high = SPANS.get(self.name, (0.0, 1.0))
         return {self.name: low + (high - low) * place}
+
+
+def made_of(names: Iterable[str], _: Mapping[str, str]) -> dict[str, Gauge]:
+    return {name: Made(name) for name in names}
 
 
 ABLE: Mapping[str, frozenset[int]] = {
@@ -68,7 +80,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Judged]:
         for at, (name, able) in enumerate(ABLE.items())
     ]  # fmt: skip
     with pytest.MonkeyPatch.context() as patch, serving(FakeServer().app()) as url:
-        patch.setattr(judging, "open_gauge", lambda name, _: Made(name))
+        patch.setattr(judging, "open_gauges", made_of)
         done = judge(
             open_benchmark(release), folders, f"openai:m@{url}/v1", root / "run", Settings()
         )
@@ -189,7 +201,7 @@ def test_what_was_asked_of_whom(made: tuple[Path, Judged]) -> None:
         card = opened.score(resamples=100)
         assert opened.unsupported > {("Painter", identity(TASKS["Face Swap"], 0))}
         assert len(opened.unsupported) == 3 * (30 + 26)
-        (said,) = sentences.unsupported(card)
+        (said,) = sentences.unsupported(card.table)
     assert "Samples of 93 that a model does not support count 0: Painter 90, Steered 78." in said
     assert card.table.unasked == dict.fromkeys(sorted(ABLE), 0)
     cell = card.cell("Painter", "score")
@@ -212,6 +224,37 @@ def test_scores_of_a_run_in_the_released_way(made: tuple[Path, Judged]) -> None:
     assert (whole[0] or 0) - (whole[1] or 0) == pytest.approx(changed)
 
 
+def test_two_models_of_which_one_does_less(made: tuple[Path, Judged]) -> None:
+    with open_run(made[0]) as run:
+        card = run.score(resamples=100)
+        found = compare(run, "Everything", "Painter", resamples=100)
+    both = [card.cell(name, "score").value or 0.0 for name in ("Everything", "Painter")]
+    difference = found.differences["overall", "overall", "score"].value
+    samples = found.differences["overall", "overall", "score"].samples
+    assert difference == pytest.approx(both[0] - both[1], abs=0.01), "but for a face or two"
+    assert found.differences["task", "Face Editing", "AES"][2:5] == (None, None, None)
+    assert found.differences["task", "Text-to-Image Creating", "AES"].value is not None
+    told = comparison(found).sentences
+    assert f"on {samples} samples (" in told[0]
+    assert told[1].startswith("Samples of 93 that a model does not support count 0: Painter 90.")
+
+
+def test_on_what_all_models_support(made: tuple[Path, Judged]) -> None:
+    with open_run(made[0]) as run:
+        for other, task in (("Painter", "Text-to-Image Creating"), ("Steered", "Image Deblurring")):
+            whole = run.score(resamples=100, systems=("Everything", other))
+            card = run.score(resamples=100, systems=("Everything", other), common=True)
+            assert len(card.table.samples) == 3 * len(ABLE[other])
+            for system in ("Everything", other):
+                assert card.cell(system, "score", task) == whole.cell(system, "score", task)
+                assert (card.cell(system, "score").value or 0) > 0.3
+        papers, mine = (
+            run.score(resamples=100, systems=("Painter",), common=True, weights=weights)
+            for weights in (None, {"Text2Image": {"AES": 1.0}})
+        )
+        assert mine.cell("Painter", "score").value == papers.cell("Painter", "AES").value
+
+
 def test_real_against_generated_sources(made: tuple[Path, Judged]) -> None:
     with open_run(made[0]) as run:
         card = run.score(resamples=100)
@@ -229,6 +272,43 @@ def test_real_against_generated_sources(made: tuple[Path, Judged]) -> None:
             cell = card.cell("Everything", "AES", kind)
             assert cell.value == pytest.approx(mean(mine) / 10)
             assert cell.total == len(mine) == {"real": 54, "generated": 27}[kind]
+
+
+def test_tables_in_the_papers_form(made: tuple[Path, Judged]) -> None:
+    """Each group with the dimensions that it has."""
+    with open_run(made[0]) as run:
+        card = run.score(resamples=100)
+    shown = tables.chosen(card, ["Global Editing", "Controllable Generation"])
+    heads = [grid.heads for grid in tables.grids(card, shown, {})]
+    assert heads == [
+        ["model", "AES", "IMG", "PF", "SRC", "score"],
+        ["model", "AES", "IMG", "PF", "CTRL", "score"],
+    ]
+    wide = tables.latex_table(card, shown, {}, wide=True).splitlines()
+    assert wide[2].count(r"\multicolumn{5}{c}") == 2
+    assert wide[3] == r"Model & AES & IMG & PF & SRC & score & AES & IMG & PF & CTRL & score \\"
+    assert {line.count("&") for line in wide[5:8]} == {10}
+    lines = tables.markdown_table(card, shown, {}).splitlines()
+    assert lines[0] == "| group | model | AES | IMG | PF | SRC | CTRL | score |"
+    assert {line.count("|") for line in lines} == {9}
+    by_task = {grid.title: len(grid.rows) for grid in tables.by_group(card, "task")}
+    assert by_task == {
+        "AES": 31, "IMG": 31, "PF": 31, "SRC": 22, "REF": 7, "CTRL": 5, "score": 31,
+    }  # fmt: skip
+
+
+def test_a_circle_of_all_tasks(made: tuple[Path, Judged]) -> None:
+    with open_run(made[0]) as run:
+        card = run.score(resamples=100)
+    (panel,) = (axes for axes in plots.radar(card).axes if axes.name == "polar")
+    drawn = [text.get_text().replace("\n", " ") for text in panel.texts]
+    assert [name for name in drawn if name in TASKS] == list(TASKS)
+    values = dict(
+        zip(card.systems, (np.asarray(line.get_ydata())[:-1] for line in panel.lines), strict=False)
+    )
+    assert {name: int(np.isfinite(of).sum()) for name, of in values.items()} == {
+        name: len(able) for name, able in ABLE.items()
+    }
 
 
 def test_the_report_shows_what_items_bring_and_what_models_lack(made: tuple[Path, Judged]) -> None:
@@ -276,7 +356,7 @@ def test_no_source_is_missed_where_none_belongs(
     for path in (tmp_path / "dataset" / "images").rglob("*_src.png"):
         path.unlink()
     assert len(summarise(open_benchmark(release))["images"]["missing"]) == 27
-    monkeypatch.setattr(judging, "open_gauge", lambda name, _: Made(name))
+    monkeypatch.setattr(judging, "open_gauges", made_of)
     with pytest.raises(CrevalError, match="the source pictures are not there"):
         judge(open_benchmark(release), [edits], "", tmp_path / "run", Settings(metrics=("SRC",)))
 
@@ -296,7 +376,7 @@ def test_what_a_model_comes_to_support_is_asked_about(
             rows = run._connection.execute("SELECT status, count(*) FROM edits GROUP BY 1")
             return dict(rows.fetchall())
 
-    monkeypatch.setattr(judging, "open_gauge", lambda name, _: Made(name))
+    monkeypatch.setattr(judging, "open_gauges", made_of)
     assert judged(unsupported="") == {"done": 1, "absent": 30}
     assert judged(unsupported="Local Editing") == {"done": 1, "absent": 24, "unsupported": 6}
     (edits / "images" / f"{identity(TASKS['Inpainting'], 0)}.png").write_bytes(

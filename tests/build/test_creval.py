@@ -11,7 +11,7 @@ import pytest
 
 from creval.benchmarks import open_benchmark
 from creval.build.creval_review import CrevalReview
-from creval.build.creval_run import Building, Built, Wish
+from creval.build.creval_run import Built, CrevalBuilding, Wish
 from creval.core.errors import CrevalError
 from creval.engine.settings import Settings
 from creval.store import Store
@@ -30,7 +30,7 @@ def build(
                  "checker": "openai:a@URL/v1"}  # fmt: skip
         roles = {role: spec.replace("URL", url) for role, spec in roles.items()}
         settings = Settings(concurrency=4, attempts=2, **more)
-        building = Building(
+        building = CrevalBuilding(
             tmp_path / "pictures", tmp_path / "bench", roles, wish or Wish(), settings
         )
         return building.run()
@@ -50,6 +50,7 @@ def test_a_picture_becomes_a_sample(tmp_path: Path) -> None:
     built = build(tmp_path, model)
     assert model.stages() == ["instruction", "IF", "VC", "blind", "VQ"]
     assert (built.samples, built.questions) == (1, Counter(IF=5, VC=5, VQ=5))
+    assert (built.flagged, built.unchecked) == (0, 0)
     benchmark = open_benchmark(tmp_path / "bench")
     (sample,) = benchmark.dataset.samples
     assert (sample.id, sample.instruction) == ("cat", TOLD)
@@ -173,7 +174,8 @@ def test_without_the_blind_check(tmp_path: Path) -> None:
 
 def test_a_checker_that_says_nothing_flags_nothing(tmp_path: Path) -> None:
     model = Model(lambda stage, text: "Hm." if stage == "blind" else usual(stage, text))
-    assert build(tmp_path, model).samples == 1
+    built = build(tmp_path, model)
+    assert (built.samples, built.unchecked) == (1, 10)
     assert asked(tmp_path, "IF")[0]["made"]["on_source"] == "unanswered"
 
 
@@ -233,7 +235,7 @@ def test_what_people_changed_is_left_alone(tmp_path: Path) -> None:
         def again(**more: Any) -> Built:
             settings = Settings(concurrency=4, attempts=2, **more)
             folders = tmp_path / "pictures", tmp_path / "bench"
-            return Building(*folders, roles, Wish(), settings).run()
+            return CrevalBuilding(*folders, roles, Wish(), settings).run()
 
         assert again(limit=2).samples == 2
         bench = tmp_path / "bench"
@@ -276,10 +278,10 @@ def test_other_settings_do_not_pay_for_everything_again(
     with serving(model.app()) as url:
         roles = dict.fromkeys(("writer", "asker", "checker"), f"openai:a@{url}/v1")
         where = (tmp_path / "pictures", tmp_path / "bench", roles, Wish())
-        Building(*where, Settings()).run()
+        CrevalBuilding(*where, Settings()).run()
         asked = len(model.asked)
         with pytest.raises(CrevalError, match=f"begun with another {wrong}"):
-            Building(*where, Settings(image_fit=fit), temperature=temperature).run()
+            CrevalBuilding(*where, Settings(image_fit=fit), temperature=temperature).run()
     assert len(model.asked) == asked
 
 
@@ -322,7 +324,7 @@ def test_a_prompt_in_one_paragraph_is_sent_whole(tmp_path: Path) -> None:
 def test_a_model_that_marks_its_own_work_gets_a_warning(tmp_path: Path) -> None:
     drawn(tmp_path / "pictures", "cat")
     roles = dict.fromkeys(("writer", "asker", "checker"), "openai:m@http://127.0.0.1:9/v1")
-    building = Building(tmp_path / "pictures", tmp_path / "bench", roles, Wish(), Settings())
+    building = CrevalBuilding(tmp_path / "pictures", tmp_path / "bench", roles, Wish(), Settings())
     assert "warning: m writes the instructions and the questions" in building.warnings()[0]
     writer, asker, checker = building.estimate()
     assert (writer.calls, asker.calls, checker.calls) == (1, 3, 1)

@@ -11,7 +11,7 @@ from creval.benchmarks import open_benchmark
 from creval.build.creval_review import CrevalReview
 from creval.build.review import ACCEPTED, DROPPED, OPEN, Review
 from creval.core.errors import CrevalError
-from tests.build.made import Model, drawn
+from tests.build.made import TOLD, Model, drawn
 from tests.build.test_creval import build
 
 
@@ -61,6 +61,49 @@ def test_what_is_dropped_stays_in_its_place(review: CrevalReview) -> None:
     items = review.group("cat").items
     assert [item.id for item in items] == before
     assert [item.id for item in items if item.verdict == DROPPED] == ["IF/Q1", "VC/Q3"]
+
+
+def notes(review: CrevalReview, item: str) -> tuple[str, ...]:
+    return next(one.notes for one in review.group("cat").items if one.id == item)
+
+
+def test_too_few_questions_are_noted(review: CrevalReview) -> None:
+    assert notes(review, "instruction") == ()
+    assert not open_benchmark(review.folder).dataset.findings
+    for name in ("IF/Q1", "IF/Q4"):
+        review.decide("cat", name, DROPPED, {})
+    assert notes(review, "instruction") == ("IF has 3 of at least 5 questions",)
+    (found,) = open_benchmark(review.folder).dataset.findings
+    assert (found.rule, found.where, found.found) == ("few questions", "IF/cat", "3")
+    assert not found.repaired
+
+
+def test_questions_on_other_words_are_noted(review: CrevalReview) -> None:
+    review.decide("cat", "IF/Q1", ACCEPTED, {})
+    review.decide("cat", "IF/Q3", DROPPED, {})
+    review.decide("cat", "instruction", ACCEPTED, {"instruction": f"{TOLD}  "})
+    assert notes(review, "IF/Q1") == (), "the same words"
+    review.decide("cat", "instruction", ACCEPTED, {"instruction": "Paint the cat  blue."})
+    older = ("the instruction has got other words since",)
+    assert review.group("cat").items[0].facts["its words before"] == TOLD
+    assert notes(review, "IF/Q1") == notes(review, "VC/Q2") == older
+    assert notes(review, "IF/Q3") == ()
+    review.decide("cat", "IF/Q1", ACCEPTED, {})
+    assert (notes(review, "IF/Q1"), notes(review, "VC/Q2")) == ((), older)
+    review.decide("cat", "instruction", ACCEPTED, {"instruction": "Paint the cat red."})
+    assert notes(review, "IF/Q1") == older, "it was accepted for yet others"
+    review.decide("cat", "IF/Q1", OPEN, {})
+    assert notes(review, "IF/Q1") == older
+    review.decide("cat", "instruction", OPEN, {"instruction": TOLD})
+    assert notes(review, "IF/Q1") == notes(review, "VC/Q2") == ()
+    assert "asked_for" not in (review.folder / "instruction.json").read_text()
+
+
+def test_a_picture_from_elsewhere_is_not_shown(review: CrevalReview) -> None:
+    listed = review.folder / "instruction.json"
+    listed.write_text(listed.read_text().replace("image/cat.png", "../pictures/cat.png"))
+    assert review.group("cat").picture is None
+    review.decide("cat", "IF/Q1", ACCEPTED, {})
 
 
 def test_a_sample_is_dropped_with_all_its_questions(review: CrevalReview) -> None:

@@ -13,7 +13,7 @@ from PIL import Image
 
 from creval.benchmarks import open_benchmark
 from creval.build import creval_folder
-from creval.build.creval_run import Building, Wish
+from creval.build.creval_run import CrevalBuilding, Wish
 from creval.core.errors import CrevalError
 from creval.core.files import copy_whole
 from creval.engine.settings import Settings
@@ -22,14 +22,16 @@ from tests.serving import serving
 
 
 @contextmanager
-def building(tmp_path: Path, model: Model) -> Iterator[Callable[..., Building]]:
+def building(tmp_path: Path, model: Model) -> Iterator[Callable[..., CrevalBuilding]]:
     """What makes buildings in one folder, with one model."""
     with serving(model.app()) as url:
         roles = dict.fromkeys(("writer", "asker", "checker"), f"openai:a@{url}/v1")
 
-        def begin(wish: Wish | None = None, *, dry: bool = False, **settings: Any) -> Building:
+        def begin(
+            wish: Wish | None = None, *, dry: bool = False, **settings: Any
+        ) -> CrevalBuilding:
             folders = tmp_path / "pictures", tmp_path / "bench"
-            return Building(*folders, roles, wish or Wish(), Settings(**settings), dry=dry)
+            return CrevalBuilding(*folders, roles, wish or Wish(), Settings(**settings), dry=dry)
 
         yield begin
 
@@ -104,7 +106,7 @@ def test_peoples_own_instructions_are_not_replaced(tmp_path: Path, lost: str) ->
 
 
 def test_another_instruction_is_counted_before_it_is_paid_for(tmp_path: Path) -> None:
-    def calls(of: Building) -> int:
+    def calls(of: CrevalBuilding) -> int:
         return sum(one.calls for one in of.estimate())
 
     drawn(tmp_path / "pictures", "cat", "dog")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from creval import __version__
-from creval.build.manifest import check_same, keep_manifest
+from creval.build.manifest import check_same, fixed_by, keep_manifest
 from creval.core.errors import CrevalError
 from creval.engine.settings import Settings
 from creval.engine.writing import Writing
@@ -21,8 +21,16 @@ def writing(folder: Path, model: str = "m", **settings: Any) -> Writing[Any]:
     return Writing(folder, roles, Settings(**settings))
 
 
+def keep(
+    folder: Path, system: str = "complex-edit", model: str = "m", text: str = "A.", *,
+    limit: int | None = None, steps: int = 4,
+) -> None:  # fmt: skip
+    used = writing(folder, model, limit=limit)
+    keep_manifest(used, fixed_by(system, used, [Prompt("a", text)], steps=steps))
+
+
 def test_what_is_used_is_written_down(tmp_path: Path) -> None:
-    keep_manifest("complex-edit", writing(tmp_path, limit=3), [Prompt("a", "A.")], {"steps": 4})
+    keep(tmp_path, limit=3)
     with Store(tmp_path) as store:
         held = store.manifest
     assert (held["system"], held["steps"], held["limit"]) == ("complex-edit", 4, 3)
@@ -32,16 +40,16 @@ def test_what_is_used_is_written_down(tmp_path: Path) -> None:
 
 
 def test_the_same_goes_on_and_something_else_does_not(tmp_path: Path) -> None:
-    keep_manifest("complex-edit", writing(tmp_path), [Prompt("a", "A.")], {"steps": 4})
-    keep_manifest("complex-edit", writing(tmp_path, limit=9), [Prompt("a", "A.")], {"steps": 4})
+    keep(tmp_path)
+    keep(tmp_path, limit=9)
     with pytest.raises(CrevalError, match=r"begun with another steps \(4, not 5\)"):
-        keep_manifest("complex-edit", writing(tmp_path, limit=7), [Prompt("a", "A.")], {"steps": 5})
+        keep(tmp_path, limit=7, steps=5)
     with pytest.raises(CrevalError, match="begun with another models"):
-        keep_manifest("complex-edit", writing(tmp_path, "n"), [Prompt("a", "A.")], {"steps": 4})
+        keep(tmp_path, model="n")
     with pytest.raises(CrevalError, match="begun with another prompts"):
-        keep_manifest("complex-edit", writing(tmp_path), [Prompt("a", "B.")], {"steps": 4})
+        keep(tmp_path, text="B.")
     with pytest.raises(CrevalError, match="holds something else already"):
-        keep_manifest("complexbench", writing(tmp_path), [], {})
+        keep(tmp_path, "complexbench")
     with Store(tmp_path) as store:
         assert store.manifest["limit"] == 9, "what was refused left nothing behind"
 

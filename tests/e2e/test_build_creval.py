@@ -15,7 +15,7 @@ import pytest
 
 from creval.judges.fake import FAULTS, FakeServer
 from creval.store import DATABASE
-from tests.build.made import drawn
+from tests.build.made import Model, drawn, usual
 from tests.serving import serving
 
 
@@ -133,6 +133,43 @@ def test_a_server_that_stumbles(tmp_path: Path, served: tuple[FakeServer, str]) 
     assert json.loads(done.stdout)["samples"] >= 9
     assert "calls that brought no answer" in done.stderr
     assert json.loads(creval("bench", tmp_path / "bench", "--json").stdout)["problems"] == []
+
+
+@pytest.mark.parametrize("system", ["creval", "complex-edit", "complexbench"])
+def test_a_new_benchmark_can_be_insisted_on(tmp_path: Path, system: str) -> None:
+    pictures = drawn(tmp_path / "pictures", "a")
+    writer = ["--writer", "openai:m@http://127.0.0.1:9/v1"]
+    given: list[str | Path]
+    given = ["build", system, "--images", pictures, "--out", tmp_path / "bench", *writer]
+    more: list[str | Path]
+    more = ["--dry-run"] if system != "complexbench" else ["--coco", tmp_path / "none.json"]
+    (tmp_path / "bench").mkdir()
+    begun = creval(*given, *more, "--no-resume", status=2 * (system == "complexbench"))
+    assert "is not empty" not in begun.stderr
+    (tmp_path / "bench" / "creval.db").touch()
+    done = creval(*given, *more, "--no-resume", status=2)
+    assert f"creval: --no-resume: {tmp_path}/bench is not empty. Give another" in done.stderr
+    again = creval(*given, *more, "--resume", status=2 * (system == "complexbench"))
+    assert "is not empty" not in again.stderr
+
+
+def test_without_a_price_no_cost_is_named(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
+    _, url = served
+    pictures = drawn(tmp_path / "pictures", "a")
+    for price, known in (([], False), (["--price", "2,8"], True)):
+        done = creval(*build(pictures, tmp_path / f"bench{known}", url, "--json", *price))
+        cost = json.loads(done.stdout)["cost"]
+        assert (cost is not None and cost > 0) == known
+        assert ("USD" in done.stderr.splitlines()[-2]) == known
+
+
+def test_a_checker_that_is_silent_is_told(tmp_path: Path) -> None:
+    model = Model(lambda stage, text: "Hm." if stage == "blind" else usual(stage, text))
+    pictures = drawn(tmp_path / "pictures", "a")
+    with serving(model.app()) as url:
+        done = creval(*build(pictures, tmp_path / "bench", url, "--json"))
+    assert "10 questions without a second opinion" in done.stderr
+    assert json.loads(done.stdout)["unchecked"] == 10
 
 
 def test_what_it_will_take(tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ class Scripted(Editor):
         self.tickets.append(ticket.kept)
         if job.instruction == "refuse":
             raise Fault("content filter", "not that", again=False)
+        if job.instruction == "cannot":
+            raise Fault("unsupported", "it takes no mask", again=False)
         if job.instruction == "broken once" and self.asked.count(job.instruction) == 1:
             return Produced(b"<html>")
         if job.instruction == "always broken":
@@ -67,7 +69,7 @@ def jobs(source: Path, *words: str) -> dict[EditKey, Job]:
 def test_what_came_back_is_kept_as_it_is(tmp_path: Path, source: Path) -> None:
     editor = Scripted()
     editing = Editing(editor, tmp_path / "M", EditSettings(attempts=2))
-    words = ("go", "refuse", "broken once", "always broken", "black", "jpeg", "same")
+    words = ("go", "refuse", "cannot", "broken once", "always broken", "black", "jpeg", "same")
     found = {key.sample: edit for key, edit in editing.make(jobs(source, *words)).items()}
     image = found["go"].image
     assert image is not None
@@ -79,6 +81,7 @@ def test_what_came_back_is_kept_as_it_is(tmp_path: Path, source: Path) -> None:
     assert found["broken once"].status is EditStatus.DONE
     states = {name: (edit.status, edit.reason) for name, edit in found.items()}
     assert states["refuse"] == (EditStatus.REFUSED, "content filter: not that")
+    assert states["cannot"] == (EditStatus.UNSUPPORTED, "unsupported: it takes no mask")
     assert states["black"][0] is EditStatus.REFUSED
     assert "all black" in states["black"][1]
     assert states["always broken"][0] is EditStatus.FAILED

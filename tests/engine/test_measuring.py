@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
-from creval.benchmarks import open_benchmark
+from creval.benchmarks import PROTOCOLS, open_benchmark
+from creval.benchmarks.clip import ClipProtocol
+from creval.core.benchmark import Benchmark
+from creval.core.card import OVERALL, Card, Metric
 from creval.core.errors import CrevalError
+from creval.core.images import open_image
 from creval.core.probe import EditKey, Measurement
 from creval.core.sample import Edit, EditStatus, Sample
 from creval.core.verdict import Status
@@ -19,7 +26,11 @@ from creval.engine.judge import Judged, Judging, judge
 from creval.engine.measuring import Work, _measured
 from creval.engine.settings import Settings
 from creval.gauges import consistency
+from creval.gauges.clip import Clip
 from creval.gauges.consistency import Outside
+from creval.gauges.embedding import Embeddings, Thing, Vector
+from creval.gauges.exhibit import Exhibit, Shelf
+from creval.gauges.gauge import Tools
 from creval.judges.fake import FakeServer
 from creval.report import sentences, tables
 from creval.store import open_run
@@ -163,9 +174,9 @@ def test_other_boxes_are_measured_anew_and_answers_kept(bench: Path, edits: Path
 class Slow(Outside):
     """Measures when all is answered."""
 
-    def measure(self, sample: Sample, edit: Path) -> dict[str, float]:
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:
         time.sleep(0.3)
-        return super().measure(sample, edit)
+        return super().measure(exhibit, made)
 
 
 def test_measuring_does_not_undo_what_asking_noted(
@@ -217,16 +228,107 @@ def test_clip_scores_on_any_dataset(miniature: Path, tmp_path: Path) -> None:
         assert card.cell("Keeper", "CLIP_img", "Surreal Fantasy").total > 0
 
 
+class Several(ClipProtocol):
+    """Measures with several gauges, one of which is not here, under names of its own."""
+
+    name = "several"
+    card = Card(
+        tuple(Metric(name, "", -1.0, 1.0) for name in ("near", "light", "sharp", "L1")),
+        None,
+        (OVERALL,),
+        "near",
+    )
+
+    def probes(self, sample: Sample) -> Sequence[Measurement]:  # noqa: ARG002
+        gauges = {"near": "clip_src", "light": "grey", "sharp": "imaging", "L1": "l1_src"}
+        return [Measurement(metric, metric, gauge) for metric, gauge in gauges.items()]
+
+
+@pytest.fixture
+def several(miniature: Path, monkeypatch: pytest.MonkeyPatch) -> Benchmark:
+    monkeypatch.setitem(PROTOCOLS, "several", Several)
+    monkeypatch.setitem(sys.modules, "pyiqa", None)
+    return open_benchmark(miniature, "several")
+
+
+def counting(monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[Thing]]:
+    """The files that are decoded, and what is embedded."""
+    opened: list[str] = []
+    embedded: list[Thing] = []
+    embed = Clip.embed
+
+    def opening(path: Path) -> Image.Image:
+        opened.append(str(path))
+        return open_image(path)
+
+    def embedding(self: Clip, things: Sequence[Thing]) -> list[Vector]:
+        embedded.extend(things)
+        return embed(self, things)
+
+    monkeypatch.setattr(Shelf.file, "__defaults__", (opening,))
+    monkeypatch.setattr(Exhibit._file, "__defaults__", (opening,))
+    monkeypatch.setattr(Clip, "embed", embedding)
+    return opened, embedded
+
+
+def test_every_picture_is_decoded_and_embedded_once_and_never_again(
+    several: Benchmark, miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    model = str(write_clip(tmp_path / "clip"))
+    folders = sorted((miniature / "edits").iterdir())
+    settings = Settings(gauges={"clip": model})
+    opened, embedded = counting(monkeypatch)
+    done = judge(several, folders, "", tmp_path / "run", settings)
+    files = {*(str(s.source) for s in several.dataset.samples)}
+    files |= {str(path) for folder in folders for path in folder.iterdir()}
+    assert sorted(opened) == sorted(files)
+    contents = {Path(file).read_bytes() for file in files}
+    assert len(embedded) == len(contents)
+    assert done.unmeasured[0][0].startswith("MUSIQ needs pyiqa: pip install 'creval[quality]'")
+    with open_run(tmp_path / "run") as run:
+        card = run.score(resamples=50)
+        cells = {name: card.cell("Keeper", name) for name in ("near", "light", "sharp", "L1")}
+        assert cells["sharp"].value is None
+        assert (cells["sharp"].scored, cells["sharp"].total) == (0, len(several.dataset.samples))
+        assert all(cells[name].value is not None for name in ("near", "light", "L1"))
+        before = dict(run.values())
+    (tmp_path / "run" / "creval.db").unlink()
+    judge(several, folders, "", tmp_path / "run", settings)
+    assert len(embedded) == len(contents), "what models made is still there"
+    with open_run(tmp_path / "run") as run:
+        assert dict(run.values()) == before
+
+
+def test_a_mask_or_a_reference_that_changed_is_measured_anew(
+    several: Benchmark, miniature: Path, tmp_path: Path
+) -> None:
+    mask = tmp_path / "mask.png"
+    Image.new("L", (8, 8)).save(mask)
+    samples = tuple(replace(s, mask=mask) for s in several.dataset.samples)
+    masked = replace(several, dataset=replace(several.dataset, samples=samples))
+    folders = [miniature / "edits" / "Keeper"]
+    settings = Settings(metrics=("L1",), limit=2)
+    judge(masked, folders, "", tmp_path / "run", settings)
+    half = Image.new("L", (8, 8))
+    half.paste(255, (0, 0, 4, 8))
+    half.save(mask)
+    done = judge(masked, folders, "", tmp_path / "run", settings)
+    assert any("have changed since" in note for note in done.notes)
+
+
 class Both(Outside):
     """Gives one of two values that are wanted for one metric."""
 
-    def measure(self, sample: Sample, edit: Path) -> dict[str, float]:  # noqa: ARG002
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
         return {"near": 0.75}
 
 
 def test_two_values_of_one_metric_are_told_apart_by_their_names(edits: Path) -> None:
     probes = Measurement("near", "SRC", "both"), Measurement("far", "SRC", "both")
     edit = Edit(EditKey("Model", "1"), EditStatus.DONE, edits / "1.png")
-    near, far = _measured(Work(Both({}), Sample("1", "do"), edit, probes)).verdicts
+    work = Work(Both(Tools()), Sample("1", "do"), edit, probes)
+    (found,) = _measured([work], Shelf(), Embeddings())
+    near, far = found.verdicts
     assert (near.probe, near.value) == ("near", 0.75)
     assert (far.probe, far.status, far.value) == ("far", Status.INAPPLICABLE, None)

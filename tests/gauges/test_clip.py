@@ -11,8 +11,11 @@ from PIL import Image
 from creval.core.errors import CrevalError
 from creval.core.images import open_image
 from creval.core.sample import Sample
-from creval.gauges.clip import Clip, ClipScores, directional_similarity, image_similarity
-from creval.gauges.gauge import Unmeasured
+from creval.gauges.clip import Clip, directional_similarity
+from creval.gauges.embedding import Thing, Vector, cosine
+from creval.gauges.exhibit import Unmeasured
+from creval.gauges.gauge import open_gauges
+from tests.gauges.looking import look, shown
 from tests.gauges.tiny import write_clip, write_grounding_dino, write_siglip
 
 torch = pytest.importorskip("torch")
@@ -32,6 +35,10 @@ def picture() -> Image.Image:
     return Image.fromarray(noise)
 
 
+def vector(clip: Clip, of: Image.Image | str) -> Vector:
+    return clip.embed([of if isinstance(of, str) else shown(of)])[0]
+
+
 def test_vectors_are_those_of_the_model(model: Path, picture: Image.Image) -> None:
     processor = transformers.AutoProcessor.from_pretrained(model)
     direct = transformers.AutoModel.from_pretrained(model).eval()
@@ -43,38 +50,44 @@ def test_vectors_are_those_of_the_model(model: Path, picture: Image.Image) -> No
     with torch.inference_mode():
         made = direct(**inputs)  # its embeddings have length 1
     clip = Clip(str(model))
-    assert np.allclose(clip.image(picture), made.image_embeds[0].numpy(), atol=1e-6)
-    assert np.allclose(clip.text("a red hat"), made.text_embeds[0].numpy(), atol=1e-6)
+    assert np.allclose(vector(clip, picture), made.image_embeds[0].numpy(), atol=1e-6)
+    assert np.allclose(vector(clip, "a red hat"), made.text_embeds[0].numpy(), atol=1e-6)
 
 
 def test_vectors_have_length_one(model: Path, picture: Image.Image) -> None:
     clip = Clip(str(model))
-    for vector in (clip.image(picture), clip.image(picture.convert("P")), clip.text("")):
-        assert vector.dtype == np.float64
-        assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-12)
+    for made in (vector(clip, picture), vector(clip, picture.convert("P")), vector(clip, "")):
+        assert np.linalg.norm(made) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_together_as_alone(model: Path, picture: Image.Image) -> None:
+    clip = Clip(str(model))
+    things: list[Thing] = [shown(picture), "a cat", shown(picture.rotate(90)), "a red hat"]
+    for one, thing in zip(clip.embed(things), things, strict=True):
+        assert np.allclose(one, clip.embed([thing])[0], atol=1e-6)
 
 
 def test_long_texts_are_cut(model: Path) -> None:
     clip = Clip(str(model))
     start = "a hat " * 20
-    assert np.array_equal(clip.text(start), clip.text(start + "and a cat"))
-    assert not np.array_equal(clip.text("a hat"), clip.text("a cat"))
+    assert np.array_equal(vector(clip, start), vector(clip, start + "and a cat"))
+    assert not np.array_equal(vector(clip, "a hat"), vector(clip, "a cat"))
 
 
 def test_wrong_models_get_a_sentence(tmp_path: Path, picture: Image.Image) -> None:
     with pytest.raises(CrevalError, match="there is no folder"):
-        Clip(str(tmp_path / "missing")).image(picture)
+        vector(Clip(str(tmp_path / "missing")), picture)
     with pytest.raises(CrevalError, match="cannot be loaded"):
-        Clip(str(tmp_path)).text("a cat")
+        vector(Clip(str(tmp_path)), "a cat")
     with pytest.raises(CrevalError, match="is a GroundingDinoModel"):
-        Clip(str(write_grounding_dino(tmp_path))).image(picture)
+        vector(Clip(str(write_grounding_dino(tmp_path))), picture)
 
 
-def test_image_similarity_is_a_cosine() -> None:
+def test_the_similarity_is_a_cosine() -> None:
     a, b = np.array([0.6, 0.8]), np.array([0.8, 0.6])
-    assert image_similarity(a, b) == pytest.approx(0.96)
-    assert image_similarity(a, a) == pytest.approx(1.0)
-    assert image_similarity(a, -a) == pytest.approx(-1.0)
+    assert cosine(a, b) == pytest.approx(0.96)
+    assert cosine(a, a) == pytest.approx(1.0)
+    assert cosine(a, -a) == pytest.approx(-1.0)
 
 
 def test_directional_similarity_by_hand() -> None:
@@ -100,17 +113,16 @@ def test_the_direction_is_from_the_sources_caption_to_the_targets(
     picture.transpose(Image.Transpose.ROTATE_180).save(tmp_path / "edit.png")
     captions = {"source": "a cat", "target": "a red hat"}
     sample = Sample("s", "", tmp_path / "source.png", captions=captions)
-    found = ClipScores({"clip": str(model)}).measure(sample, tmp_path / "edit.png")
+    gauge = open_gauges(["clip"], {"clip": str(model)})["clip"]
+    found = look(gauge, sample, tmp_path / "edit.png")
     clip = Clip(str(model))
-    vectors = [clip.image(open_image(tmp_path / name)) for name in ("source.png", "edit.png")]
-    texts = [clip.text(captions[name]) for name in ("source", "target")]
-    assert found["CLIP_img"] == pytest.approx(float(vectors[0] @ vectors[1]))
+    vectors = [vector(clip, open_image(tmp_path / name)) for name in ("source.png", "edit.png")]
+    texts = [vector(clip, captions[name]) for name in ("source", "target")]
+    assert found["CLIP_img"] == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-6)
     change, wanted = vectors[1] - vectors[0], texts[1] - texts[0]
-    cosine = change @ wanted / np.linalg.norm(change) / np.linalg.norm(wanted)
-    assert found["CLIP_dir"] == pytest.approx(float(cosine))
+    direction = change @ wanted / np.linalg.norm(change) / np.linalg.norm(wanted)
+    assert found["CLIP_dir"] == pytest.approx(float(direction), abs=1e-5)
     without = Sample("s", "", tmp_path / "source.png")
-    assert set(ClipScores({"clip": str(model)}).measure(without, tmp_path / "edit.png")) == {
-        "CLIP_img"
-    }
+    assert set(look(gauge, without, tmp_path / "edit.png")) == {"CLIP_img"}
     with pytest.raises(Unmeasured):
-        ClipScores({}).measure(Sample("s", ""), tmp_path / "edit.png")
+        look(gauge, Sample("s", ""), tmp_path / "edit.png")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,9 @@ from PIL import Image
 
 from creval.core.sample import Box, Sample, Step
 from creval.gauges.consistency import Outside
-from creval.gauges.gauge import Unmeasured, open_gauge
+from creval.gauges.exhibit import Unmeasured
+from creval.gauges.gauge import Tools, open_gauges
+from tests.gauges.looking import look
 from tests.gauges.tiny import write_owl
 
 
@@ -41,11 +43,11 @@ class Seeing:
 
 def measured(
     pictures: tuple[Path, Path], *steps: Step, detector: Seeing | None = None
-) -> dict[str, float]:
+) -> Mapping[str, float]:
     source, edit = pictures
-    gauge = Outside({})
+    gauge = Outside(Tools())
     gauge._detector = detector  # type: ignore[assignment]
-    return gauge.measure(Sample("s", "", source, steps=steps), edit)
+    return look(gauge, Sample("s", "", source, steps=steps), edit)
 
 
 def test_only_what_lies_outside_counts(pictures: tuple[Path, Path]) -> None:
@@ -91,14 +93,14 @@ def test_a_detector_finds_the_old_in_the_source_and_the_new_in_the_edit(
 
 def test_a_sample_without_a_source(tmp_path: Path) -> None:
     with pytest.raises(Unmeasured, match="no source"):
-        Outside({}).measure(Sample("s", ""), tmp_path / "edit.png")
+        look(Outside(Tools()), Sample("s", ""), tmp_path / "edit.png")
 
 
 def test_the_name_tells_the_detector(tmp_path: Path, pictures: tuple[Path, Path]) -> None:
     pytest.importorskip("transformers")
     model = write_owl(tmp_path / "owl")
-    gauge = open_gauge("outside", {"boxes": str(model)})
+    gauge = open_gauges(["outside"], {"boxes": str(model)})["outside"]
     assert gauge.name == f"outside@{model}"
-    assert Outside({}).name == "outside"
+    assert Outside(Tools()).name == "outside"
     sample = Sample("s", "", pictures[0], steps=(Step("a", boxes=((0, 0, 1, 1),), new="cat"),))
-    assert set(gauge.measure(sample, pictures[1])) == {"L1", "L2"}
+    assert set(look(gauge, sample, pictures[1])) == {"L1", "L2"}

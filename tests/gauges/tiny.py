@@ -112,3 +112,28 @@ def _ends(tokenizer: Any) -> dict[str, int]:
         "bos_token_id": tokenizer.bos_token_id,
         "eos_token_id": tokenizer.eos_token_id,
     }
+
+
+def write_dino(folder: Path) -> Path:
+    """Write a DINOv2 with its processor, which cuts the middle out."""
+    transformers = _library()
+    transformers.BitImageProcessorPil(
+        size={"shortest_edge": 36}, crop_size={"height": 28, "width": 28}
+    ).save_pretrained(folder)
+    config = transformers.Dinov2Config(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, image_size=28, patch_size=7
+    )
+    transformers.Dinov2Model(config).save_pretrained(folder)
+    return folder
+
+
+def write_depth(folder: Path) -> Path:
+    """Write a DPT with its processor."""
+    transformers = _library()
+    transformers.DPTImageProcessorPil(size={"height": 64, "width": 64}).save_pretrained(folder)
+    config = transformers.DPTConfig(
+        **_LAYERS | {"num_hidden_layers": 4}, image_size=64, patch_size=16,
+        backbone_out_indices=[0, 1, 2, 3], neck_hidden_sizes=[8, 8, 8, 8], fusion_hidden_size=8,
+    )  # fmt: skip
+    transformers.DPTForDepthEstimation(config).save_pretrained(folder)
+    return folder

@@ -44,9 +44,9 @@ def test_two_models_in_one_sentence(small_run: Run) -> None:
 
 def test_what_models_do_not_support() -> None:
     card = scorecard(table(np.full((2, 8, 3), 50.0), [0] * 8), resamples=100)
-    assert sentences.unsupported(card) == []
+    assert sentences.unsupported(card.table) == []
     counted = replace(
         card.table, unsupported={"A": 0, "B": 3}, card=replace(card.table.card, unsupported=0.0)
     )
-    (said,) = sentences.unsupported(replace(card, table=counted))
+    (said,) = sentences.unsupported(counted)
     assert said.startswith("Samples of 8 that a model does not support count 0: B 3.")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from creval.stats.estimate import share, student
+from creval.stats.estimate import mean, share, student
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -54,3 +54,14 @@ def test_shares_hold_the_truth() -> None:
 @pytest.mark.parametrize("samples", [30, 100])
 def test_shares_hold_the_truth_in_many_runs(truth: float, samples: int) -> None:
     assert covered(2000, truth, samples) >= 0.935
+
+
+def test_a_mean_has_students_interval() -> None:
+    values = np.random.default_rng(1).normal(3, 2, 40)
+    found = mean(values)
+    low, high = stats.t.interval(0.95, 39, values.mean(), stats.sem(values))
+    assert found == pytest.approx((values.mean(), low, high), abs=1e-4)
+    few, none = mean(values[:4]), mean(values[:0])
+    assert few.value == pytest.approx(values[:4].mean())
+    assert few.ends == (None, None)
+    assert none.value is None

@@ -7,7 +7,8 @@ id is its source image's stem, by which the release names everything.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from creval.core.probe import Question
 from creval.core.sample import Sample, Step
 
 METRICS = ("IF", "VC", "VQ")
+FEWEST = 5
+"""Questions that a sample has in each metric, at least."""
 TAXONOMY: dict[str, tuple[str, str, str]] = {
     "Customization": (
         "Derivative Characters",
@@ -100,11 +103,24 @@ def load(folder: Path) -> Dataset:
             findings.append(Finding("questions without a sample", f"{metric}/{stem}", note=note))
     if not samples:
         raise CrevalError(f"{folder / 'instruction.json'} holds no sample that can be used.")
+    if (folder / "build.json").is_file():
+        findings += _too_few(samples.values())
     listed, faults = tuple(samples.values()), tuple(findings)
     if not samples.keys() > _NOT_IN_PAPER:
         return Dataset("creval", folder, listed, {}, faults, _makers(folder), LEVELS)
     paper = frozenset(samples.keys() - _NOT_IN_PAPER)
     return Dataset("creval", folder, listed, {"paper": paper}, faults, _MADE_BY, LEVELS)
+
+
+def _too_few(samples: Iterable[Sample]) -> Iterator[Finding]:
+    """Where a benchmark that was built has lost questions, such as in a review."""
+    for sample in samples:
+        counts = Counter(question.metric for question in sample.questions)
+        for metric in METRICS:
+            if 0 < counts[metric] < FEWEST:
+                note = f"{FEWEST} are wanted in a metric; each of these weighs more"
+                where = f"{metric}/{sample.id}"
+                yield Finding("few questions", where, found=str(counts[metric]), note=note)
 
 
 def _makers(folder: Path) -> dict[str, str]:

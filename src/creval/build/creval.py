@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from creval.benchmarks.creval_release import CLASSES, METRICS
+from creval.benchmarks.creval_release import CLASSES, FEWEST, METRICS
 from creval.build.dimensions import all_described, described, examples
 from creval.build.rules import (
     ATTRIBUTES,
-    FEWEST,
     INSTRUCTION_RULES,
     LANGUAGE,
     Context,
@@ -52,6 +51,8 @@ PROMPTS = (
     "creval_blind",
 )
 FITTING = "fitting"
+UNANSWERED = "unanswered"
+"""What stands with a question where a second model, asked about the source, said neither."""
 _CHOOSE = "the one of these that suits best; choose it."
 _YES_NO = contract_named("yes/no")
 _FLAGS = {
@@ -278,7 +279,7 @@ class Making:
         for verdict, (sheet, at) in zip(read_reply(reply, asked, labels), places, strict=True):
             said = None if verdict.value is None else _YES_NO.choices[int(verdict.value)]
             question = sheet.kept[at]
-            question = sheet.kept[at] = question.noted(on_source=said or "unanswered")
+            question = sheet.kept[at] = question.noted(on_source=said or UNANSWERED)
             wanted = question.answer if sheet.metric == "VC" else _other(question.answer)
             if said is not None and said != wanted:
                 found[sheet.metric].append(question)

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from creval.benchmarks.creval_release import CLASSES, METRICS
 from creval.benchmarks.files import read_json, stem_of
 from creval.build.creval import Made, Rejected
+from creval.build.manifest import RECORD
 from creval.build.sheet import Asked
 from creval.build.sources import Source
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, copy_whole, json_text, write_json, write_whole
 from creval.core.images import ImageError, digest, size_of
 
-RECORD = "build.json"
 LIST = "instruction.json"
 DROPPED = "dropped"
 QUESTIONS = "quality_check_questions"
@@ -47,7 +47,7 @@ def write_benchmark(
     """Write what was made, but for what people have changed."""
     record = read_record(root)
     written: dict[str, str] = record.get("written", {})
-    held = {_identity(entry): entry for entry in read_list(root / LIST)}
+    held = {identity_of(entry): entry for entry in read_list(root / LIST)}
     kept = Kept([], {})
     for identity in sorted(made):
         name = f"{LIST}#{identity}"
@@ -99,7 +99,8 @@ def _write_files(
             write_whole(root / path, text)
 
 
-def _identity(entry: Mapping[str, Any]) -> str:
+def identity_of(entry: Mapping[str, Any]) -> str:
+    """The id of a sample, which is its picture's name without the ending."""
     return stem_of(entry["input_image"][0])
 
 

@@ -1,24 +1,28 @@
 """What `creval build creval` made, to be accepted, edited or dropped item by item.
 
 Decisions are written into the benchmark's own files at once. What is dropped moves to `dropped/`,
-from where it can come back.
+from where it can come back. Where an instruction gets other words, the old ones stay beside it
+(`asked_for`) until its questions are accepted for the new ones.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from creval.benchmarks.creval_release import CLASSES, METRICS
-from creval.benchmarks.files import read_json, stem_of, text_of
-from creval.build.creval_folder import DROPPED, LIST, QUESTIONS, read_list
+from creval.benchmarks.creval_release import CLASSES, FEWEST, METRICS
+from creval.benchmarks.files import read_json, text_of
+from creval.build.creval_folder import DROPPED, LIST, QUESTIONS, identity_of, read_list
+from creval.build.review import ACCEPTED, VERDICTS, Field, ReviewGroup, ReviewItem
 from creval.build.review import DROPPED as GONE
-from creval.build.review import VERDICTS, Field, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError, known_name
 from creval.core.files import write_json
 
 _INSTRUCTION = "instruction"
+_ASKED_FOR, _ACCEPTED_FOR = "asked_for", "accepted_for"
 _YES_NO = ("Yes", "No")
 _WEIGHTS = ("1", "2", "3")
 _FLAGS = {
@@ -32,7 +36,7 @@ class CrevalReview:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.title = f"Review of {folder.name}"
+        self.title = str(folder)
         if not (folder / LIST).is_file():
             raise CrevalError(f"{folder} holds no {LIST}; creval build creval makes one.")
 
@@ -41,16 +45,24 @@ class CrevalReview:
 
     def group(self, identity: str) -> ReviewGroup:
         entry, dropped = self._entry(identity)
-        items = [_instruction_item(entry, dropped)]
+        items: list[ReviewItem] = []
+        few = []
         for metric in METRICS:
             content = self._content(identity, metric, dropped)
+            if len(content[QUESTIONS]) < FEWEST:
+                few.append(f"{metric} has {len(content[QUESTIONS])} of at least {FEWEST} questions")
             both = [(question, text_of(question.get("review"))) for question in content[QUESTIONS]]
             both += [(question, GONE) for question in content[DROPPED]]
             both.sort(key=lambda one: _number(one[0]))  # what is dropped stays in its place
-            items += [_question_item(metric, question, verdict) for question, verdict in both]
-        picture = self.folder / text_of(entry["input_image"][0])
+            items += [
+                _question_item(metric, question, verdict, _is_older(entry, question))
+                for question, verdict in both
+            ]
+        items.insert(0, _instruction_item(entry, dropped, few))
+        picture = Path(os.path.normpath(self.folder / text_of(entry["input_image"][0])))
+        inside = picture.is_relative_to(os.path.normpath(self.folder))
         heading = text_of(entry.get("dimension")) or _dimension(entry)
-        return ReviewGroup(identity, heading, picture, tuple(items))
+        return ReviewGroup(identity, heading, picture if inside else None, tuple(items))
 
     def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
         known_name("verdict", verdict, VERDICTS)
@@ -66,7 +78,7 @@ class CrevalReview:
 
     def _entries(self, dropped: bool = False) -> dict[str, dict[str, Any]]:
         folder = self.folder / DROPPED if dropped else self.folder
-        return {stem_of(entry["input_image"][0]): entry for entry in read_list(folder / LIST)}
+        return {identity_of(entry): entry for entry in read_list(folder / LIST)}
 
     def _entry(self, identity: str) -> tuple[dict[str, Any], bool]:
         for dropped in (False, True):
@@ -94,10 +106,13 @@ class CrevalReview:
 
     def _decide_instruction(self, identity: str, verdict: str, fields: Mapping[str, str]) -> None:
         entry, dropped = self._entry(identity)
-        text = " ".join(fields.get("instruction", text_of(entry.get("input_prompt"))).split())
+        text = _words(fields.get("instruction", entry.get("input_prompt")))
         if not text:
             raise CrevalError("an instruction needs words; drop it instead.")
-        entry = {**entry, "input_prompt": text}
+        asked_for = _words(entry.get(_ASKED_FOR) or entry.get("input_prompt"))
+        entry = {**entry, "input_prompt": text, _ASKED_FOR: asked_for}
+        if asked_for == text:
+            del entry[_ASKED_FOR]
         name = fields.get("dimension")
         if name:
             known_name("dimension", name, CLASSES)
@@ -131,7 +146,7 @@ class CrevalReview:
     ) -> None:
         metric, _, label = item.partition("/")
         known_name("metric", metric, METRICS)
-        _, dropped = self._entry(identity)
+        entry, dropped = self._entry(identity)
         content = self._content(identity, metric, dropped)
         both = [*content[QUESTIONS], *content[DROPPED]]
         at = next((n for n, q in enumerate(both) if q.get("question_id") == label), None)
@@ -140,6 +155,9 @@ class CrevalReview:
         gone = {id(question) for question in content[DROPPED]}
         is_gone = [id(question) in gone for question in both]
         both[at] = _reviewed(_changed(both[at], metric, fields), "" if verdict == GONE else verdict)
+        both[at].pop(_ACCEPTED_FOR, None)
+        if verdict == ACCEPTED and _ASKED_FOR in entry:
+            both[at][_ACCEPTED_FOR] = _digest(entry)
         is_gone[at] = verdict == GONE
         content[QUESTIONS] = [q for q, out in zip(both, is_gone, strict=True) if not out]
         content[DROPPED] = [q for q, out in zip(both, is_gone, strict=True) if out]
@@ -156,7 +174,23 @@ class CrevalReview:
 def _number(question: Mapping[str, Any]) -> tuple[int, str]:
     """Questions come back to their places."""
     label = text_of(question.get("question_id"))
-    return (int(label[1:]) if label[1:].isdecimal() else 10**6, label)
+    return (int(label[1:]) if label[1:9].isdecimal() and len(label) < 9 else 10**9, label)
+
+
+def _words(text: object) -> str:
+    """A text in one line."""
+    return " ".join(text_of(text).split())
+
+
+def _digest(entry: Mapping[str, Any]) -> str:
+    """A name for an instruction's words."""
+    words = _words(entry.get("input_prompt")).encode("utf-8", "replace")
+    return hashlib.blake2b(words, digest_size=6).hexdigest()
+
+
+def _is_older(entry: Mapping[str, Any], question: Mapping[str, Any]) -> bool:
+    """Whether a question was written for other words, and nobody has accepted it for these."""
+    return _ASKED_FOR in entry and question.get(_ACCEPTED_FOR) != _digest(entry)
 
 
 def _reviewed(entry: Mapping[str, Any], verdict: str) -> dict[str, Any]:
@@ -166,7 +200,7 @@ def _reviewed(entry: Mapping[str, Any], verdict: str) -> dict[str, Any]:
 
 def _changed(question: dict[str, Any], metric: str, fields: Mapping[str, str]) -> dict[str, Any]:
     """A question with its fields as they were changed, if they can be so."""
-    text = " ".join(fields.get("question", text_of(question.get("question"))).split())
+    text = _words(fields.get("question", question.get("question")))
     if not text:
         raise CrevalError("a question needs words; drop it instead.")
     found = {**question, "question": text}
@@ -187,16 +221,21 @@ def _facts(made: object) -> dict[str, str]:
     return {name: text_of(value) for name, value in made.items()} if isinstance(made, dict) else {}
 
 
-def _instruction_item(entry: Mapping[str, Any], dropped: bool) -> ReviewItem:
+def _instruction_item(entry: Mapping[str, Any], dropped: bool, notes: Sequence[str]) -> ReviewItem:
     fields = (
         Field("instruction", text_of(entry.get("input_prompt"))),
         Field("dimension", _dimension(entry), CLASSES),
     )
     verdict = GONE if dropped else text_of(entry.get("review"))
-    return ReviewItem(_INSTRUCTION, _INSTRUCTION, fields, verdict, (), _facts(entry.get("made")))
+    facts = _facts(entry.get("made"))
+    if _ASKED_FOR in entry:
+        facts["its words before"] = text_of(entry[_ASKED_FOR])
+    return ReviewItem(_INSTRUCTION, _INSTRUCTION, fields, verdict, tuple(notes), facts)
 
 
-def _question_item(metric: str, question: Mapping[str, Any], verdict: str) -> ReviewItem:
+def _question_item(
+    metric: str, question: Mapping[str, Any], verdict: str, older: bool
+) -> ReviewItem:
     fields = [
         Field("question", text_of(question.get("question"))),
         Field("answer", text_of(question.get("answer")), _YES_NO),
@@ -209,5 +248,7 @@ def _question_item(metric: str, question: Mapping[str, Any], verdict: str) -> Re
     if reason:
         facts["reason"] = reason
     identity = f"{metric}/{text_of(question.get('question_id'))}"
-    notes = (flag,) if flag else ()
-    return ReviewItem(identity, "question", tuple(fields), verdict, notes, facts)
+    notes = [flag] if flag else []
+    if older and verdict != GONE:
+        notes.append("the instruction has got other words since")
+    return ReviewItem(identity, "question", tuple(fields), verdict, tuple(notes), facts)

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from creval.benchmarks.creval_release import CLASSES, METRICS
-from creval.benchmarks.files import stem_of
-from creval.build.creval import FITTING, Made, Making, load_prompts, stages
-from creval.build.creval_folder import LIST, read_list, read_record, write_benchmark
+from creval.build.creval import FITTING, UNANSWERED, Made, Making, load_prompts, stages
+from creval.build.creval_folder import LIST, identity_of, read_list, read_record, write_benchmark
 from creval.build.manifest import check_same
 from creval.build.sources import Source, balanced, find_pictures, read_given, with_given
 from creval.core.errors import CrevalError, known_name
@@ -51,13 +50,15 @@ class Wish:
 
 @dataclass
 class Built:
-    """What a build came to. `alone` is what people had changed, and was not written over."""
+    """What a build came to. `unchecked` counts questions of which a second model said nothing;
+    `alone` is what people had changed, and was not written over."""
 
     pictures: int
     samples: int
     left_out: dict[str, str]
     questions: Counter[str]
     flagged: int
+    unchecked: int
     rejected: Counter[str]
     alone: list[str]
     progress: Progress
@@ -69,8 +70,10 @@ class Built:
         return len(self.left_out) / self.pictures
 
 
-class Building:
+class CrevalBuilding:
     """A benchmark to be made, or gone on with."""
+
+    what = "picture"
 
     def __init__(
         self,
@@ -87,17 +90,13 @@ class Building:
         if not wish.blind:
             roles = {role: spec for role, spec in roles.items() if role != "checker"}
         self.notes: list[str] = []
-        self._held = self._read_held()
+        self._held = held_texts(out).manifest or read_record(out)
         self.sources = self._sources(images)
         self.prompts = load_prompts(settings.prompts)
         warm = {"writer": 1.0 if temperature is None else temperature}
         self.writing: Writing[Made] = Writing(out, roles, settings, warm=warm, dry=dry)
         self._temperature = warm["writer"]
         self._check(self._held)
-
-    def _read_held(self) -> Mapping[str, Any]:
-        """What the folder says of how it was begun."""
-        return held_texts(self.out).manifest or read_record(self.out)
 
     def _sources(self, images: Path) -> list[Source]:
         pictures = self._held.get("pictures", {})
@@ -121,8 +120,12 @@ class Building:
             self.notes.append(f"{without} pictures have no instruction: the writer writes one")
         return sources
 
+    @property
+    def number(self) -> int:
+        return len(self.sources)
+
     def warnings(self) -> list[str]:
-        """What speaks against these models."""
+        """What is to be known before anything is asked, such as what speaks against models."""
         models = {role: judge.model for role, judge in self.writing.judges.items()}
         notes = list(self.notes)
         if models["writer"] == models["asker"]:
@@ -137,7 +140,7 @@ class Building:
     def estimate(self) -> list[Estimate]:
         """What each model will take for the pictures that are not in the benchmark yet or have
         another instruction now, besides the texts that are kept already."""
-        done = {stem_of(entry["input_image"][0]) for entry in read_list(self.out / LIST)}
+        done = {identity_of(entry) for entry in read_list(self.out / LIST)}
         before = self._held.get("given", {})
         anew = {source.id for source in self.sources if _told(source) != before.get(source.id)}
         left = [source for source in self.sources if source.id in anew or source.id not in done]
@@ -184,6 +187,7 @@ class Building:
             left_out=left_out,
             questions=Counter(metric for metric, _ in asked),
             flagged=sum("flag" in one.made for _, one in asked),
+            unchecked=sum(one.made.get("on_source") == UNANSWERED for _, one in asked),
             rejected=Counter(one.fault.rule for all_ in making.rejected.values() for one in all_),
             alone=kept.alone,
             progress=wrote.progress,
@@ -201,7 +205,7 @@ class Building:
             held = store.manifest
             self._check(held or record)
             there = {
-                stem_of(entry["input_image"][0]): str(entry["dimension"])
+                identity_of(entry): str(entry["dimension"])
                 for entry in entries
                 if entry.get("dimension") in CLASSES
             }

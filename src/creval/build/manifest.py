@@ -2,37 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from creval.benchmarks import SYSTEMS
+from creval.benchmarks.files import read_json
 from creval.core.errors import CrevalError
+from creval.core.files import write_json
 from creval.engine.manifest import versions
 from creval.engine.writing import Writing
 from creval.prompts import Prompt
 from creval.store import Store
 
+RECORD = "build.json"
+Fixed = Mapping[str, Any]
+"""What texts depend on, which stays the same in a folder."""
 
-def keep_manifest(
-    system: str, writing: Writing[Any], prompts: Iterable[Prompt], shape: Mapping[str, Any]
-) -> None:
-    """Write down what is used; `shape` is what texts depend on besides models and prompts."""
-    folder, settings = writing.folder, writing.settings
-    fixed = {
+
+def fixed_by(system: str, writing: Writing[Any], prompts: Iterable[Prompt], **shape: Any) -> Fixed:
+    """Models, prompts and settings, and what else shapes the texts of a system."""
+    return {
         "system": system,
         "models": {role: judge.name for role, judge in writing.judges.items()},
         "prompts": sorted(prompt.version for prompt in prompts),
-        "image_fit": settings.image_fit,
-        "seed": settings.seed,
+        "image_fit": writing.settings.image_fit,
+        "seed": writing.settings.seed,
         **shape,
     }
-    with Store(folder) as store, store.transaction():
-        check_same(folder, store.manifest, fixed)
+
+
+def check_folder(writing: Writing[Any], fixed: Fixed) -> None:
+    """Refuse to go on in a folder that was begun with something else, or holds a benchmark that
+    was not begun here."""
+    folder, held = writing.folder, writing.held().manifest
+    if not held and (folder / RECORD).is_file():
+        record = read_json(folder / RECORD)
+        held = record if isinstance(record, dict) else {}
+    there = [system.recognise(folder) for system in SYSTEMS.values()]
+    if not held and any(found and found.is_relative_to(folder) for found in there):
+        raise CrevalError(f"{folder} holds another benchmark already. Give another --out.")
+    check_same(folder, held, fixed)
+
+
+def keep_manifest(writing: Writing[Any], fixed: Fixed) -> None:
+    """Write down what is used."""
+    check_folder(writing, fixed)
+    settings = writing.settings
+    with Store(writing.folder) as store, store.transaction():
+        check_same(writing.folder, store.manifest, fixed)
         more = {"retries": settings.retries, "limit": settings.limit}
         store.put_manifest({**versions(), **more, **fixed})
 
 
-def check_same(folder: Path, held: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
+def write_record(
+    folder: Path,
+    fixed: Fixed,
+    left_out: Mapping[str, str],
+    rejected: Mapping[str, Sequence[str]],
+    **more: object,
+) -> None:
+    """Write beside a benchmark how it was made, what the last start left out and why, and what was
+    rejected of that; what was rejected of the rest stands with it."""
+    made = {name: value for name, value in versions().items() if name != "date"}
+    reasons = {name: rejected[name] for name in sorted(left_out) if rejected.get(name)}
+    found = {"left_out": dict(sorted(left_out.items())), "rejected": reasons, **more}
+    write_json(folder / RECORD, {**made, **fixed, **found})
+
+
+def check_same(folder: Path, held: Mapping[str, Any], fixed: Fixed) -> None:
     """Refuse to go on in a folder that was begun with something else."""
     if held and held.get("system") != fixed["system"]:
         raise CrevalError(f"{folder} holds something else already. Give another --out.")

@@ -25,8 +25,6 @@ from creval.core.written import Written
 
 MOST_WORDS = 65
 """Of an instruction, as in the paper."""
-FEWEST = 5
-"""Questions in a metric."""
 _LONGEST_QUESTION = 45
 _ALIKE = 0.8
 _FEWEST_ADDED = 2  # words

@@ -40,8 +40,8 @@ def find_pictures(folder: Path, out: Path, known: Mapping[str, str] | None = Non
     """The pictures in a folder, by name. Ids are their stems; of two that are alike, each has its
     ending too. Those that are `known`, by their paths from there, keep the ids that they have."""
     names = picture_names(folder, out)
-    stems = {name: _safe(PurePosixPath(name).with_suffix("")) for name in names}
-    known = {path: name for path, name in (known or {}).items() if _safe(name) == name}
+    stems = {name: safe_name(PurePosixPath(name).with_suffix("")) for name in names}
+    known = {path: name for path, name in (known or {}).items() if safe_name(name) == name}
     held = {name.casefold() for name in known.values()}
     often = Counter(stem.casefold() for stem in stems.values())
     found: dict[str, Source] = {}
@@ -57,13 +57,13 @@ def find_pictures(folder: Path, out: Path, known: Mapping[str, str] | None = Non
     return sorted(found.values())
 
 
-def _safe(path: str | PurePosixPath) -> str:
-    """A path as a name that every system can hold."""
+def safe_name(path: str | PurePosixPath, longest: int = _LONGEST) -> str:
+    """A path as a name that every system can hold, of so many bytes at most."""
     whole = clean_text(str(path))
     name = _UNSAFE.sub("_", whole).strip(" .") or "_"
-    if len(name.encode()) <= _LONGEST:
+    if len(name.encode()) <= longest:
         return name
-    begin = name.encode()[: _LONGEST - 20].decode("utf-8", "ignore").rstrip(" .")
+    begin = name.encode()[: longest - 20].decode("utf-8", "ignore").rstrip(" .")
     return f"{begin}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
 
 

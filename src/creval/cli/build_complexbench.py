@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import building, estimates, options, screen
+from creval.cli import building, options, screen
 
 if TYPE_CHECKING:
-    from creval.benchmarks.coco import Annotated as Found
-    from creval.build.chains.complexbench import Scene
     from creval.build.chains.complexbench_files import Entries
-    from creval.build.chains.kinds import Types
-    from creval.build.chains.scenes import Chosen
-    from creval.engine.writing import Desk, Wrote
-
-
-class _Job(NamedTuple):
-    """A picture at a level, and its edit types."""
-
-    name: str
-    types: Types
+    from creval.build.chains.complexbench_run import Look
 
 
 def complexbench(
@@ -47,160 +35,89 @@ def complexbench(
     limit: building.Limit = None,
     concurrency: building.Concurrency = 16,
     retries: building.Retries = 2,
-    attempts: building.Attempts = 12,
-    timeout: building.Timeout = 300.0,
-    rpm: building.Rpm = None,
+    attempts: options.Attempts = 12,
+    timeout: options.Timeout = 300.0,
+    rpm: options.Rpm = None,
+    tpm: options.Tpm = None,
+    image_fit: options.ImageFit = "provider",
     temperature: Annotated[float, typer.Option(min=0, help="Of the writer.")] = 0.7,
-    prompts: building.Prompts = None,
-    price: building.Price = None,
+    prompts: options.Prompts = None,
+    price: options.Price = None,
     budget: building.Budget = None,
-    key_env: building.KeyEnv = None,
+    key_env: options.KeyEnv = None,
     max_unanswered: building.MaxUnanswered = "0.5",
     seed: building.Seed = 0,
+    resume: building.Resume = True,
     review: building.ReviewFlag = False,
-    dry_run: building.DryRun = False,
+    dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> None:
     """Let a model write parallel and chained steps, checked by another; go on where it stopped."""
-    from creval.build.chains import complexbench as chains
-    from creval.build.chains.complexbench_files import PICTURES, Entries
+    from creval.build.chains.complexbench_review import ComplexBenchReview
+    from creval.build.chains.complexbench_run import ComplexBenchBuilding
     from creval.build.chains.kinds import LEVELS
-    from creval.build.chains.scenes import choose
-    from creval.build.manifest import keep_manifest
-    from creval.build.pictures import picture_names, some
-    from creval.core.errors import CrevalError, known_name
-    from creval.engine.writing import Item, Writing
-    from creval.report.text import many
+    from creval.core.errors import known_name
 
+    building.check_new(out, resume)
     allowed = options.percent(max_unanswered)
     known_name("level", level, (*LEVELS, "all"))
     settings = building.settings_of(
         limit=limit, concurrency=concurrency, retries=retries, attempts=attempts, timeout=timeout,
-        rpm=rpm, prompts=prompts, price=price, budget=budget, key_env=key_env, seed=seed,
-        gauges=options.models_by_use(gauge or ()),
+        rpm=rpm, tpm=tpm, image_fit=image_fit, prompts=prompts, price=price, budget=budget,
+        key_env=key_env, seed=seed, gauges=options.models_by_use(gauge or ()),
     )  # fmt: skip
-    texts = chains.load_texts(prompts)
     folder, source = Path(out), Path(images)
-    writing: Writing[dict[str, Any]] = Writing(
-        folder, {"writer": writer, "checker": checker or writer}, settings,
-        warm={"writer": temperature}, dry=dry_run,
+    work = ComplexBenchBuilding(
+        source, folder, {"writer": writer, "checker": checker or writer}, settings,
+        _looking(source, folder, coco, settings.gauges.get("boxes")),
+        levels=tuple(LEVELS) if level == "all" else (level,), temperature=temperature, dry=dry_run,
     )  # fmt: skip
-    if checker in (None, writer):
-        screen.note("warning: the writer checks its own work; --checker SPEC names another model.")
-    names = [
-        name for name in picture_names(source, folder) if Path(name).suffix.casefold() in PICTURES
-    ]
-    chosen = choose(names, source, _objects(names, source, folder, coco, settings.gauges))
-    _tell_choice(chosen)
-    if not chosen.scenes:
-        raise CrevalError("no picture suits: at most two of a class and three classes are needed.")
-    entries = Entries(folder)
-    scenes = {name: chains.Scene(chosen.scenes[name], chosen.sizes[name]) for name in chosen.scenes}
-    levels = tuple(LEVELS) if level == "all" else (level,)
-    jobs = _jobs(some(list(scenes), limit, seed), levels, scenes, entries, seed)
-    items = [Item(identity, source / job.name) for identity, job in jobs.items()]
-    expected = writing.estimate(items, chains.STAGES)
-    if dry_run:
-        estimates.show(expected, concurrency, json, (len(items), "sample"))
+    wrote = building.carry_out(work, dry_run, json)
+    if wrote is None:
         return
-    keep_manifest("complexbench", writing, texts, {"temperature": temperature})
-    screen.note(f"{many(len(items), 'sample')}: about {estimates.in_a_line(expected)}")
-
-    async def made(desk: Desk) -> dict[str, Any]:
-        name, types = jobs[desk.item.id]
-        return await chains.write_sample(desk, texts, types, scenes[name], retries)
-
-    line = screen.Line()
-    try:
-        wrote = writing.run(
-            items, made, calls=sum(stage.calls for stage in chains.STAGES),
-            watch=building.watcher(line),
-        )  # fmt: skip
-    finally:
-        line.clear()
-    by: dict[str, Any] = {role: judge.model for role, judge in writing.judges.items()}
-    by["prompts"] = [prompt.version for prompt in texts]
-    wrote.left_out |= _keep(entries, jobs, wrote, source, by) | chosen.broken
-    building.tell_end(wrote, "sample")
-    _tell_kinds(entries, wrote, folder, json)
-    if review:
-        from creval.build.chains.complexbench_review import ComplexBenchReview
-
-        building.open_review(ComplexBenchReview(folder))
-    building.end(wrote, len(items) + len(chosen.broken), allowed)
+    building.tell_made(wrote, work.what, out)
+    there = any(work.entries.subsets.values())
+    facts = {
+        "made": len(wrote.made), "not_kept": work.not_kept, **building.facts_of(wrote),
+    }  # fmt: skip
+    if there:
+        _tell_kinds(work.entries, facts, json)
+    elif json:
+        screen.print_json(facts)
+    look = ComplexBenchReview(folder) if review and there else None
+    building.end(wrote, allowed, out, look, there)
 
 
-def _jobs(
-    names: Sequence[str],
-    levels: Sequence[str],
-    scenes: Mapping[str, Scene],
-    entries: Entries,
-    seed: int,
-) -> dict[str, _Job]:
-    """What is still to be made, by a name for it."""
-    from creval.build.chains.complexbench import types_of
-    from creval.build.chains.kinds import LEVELS
-
-    return {
-        f"{level}: {name}": _Job(name, types_of(name, level, scenes[name], seed, turn))
-        for turn, name in enumerate(names)
-        for level in levels
-        if not entries.has(LEVELS[level], name)
-    }
-
-
-def _objects(
-    names: list[str], source: Path, folder: Path, coco: str | None, models: Any
-) -> dict[str, list[Found]]:
-    """What is in the pictures, from annotations or from a detector."""
+def _looking(source: Path, folder: Path, coco: str | None, model: str | None) -> Look:
+    """Who tells what is in pictures: annotations, or a detector."""
+    from creval.build.chains.scenes import Seen
     from creval.core.errors import CrevalError
 
-    if (coco is None) == ("boxes" not in models):
+    if (coco is None) == (model is None):
         raise CrevalError("give --coco FILE, or --gauge boxes=MODEL to let a detector look.")
-    if coco is not None:
-        from creval.benchmarks.coco import read_pictures
 
-        return read_pictures(Path(coco))
-    from creval.build.chains.detected import detected
-    from creval.gauges.boxes import Detector
+    def look(names: Sequence[str]) -> Seen:
+        if coco is not None:
+            from creval.benchmarks.coco import read_pictures
 
-    line = screen.Line()
-    try:
-        return detected(
-            folder, {name: source / name for name in names}, models["boxes"],
-            Detector(models["boxes"]).find, screen.counting(line, "pictures looked at"),
-        )  # fmt: skip
-    finally:
-        line.clear()
+            return Seen(read_pictures(Path(coco)), {})
+        from creval.build.chains.detected import detected
+        from creval.gauges.boxes import Detector
 
+        line, find = screen.Line(), Detector(str(model)).find
+        try:
+            return detected(
+                folder, {name: source / name for name in names}, str(model), find,
+                screen.counting(line, "pictures looked at"),
+            )  # fmt: skip
+        finally:
+            line.clear()
 
-def _tell_choice(chosen: Chosen) -> None:
-    from creval.report.text import many
-
-    screen.note(f"{many(len(chosen.scenes), 'picture')} kept.")
-    for reason, number in chosen.unsuited.most_common():
-        screen.note(f"{many(number, 'picture')} not kept: {reason}.")
+    return look
 
 
-def _keep(
-    entries: Entries, jobs: dict[str, _Job], wrote: Wrote[Any], source: Path, by: dict[str, Any]
-) -> dict[str, str]:
-    """Write what was made; two pictures of one name cannot both be kept."""
-    clashes = {}
-    for identity, job in jobs.items():
-        if identity in wrote.made:
-            if entries.has((job.types.subset,), job.name):
-                clashes[identity] = "another picture has this name"
-                del wrote.made[identity]
-                continue
-            found = wrote.made[identity]
-            entries.add(job.types.subset, job.name, source / job.name, found, by)
-    if any(entries.subsets.values()):
-        entries.save()
-    return clashes
-
-
-def _tell_kinds(entries: Entries, wrote: Wrote[Any], folder: Path, json: bool) -> None:
+def _tell_kinds(entries: Entries, facts: dict[str, Any], json: bool) -> None:
+    """How often each type occurs, as a table."""
     from creval.benchmarks.complexbench_release import KINDS, SUBSETS
     from creval.report.built import edit_types
 
@@ -214,7 +131,6 @@ def _tell_kinds(entries: Entries, wrote: Wrote[Any], folder: Path, json: bool) -
     }
     found = edit_types(counts, KINDS)
     if json:
-        screen.print_json({**building.facts_of(wrote), **found.as_json()})
+        screen.print_json({**facts, **found.as_json()})
     else:
         screen.show(found)
-    screen.note(f"Now: creval bench {quote(str(folder))}")

@@ -1,22 +1,27 @@
-"""What the commands that let models write share: options, progress, the end."""
+"""What the commands that let models write share: options, how they run, what they say, the end."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import ending, estimates, options, screen
+from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
     from creval.build.review import Review
     from creval.engine.caller import Progress
+    from creval.engine.estimate import Estimate
+    from creval.engine.loop import Watch
     from creval.engine.settings import Settings
     from creval.engine.writing import Wrote
 
-_SHOWN = 8  # pictures left out in notes
+SHOWN = 8  # reasons in a note
 
 Images = Annotated[str, typer.Option(metavar="DIR", help="The pictures, also in folders inside.")]
 Out = Annotated[str, typer.Option(metavar="BENCH", help="The benchmark's folder.")]
@@ -26,31 +31,26 @@ Concurrency = Annotated[int, typer.Option(min=1, max=4096, help="Pictures under 
 Retries = Annotated[
     int, typer.Option(min=0, help="Ask again for what breaks a rule, up to N times.")
 ]
-Attempts = Annotated[
-    int, typer.Option(min=1, help="Make a call that brings no reply up to N times.")
-]
-Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a call.")]
-Rpm = Annotated[float | None, typer.Option(min=0.01, help="Requests a minute.")]
-Prompts = Annotated[
-    str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")
-]
-Price = Annotated[
-    str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")
-]
 Budget = Annotated[
     str | None, typer.Option(metavar="5USD", help="Stop when building has cost so much.")
-]
-KeyEnv = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")
 ]
 MaxUnanswered = Annotated[
     str, typer.Option(metavar="PERCENT", help="Exit with 1 if more pictures are left out.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of what is drawn by chance.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and stop.")]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume/--no-resume", help="Go on in a folder, or only begin in a new one."),
+]
 ReviewFlag = Annotated[
     bool, typer.Option("--review", help="Then open a page to accept, change or drop what was made.")
 ]
+
+
+def check_new(out: str, resume: bool) -> None:
+    """Refuse a folder in which something is, unless that may be gone on with."""
+    if not resume and Path(out).is_dir() and any(Path(out).iterdir()):
+        raise CrevalError(f"--no-resume: {out} is not empty. Give another --out.")
 
 
 def settings_of(
@@ -61,6 +61,8 @@ def settings_of(
     attempts: int,
     timeout: float,
     rpm: float | None,
+    tpm: float | None,
+    image_fit: str,
     prompts: str | None,
     price: str | None,
     budget: str | None,
@@ -78,6 +80,8 @@ def settings_of(
         attempts=attempts,
         timeout=timeout,
         requests_a_minute=rpm,
+        tokens_a_minute=tpm,
+        image_fit=image_fit,
         prompts=prompts,
         price=options.dollars_a_million(price),
         budget=options.dollars(budget),
@@ -85,6 +89,55 @@ def settings_of(
         seed=seed,
         gauges=gauges or {},
     )
+
+
+class Done(Protocol):
+    """What building came to."""
+
+    progress: Progress
+    left_out: dict[str, str]
+    notes: list[str]
+    stopped: str
+
+    @property
+    def share_left_out(self) -> float: ...
+
+
+D = TypeVar("D", bound=Done, covariant=True)
+
+
+class Building(Protocol[D]):
+    """A benchmark to be made of so many pictures or samples (`what`)."""
+
+    what: str
+    settings: Settings
+
+    @property
+    def number(self) -> int: ...
+
+    def warnings(self) -> Sequence[str]: ...
+
+    def estimate(self) -> Sequence[Estimate]: ...
+
+    def run(self, watch: Watch | None = None) -> D: ...
+
+
+def carry_out(building: Building[D], dry_run: bool, json: bool) -> D | None:
+    """Say what it will take and, if that is not all that is wanted, build."""
+    from creval.report.text import many, visible
+
+    for line in building.warnings():
+        screen.note(visible(line))
+    expected, of = building.estimate(), (building.number, building.what)
+    if dry_run:
+        estimates.show(expected, building.settings.concurrency, json, of)
+        return None
+    screen.note(f"{many(*of)}: about {estimates.in_a_line(expected)}")
+    shown = screen.Line()
+    try:
+        return building.run(watcher(shown))
+    finally:
+        shown.clear()
 
 
 def watcher(line: screen.Line) -> Callable[[Progress], None]:
@@ -113,56 +166,59 @@ def watcher(line: screen.Line) -> Callable[[Progress], None]:
     return watch
 
 
-def facts_of(wrote: Wrote[Any]) -> dict[str, Any]:
+def facts_of(done: Done) -> dict[str, Any]:
     """What building came to, for another program."""
-    progress = wrote.progress
+    progress = done.progress
     return {
-        "made": len(wrote.made),
-        "left_out": wrote.left_out,
+        "left_out": done.left_out,
         "calls": progress.made,
         "cached": progress.cached,
         "tokens_in": progress.tokens_in,
         "tokens_out": progress.tokens_out,
-        "cost": progress.cost,
-        "stopped": wrote.stopped or None,
+        "cost": progress.spent,
+        "stopped": done.stopped or None,
     }
 
 
-def tell_end(wrote: Wrote[Any], what: str) -> None:
-    """What was written, what was left out and why."""
+def tell(done: Done, where: str) -> None:
+    """What was left out and why, and what it took; `where` all reasons are."""
     from creval.report.text import count, duration, many, money, visible
 
-    progress = wrote.progress
-    for said in wrote.notes:
+    progress = done.progress
+    for said in done.notes:
         screen.note(visible(said))
-    for name, reason in list(wrote.left_out.items())[:_SHOWN]:
+    for name, reason in list(done.left_out.items())[:SHOWN]:
         screen.note(visible(f"{name} is left out: {reason}"))
-    if len(wrote.left_out) > _SHOWN:
-        screen.note(f"... and {len(wrote.left_out) - _SHOWN:,} more (--json tells all).")
-    spent = f", {money(progress.cost)}" if progress.cost else ""
+    if len(done.left_out) > SHOWN:
+        screen.note(f"... and {len(done.left_out) - SHOWN:,} more ({where})")
+    if progress.faults:
+        kinds = ", ".join(f"{kind} {n}" for kind, n in progress.faults.most_common(SHOWN))
+        screen.note(visible(f"calls that brought no answer: {kinds}"))
     tokens = progress.tokens_in + progress.tokens_out
-    passed = duration(time.monotonic() - progress.began)
-    kept = f" ({progress.cached:,} texts were there already)" if progress.cached else ""
-    screen.note(f"{progress.made:,} calls in {passed}{kept}, {count(tokens)} tokens{spent}")
+    spent = f", {money(progress.cost)}" if progress.cost else ""
+    screen.note(
+        f"{many(progress.made, 'call')} in {duration(time.monotonic() - progress.began)}"
+        + (f", {count(tokens)} tokens{spent}" if tokens else "")
+        + (f"; {many(progress.cached, 'text')} kept from before" if progress.cached else "")
+    )
+
+
+def tell_made(wrote: Wrote[Any], what: str, out: str) -> None:
+    """The same, and how many there are."""
+    from creval.build.manifest import RECORD
+    from creval.report.text import many
+
+    tell(wrote, f"{quote(out)}/{RECORD}")
     screen.note(f"{many(len(wrote.made), what)} made, {len(wrote.left_out):,} left out.")
 
 
-def end(wrote: Wrote[Any], of: int, allowed: float) -> None:
-    """Exit as every command does: 1 where too much was left out or the budget was reached."""
-    if wrote.stopped == "interrupted":
-        screen.note("stopped: what was written is kept; repeat the command to go on.")
-        raise typer.Exit(130)
-    if wrote.stopped == "budget":
-        screen.note("stopped: the budget is reached; raise it to go on.")
-        raise typer.Exit(1)
-    share = len(wrote.left_out) / max(of, 1)
-    if share > allowed:
-        screen.note(f"{100 * share:.1f} % were left out: exit status 1 (--max-unanswered).")
-        raise typer.Exit(1)
+def end(done: Done, allowed: float, out: str, review: Review | None, there: bool) -> None:
+    """What comes next, if anything is `there`, or the exit status."""
+    ending.exit_if_stopped(done.stopped, "written")
+    if review is not None:
+        from creval.web.review import serve_review
 
-
-def open_review(review: Review) -> None:
-    """The page on which people look through what was made."""
-    from creval.web.review import serve_review
-
-    serve_review(review)
+        serve_review(review)
+    elif there:
+        screen.note(f"Now: creval bench {quote(out)}")
+    ending.exit_if_too_many(done.share_left_out, allowed, "were left out")

@@ -27,14 +27,10 @@ def calibrate(
         bool, typer.Option("--variants/--no-variants", help="Also ask in changed ways.")
     ] = True,
     concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Calls at once.")] = 32,
-    price: Annotated[
-        str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")
-    ] = None,
+    price: options.Price = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed draws other pictures.")] = 0,
     json: options.Json = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it takes, and stop.")
-    ] = False,
+    dry_run: options.DryRun = False,
 ) -> None:
     """Ask a judge questions whose answers are known, and say what to trust it for."""
     from creval.build.calibration import PLAIN, VARIANTS, make_cases, make_trials

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import estimates, options, screen
+from creval.cli import ending, estimates, options, screen
 
 if TYPE_CHECKING:
     from creval.engine.caller import Progress
@@ -61,10 +61,8 @@ def edit(
         int, typer.Option(min=1, help="Ask up to N times for a picture that does not come.")
     ] = 5,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a picture.")] = 600.0,
-    rpm: Annotated[float | None, typer.Option(min=0.01, help="Requests a minute.")] = None,
-    prompts: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")
-    ] = None,
+    rpm: options.Rpm = None,
+    prompts: options.Prompts = None,
     price: Annotated[
         float | None, typer.Option(metavar="USD", min=0, help="US dollars a picture.")
     ] = None,
@@ -81,9 +79,7 @@ def edit(
     max_unanswered: Annotated[
         str, typer.Option(metavar="PERCENT", help="Exit with 1 if more samples have no picture.")
     ] = "0.5",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it will take, and stop.")
-    ] = False,
+    dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> None:
     """Let a model edit every sample; go on where it stopped."""
@@ -185,15 +181,7 @@ def _findings(edited: Edited) -> Findings:
 
 def _end(edited: Edited, bench: str, out: str, allowed: float) -> None:
     """What comes next, or the exit status."""
-    if edited.stopped == "interrupted":
-        screen.note("stopped: what was made is kept; repeat the command to go on.")
-        raise typer.Exit(130)
-    if edited.stopped == "budget":
-        screen.note("stopped: the budget is reached; raise it to go on.")
-        raise typer.Exit(1)
+    ending.exit_if_stopped(edited.stopped, "made")
     if edited.statuses["done"]:
         screen.note(f"Now: creval judge {quote(bench)} --edits {quote(out)} --judge SPEC --run RUN")
-    if edited.share_missing > allowed:
-        share = f"{100 * edited.share_missing:.1f} %"
-        screen.note(f"{share} of the samples have no picture: exit status 1 (--max-unanswered).")
-        raise typer.Exit(1)
+    ending.exit_if_too_many(edited.share_missing, allowed, "of the samples have no picture")

@@ -43,13 +43,13 @@ def show(
 
 def in_a_line(estimates: Sequence[Estimate]) -> str:
     """What models will take, all of them together."""
-    from creval.report.text import count, money
+    from creval.report.text import count, many, money
 
     calls = sum(made.calls for made in estimates)
     cached = sum(made.cached for made in estimates)
     tokens = sum(made.tokens_in + made.tokens_out for made in estimates)
     kept = f" ({cached:,} are answered already)" if cached else ""
-    line = f"{calls:,} calls{kept}" + (f", about {count(tokens)} tokens" if tokens else "")
+    line = f"{many(calls, 'call')}{kept}" + (f", about {count(tokens)} tokens" if tokens else "")
     costs = [made.cost for made in estimates if made.cost is not None]
     if not costs:
         return line

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import estimates, options, screen
+from creval.cli import ending, estimates, options, screen
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
@@ -61,15 +61,11 @@ def judge(
     retries: Annotated[
         int, typer.Option(min=0, help="Ask what a reply leaves open again, up to N times.")
     ] = 2,
-    attempts: Annotated[
-        int, typer.Option(min=1, help="Make a call that brings no reply up to N times.")
-    ] = 12,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a call.")] = 300.0,
-    rpm: Annotated[float | None, typer.Option(min=0.01, help="Requests a minute.")] = None,
-    tpm: Annotated[float | None, typer.Option(min=1, help="Tokens a minute.")] = None,
-    image_fit: Annotated[
-        str, typer.Option(metavar="provider|original|PIXELS", help="The size of pictures.")
-    ] = "provider",
+    attempts: options.Attempts = 12,
+    timeout: options.Timeout = 300.0,
+    rpm: options.Rpm = None,
+    tpm: options.Tpm = None,
+    image_fit: options.ImageFit = "provider",
     show_instruction: Annotated[
         bool, typer.Option("--show-instruction", help="Let the judge see the instruction.")
     ] = False,
@@ -96,28 +92,20 @@ def judge(
         list[str] | None,
         typer.Option(metavar="USE=MODEL", help="Measure with a model: boxes=..., clip=..."),
     ] = None,
-    prompts: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")
-    ] = None,
-    price: Annotated[
-        str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")
-    ] = None,
+    prompts: options.Prompts = None,
+    price: options.Price = None,
     budget: Annotated[
         str | None, typer.Option(metavar="5USD", help="Stop when the run has cost so much.")
     ] = None,
     until_decided: options.UntilDecided = None,
     alpha: options.Alpha = 0.05,
     margin: options.Margin = 0.0,
-    key_env: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")
-    ] = None,
+    key_env: options.KeyEnv = None,
     max_unanswered: Annotated[
         str, typer.Option(metavar="PERCENT", help="Exit with 1 if more stay unanswered.")
     ] = "0.5",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the order of samples.")] = 0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it will take, and stop.")
-    ] = False,
+    dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> None:
     """Ask a multimodal model about every edit; go on where an earlier run stopped."""
@@ -185,17 +173,9 @@ def judge(
         screen.print_json({**_facts(done), **(settled.as_json() if settled else {})})
     elif settled:
         screen.show(settled)
-    if done.stopped == "interrupted":
-        screen.note("stopped: what was answered is kept; repeat the command to go on.")
-        raise typer.Exit(130)
-    if done.stopped == "budget":
-        screen.note(f"stopped: the budget of {budget} is reached; raise it to go on.")
-        raise typer.Exit(1)
+    ending.exit_if_stopped(done.stopped, "answered")
     screen.note(f"Now: creval score {quote(run)}")
-    if done.share_unanswered > allowed:
-        share = f"{100 * done.share_unanswered:.1f} %"
-        screen.note(f"{share} of what was wanted did not come: exit status 1 (--max-unanswered).")
-        raise typer.Exit(1)
+    ending.exit_if_too_many(done.share_unanswered, allowed, "of what was wanted did not come")
 
 
 def _held(judging: Judging) -> Mapping[str, Answered]:
@@ -304,7 +284,7 @@ def _facts(done: Judged) -> dict[str, Any]:
         "calls": progress.made,
         "tokens_in": progress.tokens_in,
         "tokens_out": progress.tokens_out,
-        "cost": progress.cost,
+        "cost": progress.spent,
         "guessed": progress.guessed,
         "measured": done.measured,
         "stopped": done.stopped or None,

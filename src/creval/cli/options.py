@@ -14,7 +14,7 @@ from creval.core import card
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
-    from creval.judges.judge import Price
+    from creval.judges.judge import Price as Dollars
     from creval.stats.race import Rule
 
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
@@ -60,6 +60,32 @@ Scale = Annotated[
     str | None, typer.Option(metavar="1-5", help="The scale of ratings whose rows state none.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
+Host = Annotated[
+    str, typer.Option(metavar="ADDRESS", help="Where to listen; others can then come too.")
+]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
+Open = Annotated[
+    bool, typer.Option("--open/--no-open", help="Open it in the browser of this machine.")
+]
+Attempts = Annotated[
+    int, typer.Option(min=1, help="Make a call that brings no reply up to N times.")
+]
+Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a call.")]
+Rpm = Annotated[float | None, typer.Option(min=0.01, help="Requests a minute.")]
+Tpm = Annotated[float | None, typer.Option(min=1, help="Tokens a minute.")]
+ImageFit = Annotated[
+    str, typer.Option(metavar="provider|original|PIXELS", help="The size of pictures.")
+]
+Prompts = Annotated[
+    str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")
+]
+Price = Annotated[
+    str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")
+]
+KeyEnv = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and stop.")]
 
 
 def weights(given: str | None) -> card.Weights | None:
@@ -169,15 +195,16 @@ def models_by_use(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def dollars_a_million(given: str | None) -> Price | None:
-    from creval.judges.judge import Price
+def dollars_a_million(given: str | None) -> Dollars | None:
+    """`2.5,10` as prices of a million tokens, in and out."""
+    from creval.judges.judge import Price as Dollars
 
     if given is None:
         return None
     try:
         prices = [float(part) for part in given.split(",")]
         if len(prices) == 2 and all(0 <= price < 1e6 for price in prices):
-            return Price(*prices)
+            return Dollars(*prices)
     except ValueError:
         pass
     raise CrevalError(f"--price takes two numbers such as 2.5,10, not {given!r}.")

@@ -83,7 +83,7 @@ def score(
         notes = [
             sentences.basis(card, opened.manifest, resamples),
             sentences.strictness(card, int(opened.manifest.get("problems", 0))),
-            *sentences.unsupported(card),
+            *sentences.unsupported(card.table),
             *sentences.voices(opened, card),
             *sentences.flat(card),
         ]

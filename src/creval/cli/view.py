@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from creval.cli import options, screen
 
 
 def view(
     run: options.RunFolder,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen; others can then look too.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
-    open_: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open it in the browser of this machine.")
-    ] = False,
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 0,
+    open_: options.Open = False,
 ) -> None:
     """Look at a run in a browser: scores, samples, questions, answers, pictures."""
     from creval.report.text import visible

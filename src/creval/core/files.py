@@ -28,9 +28,9 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     return content
 
 
-def write_whole(path: Path, text: str) -> int:
+def write_whole(path: Path, content: str | bytes) -> int:
     """Write a file so that it is there as a whole or not at all; how many bytes it has."""
-    content = text.encode("utf-8")
+    content = content.encode("utf-8") if isinstance(content, str) else content
     with _whole(path) as new, new.open("wb") as file:
         file.write(content)
         file.flush()

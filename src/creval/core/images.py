@@ -45,6 +45,15 @@ def open_image(path: str | Path) -> Image.Image:
         return _plain(image)
 
 
+def open_mask(path: str | Path) -> Image.Image:
+    """The picture in a file in 8 bit grey, upright, as it is under its alpha."""
+    path = Path(path)
+    _check_file(path)
+    with _opened(path, path) as image:
+        image.load()
+        return _eight_bit(_upright(image)).convert("L")
+
+
 Fit = Callable[[int, int], tuple[int, int]]
 """The size at which a model sees a picture of a given width and height."""
 

@@ -97,6 +97,12 @@ def _drawn(spec: str, options: EditorOptions) -> Editor:
     return Drawn(spec, spec.partition(":")[2], options)
 
 
+def _diffusers(spec: str, options: EditorOptions) -> Editor:
+    from creval.editors.diffusers.editor import Diffusers
+
+    return Diffusers(spec, spec.partition(":")[2], options)
+
+
 # The kinds of editors, each with what makes one of its name.
 _KINDS: dict[str, Callable[[str, EditorOptions], Editor]] = {
     **dict.fromkeys(PROVIDERS, _remote),
@@ -104,4 +110,5 @@ _KINDS: dict[str, Callable[[str, EditorOptions], Editor]] = {
     "python": _function,
     "folder": _folder,
     "touchstone": _drawn,
+    "diffusers": _diffusers,
 }

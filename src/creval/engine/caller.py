@@ -30,8 +30,8 @@ class Progress:
 
     `calls` are those planned, and those that were added because a reply left something open; `done`
     those that are through, of which `cached` needed no asking. `measured` counts edits that gauges
-    looked at. `guessed` says that a server does
-    not count its tokens, and that they and the money are guesses.
+    looked at. `guessed` says that a server does not count its tokens, and that they and the money
+    are guesses; `unpriced` that for some calls no price is known.
     """
 
     calls: int = 0
@@ -44,6 +44,7 @@ class Progress:
     tokens_out: int = 0
     cost: float = 0.0
     guessed: bool = False
+    unpriced: bool = False
     under_way: int = 0
     stopping: bool = False
     unopened: int = 0
@@ -52,6 +53,11 @@ class Progress:
     faults: Counter[str] = field(default_factory=Counter)
     broken: dict[str, str] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
+
+    @property
+    def spent(self) -> float | None:
+        """US dollars; none where not all prices are known."""
+        return None if self.unpriced else self.cost
 
 
 class Taken(NamedTuple):
@@ -163,6 +169,7 @@ class Caller(ABC, Generic[R, A]):
                     self._limits.used(guess.tokens, took.tokens)
                 self.progress.cost += cost
                 known = guess.cost is not None or took.cost is not None
+                self.progress.unpriced |= not known and bool(guess.tokens)
                 whole = cost + wasted if known else None
                 return Made(answer, whole, time.monotonic() - began, attempt)
             finally:

@@ -76,6 +76,10 @@ class Editing:
         self._interrupt = interrupt
 
 
+# What kinds of faults make of an edit; others are failures.
+_ENDS = {"content filter": EditStatus.REFUSED, "unsupported": EditStatus.UNSUPPORTED}
+
+
 @dataclass(frozen=True)
 class _Wanted:
     """A job with the request that its picture is kept under."""
@@ -158,7 +162,7 @@ class _Work:
             made = await self._caller.make(_Wanted(job, ask, ticket))
         except Fault as fault:
             refused = fault.kind == "content filter"
-            status = EditStatus.REFUSED if refused else EditStatus.FAILED
+            status = _ENDS.get(fault.kind, EditStatus.FAILED)
             reply = Reply(Status.REFUSED if refused else Status.FAILED, str(fault),
                           self._caller.name, self._editing.settings.attempts,
                           cost=fault.wasted or None)  # fmt: skip

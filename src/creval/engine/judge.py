@@ -32,7 +32,7 @@ from creval.engine.manifest import check_same, describe
 from creval.engine.measuring import measure, to_measure, voice
 from creval.engine.plan import Answered, Plan
 from creval.engine.settings import Settings
-from creval.gauges.gauge import open_gauge
+from creval.gauges.gauge import check_uses, open_gauges
 from creval.judges.judge import Judge
 from creval.judges.spec import fit_of, open_judges
 from creval.prompts import Prompt, load_prompt
@@ -105,7 +105,7 @@ class Judging:
         dataset = benchmark.dataset
         self.found: FoundEdits = find_edits(edits, dataset.samples, dataset.place, dataset.told)
         self.plan = Plan(benchmark, self.found, self.settings)
-        self.gauges = {name: open_gauge(name, self.settings.gauges) for name in self.plan.gauges}
+        self.gauges = open_gauges(self.plan.gauges, self.settings.gauges)
         named = {q.prompt for questions in self.plan.questions.values() for q in questions}
         self.prompts: dict[str, Prompt] = {
             name: load_prompt(name or benchmark.protocol.prompt, self.settings.prompts)
@@ -137,10 +137,7 @@ class Judging:
         scales = {q.contract for questions in self.plan.questions.values() for q in questions}
         if self.settings.logprobs and any(len(contract_named(s).choices) > 10 for s in scales):
             raise CrevalError("--logprobs: on this scale an answer takes more than one token.")
-        used = {use for gauge in self.gauges.values() for use in gauge.uses}
-        for use in self.settings.gauges:
-            if use not in used:
-                raise CrevalError(f"--gauge {use}: nothing is measured with it here.")
+        check_uses(self.settings.gauges, self.gauges.values())
         if not any(edit.status is EditStatus.DONE for edit in self.plan.all_edits()):
             raise CrevalError("none of the chosen samples has an edited picture.")
         needed = measured or any(
@@ -449,7 +446,12 @@ class Judging:
                         await asyncio.gather(
                             *(asking.run() for asking in askings),
                             measure(
-                                works, threads=threads, ledger=ledger, progress=progress, halt=halt
+                                works,
+                                self.run,
+                                threads=threads,
+                                ledger=ledger,
+                                progress=progress,
+                                halt=halt,
                             ),
                         )
             finally:

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 from typing import NamedTuple
 
 from creval.core.errors import CrevalError
-from creval.core.images import ImageError, digest
-from creval.core.probe import Ask, Measurement
+from creval.core.images import ImageError
+from creval.core.models import Missing
+from creval.core.probe import Ask, EditKey, Measurement
 from creval.core.sample import Edit, EditStatus, Sample, Stamp
 from creval.core.verdict import Reply, Status, Verdict
-from creval.engine.call import paths_of
 from creval.engine.caller import Progress
 from creval.engine.edits import stamp_of
 from creval.engine.ledger import Ledger
 from creval.engine.limits import Halt
 from creval.engine.plan import Answered, Plan
-from creval.gauges.gauge import Gauge, Unmeasured
+from creval.gauges.embedding import Embeddings
+from creval.gauges.exhibit import Exhibit, Shelf, Unmeasured
+from creval.gauges.gauge import Gauge
+from creval.gauges.room import Job, Outcome, measure_all
 from creval.store.run import VOICE
+from creval.store.vectors import Vectors
 
 _LONGEST = 300  # characters of a reason
+TOGETHER = 8
+"""Edits that models look at together."""
+PIXELS = 32_000_000
+"""Of pictures that a thread has before it."""
 
 
 class Work(NamedTuple):
@@ -41,44 +52,74 @@ def voice(gauge: Gauge) -> str:
 def to_measure(
     plan: Plan, gauges: Mapping[str, Gauge], done: Mapping[str, Answered]
 ) -> Iterator[Work]:
-    """What is not measured yet; `done` is by the gauges' voices."""
+    """What is not measured yet, edit by edit; `done` is by the gauges' voices."""
     for sample in plan.samples:
-        by_gauge: dict[str, list[Measurement]] = {}
+        alike: dict[tuple[str, str], list[Measurement]] = {}
         for probe in plan.measurements[sample.id]:
-            by_gauge.setdefault(probe.gauge, []).append(probe)
-        for name, probes in by_gauge.items():
-            gauge = gauges[name]
-            held = done.get(voice(gauge), {})
-            for edit in plan.edits[sample.id]:
-                there = held.get(edit.key, set())
+            parameters = json.dumps(dict(probe.parameters), sort_keys=True)
+            alike.setdefault((probe.gauge, parameters), []).append(probe)
+        for edit in plan.edits[sample.id]:
+            if edit.status is not EditStatus.DONE:
+                continue
+            for (name, _), probes in alike.items():
+                there = done.get(voice(gauges[name]), {}).get(edit.key, set())
                 open_ = tuple(probe for probe in probes if (0, probe.id) not in there)
-                if open_ and edit.status is EditStatus.DONE:
-                    yield Work(gauge, sample, edit, open_)
+                if open_:
+                    yield Work(gauges[name], sample, edit, open_)
+
+
+def together(works: Sequence[Work]) -> Iterator[list[Work]]:
+    """The work on a few edits at a time, in its order."""
+    some: list[Work] = []
+    edits: set[EditKey] = set()
+    for work in works:
+        if len(edits) == TOGETHER and work.edit.key not in edits:
+            yield some
+            some, edits = [], set()
+        some.append(work)
+        edits.add(work.edit.key)
+    if some:
+        yield some
 
 
 async def measure(
-    works: Sequence[Work], *, threads: int, ledger: Ledger, progress: Progress, halt: Halt
+    works: Sequence[Work],
+    run: Path,
+    *,
+    threads: int,
+    ledger: Ledger,
+    progress: Progress,
+    halt: Halt,
 ) -> None:
-    """Measure until all is measured, or the word to stop comes."""
+    """Measure until all is measured, or the word to stop comes. What models make of pictures is
+    kept beside the run."""
     loop = asyncio.get_running_loop()
-    left = iter(works)
+    left = together(works)
+    shelf = Shelf(threads * PIXELS)
 
-    async def keep(pool: ThreadPoolExecutor) -> None:
-        while not halt and (work := next(left, None)) is not None:
+    async def keep(pool: ThreadPoolExecutor, embeddings: Embeddings) -> None:
+        while not halt and (some := next(left, None)) is not None:
             try:
-                found = await loop.run_in_executor(pool, _measured, work)
-                ledger.note(work.edit, found.seen, found.broken)
-                verdicts, key = found.verdicts, work.edit.key
-                ask = Ask(voice(work.gauge), key, tuple(probe.id for probe in work.probes))
-                whole = all(verdict.status is Status.ANSWERED for verdict in verdicts)
-                status = Status.ANSWERED if whole else verdicts[0].status
-                await ledger.put([(ask, Reply(status, origin=work.gauge.name), verdicts)])
+                found = await loop.run_in_executor(pool, _measured, some, shelf, embeddings)
+                for work, (_, seen, broken) in zip(some, found, strict=True):
+                    ledger.note(work.edit, seen, broken)
+                records = zip(some, found, strict=True)
+                await ledger.put([_record(work, one.verdicts) for work, one in records])
             except Exception as error:  # whatever it is, others finish and keep their answers
                 halt.now("error", error)
-            progress.measured += 1
+            progress.measured += len(some)
 
-    with ThreadPoolExecutor(threads, thread_name_prefix="creval-gauges") as pool:
-        await asyncio.gather(*(keep(pool) for _ in range(min(threads, len(works)))))
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="creval-gauges")
+    with closing(Vectors(run)) as vectors, pool:
+        embeddings = Embeddings(vectors)
+        await asyncio.gather(*(keep(pool, embeddings) for _ in range(threads)))
+
+
+def _record(work: Work, verdicts: Sequence[Verdict]) -> tuple[Ask, Reply, Sequence[Verdict]]:
+    ask = Ask(voice(work.gauge), work.edit.key, tuple(probe.id for probe in work.probes))
+    whole = all(verdict.status is Status.ANSWERED for verdict in verdicts)
+    status = Status.ANSWERED if whole else verdicts[0].status
+    return ask, Reply(status, origin=work.gauge.name), verdicts
 
 
 class _Found(NamedTuple):
@@ -90,30 +131,56 @@ class _Found(NamedTuple):
     broken: str
 
 
-def _measured(work: Work) -> _Found:
-    sample, edit = work.sample, work.edit
-    seen: dict[str, Stamp] = {}
-    values: Mapping[str, float] = {}
-    status, reason, about, broken = Status.INAPPLICABLE, "there is nothing to measure", "", ""
-    try:
-        for name in ("source", "edit"):
-            for path in paths_of(sample, edit, name):
-                seen[name] = stamp_of(path, digest(path))
-        if edit.image is None:
-            raise Unmeasured("there is no picture")
-        values = work.gauge.measure(sample, edit.image)
-    except Unmeasured as error:
-        reason, about = str(error), error.about
-    except (ImageError, OSError) as error:
-        status, reason, broken = Status.FAILED, str(error), str(error)
-    except CrevalError:
-        raise  # it is not about this picture
-    except Exception as error:  # somebody else's model on one picture
-        status, reason = Status.FAILED, f"the model failed: {error!r}"
-    verdicts = [
-        Verdict(probe.id, Status.ANSWERED, values[probe.id])
-        if probe.id in values
-        else Verdict(probe.id, status, said=about, explanation=reason[:_LONGEST])
-        for probe in work.probes
+def _measured(works: Sequence[Work], shelf: Shelf, embeddings: Embeddings) -> list[_Found]:
+    jobs = []
+    for work in works:
+        path = work.edit.image
+        assert path is not None  # noqa: S101 (it is done)
+        parameters = work.probes[0].parameters
+        jobs.append(Job(work.gauge, Exhibit(work.sample, path, shelf, parameters)))
+    outcomes = measure_all(jobs, embeddings)
+    return [
+        _found(work, job.exhibit, outcome)
+        for work, job, outcome in zip(works, jobs, outcomes, strict=True)
     ]
+
+
+def _found(work: Work, exhibit: Exhibit, outcome: Outcome) -> _Found:
+    status, reason, about, broken = Status.INAPPLICABLE, "there is nothing to measure", "", ""
+    values: Mapping[str, float] = {}
+    seen: dict[str, Stamp] = {}
+    try:
+        for shows, (path, picture) in exhibit.used.items():
+            name = f"{shows} {path.name}" if shows == "references" else shows
+            seen[name] = stamp_of(path, picture.digest)
+    except (ImageError, OSError) as error:
+        outcome = error
+    if not isinstance(outcome, Exception):
+        values = outcome
+    elif isinstance(outcome, Unmeasured):
+        reason, about = str(outcome), outcome.about
+    elif isinstance(outcome, Missing):
+        reason = str(outcome)
+    elif isinstance(outcome, CrevalError | OSError):
+        status, reason, broken = Status.FAILED, str(outcome), _broken(exhibit)
+    else:
+        status, reason = Status.FAILED, f"the model failed: {outcome!r}"
+    verdicts = []
+    for probe in work.probes:
+        # A value is known by the probe's own name, or by its gauge's where that has only one.
+        names = [name for name in (probe.id, probe.metric, probe.gauge) if name in values]
+        if names:
+            verdicts.append(Verdict(probe.id, Status.ANSWERED, values[names[0]]))
+        else:
+            why = reason[:_LONGEST]
+            verdicts.append(Verdict(probe.id, status, said=about, explanation=why))
     return _Found(verdicts, seen, broken)
+
+
+def _broken(exhibit: Exhibit) -> str:
+    """What is wrong with the edit's own picture."""
+    try:
+        exhibit.edit.image  # noqa: B018
+    except (ImageError, OSError) as error:
+        return str(error)
+    return ""

@@ -62,14 +62,20 @@ class Expected(NamedTuple):
 
 @dataclass
 class Wrote(Generic[T]):
-    """What pipelines came to: what each made, and why others made nothing. `stopped` says why
-    not all were run, if so."""
+    """What pipelines came to: what each made, and why others made nothing. `before` is how many
+    were made already; `stopped` says why not all were run, if so."""
 
     progress: Progress
     made: dict[str, T] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     stopped: str = ""
+    before: int = 0
+
+    @property
+    def share_left_out(self) -> float:
+        """Of all that were to be made, now or before."""
+        return len(self.left_out) / max(1, self.before + len(self.made) + len(self.left_out))
 
 
 class Desk:

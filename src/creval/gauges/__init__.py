@@ -1,1 +1,1 @@
-"""What is measured, on pictures alone: pixels, boxes."""
+"""What is measured of pictures, without asking anybody: one file a gauge."""

@@ -2,83 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
-from creval.core.images import open_image
-from creval.core.sample import CAPTIONS, Sample
-from creval.gauges.gauge import Gauge, Unmeasured
-from creval.gauges.models import Model, text_length
+from creval.core.card import Metric
+from creval.core.sample import CAPTIONS
+from creval.gauges.card import GaugeCard, ModelCard
+from creval.gauges.embedding import Embedder, Thing, Vector, Wish, cosine
+from creval.gauges.exhibit import Exhibit, Picture
+from creval.gauges.gauge import Gauge, Tools
+from creval.gauges.models import Model, identity, text_length
 
-Vector = NDArray[np.float64]
+MODEL = ModelCard(
+    "clip", "openai/clip-vit-large-patch14-336", 1710, "MIT", "https://github.com/openai/CLIP"
+)
 
 
-DEFAULT = "openai/clip-vit-base-patch32"
-
-
-class Clip:
+class Clip(Embedder):
     """A model of the families CLIP and SigLIP, from the hub or a folder; its vectors have length 1.
 
-    It is loaded when first used. Several threads may share it; it works for one at a time.
+    A text is cut where the model's text ends (77 tokens for CLIP).
     """
 
-    def __init__(self, model: str = DEFAULT) -> None:
-        self._model = Model(model, "AutoModel", "get_text_features")
+    def __init__(self, model: str | None = None) -> None:
+        self.model = model or MODEL.default
+        self.name = f"clip:{identity(self.model)}"
+        self._model = Model(self.model, "AutoModel", "get_text_features", chosen=model is not None)
 
-    def image(self, picture: Image.Image) -> Vector:
+    def embed(self, things: Sequence[Thing]) -> list[Vector]:
+        pictures = [thing.image for thing in things if isinstance(thing, Picture)]
+        texts = [thing for thing in things if isinstance(thing, str)]
         with self._model.in_use() as (processor, model):
-            inputs = processor(images=picture.convert("RGB"), return_tensors="pt")
-            return _unit(model.get_image_features(**inputs.to(model.device)))
-
-    def text(self, words: str) -> Vector:
-        """The vector of a text, cut where the model's text ends (77 tokens for CLIP)."""
-        with self._model.in_use() as (processor, model):
-            # SigLIP was trained on texts filled up; what follows the end is nothing to CLIP.
-            inputs = processor(
-                text=[words], return_tensors="pt", padding="max_length", truncation=True,
-                max_length=text_length(processor, model),
-            )  # fmt: skip
-            return _unit(model.get_text_features(**inputs.to(model.device)))
+            seen = iter(_units(_seen(processor, model, pictures)))
+            read = iter(_units(_read(processor, model, texts)))
+        return [next(seen if isinstance(thing, Picture) else read) for thing in things]
 
 
-class ClipScores(Gauge):
+def _seen(processor: Any, model: Any, pictures: Sequence[Any]) -> Any:
+    if not pictures:
+        return None
+    inputs = processor(images=list(pictures), return_tensors="pt")
+    return model.get_image_features(**inputs.to(model.device))
+
+
+def _read(processor: Any, model: Any, texts: Sequence[str]) -> Any:
+    if not texts:
+        return None
+    # SigLIP was trained on texts filled up; what follows the end is nothing to CLIP.
+    inputs = processor(
+        text=list(texts), return_tensors="pt", padding="max_length", truncation=True,
+        max_length=text_length(processor, model),
+    )  # fmt: skip
+    return model.get_text_features(**inputs.to(model.device))
+
+
+def _units(features: Any) -> list[Vector]:
+    if features is None:
+        return []
+    found = features.pooler_output.cpu().numpy().astype(np.float64)
+    return list((found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32))
+
+
+class ClipGauge(Gauge):
+    """One that measures with a CLIP; all share it, and what it makes."""
+
+    def __init__(self, tools: Tools) -> None:
+        self.clip = tools.share(Clip, tools.chosen("clip"))
+        self.name = f"{self.card.name}@{self.clip.model}"
+
+
+class ClipScores(ClipGauge):
     """How near an edit is to its source, and how far it went the way from one caption to the other.
 
     The second only where a sample has captions of its source and of its target.
     """
 
-    uses = ("clip",)
+    card = GaugeCard(
+        "clip",
+        "how near the edit stayed to its source, and whether it went the captions' way",
+        (
+            Metric("CLIP_img", "cosine of edit and source", -1.0, 1.0),
+            Metric("CLIP_dir", "cosine of the change and the change of captions", -1.0, 1.0),
+        ),
+        "cosine",
+        needs=("source",),
+        models=(MODEL,),
+        extra="local",
+        packages=("torch", "transformers"),
+        paper="arXiv 2108.00946, 2211.09800",
+    )
 
-    def __init__(self, models: Mapping[str, str]) -> None:
-        model = models.get("clip", DEFAULT)
-        self.name = f"clip@{model}"
-        self._clip = Clip(model)
-        self._text = lru_cache(maxsize=4096)(self._clip.text)
-        # Systems' edits of one source follow each other.
-        self._source = lru_cache(maxsize=64)(lambda path: self._clip.image(open_image(path)))
+    def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
+        things: list[Thing] = [exhibit.source, exhibit.edit]
+        if exhibit.sample.captions.keys() >= CAPTIONS:
+            things += [exhibit.sample.captions[name] for name in ("source", "target")]
+        return [Wish(self.clip, thing) for thing in things]
 
-    def measure(self, sample: Sample, edit: Path) -> dict[str, float]:
-        if sample.source is None:
-            raise Unmeasured("there is no source to compare with")
-        source, edited = self._source(sample.source), self._clip.image(open_image(edit))
-        values = {"CLIP_img": image_similarity(source, edited)}
-        if sample.captions.keys() >= CAPTIONS:
-            texts = (self._text(sample.captions[name]) for name in ("source", "target"))
-            direction = directional_similarity(source, edited, *texts)
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
+        source, edit, *captions = made
+        values = {"CLIP_img": cosine(source, edit)}
+        if captions:
+            direction = directional_similarity(source, edit, *captions)
             if direction is not None:
                 values["CLIP_dir"] = direction
         return values
-
-
-def image_similarity(source: Vector, edit: Vector) -> float:
-    """The cosine between two pictures' vectors."""
-    return _cosine(source, edit)
 
 
 def directional_similarity(
@@ -86,13 +115,4 @@ def directional_similarity(
 ) -> float | None:
     """cos(edit - source, target_text - source_text); none where nothing changed in one of them."""
     change, wanted = edit - source, target_text - source_text
-    return _cosine(change, wanted) if change.any() and wanted.any() else None
-
-
-def _cosine(a: Vector, b: Vector) -> float:
-    return float(np.clip(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)), -1.0, 1.0))
-
-
-def _unit(features: Any) -> Vector:
-    found: Vector = features.pooler_output[0].cpu().numpy().astype(np.float64)
-    return found / np.linalg.norm(found)
+    return cosine(change, wanted) if change.any() and wanted.any() else None

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, ClassVar, TypeVar
 
-from creval.core.errors import known_name
-from creval.core.sample import Sample
+from creval.core.errors import CrevalError, known_name
+from creval.gauges.card import GaugeCard
+from creval.gauges.embedding import Vector, Wish
+from creval.gauges.exhibit import Exhibit
 
-
-class Unmeasured(Exception):  # noqa: N818
-    """That there is nothing to measure in an edit, why, and what it is about."""
-
-    def __init__(self, reason: str, about: str = "") -> None:
-        super().__init__(reason)
-        self.about = about
+T = TypeVar("T")
 
 
 class Gauge(ABC):
@@ -24,24 +21,97 @@ class Gauge(ABC):
     `name` tells it apart in a run, with the model that it measures with, if any: `clip@MODEL`.
     """
 
+    card: ClassVar[GaugeCard]
     name: str
-    uses: tuple[str, ...] = ()
-    """What it takes models for."""
+
+    def __init__(self, tools: Tools) -> None:  # noqa: ARG002
+        self.name = self.card.name
+
+    def wants(self, exhibit: Exhibit) -> Sequence[Wish]:  # noqa: ARG002
+        """What models are to make of pictures and texts first; raises `Unmeasured`."""
+        return ()
 
     @abstractmethod
-    def measure(self, sample: Sample, edit: Path) -> Mapping[str, float]:
-        """The values by metric; raises `Unmeasured`, or `ImageError` for a picture."""
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> Mapping[str, float]:
+        """The values by name, from what was made of each wish; raises `Unmeasured`, or
+        `ImageError` for a picture."""
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """What it takes models for."""
+        return tuple(model.use for model in self.card.models)
 
 
-def open_gauge(name: str, models: Mapping[str, str]) -> Gauge:
-    """The gauge called `name`. `models` are those to measure with, by what they are for."""
-    from creval.gauges.clip import ClipScores
-    from creval.gauges.consistency import Outside
+class Tools:
+    """The models to measure with, by what they are for; each is opened once, whoever uses it."""
 
-    kinds: dict[str, Callable[[Mapping[str, str]], Gauge]]
-    kinds = {"clip": ClipScores, "outside": Outside}
-    return kinds[known_name("gauge", name, kinds)](models)
+    def __init__(self, models: Mapping[str, str] | None = None) -> None:
+        self._models = dict(models or {})
+        self._shared: dict[tuple[object, ...], Any] = {}
+
+    def chosen(self, use: str) -> str | None:
+        """The model that was chosen for a use, if one was."""
+        return self._models.get(use)
+
+    def share(self, kind: Callable[..., T], *arguments: object) -> T:
+        """The one thing of a kind that these arguments make."""
+        key = (kind, *arguments)
+        if key not in self._shared:
+            self._shared[key] = kind(*arguments)
+        shared: T = self._shared[key]
+        return shared
 
 
-MODELS = ("boxes", "clip")
-"""What gauges take models for: a zero-shot detector, and one that embeds pictures and texts."""
+_KINDS = {
+    "aesthetic": "aesthetic.Aesthetic",
+    "canny": "canny.Canny",
+    "clip": "clip.ClipScores",
+    "clip_cap": "clip_cap.ClipCaption",
+    "clip_dir": "clip_dir.ClipDirection",
+    "clip_src": "clip_src.ClipSource",
+    "colorfulness": "colorfulness.Colorfulness",
+    "depth": "depth.Depth",
+    "face": "face.Face",
+    "grey": "grey.GreyDistance",
+    "imaging": "imaging.Imaging",
+    "l1_src": "l1_src.SourceL1",
+    "l2_src": "l2_src.SourceL2",
+    "outside": "consistency.Outside",
+    "pose": "pose.Pose",
+    "ssim": "ssim.Ssim",
+    "style": "style.Style",
+    "subject": "subject.Subject",
+    "text": "text.Text",
+}
+
+
+def gauge_names() -> tuple[str, ...]:
+    """The names of all gauges."""
+    return tuple(_KINDS)
+
+
+def gauge_kind(name: str) -> type[Gauge]:
+    """The kind of gauge that is called so, to see its card."""
+    module, _, kind = _KINDS[known_name("gauge", name, _KINDS)].partition(".")
+    found: type[Gauge] = getattr(import_module(f"creval.gauges.{module}"), kind)
+    return found
+
+
+def open_gauges(names: Iterable[str], models: Mapping[str, str]) -> dict[str, Gauge]:
+    """Gauges by their names, which share their models: those given, by what they are for."""
+    tools = Tools(models)
+    return {name: gauge_kind(name)(tools) for name in names}
+
+
+MODELS = (
+    "aesthetic", "boxes", "clip", "depth", "face", "imaging", "pose", "siglip", "style", "subject",
+)  # fmt: skip
+"""What gauges take models for, where one can be chosen."""
+
+
+def check_uses(models: Mapping[str, str], gauges: Iterable[Gauge]) -> None:
+    """Refuse a model for which no gauge has a use."""
+    used = {use for gauge in gauges for use in gauge.uses}
+    for use in models:
+        if use not in used:
+            raise CrevalError(f"--gauge {use}: nothing is measured with it here.")

@@ -10,14 +10,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from creval.core.sample import Box
+from creval.gauges.exhibit import Mask, scaled
 
-_ROWS = 128
-Mask = NDArray[np.uint8]
-"""255 where pixels count, 0 where they do not; as high and wide as the picture."""
+_ROWS = 32
 
 
 class Distance(NamedTuple):
@@ -43,11 +41,6 @@ def outside(size: tuple[int, int], boxes: Iterable[Box]) -> Mask:
         rows = slice(max(0, math.floor(top)), max(0, math.ceil(bottom)))
         mask[rows, columns] = 0
     return mask
-
-
-def scaled(picture: Image.Image, size: tuple[int, int]) -> Image.Image:
-    """A picture in another size; bicubic, as ComplexBench-Edit's authors do it."""
-    return picture if picture.size == size else picture.resize(size, Image.Resampling.BICUBIC)
 
 
 def distance(first: Image.Image, second: Image.Image, mask: Mask | None = None) -> Distance | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from creval.report.findings import FAINT, STRONG, Findings, Grid, Row, Spot
+from creval.report.sentences import unsupported
 from creval.report.text import interval, many, value, visible
 from creval.stats.missing import ZERO
 
@@ -19,7 +20,7 @@ _SHOWN = 3  # questions of a sample
 def comparison(found: Comparison) -> Findings:
     """The differences at every level, and the samples in which they are largest."""
     grids = [_differences(found), *(_gap(found, gap) for gap in found.samples)]
-    return Findings([_ahead(found)], grids, _data(found))
+    return Findings([_ahead(found), *unsupported(found.table)], grids, _data(found))
 
 
 def _ahead(found: Comparison) -> str:
@@ -31,6 +32,8 @@ def _ahead(found: Comparison) -> str:
     if overall.value is None:
         return f"{first} and {second} have no {name} on the same samples."
     where = f"on the {many(overall.samples, 'sample')} that both have"
+    if any(found.table.unsupported.values()):
+        where = f"on {many(overall.samples, 'sample')}"
     if found.table.missing == ZERO:
         where = f"on {many(overall.samples, 'sample')}, those without an edit as failed"
     if overall.low is None or overall.high is None:

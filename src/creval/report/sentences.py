@@ -130,16 +130,16 @@ def strictness(card: Scorecard, problems: int = 0) -> str:
     return f"Every question that was asked was answered.{never}"
 
 
-def unsupported(card: Scorecard) -> list[str]:
+def unsupported(table: ScoreTable) -> list[str]:
     """How samples count that a model cannot do."""
-    there = {name: count for name, count in card.table.unsupported.items() if count}
+    there = {name: count for name, count in table.unsupported.items() if count}
     if not there:
         return []
-    samples = len(card.table.samples)
+    samples = len(table.samples)
     shown = ", ".join(f"{visible(name)} {count:,}" for name, count in there.items())
     return [
         f"Samples of {samples:,} that a model does not support count "
-        f"{card.table.card.unsupported:g}: {shown}. A group of which it supports none has no value."
+        f"{table.card.unsupported:g}: {shown}. A group of which it supports none has no value."
     ]
 
 

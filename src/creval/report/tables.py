@@ -57,6 +57,18 @@ def columns(card: Scorecard) -> list[str]:
     return [column for column in table.card.columns if column not in empty]
 
 
+def _belonging(card: Scorecard, shown: Shown) -> list[str]:
+    """Those of the columns that one of these groups of samples has something for."""
+    there: set[str] = set()
+    for level, group in shown:
+        if level == SAMPLE:
+            return columns(card)
+        at = card.table.card.level(level).groups.index(group)
+        total = card.levels[level]["total"][at].sum(axis=0)
+        there |= {c for c, n in zip(card.table.card.columns, total, strict=True) if n > 0}
+    return [column for column in columns(card) if column in there]
+
+
 def _blocks(card: Scorecard, groups: Groups) -> list[tuple[str, list[str]]]:
     """The groups with their models, best first; the models of no group come last."""
     named = [(head, [n for n in card.systems if n in members]) for head, members in groups.items()]
@@ -112,7 +124,7 @@ def _spots(card: Scorecard, shown: Shown, groups: Groups) -> list[_Spot]:
     return [
         _Spot(card, level, group, column, groups)
         for level, group in shown
-        for column in columns(card)
+        for column in _belonging(card, [(level, group)])
     ]
 
 
@@ -205,7 +217,8 @@ def by_group(card: Scorecard, level: str) -> Iterator[Grid]:
             for spot in spots
             if spot.column == column
         ]
-        yield Grid([level.replace("_", " "), *card.systems], rows, column)
+        if rows:
+            yield Grid([level.replace("_", " "), *card.systems], rows, column)
 
 
 def markdown_table(card: Scorecard, shown: Shown, groups: Groups, *, wide: bool = False) -> str:
@@ -225,9 +238,10 @@ def latex_table(card: Scorecard, shown: Shown, groups: Groups, *, wide: bool = F
     words = 1 if wide else 2
     lines = [" & ".join(head[:words]).title() + " & " + " & ".join(head[words:])]
     if wide:
-        across = len(columns(card))
-        over = [f"\\multicolumn{{{across}}}{{c}}{{{text.latex(group)}}}" for _, group in shown]
-        lines = [" & ".join(["", *over]), " & ".join(["Model", *columns(card) * len(shown)])]
+        each = [(group, _belonging(card, [(level, group)])) for level, group in shown]
+        over = [f"\\multicolumn{{{len(of)}}}{{c}}{{{text.latex(group)}}}" for group, of in each]
+        under = [column for _, of in each for column in of]
+        lines = [" & ".join(["", *over]), " & ".join(["Model", *under])]
     top = "".join(f"{line} \\\\\n" for line in lines)
     body = "".join(f"{' & '.join(row)} \\\\\n" for row in rows)
     layout = "l" * words + "r" * (len(head) - words)
@@ -262,11 +276,12 @@ def _rows(
         head = ["model", *(f"{escape(spot.group)} {spot.column}" for spot in spots)]
         return head, [[escape(name), *row(name, spots)] for name in names]
     rows = []
+    heads = _belonging(card, shown)
     for level, group in shown:
-        spots = _spots(card, [(level, group)], groups)
+        spots = [_Spot(card, level, group, column, groups) for column in heads]
         for name in _lines(card, groups, level):
             rows.append([escape(group), escape(name), *row(name, spots)])
-    return ["group", "model", *columns(card)], rows
+    return ["group", "model", *heads], rows
 
 
 def csv_table(card: Scorecard, shown: Shown) -> str:

@@ -11,6 +11,7 @@ from creval.stats.shares import Z, wilson
 from creval.stats.table import Floats, Integers
 
 T = TypeVar("T", float, Floats)
+_FEWEST = 5  # values that an interval is told from
 
 
 class Estimate(NamedTuple):
@@ -35,6 +36,18 @@ NOTHING = Estimate(None)
 def estimate(value: float, ends: tuple[float, float]) -> Estimate:
     """An estimate from numbers that may be NaN."""
     return Estimate(number(value), number(ends[0]), number(ends[1]))
+
+
+def mean(values: Floats) -> Estimate:
+    """The mean of values that do not depend on each other, with Student's interval; fewer than five
+    have none."""
+    if not len(values):
+        return NOTHING
+    middle = float(values.mean())
+    if len(values) < _FEWEST:
+        return Estimate(middle)
+    reach = student(len(values) - 1) * float(values.std(ddof=1)) / len(values) ** 0.5
+    return Estimate(middle, middle - reach, middle + reach)
 
 
 def student(freedom: float) -> float:

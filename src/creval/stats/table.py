@@ -32,11 +32,10 @@ class ScoreTable:
     group as its place in the level's order, or -1. `unanswered` and `unasked` count, by system, the
     probes that were asked and not answered, and those that were never asked; `unsupported` the
     samples that a system cannot do, where they count: with a value, and with nothing to be scored.
-    `parts` has the levels
-    whose groups are of parts of samples. `units` has for each sample the number of what it was made
-    from: samples of one picture are drawn together, because they are not independent. `missing`
-    says what became of samples that a system has no edit of; `common_of`, if set, that the samples
-    are those of so many that all systems have a score of.
+    `parts` has the levels whose groups are of parts of samples. `units` has for each sample the
+    number of what it was made from: samples of one picture are drawn together, because they are not
+    independent. `missing` says what became of samples that a system has no edit of; `common_of`, if
+    set, that the samples are those of so many that all systems have a score of.
     """
 
     card: Card

@@ -193,7 +193,7 @@ def _notes(run: Run, table: ScoreTable | None) -> tuple[str, ...]:
     gone = missing.of_table(run, table)
     return (
         sentences.strictness(card, problems),
-        *sentences.unsupported(card),
+        *sentences.unsupported(card.table),
         *sentences.voices(run, card),
         *missing.told(gone),
         *missing.rule(table, gone),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from creval.build.chains import replies
-from creval.build.chains.operations import OPERATIONS, operation_named
+from creval.build.chains.operations import OPERATIONS
 from creval.build.chains.replies import (
     Atomic,
     Checked,
@@ -156,14 +156,6 @@ def test_prose_behind_an_instruction_is_no_part_of_it() -> None:
 )
 def test_one_edit_in_other_forms(text: str) -> None:
     assert read_sequence(text) == [Atomic("Add Text", "Write it there.")]
-
-
-def test_operations_by_any_spelling() -> None:
-    for name in OPERATIONS:
-        assert operation_named(f" **{name.upper()}** ") == name
-    assert operation_named("Zoom in / out") == "Zoom In/Out"
-    assert operation_named("Paint an Object") is None
-    assert operation_named("") is None
 
 
 @given(HOSTILE)

@@ -7,23 +7,15 @@ C1 is the first atomic instruction; Ci merges the first i.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from creval.benchmarks.complex_edit_rows import row_files
-from creval.benchmarks.files import read_json
 from creval.build.chains import replies, rules
 from creval.build.chains.operations import described
 from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe, load_text
 from creval.build.words import quotes
-from creval.core.benchmark import Dataset
-from creval.core.errors import CrevalError
-from creval.core.files import clean_text, copy_whole, write_json
-from creval.core.sample import Sample
-from creval.engine.writing import Desk, Expected, Item
+from creval.engine.writing import Expected
 from creval.prompts import Prompt
 
-SPLIT = "built"
 ROLES = ("writer", "reviser")
 """The writer thinks up sequences, warmly; the same model as reviser shortens and compounds."""
 _ATOMIC = rules.length(3, 60)
@@ -50,15 +42,13 @@ def stages(steps: int) -> list[Expected]:
     """What a picture takes, before anything is asked."""
     return [
         Expected("writer", 1, 750, 90 * steps),
-        Expected("reviser", steps, 180, 40, pictures=0),
-        Expected("reviser", steps - 1, 230 + 12 * steps, 60 + 15 * steps),
+        Expected("reviser", steps, 270, 40, pictures=0),
+        Expected("reviser", steps - 1, 380 + 12 * steps, 60 + 15 * steps),
     ]
 
 
-async def write_chain(desk: Desk, texts: Texts, steps: int, retries: int) -> dict[str, Any]:
-    """One picture's atomic and compound instructions, as they stand in a row's `edit`, and what was
-    rejected on the way."""
-    scribe = Scribe(desk, retries)
+async def write_chain(scribe: Scribe, texts: Texts, steps: int) -> dict[str, Any]:
+    """One picture's atomic and compound instructions, as they stand in a row's `edit`."""
     atomic = await scribe.insist(
         "writer", "sequence", texts.sequence, lambda text: _sequence(text, steps),
         count=f"{steps}", operations=described(), format=replies.SEQUENCE_FORMAT,
@@ -67,8 +57,7 @@ async def write_chain(desk: Desk, texts: Texts, steps: int, retries: int) -> dic
     compound = [{"compound_instruction": sequence[0]["instruction"], "reasoning": ""}]
     for count in range(2, steps + 1):
         compound.append(await _compounded(scribe, texts.compound, sequence[:count], compound[-1]))
-    edit = {"sequence": sequence, "compound": compound}
-    return {"edit": edit, "rejected": scribe.rejected}
+    return {"sequence": sequence, "compound": compound}
 
 
 def _sequence(text: str, steps: int) -> list[replies.Atomic]:
@@ -154,58 +143,3 @@ async def _compounded(
         instructions=listed, format=replies.COMPOUND_FORMAT,
     )  # fmt: skip
     return {"compound_instruction": found.instruction, "reasoning": found.reason}
-
-
-class Rows:
-    """The rows in a benchmark's folder. One that is there stays as it is, whoever changed it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder / SPLIT
-        self._numbers: dict[str, int] = {}
-        for path in row_files(folder).get(SPLIT, ()):
-            content = read_json(path)
-            if not isinstance(content, dict):
-                raise CrevalError(f"{path} is not a row; delete it, and it is made again.")
-            self._numbers[str(content.get("picture"))] = int(path.stem)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __contains__(self, name: str) -> bool:
-        return clean_text(name) in self._numbers
-
-    def numbered(self, names: Sequence[str]) -> dict[str, int]:
-        """A number for each picture: its own, or its place among all, or the next that is free."""
-        taken, found = set(self._numbers.values()), {}
-        for at, name in enumerate(names):
-            number = self._numbers.get(clean_text(name))
-            if number is None:
-                number = at if at not in taken else max(taken) + 1
-            taken.add(number)
-            found[name] = number
-        return found
-
-    def write(self, item: Item, number: int, made: dict[str, Any], facts: dict[str, Any]) -> None:
-        """A row and its picture."""
-        if item.picture is None:
-            raise CrevalError(f"{item.id} has no picture.")
-        image = f"{number:04d}{item.picture.suffix.casefold()}"
-        copy_whole(item.picture, self.folder / image)
-        content = {
-            "image": image,
-            "picture": item.id,
-            "edit": made["edit"],
-            "made": {**facts, "rejected": made["rejected"]},
-        }
-        write_json(self.folder / f"{number:04d}.json", content)
-        self._numbers[clean_text(item.id)] = number
-
-
-def operations_in(dataset: Dataset) -> list[str]:
-    """The operations of all pictures in a benchmark, as often as they occur."""
-    longest: dict[Path | None, Sample] = {}
-    for sample in dataset.samples:
-        before = longest.get(sample.source)
-        if before is None or len(before.steps) < len(sample.steps):
-            longest[sample.source] = sample
-    return [step.kind for sample in longest.values() for step in sample.steps]

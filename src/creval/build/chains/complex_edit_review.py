@@ -8,7 +8,7 @@ from typing import Any
 
 from creval.benchmarks.complex_edit_rows import row_files
 from creval.benchmarks.files import read_json, text_of
-from creval.build.chains.complex_edit import SPLIT
+from creval.build.chains.complex_edit_files import SPLIT
 from creval.build.chains.marks import checked, mark, outdate, outdated, verdict_of
 from creval.build.chains.operations import OPERATIONS
 from creval.build.review import OPEN, Field, ReviewGroup, ReviewItem

@@ -15,7 +15,7 @@ from creval.build.chains.replies import Checked, Written
 from creval.build.chains.scenes import Thing, listed, thing_named
 from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe, load_text
 from creval.core.files import clean_text
-from creval.engine.writing import Desk, Expected
+from creval.engine.writing import Expected
 from creval.prompts import Prompt
 
 STAGES = [Expected("writer", 3, 420, 60), Expected("checker", 1, 330, 160)]
@@ -50,24 +50,21 @@ def types_of(name: str, level: str, scene: Scene, seed: int, turn: int) -> Types
     return draw_types(level, [thing.name for thing in scene.things], chance, turn)
 
 
-async def write_sample(
-    desk: Desk, texts: Texts, types: Types, scene: Scene, retries: int
-) -> dict[str, Any]:
+async def write_sample(scribe: Scribe, texts: Texts, types: Types, scene: Scene) -> dict[str, Any]:
     """Three instructions that a second model finds feasible, as an entry of the release holds them.
 
     What it finds infeasible is written anew with its reason, and so is what builds on that.
     """
-    scribe = Scribe(desk, retries)
     steps: list[Written | None] = [None] * len(types.kinds)
     reasons = dict.fromkeys(range(len(steps)), "")
-    for _ in range(retries + 1):
+    for _ in range(scribe.retries + 1):
         for at in sorted(reasons):
             steps[at] = await _write_step(scribe, texts.step, types, scene, steps, at, reasons[at])
         written = [step for step in steps if step is not None]
         checked = await _check(scribe, texts.check, types, scene, written)
         wrong = {one.number - 1: one for one in checked if not one.sound}
         if not wrong:
-            return _entry(types, scene, written, checked, scribe.rejected)
+            return _entry(types, scene, written, checked)
         reasons = {at: _why(written[at], one) for at, one in wrong.items()}
         scribe.rejected += [f"feasibility, step {at + 1}: {why}" for at, why in reasons.items()]
         for at, needs in enumerate(types.needs):
@@ -186,11 +183,7 @@ async def _check(
 
 
 def _entry(
-    types: Types,
-    scene: Scene,
-    steps: Sequence[Written],
-    checked: Sequence[Checked],
-    rejected: Sequence[str],
+    types: Types, scene: Scene, steps: Sequence[Written], checked: Sequence[Checked]
 ) -> dict[str, Any]:
     boxes = {thing.name: thing.box for thing in scene.things}
     pairs = []
@@ -205,8 +198,4 @@ def _entry(
         if one.reason:
             pair["checked"] = one.reason
         pairs.append(pair)
-    return {
-        "new_ins": "\n".join(step.instruction for step in steps),
-        "edit pair": pairs,
-        "rejected": list(rejected),
-    }
+    return {"new_ins": "\n".join(step.instruction for step in steps), "edit pair": pairs}

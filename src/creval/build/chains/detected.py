@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
 from creval.benchmarks.coco import Annotated
 from creval.benchmarks.files import read_json
+from creval.build.chains.scenes import Seen
 from creval.core.errors import CrevalError
-from creval.core.files import write_json
+from creval.core.files import clean_text, write_json
 from creval.core.images import ImageError, digest, open_image
 from creval.core.sample import Box
 
@@ -28,6 +31,7 @@ CLASSES = (
     "teddy bear", "hair drier", "toothbrush",
 )  # fmt: skip
 """COCO's classes, which a detector is asked for."""
+_SAVED_EVERY = 10.0  # seconds, while a detector looks
 _ALIKE = 0.5  # overlap above which two boxes of a class are one object
 
 
@@ -37,37 +41,50 @@ def detected(
     model: str,
     find: Find,
     watch: Callable[[int, int], None] | None = None,
-) -> dict[str, list[Annotated]]:
-    """What a detector finds in pictures, by their names; kept in the folder's `objects.json`.
-
-    What cannot be opened has nothing in it here; whoever needs the picture will say why.
-    """
+) -> Seen:
+    """What a detector finds in pictures, kept in the folder's `objects.json`."""
     path = folder / "objects.json"
     kept = read_json(path) if path.is_file() else {}
-    if not isinstance(kept, dict) or kept.get("model") != model:
+    if not isinstance(kept, dict) or not isinstance(kept.get("pictures"), dict):
+        kept = {}
+    if kept.get("model") != model:
         kept = {"model": model, "pictures": {}}
-    found: dict[str, list[Annotated]] = {}
-    for done, (name, picture) in enumerate(pictures.items(), 1):
-        held = kept["pictures"].get(name)
-        try:
-            state = digest(picture)
-            if not isinstance(held, dict) or held.get("digest") != state:
-                objects = _looked(open_image(picture), find)
-                kept["pictures"][name] = {"digest": state, "objects": objects}
+    objects: dict[str, list[Annotated]] = {}
+    broken: dict[str, str] = {}
+    saved, unsaved = time.monotonic(), False
+    try:
+        for done, (name, picture) in enumerate(pictures.items(), 1):
+            key = clean_text(name)
+            held = kept["pictures"].get(key)
+            try:
+                state = digest(picture)
+                if not isinstance(held, dict) or held.get("digest") != state:
+                    found = _looked(open_image(picture), find)
+                    kept["pictures"][key] = {"digest": state, "objects": found}
+                    unsaved = True
+            except (ImageError, OSError) as error:
+                broken[name] = str(error)
+                continue
+            if unsaved and time.monotonic() > saved + _SAVED_EVERY:
                 write_json(path, kept)
-        except ImageError:
-            found[name] = []
-            continue
-        try:
-            found[name] = [
-                Annotated(str(category), (float(a), float(b), float(c), float(d)))
-                for category, (a, b, c, d) in kept["pictures"][name]["objects"]
-            ]
-        except (KeyError, TypeError, ValueError) as error:
-            raise CrevalError(f"{path} is damaged: delete it, and it is made again.") from error
-        if watch is not None:
-            watch(done, len(pictures))
-    return found
+                saved, unsaved = time.monotonic(), False
+            objects[name] = _objects(kept["pictures"][key], path)
+            if watch is not None:
+                watch(done, len(pictures))
+    finally:
+        if unsaved:
+            write_json(path, kept)
+    return Seen(objects, broken)
+
+
+def _objects(held: Mapping[str, Any], path: Path) -> list[Annotated]:
+    try:
+        return [
+            Annotated(str(category), (float(a), float(b), float(c), float(d)))
+            for category, (a, b, c, d) in held["objects"]
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise CrevalError(f"{path} is damaged: delete it, and it is made again.") from error
 
 
 def _looked(picture: Image.Image, find: Find) -> list[tuple[str, Box]]:

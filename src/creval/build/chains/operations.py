@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from creval.core.benchmark import Dataset
+from creval.core.sample import Sample
 
 CATEGORIES: Mapping[str, Mapping[str, str]] = {
     "Object Manipulation and Transformation": {
@@ -90,3 +94,13 @@ def counted(operations: Iterable[str]) -> dict[str, int]:
         if name in found:
             found[name] += 1
     return found
+
+
+def operations_in(dataset: Dataset) -> list[str]:
+    """The operations of all pictures in a benchmark, as often as they occur."""
+    longest: dict[Path | None, Sample] = {}
+    for sample in dataset.samples:
+        before = longest.get(sample.source)
+        if before is None or len(before.steps) < len(sample.steps):
+            longest[sample.source] = sample
+    return [step.kind for sample in longest.values() for step in sample.steps]

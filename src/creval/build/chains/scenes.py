@@ -19,6 +19,7 @@ from creval.core.images import size_of
 from creval.core.sample import Box
 
 MOST_OF_A_CLASS, FEWEST_CLASSES = 2, 3
+_NAMED = 3  # pictures in a sentence
 _ARTICLE = re.compile(r"^(?:the|an?|one)\s+")
 
 
@@ -95,30 +96,50 @@ def thing_named(found: Sequence[Thing], said: str) -> Thing | None:
     return chosen[0] if len(chosen) == 1 else None
 
 
+class Seen(NamedTuple):
+    """The objects in pictures, by a picture's path or by its file's name; and why some pictures
+    could not be looked at."""
+
+    objects: Mapping[str, Sequence[Annotated]]
+    broken: Mapping[str, str]
+
+
 class Chosen(NamedTuple):
-    """Pictures that suit, with their objects; and of the others how many do not, by reason."""
+    """Pictures that suit, with their objects; and of the others why not: they do not suit, or
+    cannot be opened."""
 
     scenes: dict[str, list[Thing]]
     sizes: dict[str, tuple[int, int]]
-    unsuited: Counter[str]
+    unsuited: dict[str, str]
     broken: dict[str, str]
 
+    def reasons(self) -> list[str]:
+        """Why pictures are not kept, how many, and the first of them."""
+        told = []
+        for reason, number in Counter(self.unsuited.values()).most_common():
+            names = [name for name, why in self.unsuited.items() if why == reason][:_NAMED]
+            named = ", ".join(names) + (", ..." if number > len(names) else "")
+            pictures = "1 picture" if number == 1 else f"{number:,} pictures"
+            told.append(f"{pictures} not kept: {reason} ({named})")
+        return told
 
-def choose(
-    names: Iterable[str], folder: Path, objects: Mapping[str, Sequence[Annotated]]
-) -> Chosen:
-    """The pictures that suit chains. `objects` are by a picture's path, or by its file's name."""
-    chosen = Chosen({}, {}, Counter(), {})
+
+def choose(names: Iterable[str], folder: Path, seen: Seen) -> Chosen:
+    """The pictures that suit chains."""
+    chosen = Chosen({}, {}, {}, {})
     for name in names:
-        there = objects.get(name, objects.get(Path(name).name))
-        reason = "there are no annotations" if there is None else unsuited(there)
-        if reason or there is None:
-            chosen.unsuited[reason] += 1
-            continue
         try:
-            chosen.sizes[name] = size_of(folder / name)
+            size = size_of(folder / name)
         except (CrevalError, OSError) as error:
             chosen.broken[name] = str(error)
             continue
-        chosen.scenes[name] = things(there, chosen.sizes[name])
+        if name in seen.broken:
+            chosen.broken[name] = seen.broken[name]
+            continue
+        there = seen.objects.get(name, seen.objects.get(Path(name).name))
+        reason = "there are no annotations" if there is None else unsuited(there)
+        if reason or there is None:
+            chosen.unsuited[name] = reason
+            continue
+        chosen.scenes[name], chosen.sizes[name] = things(there, size), size
     return chosen

@@ -89,7 +89,7 @@ def _write(
     notes = [
         sentences.basis(card, run.manifest, resamples, "bold best, underlined second"),
         sentences.strictness(card, problems),
-        *sentences.unsupported(card),
+        *sentences.unsupported(card.table),
         *missing.told(gone),
         *missing.rule(card.table, gone),
         sentences.decided(card),

@@ -50,7 +50,7 @@ def page(
         notes=[
             sentences.basis(card, manifest, resamples, "bold best, underlined second"),
             sentences.strictness(card, int(manifest.get("problems", 0))),
-            *sentences.unsupported(card),
+            *sentences.unsupported(card.table),
             *sentences.voices(run, card),
             *sentences.flat(card),
             *missing.told(gone),

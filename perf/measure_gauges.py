@@ -1,0 +1,198 @@
+"""How fast and how flat gauges are: SSIM beside scikit-image, masked L1 beside NumPy, memory over
+many pictures, and what sharing a model's vectors saves."""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Collection, Sequence
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from creval.core.sample import Sample
+from creval.gauges.embedding import Embedder, Embeddings, Thing, Vector
+from creval.gauges.exhibit import Exhibit, Picture, Shelf
+from creval.gauges.gauge import Gauge, open_gauges
+from creval.gauges.pixels import distance
+from creval.gauges.room import Job, measure_all
+from creval.gauges.ssim import luma, ssim
+
+SIZE = (1632, 1224)  # two megapixels
+TURNS = 9
+FEW, MANY = 100, 2000
+SMALL = (512, 384)
+CLIPS = ("clip", "clip_cap", "clip_dir", "clip_src")
+
+
+def pictures() -> tuple[Image.Image, Image.Image]:
+    chance = np.random.default_rng(0)
+    shape = (SIZE[1], SIZE[0], 3)
+    first, second = (
+        Image.fromarray(chance.integers(0, 256, shape, dtype=np.uint8)) for _ in range(2)
+    )
+    return first, second
+
+
+def compare_ssim() -> None:
+    metrics = import_module("skimage.metrics")
+    first, second = (luma(picture) for picture in pictures())
+
+    def theirs() -> float:
+        return float(
+            metrics.structural_similarity(
+                first, second, gaussian_weights=True, sigma=1.5, use_sample_covariance=False,
+                data_range=255,
+            )
+        )  # fmt: skip
+
+    def ours() -> float:
+        return ssim(first, second, clipped=False)
+
+    print(
+        f"SSIM at {SIZE[0] * SIZE[1] / 1e6:.1f} megapixels: {_ratio(theirs, ours):.1f} times "
+        f"scikit-image (3 wanted), off by {abs(ours() - theirs()):.0e} (1e-13 allowed)"
+    )
+
+
+def compare_l1() -> None:
+    first, second = pictures()
+    mask = np.where(np.asarray(first)[..., 0] > 100, 255, 0).astype(np.uint8)
+
+    def theirs() -> float:
+        a, b = (np.asarray(picture).astype(np.float64) / 255 for picture in (first, second))
+        return float(np.abs(a - b)[mask > 0].mean())
+
+    def ours() -> float:
+        found = distance(first, second, mask)
+        assert found is not None
+        return found.l1
+
+    print(
+        f"masked L1 at {SIZE[0] * SIZE[1] / 1e6:.1f} megapixels: {_ratio(theirs, ours):.0f} times "
+        f"NumPy (10 wanted), off by {abs(ours() - theirs()):.0e} (1e-12 allowed)"
+    )
+
+
+class Slow(Embedder):
+    """Takes 5 ms a picture, as a small model on a graphics card, and nothing for texts."""
+
+    name = model = "slow"
+
+    def __init__(self, _: str | None = None) -> None:
+        self.seen = 0
+
+    def embed(self, things: Sequence[Thing]) -> list[Vector]:
+        seen = [thing for thing in things if isinstance(thing, Picture)]
+        self.seen += len(seen)
+        time.sleep(0.005 * len(seen))
+        return [_vector(thing) for thing in things]
+
+
+def _vector(thing: Thing) -> Vector:
+    """Numbers that are others for each picture and text."""
+    key = thing.digest if isinstance(thing, Picture) else thing
+    return np.random.default_rng(zlib.crc32(key.encode())).normal(size=768).astype(np.float32)
+
+
+def sharing(folder: Path) -> None:
+    import creval.gauges.clip as clip
+
+    took, seen = {}, {}
+    sample, edits = _made(folder, 64)
+    clip.Clip = Slow  # type: ignore[assignment, misc]
+    for names in (("clip_src",), CLIPS):
+        gauges = open_gauges(names, {})
+        start = time.perf_counter()
+        _look(gauges.values(), sample, edits)
+        took[names] = time.perf_counter() - start
+        seen[names] = next(iter(gauges.values())).clip.seen  # type: ignore[attr-defined]
+    one, four = took.values()
+    print(
+        f"four gauges that share CLIP's vectors: {four / one:.2f} times one of them (1.5 allowed); "
+        f"{seen[CLIPS]} pictures embedded of {len(edits) + 1}"
+    )
+
+
+def _made(folder: Path, many: int) -> tuple[Sample, list[Path]]:
+    """A sample, and so many edits of it, drawn once and linked."""
+    chance = np.random.default_rng(1)
+    shape = (SMALL[1], SMALL[0], 3)
+    for name in ("source", *(f"edit-{at}" for at in range(8))):
+        pixels = chance.integers(0, 256, shape, dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{name}.png", compress_level=1)
+    edits = []
+    for at in range(many):
+        edits.append(folder / f"{at}.png")
+        content = (folder / f"edit-{at % 8}.png").read_bytes()
+        edits[-1].write_bytes(content + at.to_bytes(8, "big"))  # each is another file
+    captions = {"source": "a cat", "target": "a red hat"}
+    return Sample("s", "", folder / "source.png", captions=captions), edits
+
+
+def _look(gauges: Collection[Gauge], sample: Sample, edits: Sequence[Path]) -> None:
+    shelf, embeddings = Shelf(), Embeddings()
+    for start in range(0, len(edits), 8):
+        jobs = [
+            Job(gauge, Exhibit(sample, edit, shelf))
+            for edit in edits[start : start + 8]
+            for gauge in gauges
+        ]
+        for found in measure_all(jobs, embeddings):
+            assert not isinstance(found, Exception), found
+
+
+def peak(many: int) -> float:
+    """The most memory that a process takes to measure so many edits, in MB."""
+    command = [sys.executable, __file__, str(many)]
+    return float(subprocess.check_output(command, text=True))
+
+
+def measure_many(many: int) -> None:
+    """Measure so many edits with formulas and with vectors of a model, and print the most memory
+    that it took."""
+    import creval.gauges.clip as clip
+
+    clip.Clip = Slow  # type: ignore[assignment, misc]
+    with tempfile.TemporaryDirectory() as folder:
+        sample, edits = _made(Path(folder), many)
+        gauges = open_gauges(["l1_src", "canny", "grey", "clip_src"], {})
+        _look(gauges.values(), sample, edits)
+    scale = 1 if sys.platform == "darwin" else 1024
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6)
+
+
+def _ratio(theirs: Callable[[], object], ours: Callable[[], object]) -> float:
+    return statistics.median(_seconds(theirs) / _seconds(ours) for _ in range(TURNS))
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    compare_ssim()
+    compare_l1()
+    with tempfile.TemporaryDirectory() as folder:
+        sharing(Path(folder))
+    few, many = peak(FEW), peak(MANY)
+    print(
+        f"memory to measure {FEW} and {MANY} edits: {few:.0f} and {many:.0f} MB, "
+        f"{many / few:.2f} times (1.2 allowed)"
+    )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        measure_many(int(sys.argv[1]))
+    else:
+        main()

@@ -1,0 +1,50 @@
+"""Which review belongs to a folder that was built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from creval.benchmarks.complex_edit_rows import holds_rows
+from creval.benchmarks.complexbench_release import recognise as complexbench_folder
+from creval.benchmarks.creval_release import recognise as creval_folder
+from creval.build.chains.complex_edit_review import ComplexEditReview
+from creval.build.chains.complexbench_files import Entries
+from creval.build.chains.complexbench_review import ComplexBenchReview
+from creval.build.creval_review import CrevalReview
+from creval.build.manifest import RECORD
+from creval.build.review import Review
+from creval.core.errors import CrevalError
+from creval.store import DATABASE
+
+
+def open_review(path: Path) -> Review:
+    """What was built in a folder, to be looked through; releases are not for writing into."""
+    if not path.is_dir():
+        raise CrevalError(f"{path} is not a folder. Give what `creval build` made.")
+    review = _review(path)
+    if review is None or not review.groups():
+        raise CrevalError(
+            f"{path} holds nothing to review: `creval build creval`, `complex-edit` and "
+            "`complexbench` make what is reviewed."
+        )
+    return review
+
+
+def _review(path: Path) -> Review | None:
+    folder = creval_folder(path)
+    if folder is not None and any((folder / name).is_file() for name in (RECORD, DATABASE)):
+        return CrevalReview(folder)
+    if holds_rows(path):
+        return ComplexEditReview(path)
+    folder = complexbench_folder(path)
+    if folder is not None and _has_built_entries(folder):
+        return ComplexBenchReview(folder)
+    return None
+
+
+def _has_built_entries(folder: Path) -> bool:
+    return any(
+        isinstance(entry, dict) and "made" in entry
+        for entries in Entries(folder).subsets.values()
+        for entry in entries.values()
+    )

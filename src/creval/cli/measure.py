@@ -1,0 +1,155 @@
+"""`creval measure`: gauges on a benchmark's edits, or on pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from creval.cli import options, screen
+from creval.core.errors import CrevalError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from creval.gauges.gauge import Gauge
+
+
+def measure(
+    gauge_names: Annotated[
+        str, typer.Argument(metavar="GAUGE[,GAUGE]", help="What to measure (creval gauges).")
+    ],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SOURCE] EDIT", help="Two pictures, or one, as the gauge needs."),
+    ] = None,
+    edits: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DIR...", help="A folder for each model: DIR or NAME=DIR."),
+    ] = None,
+    bench: Annotated[
+        str | None, typer.Option(metavar="BENCH", help="The benchmark that the edits are of.")
+    ] = None,
+    gauge: Annotated[
+        list[str] | None,
+        typer.Option(metavar="USE=MODEL", help="Measure with a model: clip=ORG/NAME or a folder."),
+    ] = None,
+    mask: Annotated[
+        str | None, typer.Option(metavar="FILE", help="White is what was to be edited.")
+    ] = None,
+    caption: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the edit is to show.")
+    ] = None,
+    source_caption: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the source shows.")
+    ] = None,
+    wanted: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="A text that is to be there.")
+    ] = None,
+    removed: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="A text that is to be gone.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="Keep what models make there, and use what is kept."),
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Every value: .csv, .parquet or .json.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Measure a benchmark's edits, or one or two pictures, with gauges."""
+    from creval.gauges.gauge import check_uses, open_gauges
+
+    models = options.models_by_use(gauge or ())
+    names = options.names(gauge_names, "GAUGE") or ()
+    gauges = open_gauges(names, models)
+    check_uses(models, gauges.values())
+    if edits and bench:
+        _measure_edits(gauges, [*edits, *(files or ())], bench, limit, run, out, json)
+    elif files and not (edits or bench):
+        given = {name: texts for name, texts in (("wanted", wanted), ("removed", removed)) if texts}
+        captions = {"source": source_caption or "", "target": caption or ""}
+        _measure_files(gauges, files, mask, captions, given, json)
+    else:
+        raise CrevalError(
+            "give what to measure: two pictures (creval measure ssim a.png b.png), or --edits DIR "
+            "--bench BENCH."
+        )
+
+
+def _measure_files(
+    gauges: Mapping[str, Gauge],
+    files: Sequence[str],
+    mask: str | None,
+    captions: Mapping[str, str],
+    given: Mapping[str, Any],
+    json: bool,
+) -> None:
+    from creval.core.sample import Sample
+    from creval.gauges.embedding import Embeddings
+    from creval.gauges.exhibit import Exhibit, Shelf
+    from creval.gauges.room import Job, measure_all
+    from creval.report.text import visible
+
+    if len(files) > 2:
+        raise CrevalError("give one picture, or two: what it is compared with, and the edit.")
+    first = Path(files[0]) if len(files) == 2 else None
+    sample = Sample(
+        "pictures", "", first, mask=Path(mask) if mask else None,
+        references=(first,) if first else (), captions=captions,
+    )  # fmt: skip
+    shelf = Shelf()
+    jobs = [Job(gauge, Exhibit(sample, Path(files[-1]), shelf, given)) for gauge in gauges.values()]
+    values: dict[str, float] = {}
+    for name, outcome in zip(gauges, measure_all(jobs, Embeddings()), strict=True):
+        if isinstance(outcome, Exception):
+            raise CrevalError(f"{name}: {str(outcome) or repr(outcome)}") from outcome
+        values |= outcome
+    if json:
+        screen.print_json(values)
+    for name, value in values.items() if not json else ():
+        print(f"{visible(name)}  {value:.6g}")
+
+
+def _measure_edits(
+    gauges: Mapping[str, Gauge],
+    edits: Sequence[str],
+    bench: str,
+    limit: int | None,
+    run: str | None,
+    out: str | None,
+    json: bool,
+) -> None:
+    from creval.benchmarks import open_benchmark
+    from creval.engine.gauging import gauge_edits
+    from creval.gauges.embedding import Embeddings
+    from creval.report.gauges import check_kind, found, write_rows
+    from creval.store.vectors import Vectors
+
+    if out is not None:
+        check_kind(Path(out))
+    benchmark = open_benchmark(bench)
+    line = screen.Line()
+    keeper = None
+    if run is not None:
+        Path(run).mkdir(parents=True, exist_ok=True)
+        keeper = Vectors(run)
+    try:
+        done = gauge_edits(
+            benchmark, edits, gauges, Embeddings(keeper), limit=limit,
+            watch=screen.counting(line, "edits measured"),
+        )  # fmt: skip
+    finally:
+        line.clear()
+        if keeper is not None:
+            keeper.close()
+    cards = [gauge.card for gauge in gauges.values()]
+    if out is not None:
+        write_rows(Path(out), done, cards)
+        screen.note(f"written: {out}")
+    screen.show(found(done, cards), json)
+    if not any(one.values for one in done):
+        raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""Pipelines of the diffusers library that edit here: `diffusers:ORG/MODEL`, `diffusers:FOLDER`."""

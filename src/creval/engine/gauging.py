@@ -1,0 +1,102 @@
+"""Measuring the edits of a benchmark with gauges, outside any run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from creval.core.benchmark import Benchmark
+from creval.core.errors import CrevalError
+from creval.core.probe import EditKey
+from creval.core.processes import cores
+from creval.core.sample import Edit, EditStatus, Sample
+from creval.engine.edits import find_edits
+from creval.engine.measuring import PIXELS, TOGETHER
+from creval.gauges.embedding import Embeddings
+from creval.gauges.exhibit import Exhibit, Shelf
+from creval.gauges.gauge import Gauge
+from creval.gauges.room import Job, measure_all
+
+
+class Gauged(NamedTuple):
+    """What gauges found in one edit: values by name, and reasons by gauge where there are none."""
+
+    key: EditKey
+    values: Mapping[str, float]
+    reasons: Mapping[str, str]
+
+
+def gauge_edits(
+    benchmark: Benchmark,
+    folders: Sequence[str | Path],
+    gauges: Mapping[str, Gauge],
+    embeddings: Embeddings,
+    *,
+    limit: int | None = None,
+    watch: Callable[[int, int], None] | None = None,
+) -> list[Gauged]:
+    """Every edit in these folders, measured; the systems' edits of a sample follow each other."""
+    dataset = benchmark.dataset
+    samples = {sample.id: sample for sample in dataset.samples}
+    found = find_edits(folders, dataset.samples, dataset.place, dataset.told)
+    edits = [edit for edit in found.edits if edit.status is EditStatus.DONE]
+    order = {identity: at for at, identity in enumerate(samples)}
+    edits.sort(key=lambda edit: order[edit.key.sample])
+    if limit is not None:
+        kept = set(list(dict.fromkeys(edit.key.sample for edit in edits))[:limit])
+        edits = [edit for edit in edits if edit.key.sample in kept]
+    if not edits:
+        raise CrevalError("none of the samples has an edited picture.")
+    threads = min(8, cores())
+    shelf = Shelf(threads * PIXELS)
+
+    def measured(some: Sequence[Edit]) -> list[Gauged]:
+        return _gauged([(edit, samples[edit.key.sample]) for edit in some], gauges, shelf,
+                       embeddings)  # fmt: skip
+
+    done: list[Gauged] = []
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="creval-gauges")
+    try:
+        for some in pool.map(measured, _chunks(edits)):
+            done += some
+            if watch is not None:
+                watch(len(done), len(edits))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return done
+
+
+def _chunks(edits: Sequence[Edit]) -> Iterator[list[Edit]]:
+    left = iter(edits)
+    while some := list(islice(left, TOGETHER)):
+        yield some
+
+
+def _gauged(
+    edits: Sequence[tuple[Edit, Sample]],
+    gauges: Mapping[str, Gauge],
+    shelf: Shelf,
+    embeddings: Embeddings,
+) -> list[Gauged]:
+    jobs = [
+        Job(gauge, Exhibit(sample, edit.image, shelf))
+        for edit, sample in edits
+        for gauge in gauges.values()
+        if edit.image is not None
+    ]
+    outcomes = iter(measure_all(jobs, embeddings))
+    done = []
+    for edit, _ in edits:
+        values: dict[str, float] = {}
+        reasons: dict[str, str] = {}
+        for name in gauges:
+            outcome = next(outcomes)
+            if isinstance(outcome, Exception):
+                reasons[name] = str(outcome) or repr(outcome)
+            else:
+                values |= outcome
+        done.append(Gauged(edit.key, values, reasons))
+    return done

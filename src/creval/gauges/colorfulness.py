@@ -1,0 +1,60 @@
+"""How colourful an edit is.
+
+With rg = |R - G| and yb = |(R + G) / 2 - B| on [0, 1], as ICE-Bench's release has it:
+sqrt(var rg + var yb) + 0.3 sqrt((mean rg)^2 + (mean yb)^2). Hasler and Süsstrunk (2003), whom its
+paper cites, take the differences with their signs, and pixels from 0 to 255.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from PIL import Image
+
+from creval.core.card import Metric
+from creval.gauges.card import GaugeCard
+from creval.gauges.embedding import Vector
+from creval.gauges.exhibit import Exhibit
+from creval.gauges.gauge import Gauge
+
+
+class Colorfulness(Gauge):
+    """Two conventions: the release's, and the cited paper's."""
+
+    card = GaugeCard(
+        "colorfulness",
+        "how colourful the edit is",
+        (
+            Metric("colorfulness", "on [0, 1], without signs", 0.0, 1.0),
+            Metric("colorfulness_signed", "on [0, 255], with signs (Hasler-Süsstrunk)", 0.0, 255.0),
+        ),
+        "spread and mean of two opponent colours",
+        paper="Hasler and Süsstrunk, SPIE 5007, 2003; ICE-Bench",
+    )
+
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
+        # The release scales an edit to its source first.
+        there = exhibit.sample.source is not None
+        picture = (exhibit.aligned() if there else exhibit.edit).image
+        return {
+            "colorfulness": colorfulness(picture),
+            "colorfulness_signed": 255.0 * colorfulness(picture, signed=True),
+        }
+
+
+def colorfulness(picture: Image.Image, *, signed: bool = False) -> float:
+    """The colourfulness of a picture in RGB, on [0, 1]."""
+    pixels = np.asarray(picture)
+    # Twice the second difference, so that both are whole numbers and their sums exact.
+    red, green, blue = (pixels[..., channel].astype(np.int32) for channel in range(3))
+    differences = [red - green, red + green - 2 * blue]
+    spread = middle = 0.0
+    for values, scale in zip(differences, (255.0, 510.0), strict=True):
+        values = values if signed else np.abs(values)
+        total, squares = int(values.sum(dtype=np.int64)), int((values * values).sum(dtype=np.int64))
+        mean = total / values.size
+        spread += (squares / values.size - mean * mean) / scale**2
+        middle += (mean / scale) ** 2
+    return math.sqrt(max(spread, 0.0)) + 0.3 * math.sqrt(middle)

@@ -1,0 +1,63 @@
+"""Weights in files of PyTorch's and safetensors' formats: where they lie, and what they hold."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from creval.core.errors import CrevalError
+from creval.core.models import Missing, check_reachable
+
+
+def find_weights(name: str, files: Sequence[str], *, chosen: bool = True) -> Path:
+    """The file of weights that a name stands for: itself, one of `files` in a folder, or the first
+    of them in a repository on the hub."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    if path.is_dir():
+        for file in files:
+            if (path / file).is_file():
+                return path / file
+        raise CrevalError(f"{name} holds none of {', '.join(files)}.")
+    if path.is_absolute() or name.startswith(".") or name.count("/") != 1:
+        raise CrevalError(f"there is no file or folder {name} to load weights from.")
+    try:
+        hub = import_module("huggingface_hub")
+    except ImportError as error:
+        raise Missing(f"{name} needs huggingface_hub: pip install 'creval[local]'.") from error
+    check_reachable(name, files[0])
+    try:
+        return Path(hub.hf_hub_download(name, files[0]))
+    except Exception as error:  # of many kinds
+        reason = str(error).strip().partition("\n")[0]
+        kind = CrevalError if chosen else Missing
+        raise kind(f"{name} cannot be downloaded: {reason}") from error
+
+
+def load_weights(path: Path) -> Mapping[str, Any]:
+    """The tensors in a file by name. Nothing in it is run: a file that holds more than weights is
+    refused."""
+    try:
+        torch = import_module("torch")
+    except ImportError as error:
+        raise Missing(f"{path.name} needs torch: pip install 'creval[local]'.") from error
+    try:
+        if path.suffix == ".safetensors":
+            found: Any = import_module("safetensors.torch").load_file(path)
+        else:
+            # Options of a training run are often saved with its weights, and harmless.
+            with torch.serialization.safe_globals([argparse.Namespace]):
+                found = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # damaged files raise errors of many kinds
+        reason = str(error).strip().partition("\n")[0]
+        raise CrevalError(f"{path} cannot be loaded: {reason}") from error
+    for inside in ("model_state_dict", "state_dict"):
+        if isinstance(found, Mapping) and isinstance(found.get(inside), Mapping):
+            found = found[inside]
+    if not isinstance(found, Mapping) or not all(hasattr(one, "shape") for one in found.values()):
+        raise CrevalError(f"{path} holds no weights by name.")
+    return {name.removeprefix("module."): one for name, one in found.items()}

@@ -1,0 +1,102 @@
+"""What models made of pictures and texts, kept beside a run: whoever deletes it loses only time."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FILE = "vectors.db"
+_KINDS = ("float32", "float64", "uint8")
+_AT_ONCE = 500  # keys in a query
+_TABLE = """
+CREATE TABLE IF NOT EXISTS vectors (
+    model TEXT NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, shape TEXT NOT NULL,
+    content BLOB NOT NULL, UNIQUE (model, key))
+"""
+
+
+class Vectors:
+    """Arrays by model and key, in a file of a folder; for several threads.
+
+    A file that cannot be read or written is as good as none: what it would hold is made again.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self._path = Path(folder) / FILE
+        self._connection: sqlite3.Connection | None = None
+        self._lock = Lock()
+
+    def get(self, model: str, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """The arrays of these keys, as far as they are there."""
+        found = {}
+        with self._lock, suppress(sqlite3.Error, OSError):
+            if self._connection is None and not self._path.is_file():
+                return {}
+            for start in range(0, len(keys), _AT_ONCE):
+                some = keys[start : start + _AT_ONCE]
+                query = (
+                    "SELECT key, kind, shape, content FROM vectors WHERE model = ?"
+                    f" AND key IN ({', '.join('?' * len(some))})"
+                )
+                for key, *row in self._opened().execute(query, (model, *some)):
+                    if (vector := _read(*row)) is not None:
+                        found[key] = vector
+        return found
+
+    def put(self, model: str, made: Mapping[str, NDArray[Any]]) -> None:
+        """Keep arrays, in the place of those with the same key."""
+        rows = [
+            (model, key, vector.dtype.name, ",".join(map(str, vector.shape)), vector.tobytes())
+            for key, vector in made.items()
+            if vector.dtype.name in _KINDS
+        ]
+        query = "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)"
+        with self._lock, suppress(sqlite3.Error, OSError), self._opened() as connection:
+            connection.executemany(query, rows)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            try:
+                self._connection = _connected(self._path)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:  # it is no database, or a damaged one
+                self._path.unlink()
+                self._connection = _connected(self._path)
+        return self._connection
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=10, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(_TABLE)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _read(kind: str, shape: str, content: bytes) -> NDArray[Any] | None:
+    """An array as it was kept; none where what is there cannot be one."""
+    try:
+        if kind not in _KINDS:
+            return None
+        sides = [int(side) for side in shape.split(",")] if shape else []
+        return np.frombuffer(content, dtype=kind).reshape(sides)
+    except (ValueError, TypeError, AttributeError):
+        return None

@@ -1,0 +1,96 @@
+"""The numbers of ICE-Bench's paper (arXiv 2503.14482), and a run made of its raw metrics.
+
+`ice_paper_raw.csv` has the supplement's Tables 3 to 8, `ice_paper_tables.csv` the paper's Tables 2
+to 5, where `-` is a dash.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from creval.benchmarks.ice_bench import IceBench
+from creval.benchmarks.ice_release import LEVELS
+from creval.benchmarks.ice_tasks import TASKS, Task
+from creval.core.benchmark import Benchmark, Dataset
+from creval.core.card import Level
+from creval.core.probe import Ask, EditKey
+from creval.core.sample import Edit, EditStatus, Sample
+from creval.core.verdict import Reply, Status, Verdict
+from creval.engine.manifest import describe
+from creval.store import Store
+
+HERE = Path(__file__).parent
+
+
+class Printed(NamedTuple):
+    """A cell of the paper's Tables 2 to 5; none is a dash."""
+
+    table: str
+    tasks: str
+    model: str
+    dimension: str
+    value: float | None
+
+
+def raw_metrics() -> dict[tuple[str, int], dict[str, float]]:
+    """The supplement's raw metrics, by model and task."""
+    found: dict[tuple[str, int], dict[str, float]] = {}
+    with (HERE / "ice_paper_raw.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            of = found.setdefault((row["model"], int(row["task"])), {})
+            of[row["metric"]] = float(row["value"])
+    return found
+
+
+def printed() -> list[Printed]:
+    """All cells of the paper's Tables 2 to 5."""
+    with (HERE / "ice_paper_tables.csv").open(encoding="utf-8") as file:
+        return [
+            Printed(row["table"], row["tasks"], row["model"], row["dimension"],
+                    None if row["value"] == "-" else float(row["value"]))
+            for row in csv.DictReader(file)
+        ]  # fmt: skip
+
+
+def columns_of_tables() -> dict[str, range]:
+    """The paper's groups of columns, with the tasks that each says it is of."""
+    found = {}
+    for cell in printed():
+        numbers = re.findall(r"[0-9]+", cell.tasks.rpartition("(")[2])
+        found[cell.tasks] = range(int(numbers[0]), int(numbers[-1]) + 1)
+    return found
+
+
+def write_run(folder: Path) -> Path:
+    """A run with one sample a task, whose raw metrics are the supplement's; what a model has no
+    numbers for, it does not support."""
+    raw = raw_metrics()
+    tables = columns_of_tables()
+    levels = (*LEVELS, Level("table", "tables", tuple(tables), of="task"))
+
+    def sample(task: Task) -> Sample:
+        column = next(name for name, tasks in tables.items() if task.number in tasks)
+        tags = {"task": task.name, "task_group": task.group, "category": task.category}
+        source = Path("s.png") if task.edits else None
+        return Sample(str(task.number), "", source, tags | {"table": column})
+
+    samples = tuple(map(sample, TASKS.values()))
+    protocol = IceBench()
+    benchmark = Benchmark(Dataset("ice-bench", folder, samples, levels=levels), protocol)
+    with Store(folder) as store, store.transaction():
+        store.put_manifest(describe(benchmark, "the paper"))
+        store.put_samples([(one, protocol.probes(one)) for one in samples], {})
+        for model in sorted({model for model, _ in raw}):
+            for one in samples:
+                key = EditKey(model, one.id)
+                values = raw.get((model, int(one.id)), {})
+                done = EditStatus.DONE if values else EditStatus.UNSUPPORTED
+                store.put_edits([Edit(key, done)])
+                if values:
+                    verdicts = [Verdict(name, Status.ANSWERED, v) for name, v in values.items()]
+                    ask = Ask("the paper", key, tuple(values))
+                    store.put_replies([(ask, Reply(Status.ANSWERED), verdicts)])
+    return folder

@@ -1,0 +1,154 @@
+"""`creval build complex-edit` as a user runs it: judged, killed, out of money, declined."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from PIL import Image
+
+from creval.benchmarks import open_benchmark
+from creval.judges.fake import FakeServer
+from tests.build.chains.made import draw_pictures, rows
+from tests.commands import creval
+from tests.serving import serving
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A benchmark of five pictures, one of which cannot be opened."""
+    folder = tmp_path_factory.mktemp("built")
+    images = draw_pictures(folder / "images", 5)
+    (images / "broken.png").write_bytes(b"none")
+    with serving(FakeServer(seed=4).app()) as url:
+        done = creval(
+            "build", "complex-edit", "--images", images, "--out", folder / "bench",
+            "--writer", f"openai:m@{url}/v1", "--steps", 4, "--json",
+        )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "broken.png is left out" in done.stderr
+    assert "5 pictures made, 1 left out." in done.stderr
+    assert f"Now: creval bench {folder / 'bench'}" in done.stderr
+    told = json.loads(done.stdout)
+    assert (told["made"], list(told["left_out"])) == (5, ["broken.png"])
+    assert sum(sum(group.values()) for group in told["operations"].values()) == 20
+    return folder / "bench"
+
+
+def test_bench_finds_it_without_fault(built: Path) -> None:
+    found = json.loads(creval("bench", built, "--json").stdout)
+    assert (found["samples"], found["problems"]) == (20, [])
+    assert (built / "operations.svg").read_text().startswith("<?xml")
+
+
+def test_it_is_judged(built: Path, tmp_path: Path) -> None:
+    edits = tmp_path / "Model"
+    for sample in open_benchmark(built).dataset.samples[:4]:
+        path = edits / sample.tags["complexity"] / f"{sample.id[-4:]}.png"
+        path.parent.mkdir(parents=True)
+        Image.new("RGB", (48, 36), "red").save(path)
+    with serving(FakeServer().app()) as url:
+        judge = f"openai:n@{url}/v1"
+        done = creval("judge", built, "--edits", edits, "--judge", judge, "--run", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+
+
+def test_killed_it_comes_to_the_same(tmp_path: Path) -> None:
+    images = draw_pictures(tmp_path / "images", 12)
+    server = FakeServer(seed=2, latency=0.01)
+    with serving(server.app()) as url:
+        command = [
+            "build", "complex-edit", "--images", images, "--writer", f"openai:m@{url}/v1",
+            "--steps", 3, "--concurrency", 4, "--out",
+        ]  # fmt: skip
+        whole = creval(*command, tmp_path / "whole")
+        assert whole.returncode == 0, whole.stderr
+        calls = server.stats["requests"]
+        for goal in (15, 40):
+            begun = server.stats["requests"]
+            line = [sys.executable, "-m", "creval", *map(str, command), str(tmp_path / "bench")]
+            with subprocess.Popen(line, stderr=subprocess.DEVNULL) as on:
+                while on.poll() is None and server.stats["requests"] < begun + goal:
+                    pass
+                on.kill()
+        done = creval(*command, tmp_path / "bench")
+        assert done.returncode == 0, done.stderr
+        assert server.stats["requests"] <= 2 * calls + 2 * 4, "only what was under way twice"
+    assert rows(tmp_path / "bench") == rows(tmp_path / "whole")
+
+
+def test_a_budget_stops_and_a_larger_one_goes_on(tmp_path: Path) -> None:
+    images = draw_pictures(tmp_path / "images", 6)
+    server = FakeServer()
+    with serving(server.app()) as url:
+        command = (
+            "build", "complex-edit", "--images", images, "--out", tmp_path / "bench", "--steps", 3,
+            "--writer", f"openai:m@{url}/v1", "--price", "1,1", "--concurrency", 2, "--budget",
+        )  # fmt: skip
+        stopped = creval(*command, "0.012USD")
+        assert (stopped.returncode, "the budget is reached" in stopped.stderr) == (1, True)
+        calls = server.stats["requests"]
+        assert 0 < calls < 30
+        dry = creval(*command, "5USD", "--dry-run", "--json")
+        left = json.loads(dry.stdout)["estimates"]
+        assert sum(made["cached"] for made in left) > 0
+        assert all(made["calls"] < 6 * (1 if made["role"] == "writer" else 5) for made in left)
+        done = creval(*command, "5USD")
+        assert "are answered already)" in done.stderr
+        assert done.returncode == 0, done.stderr
+    assert server.stats["requests"] <= 6 * 6 + 6, "nothing is paid twice"
+    assert len(open_benchmark(tmp_path / "bench").dataset.samples) == 18
+
+
+def test_what_is_declined_is_left_out(tmp_path: Path) -> None:
+    async def decline(_: web.Request) -> web.Response:
+        message = {"role": "assistant", "content": None, "refusal": "I will not."}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        return web.json_response({"choices": [choice], "usage": {}})
+
+    app = web.Application(client_max_size=2**26)
+    app.router.add_post("/v1/chat/completions", decline)
+    images = draw_pictures(tmp_path / "images", 1)
+    os.rename(images / "p0.png", images / "p0 \x1b[31m&.png")  # noqa: PTH104
+    with serving(app) as url:
+        done = creval(
+            "build", "complex-edit", "--images", images, "--out", tmp_path / "bench", "--writer",
+            f"openai:m@{url}/v1",
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert "&.png is left out: sequence: the model declined: I will not." in done.stderr
+    assert "\x1b" not in done.stderr + done.stdout, "what a name holds moves no cursor"
+    assert "creval bench" not in done.stderr, "there is nothing to look at"
+
+
+def test_what_it_will_take(tmp_path: Path) -> None:
+    images, bench = draw_pictures(tmp_path / "images", 2), tmp_path / "bench"
+    command = (
+        "build", "complex-edit", "--images", images, "--out", bench, "--writer",
+        "openai:m@http://127.0.0.1:1/v1", "--dry-run",
+    )  # fmt: skip
+    told = json.loads(creval(*command, "--json").stdout)
+    calls = {made["role"]: made["calls"] for made in told["estimates"]}
+    assert (told["pictures"], calls) == (2, {"writer": 2, "reviser": 30})
+    shown = creval(*command)
+    assert "reviser: openai:m@" in shown.stdout
+    assert shown.stderr.startswith("For 2 pictures, if little has to be asked again.")
+    assert not bench.exists()
+
+
+def test_wrong_usage_gets_a_sentence(built: Path, tmp_path: Path) -> None:
+    images = built.parent / "images"
+    for wrong, sentence in [
+        (("--images", images, "--out", built), "was begun with another models"),
+        (("--images", images, "--out", images), "is where the pictures are"),
+        (("--images", tmp_path, "--out", tmp_path / "b"), "holds no picture"),
+        (("--images", images, "--out", tmp_path / "b", "--budget", "5EUR"), "--budget takes"),
+    ]:
+        done = creval("build", "complex-edit", *wrong, "--steps", 4, "--writer",
+                      "openai:other@http://127.0.0.1:1/v1")  # fmt: skip
+        assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr

@@ -1,0 +1,108 @@
+"""`creval build complexbench` as a user runs it: judged, killed, with what does not suit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from creval.benchmarks import open_benchmark
+from creval.judges.fake import FakeServer
+from tests.build.chains.made import FITTING, annotated, entries
+from tests.commands import creval
+from tests.serving import serving
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A benchmark of six pictures; others do not suit, and one cannot be opened."""
+    folder = tmp_path_factory.mktemp("built")
+    file = annotated(folder, [*FITTING, ("cat", "cup"), ("cat",) * 3, ("cat", "cup", "vase")])
+    (folder / "images" / "000000000009.jpg").write_bytes(b"none")
+    Image.new("RGB", (9, 9)).save(folder / "images" / "unknown.jpg")
+    Image.new("RGB", (9, 9)).save(folder / "images" / "moving.gif")
+    with serving(FakeServer(seed=3).app()) as url:
+        done = creval(
+            "build", "complexbench", "--images", folder / "images", "--coco", file,
+            "--out", folder / "bench", "--writer", f"openai:w@{url}/v1",
+            "--checker", f"openai:c@{url}/v1", "--retries", 4, "--json",
+        )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "6 pictures kept." in done.stderr
+    for reason in ("1 picture not kept: fewer than 3 classes occur (000000000007.jpg).",
+                   "1 picture not kept: a class occurs more than 2 times (000000000008.jpg).",
+                   "2 pictures not kept: there are no annotations (moving.gif, unknown.jpg).",
+                   ):  # fmt: skip
+        assert reason in done.stderr
+    assert "18 samples: about 72 calls, about " in done.stderr
+    assert "18 samples made, 1 left out." in done.stderr
+    told = json.loads(done.stdout)
+    assert (told["made"], list(told["left_out"])) == (18, ["000000000009.jpg"])
+    return folder / "bench"
+
+
+def test_bench_finds_it_without_fault(built: Path) -> None:
+    found = json.loads(creval("bench", built, "--json").stdout)
+    assert (found["samples"], found["problems"]) == (18, [])
+
+
+def test_it_is_judged(built: Path, tmp_path: Path) -> None:
+    edits = tmp_path / "Model"
+    for sample in open_benchmark(built).dataset.samples[:4]:
+        path = edits / f"{sample.id}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (80, 40), "red").save(path)
+    with serving(FakeServer().app()) as url:
+        judge = f"openai:n@{url}/v1"
+        done = creval(
+            "judge", built, "--edits", edits, "--judge", judge, "--run", tmp_path / "run",
+            "--metrics", "score",
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_killed_it_comes_to_the_same(tmp_path: Path) -> None:
+    file = annotated(tmp_path, FITTING)
+    server = FakeServer(seed=5, latency=0.01)
+    with serving(server.app()) as url:
+        command = [
+            "build", "complexbench", "--images", tmp_path / "images", "--coco", file, "--writer",
+            f"openai:w@{url}/v1", "--concurrency", 4, "--retries", 4, "--level", "three-chain",
+            "--out",
+        ]  # fmt: skip
+        whole = creval(*command, tmp_path / "whole")
+        assert whole.returncode == 0, whole.stderr
+        assert "the writer checks its own work" in whole.stderr
+        calls = server.stats["requests"]
+        line = [sys.executable, "-m", "creval", *map(str, command), str(tmp_path / "bench")]
+        with subprocess.Popen(line, stderr=subprocess.DEVNULL) as on:
+            while on.poll() is None and server.stats["requests"] < calls + 12:
+                pass
+            on.kill()
+        assert creval(*command, tmp_path / "bench").returncode == 0
+        assert server.stats["requests"] <= 2 * calls + 4, "only what was under way twice"
+        again = creval(*command, tmp_path / "bench")
+        assert "0 samples: about 0 calls" in again.stderr
+        assert "0 calls in" in again.stderr
+        assert "Now: creval bench" in again.stderr, "it is there"
+    assert entries(tmp_path / "bench") == entries(tmp_path / "whole")
+    assert open_benchmark(tmp_path / "bench").dataset.findings == ()
+
+
+def test_wrong_usage_gets_a_sentence(tmp_path: Path) -> None:
+    file = annotated(tmp_path, [("cat",)])
+    command = ("build", "complexbench", "--images", tmp_path / "images", "--out", tmp_path / "b",
+               "--writer", "openai:w@http://127.0.0.1:1/v1")  # fmt: skip
+    for more, sentence in [
+        ((), "give --coco FILE"),
+        (("--coco", file, "--gauge", "boxes=some/model"), "give --coco FILE"),
+        (("--coco", file, "--level", "four-chain"), "no level 'four-chain'"),
+        (("--coco", file), "no picture suits"),
+        (("--coco", tmp_path / "none.json"), "cannot be read"),
+    ]:
+        done = creval(*command, *more)
+        assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr

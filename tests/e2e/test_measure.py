@@ -1,0 +1,133 @@
+"""`creval gauges` and `creval measure`, as a user types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from creval.gauges.gauge import MODELS, gauge_kind, gauge_names
+from tests.e2e.test_commands import creval, parsed, right, wrong
+from tests.gauges.pictures import noise, slope
+from tests.gauges.tiny import write_clip
+
+
+def test_gauges_are_listed_with_what_they_take() -> None:
+    shown = right("gauges")
+    found = {gauge["name"]: gauge for gauge in parsed("gauges")["gauges"]}
+    assert list(found) == list(gauge_names())
+    for name, gauge in found.items():
+        assert name in shown
+        assert gauge["values"]
+        assert isinstance(gauge["ready"], bool)
+        for model in gauge["models"]:
+            assert model["licence"]
+            assert model["home"].startswith("https://")
+    assert found["ssim"]["ready"]
+    assert found["ssim"]["to_do"] == []
+    assert "Noncommercial" in found["imaging"]["licence"]
+    assert not found["aesthetic"]["ready"], "its head must be given"
+    assert any("aesthetic=FILE" in line for line in found["aesthetic"]["to_do"])
+
+
+def test_every_model_that_can_be_chosen_is_known() -> None:
+    cards = [gauge_kind(name).card for name in gauge_names()]
+    uses = {model.use for card in cards for model in card.models if model.comes != "shipped"}
+    assert uses == set(MODELS)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    slope((60, 40)).save(tmp_path / "a.png")
+    noise(1, (60, 40)).save(tmp_path / "b.png")
+    return tmp_path / "a.png", tmp_path / "b.png"
+
+
+def test_two_pictures(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    found = parsed("measure", "ssim,l1_src,l2_src", *pair)
+    a, b = (np.asarray(Image.open(path), dtype=np.float64) / 255 for path in pair)
+    assert found["l1_src"] == pytest.approx(np.abs(a - b).mean())
+    assert found["l2_src"] == pytest.approx(((a - b) ** 2).mean())
+    assert right("measure", "ssim", *pair) == f"ssim  {found['ssim']:.6g}\n"
+    mask = Image.new("L", (60, 40))
+    mask.paste(255, (0, 0, 30, 40))
+    mask.save(tmp_path / "mask.png")
+    masked = parsed("measure", "l1_src", *pair, "--mask", tmp_path / "mask.png")
+    assert masked["l1_src"] == pytest.approx(np.abs(a - b)[:, 30:].mean())
+    assert parsed("measure", "colorfulness", pair[1])["colorfulness"] > 0
+
+
+def test_captions_and_a_model_of_ones_own(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    model = f"clip={write_clip(tmp_path / 'clip')}"
+    found = parsed(
+        "measure", "clip_cap,clip_src,clip_dir", *pair, "--gauge", model, "--caption", "a hat",
+        "--source-caption", "a cat",
+    )  # fmt: skip
+    assert set(found) == {"clip_cap", "clip_src", "clip_dir"}
+    assert "no caption of the target" in wrong("measure", "clip_cap", pair[1], "--gauge", model)
+
+
+def test_a_benchmarks_edits(miniature: Path, tmp_path: Path) -> None:
+    folders = sorted((miniature / "edits").iterdir())
+    table = tmp_path / "values.csv"
+    command: list[str | Path] = ["measure", "l1_src,grey", "--bench", miniature, "--edits"]
+    command += folders
+    done = creval(*command, "--out", table, "--limit", "6")
+    assert done.returncode == 0, done.stderr
+    assert all(folder.name in done.stdout for folder in folders)
+    found = parsed(*command)
+    edits = found["edits"]
+    assert len(edits) == 18 * len(folders)
+    for name, cells in found["models"].items():
+        mine = [edit["values"]["l1_src"] for edit in edits if edit["system"] == name]
+        cell = cells["l1_src"]
+        assert cell["value"] == pytest.approx(sum(mine) / len(mine))
+        assert 0 <= cell["low"] < cell["value"] < cell["high"]
+        assert (cell["measured"], cell["edits"]) == (18, 18)
+    lines = table.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "system,sample,draw,gauge,value_name,value,unmeasured"
+    assert len(lines) == 1 + 6 * len(folders) * 2
+    rows = tmp_path / "values.json"
+    right(*command, "--out", rows, "--limit", "1")
+    assert len(json.loads(rows.read_text(encoding="utf-8"))) == len(folders) * 2
+
+
+def test_what_models_made_is_kept_where_one_says(miniature: Path, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    model = f"clip={write_clip(tmp_path / 'clip')}"
+    keeper, run = miniature / "edits" / "Keeper", tmp_path / "run"
+    command = ("measure", "clip_src", "--bench", miniature, "--edits", keeper, "--gauge", model,
+               "--run", run)  # fmt: skip
+    first = parsed(*command)
+    (kept,) = run.glob("vectors.db")
+    assert kept.stat().st_size > 0
+    assert parsed(*command) == first
+
+
+def test_what_cannot_be_measured_is_said_and_is_no_score(miniature: Path) -> None:
+    keeper = miniature / "edits" / "Keeper"
+    done = creval("measure", "clip_dir,l1_src", "--bench", miniature, "--edits", keeper)
+    assert done.returncode == 0
+    assert "18 edits not measured: there is no caption of the source" in done.stderr
+    assert "clip_dir" not in done.stdout
+    nothing = creval("measure", "clip_dir", "--bench", miniature, "--edits", keeper)
+    assert nothing.returncode == 1
+
+
+def test_wrong_input_gets_one_sentence(pair: tuple[Path, Path], miniature: Path) -> None:
+    keeper = miniature / "edits" / "Keeper"
+    edits = ("--bench", miniature, "--edits", keeper)
+    assert "did you mean 'ssim'" in wrong("measure", "sim", *pair)
+    assert "no source" in wrong("measure", "ssim", pair[0])
+    assert "no reference" in wrong("measure", "face", pair[0])
+    assert "does not exist" in wrong("measure", "ssim", pair[0], "absent.png")
+    assert "give what to measure" in wrong("measure", "ssim")
+    assert "give what to measure" in wrong("measure", "ssim", "--edits", keeper)
+    assert "one picture, or two" in wrong("measure", "ssim", *pair, pair[0])
+    assert ".csv, .parquet or .json" in wrong("measure", "ssim", *edits, "--out", "x.xls")
+    assert "nothing is measured with it" in wrong("measure", "ssim", *edits, "--gauge", "clip=x")
+    assert "USE=MODEL" in wrong("measure", "ssim", *edits, "--gauge", "clip")

@@ -1,0 +1,64 @@
+"""Asking a pipeline for pictures in a test."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from creval.editors.diffusers.editor import Diffusers
+from creval.editors.editor import EditorOptions, Job, Produced
+from creval.editors.spec import open_editor
+from tests.editors.test_local import NoTicket
+
+# What makes small pictures where a pipeline would make large ones, and reads with two layers.
+SMALL: dict[str, dict[str, Any]] = {
+    "FluxKontextPipeline": {"pixels": 90 * 70, "_auto_resize": False},
+    "FluxKontextInpaintPipeline": {"pixels": 90 * 70, "_auto_resize": False},
+    "Flux2KleinPipeline": {"text_encoder_out_layers": [1]},
+}
+
+
+def opened(folder: Path, **settings: Any) -> Diffusers:
+    """An editor of a tiny pipeline, that takes four steps unless told otherwise."""
+    given = {"steps": 4, **SMALL.get(folder.name, {}), **settings}
+    editor = open_editor(f"diffusers:{folder}", EditorOptions(given))
+    assert isinstance(editor, Diffusers)
+    return editor
+
+
+def came(editor: Diffusers, jobs: Sequence[Job]) -> list[Produced | BaseException]:
+    """What comes of jobs that are asked for at once."""
+
+    async def run() -> list[Produced | BaseException]:
+        await editor.open()
+        try:
+            asked = (editor.edit(job, NoTicket()) for job in jobs)
+            return list(await asyncio.gather(*asked, return_exceptions=True))
+        finally:
+            await editor.close()
+
+    return asyncio.run(run())
+
+
+def made(editor: Diffusers, *jobs: Job) -> list[Produced]:
+    """The pictures that come of jobs."""
+    found = came(editor, jobs)
+    for one in found:
+        if isinstance(one, BaseException):
+            raise one
+    return [one for one in found if isinstance(one, Produced)]
+
+
+def pixels(produced: Produced) -> np.ndarray[Any, Any]:
+    return np.asarray(Image.open(io.BytesIO(produced.content)).convert("RGB"), dtype=int)
+
+
+def apart(one: Produced, other: Produced) -> int:
+    """The largest difference between two pictures, of 255."""
+    return int(np.abs(pixels(one) - pixels(other)).max())

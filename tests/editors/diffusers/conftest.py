@@ -1,0 +1,63 @@
+"""Tiny pipelines, each written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.editors.diffusers.tiny import write
+
+SIZE = (90, 70)
+"""Of the sources: no multiple of what pipelines take."""
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a pipeline of a class."""
+    written: dict[str, Path] = {}
+
+    def get(kind: str) -> Path:
+        if kind not in written:
+            written[kind] = write(tmp_path_factory.mktemp("tiny") / kind, kind)
+        return written[kind]
+
+    return get
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> list[Path]:
+    """Sources of coloured fields that have nothing in common."""
+    paths = []
+    for number in range(6):
+        fields = np.random.default_rng(number).integers(0, 2, (2, 3, 3), np.uint8) * 255
+        paths.append(tmp_path / f"source{number}.png")
+        Image.fromarray(fields).resize(SIZE, Image.Resampling.NEAREST).save(paths[-1])
+    return paths
+
+
+@pytest.fixture
+def half(tmp_path: Path) -> Path:
+    """A mask that leaves the right half as it is."""
+    path = tmp_path / "half.png"
+    mask = Image.new("L", SIZE, 0)
+    mask.paste(255, (0, 0, SIZE[0] // 2, SIZE[1]))
+    mask.save(path)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _small_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Qwen-Image-Edit looks at its source in a megapixel; here a 128th of that has to do."""
+    for part in ("edit", "edit_inpaint", "edit_plus"):
+        module = import_module(f"diffusers.pipelines.qwenimage.pipeline_qwenimage_{part}")
+        whole = module.calculate_dimensions
+
+        def smaller(area: float, ratio: float, whole: Callable[..., object] = whole) -> object:
+            return whole(area / 128, ratio)
+
+        monkeypatch.setattr(module, "calculate_dimensions", smaller)

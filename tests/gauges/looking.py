@@ -1,0 +1,31 @@
+"""Letting gauges look at pictures, as a run does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from creval.core.sample import Sample
+from creval.gauges.embedding import Embeddings
+from creval.gauges.exhibit import Exhibit, Picture, Shelf
+from creval.gauges.gauge import Gauge
+from creval.gauges.room import Job, measure_all
+
+
+def look(
+    gauge: Gauge, sample: Sample, edit: Path, embeddings: Embeddings | None = None, **given: Any
+) -> Mapping[str, float]:
+    """What a gauge measures of one edit; what goes wrong is raised."""
+    job = Job(gauge, Exhibit(sample, edit, None, given))
+    (found,) = measure_all([job], embeddings or Embeddings())
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def shown(image: Image.Image) -> Picture:
+    """A picture that lies in no file."""
+    return Picture(str(id(image)), Shelf(), lambda: str(id(image)), lambda: image)

@@ -1,0 +1,36 @@
+"""Pictures to measure: random, drawn, and real ones where they lie beside the project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import shared_data
+
+ODD_SIZES = [(1, 1), (2, 3), (7, 300), (11, 11), (13, 29), (64, 64), (301, 17), (150, 141)]
+
+
+def noise(seed: int, size: tuple[int, int]) -> Image.Image:
+    """Every pixel at random."""
+    chance = np.random.default_rng(seed)
+    return Image.fromarray(chance.integers(0, 256, (size[1], size[0], 3), dtype=np.uint8))
+
+
+def slope(size: tuple[int, int]) -> Image.Image:
+    """Colours that change slowly, with a rectangle and a little grain."""
+    across, down = np.meshgrid(np.linspace(0, 1, size[0]), np.linspace(0, 1, size[1]))
+    pixels = np.stack([200 * across, 200 * down, 120 * (1 - across)], axis=-1)
+    pixels[size[1] // 4 : size[1] // 2, size[0] // 3 : size[0] // 2] = (250, 240, 10)
+    pixels += np.random.default_rng(0).normal(0, 3, pixels.shape)
+    return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+
+
+def real_pictures(most: int) -> list[Path]:
+    """Some of the released source pictures; the test is skipped where they are not."""
+    found = shared_data.creval_images()
+    if not found:
+        pytest.skip(f"needs the released pictures in {shared_data.SHARED / 'data'}")
+    return found[:most]
