@@ -18,6 +18,7 @@ from creval.editors.editor import EditorOptions
 from creval.engine.edit import Edited, EditRun, Use
 from creval.engine.editing import EditSettings
 from creval.engine.edits import PLANNED, find_edits
+from creval.engine.judge import Judging
 from creval.engine.plan import chosen
 from creval.judges.fake import FakeServer
 from creval.judges.judge import Price
@@ -381,6 +382,9 @@ def test_best_of_is_open_to_be_looked_at(bench: Path, tmp_path: Path) -> None:
         }
         best = max(scores, key=lambda draw: (scores[draw], -draw))
         assert candidates[best].image == edit.image
+    for judge, warned in (("truth", True), ("pixel", False)):
+        judging = Judging(open_benchmark(bench), [tmp_path / "M"], judge, tmp_path / judge)
+        assert any("picked M's edits" in note for note in judging.warnings()) == warned
     (run,) = (tmp_path / "M").glob(".judged/*/run")
     with open_run(run) as opened:
         assert opened.manifest["judge"] == "truth"

@@ -151,6 +151,7 @@ def known_edits(folder: Path, system: str, samples: Sequence[Sample]) -> Known:
         bill(folder),
         picking,
         bill(folder / PLANNED),
+        str(manifest.get("judge", "")),
     )
     return Known({e.key.sample: with_way(e, edits, folder, system) for e in whole}, maker)
 

@@ -180,6 +180,12 @@ class Judging:
                     notes.append(
                         f"warning: {judge.model} also {did}; a judge may favour its own work."
                     )
+        for system, made in self.found.makers.items():
+            if made.judge and made.judge == self.spec:
+                notes.append(
+                    f"warning: {self.spec} also picked {system}'s edits among their candidates; a "
+                    "judge favours what it has picked."
+                )
         voices = len(self.judges) * self.settings.repeat
         asked = (q for questions in self.plan.questions.values() for q in questions)
         if voices % 2 == 0 and any(question.contract == "yes/no" for question in asked):

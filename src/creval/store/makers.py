@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class Bill:
 @dataclass(frozen=True)
 class Maker:
     """Who made a system's edits and with which strategy; how many pictures there are, and what it
-    took to edit, to pick among candidates, and to plan."""
+    took to edit, to pick among candidates, and to plan. `judge` is who picked, if anybody did."""
 
     editor: str
     strategy: str
@@ -44,6 +44,7 @@ class Maker:
     editing: Bill
     picking: Bill = Bill()
     planning: Bill = Bill()
+    judge: str = ""
 
     @property
     def whole(self) -> Bill:
@@ -94,5 +95,6 @@ def makers(manifest: Mapping[str, Any]) -> dict[str, Maker]:
     found = {}
     for system, facts in manifest.get(MAKERS, {}).items():
         bills = {name: Bill(**facts[name]) for name in ("editing", "picking", "planning")}
-        found[system] = Maker(facts["editor"], facts["strategy"], facts["edits"], **bills)
+        maker = Maker(facts["editor"], facts["strategy"], facts["edits"], **bills)
+        found[system] = replace(maker, judge=facts.get("judge", ""))
     return found
