@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,13 @@ def makers(manifest: Mapping[str, Any]) -> dict[str, Maker]:
     """Who made which system's edits, as far as a run knows."""
     found = {}
     for system, facts in manifest.get(MAKERS, {}).items():
-        bills = {name: Bill(**facts[name]) for name in ("editing", "picking", "planning")}
-        maker = Maker(facts["editor"], facts["strategy"], facts["edits"], **bills)
-        found[system] = replace(maker, judge=facts.get("judge", ""))
+        found[system] = Maker(
+            facts["editor"],
+            facts["strategy"],
+            facts["edits"],
+            Bill(**facts["editing"]),
+            Bill(**facts["picking"]),
+            Bill(**facts["planning"]),
+            facts.get("judge", ""),
+        )
     return found
