@@ -152,9 +152,20 @@ def test_a_folder_is_not_left(tmp_path: Path, source: Path) -> None:
     editor = Folder("x", str(folder), EditorOptions())
     assert made(editor, Job("s1", "do", source)).content == source.read_bytes()
     assert made(editor, Job("other", "do", source, draw=2)).content == b"x"
-    for name in ("s2", "../secret"):
-        with pytest.raises(Fault, match="holds no picture"):
+    (folder / "linked.png").symlink_to(tmp_path / "secret.png")
+    reasons = set()
+    for name in ("s2", "../secret", "linked", "long" * 100, "nul\0"):
+        with pytest.raises(Fault, match="holds no picture") as caught:
             made(editor, Job(name, "do"))
+        reasons.add(str(caught.value))
+    assert len(reasons) == 1, "what is absent is counted together"
+
+
+def test_a_file_in_a_folder_is_bounded(tmp_path: Path) -> None:
+    with (tmp_path / "s1.png").open("wb") as file:
+        file.truncate(3 << 30)
+    with pytest.raises(Fault, match="more than 64 MB"):
+        made(Folder("x", str(tmp_path), EditorOptions()), Job("s1", "do"))
 
 
 def test_touchstones_editors(tmp_path: Path) -> None:
