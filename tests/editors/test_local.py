@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,91 +11,12 @@ from PIL import Image, ImageOps
 from creval.build.touchstone import build_touchstone
 from creval.core.errors import CrevalError
 from creval.editors.command import Command
-from creval.editors.editor import Editor, EditorOptions, Job, Produced
+from creval.editors.editor import EditorOptions, Job
 from creval.editors.function import Function
 from creval.editors.known import Drawn, Folder
 from creval.editors.spec import open_editor
 from creval.judges.judge import Fault, Unusable
-
-PROGRAM = """
-import sys
-from PIL import Image, ImageOps
-source, words, output, seed = sys.argv[1:5]
-print("words:", words, "seed:", seed)
-if "fail" in words:
-    sys.exit(3)
-if "hang" in words:
-    import time
-    time.sleep(60)
-if "nothing" not in words:
-    ImageOps.invert(Image.open(source).convert("RGB")).save(output)
-"""
-
-
-class NoTicket:
-    kept = None
-
-    async def keep(self, name: str) -> None:
-        raise AssertionError(name)
-
-
-def made(editor: Editor, job: Job) -> Produced:
-    async def run() -> Produced:
-        await editor.open()
-        try:
-            return await editor.edit(job, NoTicket())
-        finally:
-            await editor.close()
-
-    return asyncio.run(run())
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
-    path = tmp_path / "a b.png"
-    Image.new("RGB", (40, 30), (10, 200, 90)).save(path)
-    return path
-
-
-@pytest.fixture
-def program(tmp_path: Path) -> Command:
-    (tmp_path / "edit.py").write_text(PROGRAM)
-    words = f"{sys.executable} {tmp_path}/edit.py {{source}} {{instruction}} {{output}} {{seed}}"
-    return Command(f"command:{words}", words, EditorOptions(timeout=5.0))
-
-
-def test_a_program_gets_words_as_they_are(program: Command, source: Path) -> None:
-    evil = "; rm -rf / $(touch x) `id` 'quoted' {seed} --flag\n"
-    found = made(program, Job("a", evil, source, seed=7))
-    picture = Image.open(io.BytesIO(found.content))
-    assert picture.getpixel((0, 0)) == (245, 55, 165)
-    assert f"words: {evil}" in found.facts["log"]
-    assert "seed: 7" in found.facts["log"]
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [("fail", "exit status 3"), ("nothing", "wrote none"), ("hang", "more than 5 s")],
-)
-def test_a_program_that_brings_nothing(
-    program: Command, source: Path, words: str, reason: str
-) -> None:
-    with pytest.raises(Fault, match=reason):
-        made(program, Job("a", words, source))
-
-
-@pytest.mark.parametrize(
-    "template", ["", "prog {source}", "prog {output} {other}", "prog '{output}", "{output.x}"]
-)
-def test_a_template_must_be_one(template: str) -> None:
-    with pytest.raises(CrevalError, match="command:"):
-        Command("x", template, EditorOptions())
-
-
-def test_a_program_that_is_not_there(source: Path) -> None:
-    editor = Command("x", "no-such-program {output}", EditorOptions())
-    with pytest.raises(Unusable, match="cannot be started"):
-        made(editor, Job("a", "do", source))
+from tests.editors.asking import made
 
 
 def flip(source: Image.Image, instruction: str, strength: int = 0) -> Image.Image:
