@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
@@ -23,28 +22,6 @@ def flip(source: Image.Image, instruction: str, strength: int = 0) -> Image.Imag
     if instruction == "fail":
         raise ValueError("no")
     return ImageOps.invert(source) if strength else ImageOps.flip(source)
-
-
-async def slow(source: Image.Image, **_: object) -> bytes:
-    sent = io.BytesIO()
-    source.save(sent, "WEBP")
-    return sent.getvalue()
-
-
-def test_a_function_gets_what_it_takes(source: Path) -> None:
-    where = f"{__name__}:flip"
-    options = EditorOptions({"strength": 1})
-    found = made(Function("x", where, options), Job("a", "do", source, seed=3))
-    assert Image.open(io.BytesIO(found.content)).getpixel((0, 0)) == (245, 55, 165)
-    with pytest.raises(Fault, match="ValueError: no"):
-        made(Function("x", where, options), Job("a", "fail", source))
-    found = made(Function("x", f"{__name__}:slow", options), Job("a", "do", source))
-    assert found.content[8:12] == b"WEBP", "byte for byte"
-    for wrong in ("", "nothing", "no.module:f", f"{__name__}:nothing"):
-        with pytest.raises(CrevalError, match="python:"):
-            Function("x", wrong, options)
-    with pytest.raises(CrevalError, match="takes no such argument"):
-        Function("x", where, EditorOptions({"other": 2}))
 
 
 def test_what_an_editor_is_not_given_is_said(source: Path) -> None:
