@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from creval.editors.editor import EditorOptions, Job, Produced
+from creval.editors.editor import Editor, EditorOptions, Job, Produced
 from creval.editors.remote import Remote
 from creval.editors.spec import open_editor
 from creval.judges.judge import Fault, Unusable
@@ -45,6 +45,24 @@ class Asked:
     def one(self) -> Produced:
         (made,) = self.made
         return made
+
+
+class NoTicket:
+    kept = None
+
+    async def keep(self, name: str) -> None:
+        raise AssertionError(name)
+
+
+def made(editor: Editor, job: Job) -> Produced:
+    async def run() -> Produced:
+        await editor.open()
+        try:
+            return await editor.edit(job, NoTicket())
+        finally:
+            await editor.close()
+
+    return asyncio.run(run())
 
 
 @contextmanager

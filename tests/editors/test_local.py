@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import io
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,119 +10,18 @@ from PIL import Image, ImageOps
 from creval.build.touchstone import build_touchstone
 from creval.core.errors import CrevalError
 from creval.editors.command import Command
-from creval.editors.editor import Editor, EditorOptions, Job, Produced
+from creval.editors.editor import EditorOptions, Job
 from creval.editors.function import Function
 from creval.editors.known import Drawn, Folder
 from creval.editors.spec import open_editor
 from creval.judges.judge import Fault, Unusable
-
-PROGRAM = """
-import sys
-from PIL import Image, ImageOps
-source, words, output, seed = sys.argv[1:5]
-print("words:", words, "seed:", seed)
-if "fail" in words:
-    sys.exit(3)
-if "hang" in words:
-    import time
-    time.sleep(60)
-if "nothing" not in words:
-    ImageOps.invert(Image.open(source).convert("RGB")).save(output)
-"""
-
-
-class NoTicket:
-    kept = None
-
-    async def keep(self, name: str) -> None:
-        raise AssertionError(name)
-
-
-def made(editor: Editor, job: Job) -> Produced:
-    async def run() -> Produced:
-        await editor.open()
-        try:
-            return await editor.edit(job, NoTicket())
-        finally:
-            await editor.close()
-
-    return asyncio.run(run())
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
-    path = tmp_path / "a b.png"
-    Image.new("RGB", (40, 30), (10, 200, 90)).save(path)
-    return path
-
-
-@pytest.fixture
-def program(tmp_path: Path) -> Command:
-    (tmp_path / "edit.py").write_text(PROGRAM)
-    words = f"{sys.executable} {tmp_path}/edit.py {{source}} {{instruction}} {{output}} {{seed}}"
-    return Command(f"command:{words}", words, EditorOptions(timeout=5.0))
-
-
-def test_a_program_gets_words_as_they_are(program: Command, source: Path) -> None:
-    evil = "; rm -rf / $(touch x) `id` 'quoted' {seed} --flag\n"
-    found = made(program, Job("a", evil, source, seed=7))
-    picture = Image.open(io.BytesIO(found.content))
-    assert picture.getpixel((0, 0)) == (245, 55, 165)
-    assert f"words: {evil}" in found.facts["log"]
-    assert "seed: 7" in found.facts["log"]
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [("fail", "exit status 3"), ("nothing", "wrote none"), ("hang", "more than 5 s")],
-)
-def test_a_program_that_brings_nothing(
-    program: Command, source: Path, words: str, reason: str
-) -> None:
-    with pytest.raises(Fault, match=reason):
-        made(program, Job("a", words, source))
-
-
-@pytest.mark.parametrize(
-    "template", ["", "prog {source}", "prog {output} {other}", "prog '{output}", "{output.x}"]
-)
-def test_a_template_must_be_one(template: str) -> None:
-    with pytest.raises(CrevalError, match="command:"):
-        Command("x", template, EditorOptions())
-
-
-def test_a_program_that_is_not_there(source: Path) -> None:
-    editor = Command("x", "no-such-program {output}", EditorOptions())
-    with pytest.raises(Unusable, match="cannot be started"):
-        made(editor, Job("a", "do", source))
+from tests.editors.asking import made
 
 
 def flip(source: Image.Image, instruction: str, strength: int = 0) -> Image.Image:
     if instruction == "fail":
         raise ValueError("no")
     return ImageOps.invert(source) if strength else ImageOps.flip(source)
-
-
-async def slow(source: Image.Image, **_: object) -> bytes:
-    sent = io.BytesIO()
-    source.save(sent, "WEBP")
-    return sent.getvalue()
-
-
-def test_a_function_gets_what_it_takes(source: Path) -> None:
-    where = f"{__name__}:flip"
-    options = EditorOptions({"strength": 1})
-    found = made(Function("x", where, options), Job("a", "do", source, seed=3))
-    assert Image.open(io.BytesIO(found.content)).getpixel((0, 0)) == (245, 55, 165)
-    with pytest.raises(Fault, match="ValueError: no"):
-        made(Function("x", where, options), Job("a", "fail", source))
-    found = made(Function("x", f"{__name__}:slow", options), Job("a", "do", source))
-    assert found.content[8:12] == b"WEBP", "byte for byte"
-    for wrong in ("", "nothing", "no.module:f", f"{__name__}:nothing"):
-        with pytest.raises(CrevalError, match="python:"):
-            Function("x", wrong, options)
-    with pytest.raises(CrevalError, match="takes no such argument"):
-        Function("x", where, EditorOptions({"other": 2}))
 
 
 def test_what_an_editor_is_not_given_is_said(source: Path) -> None:
@@ -152,9 +48,20 @@ def test_a_folder_is_not_left(tmp_path: Path, source: Path) -> None:
     editor = Folder("x", str(folder), EditorOptions())
     assert made(editor, Job("s1", "do", source)).content == source.read_bytes()
     assert made(editor, Job("other", "do", source, draw=2)).content == b"x"
-    for name in ("s2", "../secret"):
-        with pytest.raises(Fault, match="holds no picture"):
+    (folder / "linked.png").symlink_to(tmp_path / "secret.png")
+    reasons = set()
+    for name in ("s2", "../secret", "linked", "long" * 100, "nul\0"):
+        with pytest.raises(Fault, match="holds no picture") as caught:
             made(editor, Job(name, "do"))
+        reasons.add(str(caught.value))
+    assert len(reasons) == 1, "what is absent is counted together"
+
+
+def test_a_file_in_a_folder_is_bounded(tmp_path: Path) -> None:
+    with (tmp_path / "s1.png").open("wb") as file:
+        file.truncate(3 << 30)
+    with pytest.raises(Fault, match="more than 64 MB"):
+        made(Folder("x", str(tmp_path), EditorOptions()), Job("s1", "do"))
 
 
 def test_touchstones_editors(tmp_path: Path) -> None:

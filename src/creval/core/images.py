@@ -42,7 +42,7 @@ def open_image(path: str | Path) -> Image.Image:
     path = Path(path)
     _check_file(path)
     with _opened(path, path) as image:
-        return _plain(image)
+        return plain(image)
 
 
 def open_mask(path: str | Path) -> Image.Image:
@@ -87,22 +87,22 @@ def encode(path: str | Path, fit: Fit | None = None) -> Encoded:
         if media and fitted:
             _check_whole(path, image.format or "", content)
             return Encoded(name, media, content, *image.size)
-        plain = _plain(image)
+        shown = plain(image)
     sent = io.BytesIO()
     if fit is None:
-        plain.save(sent, "PNG", compress_level=1)
-        return Encoded(name, "image/png", sent.getvalue(), *plain.size)
-    size = fit(*plain.size)
-    if size != plain.size:
-        plain = plain.resize(size, Image.Resampling.LANCZOS)
-    plain.save(sent, "JPEG", quality=90)
+        shown.save(sent, "PNG", compress_level=1)
+        return Encoded(name, "image/png", sent.getvalue(), *shown.size)
+    size = fit(*shown.size)
+    if size != shown.size:
+        shown = shown.resize(size, Image.Resampling.LANCZOS)
+    shown.save(sent, "JPEG", quality=90)
     return Encoded(name, _JPEG, sent.getvalue(), *size)
 
 
 def decode(content: bytes) -> Image.Image:
     """The picture in a file's content, as `open_image` gives it."""
     with _opened(Path("the picture"), io.BytesIO(content)) as image:
-        return _plain(image)
+        return plain(image)
 
 
 def kind_of(content: bytes) -> str:
@@ -204,7 +204,8 @@ def _opened(path: Path, file: Path | io.BytesIO) -> Iterator[ImageFile.ImageFile
         raise ImageError(f"{path} is damaged and cannot be opened ({_reason(error)}).") from error
 
 
-def _plain(image: ImageFile.ImageFile) -> Image.Image:
+def plain(image: Image.Image) -> Image.Image:
+    """A picture as `open_image` gives it."""
     image.load()
     return _on_white(_eight_bit(_upright(image)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,9 @@ from PIL import Image
 from creval.core.files import read_bytes
 from creval.core.images import ImageError, decode, kind_of, open_image, see_through
 from creval.judges.judge import Fault
+
+MOST = 64 << 20
+"""The bytes that a picture may have."""
 
 _DARK = 8  # of 255: what is nowhere lighter is black
 _SHAPELY = 0.02  # of the aspect ratio: models round sides to multiples of 8 or 16
@@ -31,6 +35,21 @@ class Looked:
     def facts(self) -> dict[str, object]:
         """What is kept about an edit."""
         return {"size": [self.width, self.height], **dict.fromkeys(self.odd, True)}
+
+
+def read_picture(path: Path, *, links: bool = True) -> bytes:
+    """A file's content, byte for byte; `Fault` where it is no file, or larger than pictures are.
+    Without `links` a symbolic link is no file."""
+    try:
+        found = path.stat() if links else path.lstat()
+        if not stat.S_ISREG(found.st_mode):
+            raise Fault("no picture", "what is in its place is no file", again=False)
+        if found.st_size > MOST:
+            raise Fault("too large", f"a file of more than {MOST >> 20} MB", again=False)
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise Fault("no picture", f"the file cannot be read: {reason}", again=False) from None
 
 
 def look_at(content: bytes, source: Path | None) -> Looked:

@@ -11,6 +11,7 @@ from creval.benchmarks.touchstone.files import read_samples, save_scene, scene_i
 from creval.benchmarks.touchstone.samples import Touchstone
 from creval.benchmarks.touchstone.scene import Scene
 from creval.core.errors import CrevalError, known_name
+from creval.editors.checks import read_picture
 from creval.editors.editor import (
     Editor,
     EditorOptions,
@@ -45,9 +46,15 @@ class Folder(Editor):
             for draw in draws:
                 for suffix in _SUFFIXES:
                     path = self._folder / f"{stem}{draw}{suffix}"
-                    if path.is_file() and path.resolve().is_relative_to(self._folder.resolve()):
-                        return Produced(path.read_bytes(), cost=0.0)
-        raise Fault("absent", f"{self._folder} holds no picture of {job.sample}", again=False)
+                    if self._holds(path):
+                        return Produced(read_picture(path), cost=0.0)
+        raise Fault("absent", f"{self._folder} holds no picture for the sample", again=False)
+
+    def _holds(self, path: Path) -> bool:
+        try:
+            return path.is_file() and path.resolve().is_relative_to(self._folder.resolve())
+        except OSError:  # no file has so long a name
+            return False
 
 
 class Drawn(Editor):

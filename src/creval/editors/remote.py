@@ -23,13 +23,11 @@ from yarl import URL
 
 from creval.core.errors import CrevalError
 from creval.core.images import Encoded, ImageError, decode, encode
+from creval.editors.checks import MOST
 from creval.editors.editor import Editor, EditorOptions, Job, Ticket
 from creval.judges.judge import Fault, Unusable
 from creval.judges.server import Body, Got, Server, proxy_for
 from creval.judges.wire import Said, errors_in, read_wait
-
-MOST = 64 << 20
-"""The bytes that a picture may have."""
 
 _LARGEST_REPLY = MOST * 4 // 3 + (1 << 20)  # a picture in base64, and some words
 _LOADS = 3  # times that a result is fetched before it is given up: it is paid for already

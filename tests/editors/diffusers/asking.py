@@ -14,7 +14,7 @@ from PIL import Image
 from creval.editors.diffusers.editor import Diffusers
 from creval.editors.editor import EditorOptions, Job, Produced
 from creval.editors.spec import open_editor
-from tests.editors.test_local import NoTicket
+from tests.editors.asking import NoTicket
 
 # What makes small pictures where a pipeline would make large ones, and reads with two layers.
 SMALL: dict[str, dict[str, Any]] = {

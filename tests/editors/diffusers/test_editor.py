@@ -27,9 +27,9 @@ from creval.editors.editor import EditorOptions, Job
 from creval.engine.edit import Edited, EditRun, Use
 from creval.engine.editing import Editing, EditSettings
 from creval.judges.judge import Fault, Unusable
+from tests.editors.asking import NoTicket
 from tests.editors.diffusers.asking import apart, came, made, opened, pixels
 from tests.editors.diffusers.conftest import SIZE
-from tests.editors.test_local import NoTicket
 
 Tiny = Callable[[str], Path]
 PIX2PIX = "StableDiffusionInstructPix2PixPipeline"

@@ -1,0 +1,63 @@
+"""A user's code is run apart: in a thread that no exit waits for, away from standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Generic, TextIO, TypeVar
+
+T = TypeVar("T")
+
+
+class Thread(Generic[T]):
+    """Does one thing after another. One that hangs is left behind: it ends with the process."""
+
+    def __init__(self, name: str) -> None:
+        self._calls: SimpleQueue[tuple[Callable[[], T], Future[T]] | None] = SimpleQueue()
+        threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    def do(self, call: Callable[[], T]) -> asyncio.Future[T]:
+        """What a call is going to bring."""
+        future: Future[T] = Future()
+        self._calls.put((call, future))
+        return asyncio.wrap_future(future)
+
+    def end(self) -> None:
+        """Do nothing further."""
+        self._calls.put(None)
+
+    def _work(self) -> None:
+        while (taken := self._calls.get()) is not None:
+            call, future = taken
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(call())
+            except BaseException as error:  # whoever waits must hear of it
+                future.set_exception(error)
+
+
+class Aside:
+    """Sends what is printed to standard error while any is inside: standard output is for results,
+    and belongs to all threads."""
+
+    _lock, _inside = threading.Lock(), 0
+    _turned: contextlib.redirect_stdout[TextIO]
+
+    def __enter__(self) -> None:
+        with Aside._lock:
+            Aside._inside += 1
+            if Aside._inside == 1:
+                Aside._turned = contextlib.redirect_stdout(sys.stderr)
+                Aside._turned.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        with Aside._lock:
+            Aside._inside -= 1
+            if Aside._inside == 0:
+                Aside._turned.__exit__(None, None, None)

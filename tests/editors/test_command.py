@@ -1,0 +1,172 @@
+"""Programs that edit: what they are given, how they end, and what they may bring."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from creval.core.errors import CrevalError
+from creval.editors.command import Command
+from creval.editors.editor import EditorOptions, Job
+from creval.judges.judge import Fault, Unusable
+from tests.editors.asking import made
+
+PROGRAM = """
+import sys
+from PIL import Image, ImageOps
+source, words, output, seed = sys.argv[1:5]
+print("words:", words, "seed:", seed)
+if "fail" in words:
+    sys.exit(3)
+if "hang" in words:
+    import time
+    time.sleep(60)
+if "nothing" not in words:
+    ImageOps.invert(Image.open(source).convert("RGB")).save(output)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Command:
+    (tmp_path / "edit.py").write_text(PROGRAM)
+    words = f"{sys.executable} {tmp_path}/edit.py {{source}} {{instruction}} {{output}} {{seed}}"
+    return Command(f"command:{words}", words, EditorOptions(timeout=5.0))
+
+
+def test_a_program_gets_words_as_they_are(program: Command, source: Path) -> None:
+    evil = "; rm -rf / $(touch x) `id` 'quoted' {seed} --flag\n"
+    found = made(program, Job("a", evil, source, seed=7))
+    picture = Image.open(io.BytesIO(found.content))
+    assert picture.getpixel((0, 0)) == (245, 55, 165)
+    assert f"words: {evil}" in found.facts["log"]
+    assert "seed: 7" in found.facts["log"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [("fail", "exit status 3"), ("nothing", "wrote none"), ("hang", "more than 5 s")],
+)
+def test_a_program_that_brings_nothing(
+    program: Command, source: Path, words: str, reason: str
+) -> None:
+    with pytest.raises(Fault, match=reason):
+        made(program, Job("a", words, source))
+
+
+@pytest.mark.parametrize(
+    "template", ["", "prog {source}", "prog {output} {other}", "prog '{output}", "{output.x}"]
+)
+def test_a_template_must_be_one(template: str) -> None:
+    with pytest.raises(CrevalError, match="command:"):
+        Command("x", template, EditorOptions())
+
+
+def test_a_program_that_is_not_there(source: Path) -> None:
+    editor = Command("x", "no-such-program {output}", EditorOptions())
+    with pytest.raises(Unusable, match="cannot be started"):
+        made(editor, Job("a", "do", source))
+
+
+def shell(tmp_path: Path, script: str, timeout: float = 5.0) -> Command:
+    """A program that a shell's script is; it is given the source, the output and the words."""
+    (tmp_path / "edit.sh").write_text(script)
+    words = f"sh {tmp_path}/edit.sh {{source}} {{output}} {{instruction}}"
+    return Command("x", words, EditorOptions(timeout=timeout))
+
+
+def is_over(process: Path) -> bool:
+    """Whether the process whose number is in a file ends."""
+    for _ in range(100):
+        try:
+            stat = Path(f"/proc/{int(process.read_text())}/stat").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if stat.rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("ends", ["", "; wait", "; trap '' TERM; wait; wait"])
+def test_what_a_program_leaves_behind_is_ended(tmp_path: Path, source: Path, ends: str) -> None:
+    script = f'sleep 4321 & echo $! > "$3"; cp "$1" "$2"; echo done{ends}'
+    editor, child = shell(tmp_path, script, 1.0 if ends else 30.0), tmp_path / "child"
+    began = time.monotonic()
+    if ends:
+        with pytest.raises(Fault, match="more than 1 s"):
+            made(editor, Job("a", str(child), source))
+    else:
+        found = made(editor, Job("a", str(child), source))
+        assert found.content == source.read_bytes()
+        assert found.facts == {"log": "done"}
+    assert time.monotonic() - began < 15, "nobody waits for the child"
+    assert is_over(child)
+
+
+@pytest.mark.parametrize("words", ["x" * 200_000, "nul \0", "half \ud800"])
+def test_words_that_no_program_can_be_given(tmp_path: Path, source: Path, words: str) -> None:
+    with pytest.raises(Fault, match="cannot be started") as caught:
+        made(shell(tmp_path, ""), Job("a", words, source))
+    assert not caught.value.again
+    assert len(str(caught.value)) < 200
+
+
+def test_a_log_is_its_end(tmp_path: Path, source: Path) -> None:
+    script = 'head -c 50000000 /dev/zero | tr "\\0" "é"; echo "the end"; cp "$1" "$2"'
+    log = made(shell(tmp_path, script, 60.0), Job("a", "do", source)).facts["log"]
+    assert len(log) == 4000
+    assert log.endswith("the end")
+
+
+def test_memory_is_bounded(tmp_path: Path, source: Path) -> None:
+    """Of 200 MB that a program says, and 3 GB that it writes, nothing stays."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    script = 'head -c 200000000 /dev/zero; truncate -s 3G "$2"'
+    with pytest.raises(Fault, match="more than 64 MB"):
+        made(shell(tmp_path, script, 60.0), Job("a", "do", source))
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown * (1 if sys.platform == "darwin" else 1024) < 50e6
+
+
+@pytest.mark.parametrize("script", ['ln -s "$1" "$2"', 'mkdir "$2"', 'mkfifo "$2"'])
+def test_what_is_no_file_is_no_picture(tmp_path: Path, source: Path, script: str) -> None:
+    with pytest.raises(Fault, match="no picture: what is in its place is no file"):
+        made(shell(tmp_path, script), Job("a", "do", source))
+
+
+def test_nothing_stays_open(tmp_path: Path, source: Path) -> None:
+    """Neither a file nor a folder, whatever became of the program."""
+    scripts = {"cp": 'cp "$1" "$2"', "fail": "exit 3", "hang": "sleep 30"}
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    opened = sorted(Path("/dev/fd").iterdir())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(folder))
+        for words, script in scripts.items():
+            with contextlib.suppress(Fault):
+                made(shell(tmp_path, script, 1.0), Job("a", words, source))
+    assert sorted(Path("/dev/fd").iterdir()) == opened
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("prog '{output}", "an unclosed quotation mark"),
+        ("prog {output} \\", "a backslash at its end"),
+        ("prog {output[a]}", "its places are"),
+        ("prog {output} {other}", "its places are"),
+    ],
+)
+def test_what_is_wrong_with_a_template_is_said(template: str, reason: str) -> None:
+    with pytest.raises(CrevalError, match=reason):
+        Command("x", template, EditorOptions())
