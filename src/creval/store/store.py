@@ -324,7 +324,7 @@ def _locked(folder: Path) -> sqlite3.Connection:
         lock.close()
         if "locked" in str(error):
             raise CrevalError(
-                f"another creval is writing to {folder}. Wait for it to end, or give another folder."
+                f"another creval is writing to {folder}. Wait for it to end, or give another one."
             ) from error
         raise CrevalError(f"{folder} cannot be written: {error}.") from error
     return lock
