@@ -261,6 +261,29 @@ def test_all_that_is_spent_counts(bench: Path, tmp_path: Path, fake: str) -> Non
     assert rest.cost == pytest.approx(spent)
 
 
+def test_what_helpers_spend_is_not_there_for_pictures(
+    bench: Path, tmp_path: Path, fake: str
+) -> None:
+    """Plans are written before the pictures of their round, and picks before the next round's."""
+    options, price = EditorOptions(price=1.0), Price(100.0, 100.0)
+    for strategy in ("reasoned", "sequential+best-of:2"):
+        use: dict[str, Any] = {"strategy": strategy, "price": price}
+        use["reasoner" if strategy == "reasoned" else "judge"] = fake
+        folder, editor = tmp_path / strategy, f"python:{HERE}:shrink"
+        settings = EditSettings(concurrency=1)
+        whole = run_of(bench, folder / "whole", editor, limit=2, options=options,
+                       settings=settings, **use).run()  # fmt: skip
+        pictures = whole.progress.made * 1.0
+        assert whole.cost is not None
+        assert whole.cost > pictures
+        tight = replace(settings, budget=pictures)
+        part = run_of(bench, folder / "part", editor, limit=2, options=options, settings=tight,
+                      **use).run()  # fmt: skip
+        assert part.stopped == "budget"
+        assert part.cost is not None
+        assert part.cost <= pictures
+
+
 def test_an_estimate_comes_first(bench: Path, tmp_path: Path, fake: str) -> None:
     use: dict[str, Any] = {
         "strategy": "sequential+reasoned+best-of:2",

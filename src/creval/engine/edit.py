@@ -222,14 +222,11 @@ class EditRun:
         with tempfile.TemporaryDirectory(prefix="creval-") as folder:
             shown = [s for s in reached if s.source is not None and s.source.is_file()]
             for sample in shown:
+                source = Path(sample.source or "").resolve()
                 for draw in range(1, 1 + self.strategy.best_of):
-                    place = (
-                        Path(folder)
-                        / "M"
-                        / f"{sample.id}--{draw}{Path(sample.source or '').suffix}"
-                    )
+                    place = Path(folder) / "M" / f"{sample.id}--{draw}{source.suffix}"
                     place.parent.mkdir(parents=True, exist_ok=True)
-                    place.symlink_to((sample.source or place).resolve())
+                    place.symlink_to(source)
             if not shown:
                 return []
             dataset = replace(self.benchmark.dataset, samples=tuple(shown), subsets={}, place=None)
@@ -246,7 +243,7 @@ class EditRun:
             manifest = self._manifest(store.manifest)
             self._check_same(store, manifest)
             store.put_manifest(manifest)
-        self.editing.settings = replace(self.settings, budget=self._left(self.folder))
+        self.editing.allowance = lambda: self._left(self.folder)
         editors = self._editors(watch, str(manifest["system"]))
         try:
             editors.run(partial(watch, "editing") if watch is not None else None)

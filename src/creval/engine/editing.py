@@ -52,6 +52,8 @@ class Editing:
         self.editor, self.folder, self.settings = editor, Path(folder), settings
         self.progress = Progress()
         self.stopped = ""
+        self.allowance: Callable[[], float | None] = lambda: settings.budget
+        """What the pictures in the folder may cost, which others may spend from as well."""
         self._interrupt: Callable[[], object] = lambda: None
 
     def make(
@@ -108,7 +110,7 @@ class _Work:
             Limits(settings.concurrency, settings.requests_a_minute),
             settings.attempts,
             progress=editing.progress,
-            purse=Purse(settings.budget, self._store.spent),
+            purse=Purse(editing.allowance(), self._store.spent),
             halt=halt,
             begun=bool(self._kept),
         )
