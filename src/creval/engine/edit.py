@@ -31,6 +31,7 @@ from creval.engine.writing import Item, Writing
 from creval.judges.judge import Price
 from creval.store import DATABASE, Store
 from creval.store.makers import Bill, bill
+from creval.store.reader import Held, held_texts
 
 Watch = Callable[[str, Progress], None]
 """Told what is being done (`editing`, `picking`, `planning`), and how far it is."""
@@ -157,14 +158,13 @@ class EditRun:
     @property
     def system(self) -> str:
         """The name under which edits are kept: the folder's when it was begun."""
-        if (self.folder / DATABASE).is_file():
-            with Store(self.folder) as store:
-                named = store.manifest.get("system")
-            if isinstance(named, str):
-                return named
-        return self.folder.resolve().name
+        return str(self._held().manifest.get("system") or self.folder.resolve().name)
 
-    def _editors(self, watch: Watch | None = None, system: str = "") -> Editors:
+    def _held(self) -> Held:
+        """What the folder holds already; nothing is written."""
+        return held_texts(self.folder)
+
+    def _editors(self, watch: Watch | None = None) -> Editors:
         told = partial(watch, "picking") if watch is not None else None
         planned = partial(watch, "planning") if watch is not None else None
         pick = think = None
@@ -173,7 +173,7 @@ class EditRun:
         if self.use.reasoner:
             think = thinking(self._planner, planned)
         return Editors(
-            self.editing, system or self.system, self.samples, self.strategy,
+            self.editing, self.system, self.samples, self.strategy,
             among=self.benchmark.dataset.samples, pick=pick, think=think,
         )  # fmt: skip
 
@@ -194,15 +194,13 @@ class EditRun:
 
     def estimate(self) -> list[Estimate]:
         """What the editor and those who help will take."""
-        editors = self._editors()
-        wanted = set(editors.jobs)
+        editors, held, most = self._editors(), self._held(), self.strategy.best_of
+        if held.manifest:
+            self._check_same(held.manifest, self._manifest())
+        kept = (held.texts[self.editor.name, self.system, s.id] for s in editors.reached)
         editor = Estimate(self.editor.name, pace=self.editor.pace, role="editor")
-        if (self.folder / DATABASE).is_file():
-            with Store(self.folder) as store:
-                self._check_same(store, self._manifest(store.manifest))
-                editor.cached = len(wanted & store.brought())
-        editor.calls = len(wanted) - editor.cached
-        editor.pictures = editor.calls
+        editor.cached = sum(min(number, most) for number in kept)
+        editor.calls = editor.pictures = editors.jobs - editor.cached
         if self.editor.price is not None:
             editor.cost = self.editor.price * editor.calls
         editor.seconds = max(
@@ -239,12 +237,12 @@ class EditRun:
     def run(self, watch: Watch | None = None) -> Edited:
         """Make the edits, and put them under their samples' names. What came is kept, whatever
         happens."""
+        manifest = self._manifest()
         with Store(self.folder) as store, store.transaction():
-            manifest = self._manifest(store.manifest)
-            self._check_same(store, manifest)
+            self._check_same(store.manifest, manifest)
             store.put_manifest(manifest)
         self.editing.allowance = lambda: self._left(self.folder)
-        editors = self._editors(watch, str(manifest["system"]))
+        editors = self._editors(watch)
         try:
             editors.run(partial(watch, "editing") if watch is not None else None)
         finally:
@@ -254,7 +252,7 @@ class EditRun:
             list(self.editor.learned), sum(map(bill, _stores(self.folder)), Bill()).cost,
         )  # fmt: skip
 
-    def _manifest(self, held: Mapping[str, Any]) -> dict[str, Any]:
+    def _manifest(self) -> dict[str, Any]:
         facts = json.loads(json.dumps(dict(self.editor.facts), default=str))
         return describe(self.benchmark, self.use.judge) | {
             EDITOR: self.editor.name,
@@ -262,12 +260,11 @@ class EditRun:
             "strategy": self.strategy.name,
             "reasoner": self.use.reasoner,
             "seed": self.settings.seed,
-            "system": held.get("system") or self.folder.resolve().name,
+            "system": self.system,
         }
 
-    def _check_same(self, store: Store, manifest: Mapping[str, Any]) -> None:
+    def _check_same(self, held: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
         """Refuse to put beside what the folder holds what was made in another way."""
-        held = store.manifest
         if held and EDITOR not in held:
             raise CrevalError(f"{self.folder} holds a run; give another --out.")
         names = {

@@ -150,9 +150,9 @@ class Editors:
         self.finished = Finished()
 
     @property
-    def jobs(self) -> list[EditKey]:
-        """The pictures that are to be made."""
-        return [key for owner in self._all.values() for key in self._keys(owner.sample)]
+    def jobs(self) -> int:
+        """How many pictures are to be made."""
+        return len(self._all) * self._strategy.best_of
 
     @property
     def reached(self) -> list[Sample]:
@@ -176,7 +176,7 @@ class Editors:
 
     def _run(self, at: dict[_Chain, Edit], watch: Watch | None) -> None:
         """Take every chain to its end, or as far as it goes."""
-        self._editing.progress.calls = len(self.jobs)
+        self._editing.progress.calls = self.jobs
         for depth in range(1, 1 + max((len(chain.steps) for chain in self._all), default=0)):
             here = {chain: owner for chain, owner in self._all.items() if len(chain.steps) == depth}
             try:

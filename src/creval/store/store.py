@@ -170,16 +170,6 @@ class Store:
         rows = self._connection.execute(query, (variant, status.value))
         return {digest: text for digest, text in rows if text}
 
-    def brought(self) -> set[EditKey]:
-        """The edits for which a picture was asked, and came."""
-        query = (
-            "SELECT DISTINCT system, sample, draw FROM replies JOIN asks ON asks.id = ask"
-            " JOIN edits ON edits.id = asks.edit JOIN voices ON voices.id = voice"
-            " WHERE variant = '' AND replies.status = ?"
-        )
-        rows = self._connection.execute(query, (Status.ANSWERED.value,))
-        return {EditKey(*row) for row in rows}
-
     @property
     def voices(self) -> tuple[str, ...]:
         """The judges and gauges of which the store holds verdicts."""
