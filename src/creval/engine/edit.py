@@ -13,6 +13,7 @@ from typing import Any
 
 from creval.core.benchmark import Benchmark
 from creval.core.errors import CrevalError
+from creval.core.files import clean_text
 from creval.core.sample import EditStatus, Sample
 from creval.editors.editor import EditorOptions
 from creval.editors.spec import open_editor
@@ -197,7 +198,8 @@ class EditRun:
         editors, held, most = self._editors(), self._held(), self.strategy.best_of
         if held.manifest:
             self._check_same(held.manifest, self._manifest())
-        kept = (held.texts[self.editor.name, self.system, s.id] for s in editors.reached)
+        names = (clean_text(sample.id) for sample in editors.reached)
+        kept = (held.texts[self.editor.name, self.system, name] for name in names)
         editor = Estimate(self.editor.name, pace=self.editor.pace, role="editor")
         editor.cached = sum(min(number, most) for number in kept)
         editor.calls = editor.pictures = editors.jobs - editor.cached

@@ -13,6 +13,7 @@ from creval.benchmarks import protocol_named
 from creval.core.card import Card, Level, Score, Weights
 from creval.core.errors import CrevalError, known_name
 from creval.core.files import many_small_objects
+from creval.core.probe import EditKey
 from creval.core.sample import Sample
 from creval.stats.missing import EXCLUDE, check_rule, failings, worst_parts, worst_score
 from creval.stats.parts import Floats as Floats
@@ -161,6 +162,34 @@ def restricted(
     return replace(less.shared(len(less.systems)), common_of=len(table.samples))
 
 
+class _Asking:
+    """Of each system, how many questions were asked and not answered, and how many never asked."""
+
+    def __init__(self, run: Run, systems: Sequence[str], samples: Sequence[str]) -> None:
+        self._probes, self._measured = run.probes, run.measurements
+        self.unanswered = dict.fromkeys(systems, 0)
+        self.unasked = dict.fromkeys(systems, self.questions(samples))
+        self._asked: dict[tuple[str, str], int] = {}
+
+    def questions(self, samples: Sequence[str]) -> int:
+        """How many there are for these samples; what is measured is no question."""
+        count = sum(len(self._probes[identity]) for identity in samples)
+        if self._measured:
+            probes = (probe.id for identity in samples for probe in self._probes[identity])
+            count -= sum(probe in self._measured for probe in probes)
+        return count
+
+    def add(self, key: EditKey, values: Mapping[str, float | None]) -> None:
+        """What was answered about one draw of an edit; the most that was asked of one counts."""
+        if self._measured:
+            values = {name: v for name, v in values.items() if name not in self._measured}
+        self.unanswered[key.system] += list(values.values()).count(None)
+        more = len(values) - self._asked.get((key.system, key.sample), 0)
+        if more > 0:
+            self.unasked[key.system] -= more
+            self._asked[key.system, key.sample] = len(values)
+
+
 def _tabulated(
     run: Run,
     samples: tuple[str, ...],
@@ -181,13 +210,7 @@ def _tabulated(
     if not chosen:
         raise CrevalError(f"{run.folder} holds no edits yet.")
     found: dict[str, dict[str, list[Mapping[str, Score]]]] = {name: {} for name in chosen}
-    unanswered = dict.fromkeys(chosen, 0)
-    measured = run.measurements
-    questions = sum(len(run.probes[identity]) for identity in samples)
-    if measured:
-        questions -= sum(p.id in measured for identity in samples for p in run.probes[identity])
-    unasked = dict.fromkeys(chosen, questions)
-    known: dict[tuple[str, str], int] = {}
+    asking = _Asking(run, chosen, samples)
     wanted = frozenset(samples)
     metrics = [metric.name for metric in card.metrics]
     parts = Parts(card, chosen, samples, metrics)
@@ -195,14 +218,12 @@ def _tabulated(
     failed = failings(run, missing, found, wanted)
     # What a run was not asked for is nobody's failing.
     unseen = set(metrics) if failed else set()
-
     declared = frozenset() if card.unsupported is None else run.unsupported
     unsupported = {
         name: [identity for identity in samples if (name, identity) in declared] for name in chosen
     }
     for name, identities in unsupported.items():
-        asked_of = (probe.id for identity in identities for probe in run.probes[identity])
-        unasked[name] -= sum(probe not in measured for probe in asked_of)
+        asking.unasked[name] -= asking.questions(identities)
 
     def unscored(system: str, identity: str) -> Mapping[str, Score]:
         found = protocol.score(run.samples[identity], run.probes[identity], {})
@@ -223,14 +244,7 @@ def _tabulated(
             if unseen:
                 unseen -= {name for name in unseen if score[name].value is not None}
             if inside:
-                asked = values
-                if measured:
-                    asked = {name: v for name, v in values.items() if name not in measured}
-                unanswered[key.system] += list(asked.values()).count(None)
-                more = len(asked) - known.get((key.system, key.sample), 0)
-                if more > 0:
-                    unasked[key.system] -= more
-                    known[key.system, key.sample] = len(asked)
+                asking.add(key, values)
                 found[key.system].setdefault(key.sample, []).append(score)
                 if places:
                     parts.add(key, protocol.parts(sample, probes, values))
@@ -262,8 +276,8 @@ def _tabulated(
         values=cells[..., 0],
         scored=cells[..., 1].astype(np.int64),
         total=cells[..., 2].astype(np.int64),
-        unanswered=unanswered,
-        unasked=unasked,
+        unanswered=asking.unanswered,
+        unasked=asking.unasked,
         units=_units([run.samples[identity] for identity in samples]),
         parts=parts.tables(),
         unsupported={name: len(identities) for name, identities in unsupported.items()},
