@@ -15,7 +15,6 @@ from creval.benchmarks.ice_bench import IceBench
 from creval.benchmarks.ice_release import LEVELS
 from creval.benchmarks.ice_tasks import TASKS, Task
 from creval.core.benchmark import Benchmark, Dataset
-from creval.core.card import Level
 from creval.core.probe import Ask, EditKey
 from creval.core.sample import Edit, EditStatus, Sample
 from creval.core.verdict import Reply, Status, Verdict
@@ -55,12 +54,12 @@ def printed() -> list[Printed]:
         ]  # fmt: skip
 
 
-def columns_of_tables() -> dict[str, range]:
+def columns_of_tables() -> dict[str, list[int]]:
     """The paper's groups of columns, with the tasks that each says it is of."""
     found = {}
     for cell in printed():
         numbers = re.findall(r"[0-9]+", cell.tasks.rpartition("(")[2])
-        found[cell.tasks] = range(int(numbers[0]), int(numbers[-1]) + 1)
+        found[cell.tasks] = list(range(int(numbers[0]), int(numbers[-1]) + 1))
     return found
 
 
@@ -68,25 +67,23 @@ def write_run(folder: Path) -> Path:
     """A run with one sample a task, whose raw metrics are the supplement's; what a model has no
     numbers for, it does not support."""
     raw = raw_metrics()
-    tables = columns_of_tables()
-    levels = (*LEVELS, Level("table", "tables", tuple(tables), of="task"))
 
     def sample(task: Task) -> Sample:
-        column = next(name for name, tasks in tables.items() if task.number in tasks)
-        tags = {"task": task.name, "task_group": task.group, "category": task.category}
-        source = Path("s.png") if task.edits else None
-        return Sample(str(task.number), "", source, tags | {"table": column})
+        source = Path(f"{task.number}.png") if task.edits else None
+        return Sample(str(task.number), "", source, task.tags)
 
     samples = tuple(map(sample, TASKS.values()))
     protocol = IceBench()
-    benchmark = Benchmark(Dataset("ice-bench", folder, samples, levels=levels), protocol)
+    benchmark = Benchmark(Dataset("ice-bench", folder, samples, levels=LEVELS), protocol)
     with Store(folder) as store, store.transaction():
         store.put_manifest(describe(benchmark, "the paper"))
         store.put_samples([(one, protocol.probes(one)) for one in samples], {})
         for model in sorted({model for model, _ in raw}):
             for one in samples:
                 key = EditKey(model, one.id)
-                values = raw.get((model, int(one.id)), {})
+                given = raw.get((model, int(one.id)), {})
+                ids = [probe.id for probe in protocol.probes(one)] if given else []
+                values = {name: given[name.partition("/")[0]] for name in ids}
                 done = EditStatus.DONE if values else EditStatus.UNSUPPORTED
                 store.put_edits([Edit(key, done)])
                 if values:

@@ -15,6 +15,7 @@ from creval.core.errors import CrevalError
 from creval.core.probe import EditKey, Measurement, Question
 from creval.core.sample import Edit, Sample
 from creval.engine.call import paths_of
+from creval.prompts import load_prompt
 
 PROTOCOL = IceBench()
 EDITED = ("aesthetic", "imaging", "clip_cap", QA, "clip_src", "l1_src")
@@ -28,7 +29,7 @@ MEASURED = {
     24: ("aesthetic", "imaging", "clip_cap", "canny"),
     25: ("aesthetic", "imaging", "clip_cap", "depth"),
     26: ("aesthetic", "imaging", "clip_cap", "colorfulness", "grey"),
-    27: ("aesthetic", "imaging", "ssim"),
+    27: ("aesthetic", "imaging", "imaging/PF", "ssim"),
     28: (*EDITED, "style"),
     29: (*EDITED, "subject"),
     30: (*EDITED, "subject"),
@@ -51,8 +52,19 @@ def test_what_is_asked_and_measured_of_each_task(task: Task) -> None:
     assert [probe.id for probe in probes] == list(MEASURED[task.number])
     for probe in probes:
         assert isinstance(probe, Question) == (probe.id == QA)
-        assert not isinstance(probe, Measurement) or probe.gauge == probe.id
+        assert not isinstance(probe, Measurement) or probe.gauge == probe.id.partition("/")[0]
     assert sum(WEIGHTS[task.group].values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: str(task.number))
+def test_each_dimension_rests_on_probes_of_its_own(task: Task) -> None:
+    """So that those that are chosen have a value, and no other."""
+    sample = item(task, references=1)
+    probes = PROTOCOL.probes(sample)
+    for dimension in WEIGHTS[task.group]:
+        mine = {probe.id: 0.5 for probe in probes if probe.metric == dimension}
+        found = PROTOCOL.score(sample, probes, mine)
+        assert [name for name, score in found.items() if score.value is not None] == [dimension]
 
 
 def test_what_a_measurement_rests_on() -> None:
@@ -86,10 +98,21 @@ def test_the_judge_sees_source_edit_mask_and_references_in_this_order(
     assert [PROTOCOL.credit(asked, value) for value in (1.0, 0.0)] == [1.0, 0.0]
 
 
+def test_the_texts_say_alike_what_may_not_change_and_how_pictures_are_named() -> None:
+    names = ("ice_plain", "ice_mask", "ice_references", "ice_mask_references")
+    texts = {name: load_prompt(name).text for name in names}
+    for name, text in texts.items():
+        assert "<SOURCE> or [SOURCE] stands for the source image" in text
+        assert ("<REF_1> or [REF_1] for the first" in text) == name.endswith("references")
+        masked = "mask" in name
+        assert ("nothing else is different, neither inside the region nor" in text) == masked
+        assert ("0 as well if anything else has changed, inside the region or" in text) == masked
+
+
 RAW = {
     "aesthetic": 5.0, "imaging": 60.0, "clip_cap": 0.3, QA: 1.0, "clip_src": 0.9, "l1_src": 0.1,
     "face": 0.4, "style": 0.5, "subject": 0.6, "pose": 0.01, "canny": 0.2, "depth": 0.3,
-    "grey": 0.05, "ssim": 0.7, "colorfulness": 0.45,
+    "grey": 0.05, "ssim": 0.7, "colorfulness": 0.45, "imaging/PF": 60.0,
 }  # fmt: skip
 
 
@@ -163,6 +186,23 @@ def test_weights_of_ones_own() -> None:
     assert scored(some, "Inpainting")["AES"] == 0.5, "it is measured, and weighs nothing"
 
 
+def test_the_narrower_weights_count_in_any_order() -> None:
+    given: dict[str, float | dict[str, float]] = {
+        "17": {"PF": 1},
+        "Local Editing": {"SRC": 1},
+        "No-ref Image Editing": {"AES": 1},
+        "IMG": 1.0,
+    }
+    one, other = (
+        PROTOCOL.weighted(dict(entries)) for entries in (given.items(), reversed(given.items()))
+    )
+    wanted = {"Inpainting": 0.8, "Outpainting": 0.9, "Color Editing": 0.5, "Face Swap": 0.6}
+    for task, score in wanted.items():
+        assert scored(one, task)["score"] == scored(other, task)["score"] == pytest.approx(score)
+    alone = PROTOCOL.weighted({"1": {"PF": 1}, "No-ref Image Creating": {"AES": 1}})
+    assert scored(alone, "Text-to-Image Creating")["score"] == pytest.approx(0.6)
+
+
 def test_what_weighs_nothing_can_be_missing() -> None:
     sample = item(TASKS["Face Swap"])
     values = {name: value for name, value in RAW.items() if name != "face"}
@@ -182,6 +222,10 @@ def test_what_weighs_nothing_can_be_missing() -> None:
         ({"Face Swop": {"AES": 1}}, "no task 'Face Swop'; did you mean 'Face Swap'"),
         ({"Face Swap": {"AES": -1, "IMG": 2}}, "weights of Face Swap must be zero or more"),
         ({"Face Swap": {}}, "weights of Face Swap must be zero or more"),
+        (
+            {"31": {"AES": 1}, "Face Swap": {"PF": 1}},
+            "'31' and 'Face Swap' both give the weights of Face Swap",
+        ),
         ({"AES": float("nan")}, "must be zero or more"),
         ({"AES": 1e308, "IMG": 1e308}, "must be zero or more"),
     ],

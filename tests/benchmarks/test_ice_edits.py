@@ -100,6 +100,24 @@ def test_a_list_that_is_none(tmp_path: Path) -> None:
         told(made, SAMPLES)
 
 
+def test_a_list_of_other_items(tmp_path: Path) -> None:
+    """Even where pictures are there by their ids: whoever wrote the list meant it."""
+    made = folder(tmp_path, "a.png", listed={"x1": "a.png"})
+    sentence = r"gen_info\.json names none of the benchmark's items: it has 'x1', an item is .* 'a'"
+    with pytest.raises(CrevalError, match=sentence):
+        find_edits([made], SAMPLES, told=told)
+    (made / "gen_info.json").write_text("{}")
+    assert statuses(find_edits([made], SAMPLES, told=told))["a"] == "done"
+
+
+@pytest.mark.parametrize("name", ["gen_info.json", "unsupported.txt"])
+def test_folders_in_the_place_of_files(tmp_path: Path, name: str) -> None:
+    (folder(tmp_path, "a.png") / name).unlink(missing_ok=True)
+    (tmp_path / name).mkdir()
+    with pytest.raises(CrevalError, match=f"{name} should be a file"):
+        told(tmp_path, SAMPLES)
+
+
 def test_by_id_in_a_folder_inside_with_draws(tmp_path: Path) -> None:
     dataset = open_benchmark(write_release(tmp_path / "ICE", each=1)).dataset
     first, second = dataset.samples[0].id, dataset.samples[1].id

@@ -1,9 +1,10 @@
-"""ICE-Bench measured with its own gauges, on tiny models; two libraries are not there."""
+"""ICE-Bench measured with its own gauges, on tiny models; for two libraries there are stand-ins."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from creval.engine.settings import Settings
 from creval.judges.fake import FakeServer
 from creval.store import open_run
 from tests.benchmarks.ice_files import write_edits, write_release
+from tests.benchmarks.ice_sheet import compared
 from tests.gauges import tiny, tiny_files
+from tests.gauges.test_elsewhere import Drawing, module
 from tests.serving import serving
 
 pytest.importorskip("transformers")
@@ -79,3 +82,30 @@ def test_the_whole_way_with_what_is_here(
         outside = mask[..., 0] <= 128
         apart = np.abs(source[outside].astype(float) - edit[outside]).mean() / 255
         assert raw[sample.id, "l1_src"] == pytest.approx(apart)
+
+
+def test_three_of_each_task_the_whole_way(
+    models: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def create_metric(*_: object, **__: object) -> Any:
+        return lambda pixels: 100 * pixels.std()
+
+    module(monkeypatch, "pyiqa", create_metric=create_metric)
+    module(monkeypatch, "controlnet_aux", OpenposeDetector=Drawing)
+    release = write_release(tmp_path / "ICE", each=3)
+    able = {"Everything": frozenset(range(1, 32)), "Steered": frozenset({4, 23, 24, 25, 26, 27})}
+    folders = [
+        write_edits(
+            release, tmp_path / "results" / name, seed=at,
+            supports=lambda task, numbers=numbers: task.number in numbers,  # type: ignore[misc]
+        )
+        for at, (name, numbers) in enumerate(able.items())
+    ]  # fmt: skip
+    given = Settings(gauges={**models, "pose": str(tiny_files.write_poses(tmp_path / "openpose"))})
+    with serving(FakeServer().app()) as url:
+        done = judge(
+            open_benchmark(release), folders, f"openai:m@{url}/v1", tmp_path / "run", given
+        )
+    assert done.unmeasured == []
+    with open_run(tmp_path / "run") as run:
+        assert compared(run, able, each=3) == 207 + 51

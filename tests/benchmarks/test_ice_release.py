@@ -86,6 +86,8 @@ def test_a_name_can_stand_for_several_tasks() -> None:
     assert [task.number for task in tasks_named("local editing")] == list(range(17, 23))
     assert [task.number for task in tasks_named("No-ref Image Editing")] == list(range(5, 28))
     assert [task.number for task in tasks_named("31")] == [31]
+    assert [task.number for task in tasks_named("Subject Reference Editing")] == [29, 30]
+    assert [task.number for task in tasks_named("Style Reference Editing")] == [28]
     with pytest.raises(CrevalError, match="no task 'Face Swop'; did you mean 'Face Swap'"):
         tasks_named("Face Swop")
 
@@ -124,13 +126,18 @@ Change = Callable[[dict[str, Any]], object]
         (COLOR, lambda e: e.update(RegionBased=True), "no mask", True),
         (TEXT, lambda e: e.update(Instruction="like [SOURCE]"), "unknown picture", True),
         (SWAP, lambda e: e.update(Instruction="as in <REF_2>"), "unknown picture", True),
-        (SWAP, lambda e: e.update(SourceMask=""), "no mask", True),
+        (SWAP, lambda e: e.update(SourceMask=""), "no mask", False),
         (SWAP, lambda e: e.update(SourceMask="images/no.png"), "missing mask", True),
         (SWAP, lambda e: e.update(SourceMask="images/" + "x" * 4000), "missing mask", True),
         (SWAP, lambda e: e.update(SourceMask="images/\0.png"), "missing mask", True),
         (SWAP, lambda e: e.update(ReferenceImages=["images/no.png"]), "missing reference", True),
         (SWAP, lambda e: e.update(ReferenceImages=[]), "no reference", False),
         (SWAP, lambda e: e.pop("ReferenceImages"), "no reference", False),
+        (SWAP, lambda e: e["ReferenceImages"].insert(0, ""), "lost reference", False),
+        (SWAP, lambda e: e["ReferenceImages"].append(None), "lost reference", False),
+        (COLOR, lambda e: e.update(ItemID="../../../evil"), "id is no file name", True),
+        (COLOR, lambda e: e.update(ItemID=".c"), "id is no file name", True),
+        (COLOR, lambda e: e.update(ItemID="c" * 241), "id is no file name", True),
     ],
 )
 def test_what_is_wrong_in_an_item_is_found(
@@ -151,6 +158,35 @@ def test_what_is_wrong_in_an_item_is_found(
     assert all(finding.note for finding in dataset.findings)
     absent = [finding.where for finding in dataset.findings if finding.rule == "no items"]
     assert absent == ([] if kept else [task.name])
+
+
+@pytest.mark.parametrize("inside", ["dataset", ""])
+@pytest.mark.parametrize("name", ["../../etc/passwd", "./../../x.png"])
+def test_pictures_that_lie_outside_in_either_layout(tmp_path: Path, inside: str, name: str) -> None:
+    home = write_release(tmp_path / "ICE", each=1, inside=inside) / inside
+    lines = read_lines(home / "data.jsonl")
+    for line, field, value in (
+        (COLOR, "SourceImage", name),
+        (SWAP, "SourceMask", name),
+        (TASKS["Style Transfer"], "ReferenceImages", [f"images/{COLOR.name}.png", name]),
+    ):
+        next(entry for entry in lines if entry["Task"] == line.released)[field] = value
+    write_lines(home / "data.jsonl", lines)
+    dataset = loaded(tmp_path / "ICE")
+    rules = Counter(finding.rule for finding in dataset.findings)
+    assert rules == {
+        "image outside": 3, "no source": 1, "no mask": 1, "lost reference": 1, "no items": 3,
+        "missing reference": 1,
+    }  # fmt: skip
+    assert len(dataset.samples) == 28
+
+
+def test_references_may_be_empty_where_none_is_needed(small: Path, tmp_path: Path) -> None:
+    lines = read_lines(small / "dataset" / "data.jsonl")[:1]
+    lines[0]["ReferenceImages"] = [""]
+    write_lines(tmp_path / "data.jsonl", lines)
+    (sample,) = loaded(tmp_path).samples
+    assert sample.references == ()
 
 
 def test_one_reference_may_stand_without_a_list(small: Path, tmp_path: Path) -> None:
@@ -179,9 +215,8 @@ def test_a_mask_of_another_size_is_found(tmp_path: Path) -> None:
     mask = next((tmp_path / "dataset" / "images").rglob(f"{identity(SWAP, 0)}_mask.png"))
     Image.new("L", (40, 30)).save(mask)
     (found,) = loaded(tmp_path).findings
-    assert (found.rule, found.note) == (
-        "mask of another size", "the mask is 40 x 30, the source 96 x 73",
-    )  # fmt: skip
+    assert (found.rule, found.item) == ("mask of another size", "40 x 30, its source 96 x 73")
+    assert found.note == "it is scaled for measuring", "alike in all: they stand together"
 
 
 def test_lines_that_are_no_items(tmp_path: Path) -> None:
@@ -217,3 +252,16 @@ def test_other_lists_are_not_taken_for_it(tmp_path: Path) -> None:
     path.write_text(json.dumps({"ItemID": "a", "Task": "Dancing"}))
     with pytest.raises(CrevalError, match=r"data\.jsonl holds no item that can be used"):
         open_benchmark(tmp_path)
+
+
+def test_built_items_of_one_picture_belong_together(small: Path, tmp_path: Path) -> None:
+    """Each has a copy of the picture: their sources do not tell."""
+    lines = read_lines(small / "dataset" / "data.jsonl")
+    for line in lines[:3]:
+        line["made"] = {"picture": "holidays/boat.jpg"}
+    lines[3]["made"] = "by hand"
+    (tmp_path / "images").symlink_to(small / "dataset" / "images")
+    write_lines(tmp_path / "data.jsonl", lines)
+    samples = loaded(tmp_path).samples
+    assert [sample.unit == "holidays/boat.jpg" for sample in samples[:4]] == [True] * 3 + [False]
+    assert len({sample.unit for sample in samples[3:]}) == len(samples) - 3

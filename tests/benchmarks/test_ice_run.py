@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
@@ -15,7 +15,7 @@ import pytest
 import creval.engine.judge as judging
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.ice_bench import CARD
-from creval.benchmarks.ice_tasks import QA, TASKS, WEIGHTS
+from creval.benchmarks.ice_tasks import TASKS
 from creval.cli.bench import summarise
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
@@ -27,13 +27,19 @@ from creval.gauges.exhibit import Exhibit, Unmeasured
 from creval.gauges.gauge import Gauge
 from creval.judges.fake import FakeServer
 from creval.report import answer, asked, missing, plots, sentences, tables
+from creval.report.changes import changes
 from creval.report.comparison import comparison
 from creval.report.page import gallery
+from creval.report.page.page import page as report
 from creval.stats.compare import compare
-from creval.store import Run, open_run
+from creval.stats.unchanged import followed_from, unchanged
+from creval.store import open_run
 from creval.store.closeup import CloseUp
+from creval.web import closer, lists
+from creval.web.choice import Choice
 from creval.web.snapshot import State, take
 from tests.benchmarks.ice_files import identity, write_edits, write_release
+from tests.benchmarks.ice_sheet import compared
 from tests.serving import serving
 
 SPANS = {"aesthetic": (3.0, 7.0), "imaging": (30.0, 80.0), "clip_cap": (0.1, 0.35)}
@@ -48,7 +54,7 @@ class Made(Gauge):
         self.name = name
 
     def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
-        sample, edit = exhibit.sample, exhibit._edit
+        sample, edit = exhibit.sample, exhibit.path
         if self.name == "face" and sample.references[0].stem.startswith(("0", "1", "2")):
             raise Unmeasured("there is no face in the reference")
         place = int(hashlib.sha256(f"{self.name}{edit}".encode()).hexdigest()[:8], 16) / 2**32
@@ -87,93 +93,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Judged]:
     return root / "run", done
 
 
-def rows_by_task(run: Run) -> dict[str, dict[int, list[dict[str, float]]]]:
-    """Each model's rows of each task, one for each item."""
-    answers: dict[EditKey, dict[str, float]] = defaultdict(dict)
-    for given in run.answers():
-        if given.value is not None:
-            answers[given.edit][given.probe] = given.value
-    found: dict[str, dict[int, list[dict[str, float]]]] = defaultdict(lambda: defaultdict(list))
-    for edit, raw in answers.items():
-        number = TASKS[run.samples[edit.sample].tags["task"]].number
-        found[edit.system][number].append(sheet(number, raw))
-    return found
-
-
-def sheet(number: int, raw: Mapping[str, float]) -> dict[str, float]:
-    """One item's row as somebody would type it into a spreadsheet from the paper."""
-    row = {"AES": raw["aesthetic"] / 10, "IMG": raw["imaging"] / 100}
-    if number == 27:
-        row["PF"] = row["IMG"]
-    elif number == 26:
-        row["PF"] = raw["clip_cap"] / 0.5 + raw["colorfulness"]
-    elif number <= 4 or 23 <= number <= 25:
-        row["PF"] = raw["clip_cap"] / 0.5
-    else:
-        row["PF"] = (raw["clip_cap"] / 0.5 + raw[QA]) / 2
-        row["SRC"] = (raw["clip_src"] + 1 - raw["l1_src"]) / 2
-    reference = {2: "face", 3: "style", 4: "subject", 28: "style", 29: "subject", 30: "subject",
-                 31: "face"}  # fmt: skip
-    if number in reference:
-        if reference[number] not in raw:
-            return row
-        row["REF"] = raw[reference[number]]
-    control = {23: "pose", 24: "canny", 25: "depth", 26: "grey"}
-    if number in control:
-        row["CTRL"] = 1 - raw[control[number]]
-    if number == 27:
-        row["CTRL"] = raw["ssim"]
-    if number == 1:
-        row["score"] = (row["AES"] + row["IMG"] + row["PF"]) / 3
-    elif number <= 4:
-        row["score"] = (row["AES"] + row["IMG"] + row["PF"] + row["REF"]) / 4
-    elif number <= 22:
-        row["score"] = 0.3 * (row["AES"] + row["IMG"] + row["PF"]) + 0.1 * row["SRC"]
-    elif number <= 27:
-        row["score"] = 0.3 * (row["AES"] + row["IMG"]) + 0.2 * (row["PF"] + row["CTRL"])
-    else:
-        row["score"] = (
-            0.25 * (row["AES"] + row["IMG"]) + 0.2 * (row["PF"] + row["REF"]) + 0.1 * row["SRC"]
-        )
-    return row
-
-
-RANGES = {
-    "overall": range(1, 32),
-    "No-ref Image Creating": range(1, 2),
-    "Ref Image Creating": range(2, 5),
-    "No-ref Image Editing": range(5, 28),
-    "Global Editing": range(5, 17),
-    "Local Editing": range(17, 23),
-    "Controllable Generation": range(23, 28),
-    "Ref Image Editing": range(28, 32),
-    **{task.name: range(task.number, task.number + 1) for task in TASKS.values()},
-}
-
-
 def test_every_cell_equals_a_spreadsheet(made: tuple[Path, Judged]) -> None:
     with open_run(made[0]) as run:
-        card = run.score(resamples=100)
-        rows = rows_by_task(run)
-    groups = {task.number: task.group for task in TASKS.values()}
-    compared = 0
-    for system, able in ABLE.items():
-        assert {number: len(of) for number, of in rows[system].items()} == dict.fromkeys(able, 3)
-        for group, tasks in RANGES.items():
-            for column in CARD.columns:
-                # What is not supported counts zero where the dimension belongs to the task.
-                means = {
-                    number: mean(row[column] for row in rows[system][number] if column in row)
-                    if number in able
-                    else 0.0
-                    for number in tasks
-                    if column in (*WEIGHTS[groups[number]], "score")
-                }
-                wanted = None if able.isdisjoint(means) else mean(means.values())
-                value = card.cell(system, column, group).value
-                assert value == pytest.approx(wanted, abs=1e-12), (system, group, column)
-                compared += wanted is not None
-    assert compared == 201 + 12 + 46
+        assert compared(run, ABLE, each=3) == 207 + 12 + 46
 
 
 def test_a_face_that_the_reference_lacks_leaves_the_mean(made: tuple[Path, Judged]) -> None:
@@ -234,7 +156,10 @@ def test_two_models_of_which_one_does_less(made: tuple[Path, Judged]) -> None:
     assert difference == pytest.approx(both[0] - both[1], abs=0.01), "but for a face or two"
     assert found.differences["task", "Face Editing", "AES"][2:5] == (None, None, None)
     assert found.differences["task", "Text-to-Image Creating", "AES"].value is not None
-    told = comparison(found).sentences
+    said = comparison(found)
+    names = [row[0] for row in said.grids[0].rows]
+    assert len(names) == len(set(names)), "a category that is one group stands once"
+    told = said.sentences
     assert f"on {samples} samples (" in told[0]
     assert told[1].startswith("Samples of 93 that a model does not support count 0: Painter 90.")
 
@@ -332,14 +257,46 @@ def test_the_report_shows_what_items_bring_and_what_models_lack(made: tuple[Path
     assert sorted(swap[3:]) == [
         ("Everything", ""), ("Painter", "unsupported"), ("Steered", "unsupported"),
     ]  # fmt: skip
+    (asked_,) = shown["Face Swap"].asked
+    said = {given.system: given.said for given in asked_.given}
+    assert said["Everything"] in ("0", "1")
+    assert said["Painter"] == said["Steered"] == "not supported"
     assert "SRC" not in str(place["Everything"]), "nobody else has it"
     assert re.fullmatch(r"Text-to-Image Creating \([+-]0\.\d{4}\)", str(place["Painter"][2]))
     assert place["Painter"][3] == "–", "it does nothing else"
 
 
+def test_the_report_shows_what_was_measured(made: tuple[Path, Judged]) -> None:
+    """A score's reasons are one click away, also where nothing was asked."""
+    name = identity(TASKS["Image Deblurring"], 0)
+    with open_run(made[0]) as run:
+        card = run.score(resamples=100)
+        grid = gallery._shown(run, card, name, None).measured
+        raw = {key.system: of for key, of in run.values() if key.sample == name}
+        page = report(run, card, 100, each=1)
+    assert grid is not None
+    assert [row[0] for row in grid.rows] == [
+        "aesthetic, for AES", "imaging, for IMG", "imaging, for PF", "ssim, for CTRL",
+    ]  # fmt: skip
+    shown = dict(zip(grid.heads, grid.rows[3], strict=True))
+    assert shown["Everything"] == f"{raw['Everything']['ssim']:.4g}"
+    assert shown["Painter"] == "–", "it does not support the task"
+    assert re.search(r"<summary>\d measurements</summary>", page)
+    assert "What was measured of " in page
+
+
 def test_what_is_not_supported_is_not_waited_for(made: tuple[Path, Judged]) -> None:
     with CloseUp(made[0]) as run:
         at = take(run)
+        page = closer.sample(at, run, Choice(), {"id": identity(TASKS["Face Swap"], 0)})
+        listed = lists.questions(at, run, Choice(), "")
+    rows = [row for _, rows in page["metrics"] for row in rows]
+    assert {row.item.probe.metric for row in rows} == {"AES", "IMG", "PF", "SRC", "REF"}
+    for row in rows:
+        said = dict(zip(page["systems"], row.said, strict=True))
+        assert said["Painter"] == said["Steered"] == ("unscored", "", "not supported")
+        assert said["Everything"].words not in ("", "not supported")
+    assert {one.state for line in listed["lines"] for one in line.said} & {"unasked"} == set()
     assert not (at.states == State.UNASKED).any()
     assert any("does not support count 0" in note for note in at.notes)
 
@@ -359,6 +316,21 @@ def test_no_source_is_missed_where_none_belongs(
     monkeypatch.setattr(judging, "open_gauges", made_of)
     with pytest.raises(CrevalError, match="the source pictures are not there"):
         judge(open_benchmark(release), [edits], "", tmp_path / "run", Settings(metrics=("SRC",)))
+
+
+def test_what_nobody_supports_counts_in_a_limited_run_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = write_release(tmp_path / "ICE")
+    edits = write_edits(release, tmp_path / "M", supports=lambda task: task.number == 1)
+    monkeypatch.setattr(judging, "open_gauges", made_of)
+    judge(open_benchmark(release), [edits], "", tmp_path / "run", Settings(limit=2))
+    with open_run(tmp_path / "run") as run:
+        card = run.score(resamples=100)
+    assert len(card.table.samples) == 2 * 31
+    assert card.table.unsupported == {"M": 60}
+    own = card.cell("M", "score", "Text-to-Image Creating").value or 0.0
+    assert card.cell("M", "score").value == pytest.approx(own / 31)
 
 
 def test_what_a_model_comes_to_support_is_asked_about(
@@ -386,6 +358,44 @@ def test_what_a_model_comes_to_support_is_asked_about(
     assert judged(unsupported=later) == {"done": 2, "absent": 24, "unsupported": 5}
 
 
+def test_only_the_chosen_dimensions_have_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deblurring's PF is measured as IMG is, and comes with PF alone."""
+    release = write_release(tmp_path / "ICE", each=1)
+    edits = write_edits(release, tmp_path / "M")
+    monkeypatch.setattr(judging, "open_gauges", made_of)
+    with serving(FakeServer().app()) as url:
+        for chosen in (("AES", "IMG"), ("PF",)):
+            folder = tmp_path / chosen[0]
+            settings = Settings(metrics=chosen)
+            judge(open_benchmark(release), [edits], f"openai:m@{url}/v1", folder, settings)
+            with open_run(folder) as run:
+                card = run.score(resamples=50)
+            for task in ("Image Deblurring", "Color Editing"):
+                found = {c: card.cell("M", c, task).value for c in CARD.columns}
+                assert tuple(c for c, value in found.items() if value is not None) == chosen
+            there = [c for c in CARD.columns if card.cell("M", c).value is not None]
+            assert tuple(there) == chosen
+
+
+def test_models_for_what_is_not_chosen_are_named_and_not_refused(tmp_path: Path) -> None:
+    """One list of models serves every choice of metrics."""
+    release = write_release(tmp_path / "ICE", each=1)
+    edits = write_edits(release, tmp_path / "M")
+    models = {"clip": "no-model", "imaging": "no-model"}
+
+    def made(gauges: Mapping[str, str]) -> judging.Judging:
+        settings = Settings(metrics=("AES", "IMG"), gauges=gauges)
+        return judging.Judging(open_benchmark(release), [edits], "", tmp_path / "run", settings)
+
+    assert made(models).warnings() == [
+        "--gauge clip: nothing of what was chosen is measured with it."
+    ]
+    with pytest.raises(CrevalError, match="--gauge boxes: nothing is measured with it here"):
+        made(models | {"boxes": "no-model"})
+
+
 def test_without_a_task_there_is_nothing_to_ask(miniature: Path, tmp_path: Path) -> None:
     folder = next((miniature / "edits").iterdir())
     with pytest.raises(CrevalError, match="'ice-bench' has nothing to ask about"):
@@ -408,3 +418,141 @@ def test_samples_that_all_support(made: tuple[Path, Judged]) -> None:
                     assert card.cell(*place).value == all_.cell(*place).value
         found = missing.of_table(run, all_.table)
         assert missing.rule(all_.table, found) == [], "what is unsupported is told elsewhere"
+
+
+@pytest.fixture(scope="module")
+def part(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in which only one dimension was measured, of models that do few tasks."""
+    root = tmp_path_factory.mktemp("ice-part")
+    release = write_release(root / "ICE", each=2)
+    folders = [
+        write_edits(
+            release, root / "results" / name, seed=at,
+            supports=lambda task, able=able: task.number in able,  # type: ignore[misc]
+        )
+        for at, (name, able) in enumerate(ABLE.items())
+    ]  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judging, "open_gauges", made_of)
+        judge(open_benchmark(release), folders, "", root / "run", Settings(metrics=("AES",)))
+    return root / "run"
+
+
+def test_what_is_not_supported_makes_no_score_alone(part: Path) -> None:
+    """Where no sample that a model supports has a score, it has none, though others count 0."""
+    with open_run(part) as run:
+        card = run.score(resamples=100)
+        found = compare(run, "Painter", "Steered", resamples=100)
+    for system in ABLE:
+        for level in ("overall", "category", "task_group", "task"):
+            for group in card.groups(level):
+                cell = card.cell(system, "score", group, level)
+                assert cell[:3] == (None, None, None), (system, group)
+        assert card.cell(system, "AES").value is not None
+    assert {d[2:5] for d in card.differences} == {(None, None, None)}
+    assert {d.p for d in card.differences} == {None}
+    assert not any(d.decided for d in card.differences)
+    assert answer.best(card) == "No model has a value in score yet."
+    assert (
+        comparison(found).sentences[0] == "Painter and Steered have no score on the same samples."
+    )
+
+
+def test_zeros_for_what_is_not_supported_are_no_evidence(
+    made: tuple[Path, Judged], part: Path
+) -> None:
+    """An interval needs five samples that a model has edited; a difference, that one has."""
+    with open_run(made[0]) as run:
+        card = run.score(resamples=100)
+    painter, steered = (card.cell(name, "score") for name in ("Painter", "Steered"))
+    assert painter.value is not None
+    assert (painter.low, painter.high) == (None, None), "three pictures"
+    assert steered.low is not None, "fifteen"
+    samples = {(d.first, d.second): d.samples for d in card.differences}
+    assert samples["Painter", "Steered"] == 18
+    with open_run(part) as run:
+        found = compare(run, "Painter", "Steered", resamples=100)
+    aesthetics = found.differences["overall", "overall", "AES"]
+    assert aesthetics.samples == 12
+    assert found.differences["task_group", "Global Editing", "AES"].samples == 0
+
+
+def test_where_two_models_are_far_apart_stands_what_was_measured(made: tuple[Path, Judged]) -> None:
+    with open_run(made[0]) as run:
+        found = compare(run, "Everything", "Steered", resamples=100)
+        values = {key: of for key, of in run.values() if key.system != "Painter"}
+    said = comparison(found)
+    assert len(said.grids) == 1 + 5
+    for grid, gap in zip(said.grids[1:], found.samples, strict=True):
+        assert grid.heads == ["measured", "Everything", "Steered"]
+        for at, system in enumerate(("Everything", "Steered"), 1):
+            raw = values[EditKey(system, gap.sample)]
+            shown = [(str(row[0]).partition(",")[0], row[at]) for row in grid.rows]
+            assert sorted(shown) == sorted(
+                (name.partition("/")[0], f"{value:.4g}") for name, value in raw.items()
+            )
+        (one, *_) = said.data["samples"][found.samples.index(gap)]["measured"]
+        assert (one["name"], one["metric"]) == ("aesthetic", "AES")
+
+
+def test_strong_and_weak_on_what_models_support(made: tuple[Path, Judged]) -> None:
+    """Zeros for what a model cannot do are no weakness in what it does."""
+    with open_run(made[0]) as run:
+        card = run.score(resamples=100)
+    found = answer.strengths(card)
+    assert "over the tasks that both it and others support" in found.caption
+    leads = {name: answer._metrics(card, name) for name in card.systems}
+    creating = [card.cell(n, "AES", "Text-to-Image Creating").value or 0.0
+                for n in ("Painter", "Everything")]  # fmt: skip
+    assert leads["Painter"]["AES"] == pytest.approx(creating[0] - creating[1])
+    assert set(leads["Painter"]) == {"AES", "IMG", "PF", "score"}
+    alone = replace(card, table=replace(card.table, unsupported={}))
+    assert answer._metrics(alone, "Painter")["AES"] < -0.2, "as if it had done the rest badly"
+
+
+def test_why_there_is_no_interval_is_said(made: tuple[Path, Judged]) -> None:
+    with open_run(made[0]) as run:
+        card, alone = run.score(resamples=100), run.score(resamples=100, systems=("Everything",))
+    words = ["A value without an interval rests on fewer than 5 samples."]
+    assert sentences.few(card, tables.chosen(card, ["task"])) == words, "three each"
+    assert sentences.few(card, [("overall", "overall")]) == words, "Painter has three"
+    assert sentences.few(alone, tables.chosen(alone, ["overall", "sample"])) == []
+    no_groups, some = (
+        str(plots.radar(card, level).get_label()) for level in ("task", "task_group")
+    )
+    assert "no intervals, because no group has 5 samples with a value." in no_groups
+    assert "A group with fewer than 5 samples has none." in some
+    assert "how far intervals reach" in some
+    assert "how far intervals reach" not in no_groups
+
+
+def test_nobody_scores_here_what_was_followed(made: tuple[Path, Judged]) -> None:
+    with open_run(made[0]) as run:
+        card = run.score(resamples=100)
+        found = unchanged(run, card, resamples=100)
+    (grid,) = changes(found, followed_from(card), 0).grids
+    assert grid.heads == ["model", "edits", "unchanged", "95 %"]
+    assert {len(row) for row in grid.rows} == {4}
+
+
+def test_the_report_has_a_table_for_each_category_and_group(made: tuple[Path, Judged]) -> None:
+    """With the dimensions that it has, the score first; what is a category and a group, once."""
+    with open_run(made[0]) as run:
+        card = run.score(resamples=100)
+        page = report(run, card, 100, each=0)
+    found = {
+        re.findall(r"<caption>(.*?)</caption>", table)[0]: re.findall(
+            r'<button type="button">(.*?)<', table
+        )
+        for table in page.partition('id="scores"')[2].partition("<section")[0].split("<table")[1:]
+    }
+    whole, *groups = found
+    assert whole == "Scores; a head sorts by its column"
+    assert groups == [
+        "No-ref Image Creating", "Ref Image Creating", "No-ref Image Editing", "Ref Image Editing",
+        "Global Editing", "Local Editing", "Controllable Generation", "Subject Reference Editing",
+    ]  # fmt: skip
+    assert found[whole] == ["model", "score", "AES", "IMG", "PF", "SRC", "REF", "CTRL"]
+    assert found["Local Editing"] == ["model", "score", "AES", "IMG", "PF", "SRC"]
+    assert "A value without an interval rests on fewer than 5 samples." in page
+    assert "no intervals, because no group has 5 samples with a value" in page

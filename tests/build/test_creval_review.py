@@ -26,8 +26,7 @@ def test_every_item_with_its_fields(review: CrevalReview) -> None:
     shown: Review = review
     assert shown.groups() == ["cat", "dog"]
     group = shown.group("cat")
-    assert group.picture is not None
-    assert group.picture.is_file()
+    assert [path.is_file() for path in group.pictures.values()] == [True]
     assert [item.id for item in group.items][:2] == ["instruction", "IF/Q1"]
     assert len(group.items) == 16
     assert shown.left() == 32
@@ -102,7 +101,7 @@ def test_questions_on_other_words_are_noted(review: CrevalReview) -> None:
 def test_a_picture_from_elsewhere_is_not_shown(review: CrevalReview) -> None:
     listed = review.folder / "instruction.json"
     listed.write_text(listed.read_text().replace("image/cat.png", "../pictures/cat.png"))
-    assert review.group("cat").picture is None
+    assert review.group("cat").pictures == {}
     review.decide("cat", "IF/Q1", ACCEPTED, {})
 
 
@@ -150,3 +149,17 @@ def test_the_last_question_stays(review: CrevalReview) -> None:
         review.decide("cat", f"VQ/Q{number}", DROPPED, {})
     with pytest.raises(CrevalError, match="cannot be dropped"):
         review.decide("cat", "VQ/Q5", DROPPED, {})
+
+
+def test_what_nobody_touched_stays_to_the_letter(review: CrevalReview) -> None:
+    paths = [review.folder / "instruction.json", review.folder / "questions_all/IF/cat.json"]
+    for path in paths:
+        path.write_text(path.read_text().replace(" ", "  "))
+    for item in review.group("cat").items[:2]:
+        fields = {field.name: field.text for field in item.fields}
+        review.decide("cat", item.id, ACCEPTED, fields)
+        again = next(one for one in review.group("cat").items if one.id == item.id)
+        assert (again.fields, again.verdict) == (item.fields, ACCEPTED)
+    assert "asked_for" not in paths[0].read_text()
+    review.decide("cat", "instruction", ACCEPTED, {"instruction": "Make it a  lamp."})
+    assert "Make it a lamp." in paths[0].read_text()

@@ -42,11 +42,11 @@ def test_what_is_used_is_written_down(tmp_path: Path) -> None:
 def test_the_same_goes_on_and_something_else_does_not(tmp_path: Path) -> None:
     keep(tmp_path)
     keep(tmp_path, limit=9)
-    with pytest.raises(CrevalError, match=r"begun with another steps \(4, not 5\)"):
+    with pytest.raises(CrevalError, match=r"begun with other steps \(4, not 5\)"):
         keep(tmp_path, limit=7, steps=5)
-    with pytest.raises(CrevalError, match="begun with another models"):
+    with pytest.raises(CrevalError, match="begun with other models"):
         keep(tmp_path, model="n")
-    with pytest.raises(CrevalError, match="begun with another prompts"):
+    with pytest.raises(CrevalError, match="begun with other prompts"):
         keep(tmp_path, text="B.")
     with pytest.raises(CrevalError, match="holds something else already"):
         keep(tmp_path, "complexbench")

@@ -3,8 +3,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from rich.cells import cell_len
 
 from creval.cli import screen
+from creval.report.findings import Grid
 
 
 def test_json_keeps_its_meaning_and_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,3 +39,22 @@ def test_progress_is_shown_on_what_is_slow(
     assert lines[0].startswith("working: ")
     assert lines[0].endswith(" s left")
     assert "of 640" in lines[0]
+
+
+def test_a_table_that_is_too_wide_comes_in_parts_and_cuts_no_number(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = [[f"{row}.{column}000001  100 %" for column in range(7)] for row in range(2)]
+    names = ["a model with a name of many words", "图像编辑"]
+    rows = [[name, *of] for name, of in zip(names, numbers, strict=True)]
+    grid = Grid(["model", *"ABCDEFG"], rows, "Scores", "Bold is best.")
+    for width in (40, 60, 80, 100, 200):
+        monkeypatch.setattr(screen, "_WIDE", width)
+        screen.print_grid(grid)
+        shown = capsys.readouterr().out
+        assert max(map(cell_len, shown.splitlines())) <= width
+        assert [shown.count(number) for of in numbers for number in of] == [1] * 14
+        parts = shown.count("Scores")
+        assert shown.count("图像编辑") == parts, "each part says whose numbers they are"
+        assert shown.count("Bold is best.") == 1
+        assert (parts == 1) == (width == 200)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import pytest
 from hypothesis import given
@@ -110,6 +111,9 @@ TEN, FIVE, ONE = (contract_named(name) for name in ("0-10", "0-5", "1/0"))
         (TEN, "7 out of 10", 7), (TEN, "Score: 0", 0), (TEN, "7.0", 7), (TEN, "7.", 7),
         (TEN, "7, the hat is missing", 7), (TEN, "7\nThe hat is missing.", 7),
         (FIVE, "5/5", 5), (FIVE, 0, 0), (ONE, "1", 1), (ONE, 0, 0), (ONE, True, 1),
+        (ONE, "The answer is 1.", 1), (ONE, "The final answer is: **0**", 0),
+        (ONE, "1. The hat is red.", 1), (ONE, "1\n\nReasons:\n1. A hat.\n2. A cat.", 1),
+        (TEN, "7. The hat is missing.\n\nScore: 7", 7),
     ],
 )  # fmt: skip
 def test_whole_numbers(contract: Contract, said: object, value: float) -> None:
@@ -140,6 +144,13 @@ def test_whole_numbers(contract: Contract, said: object, value: float) -> None:
         (FIVE, "6", Status.UNREADABLE),
         (ONE, "2", Status.UNREADABLE),
         (ONE, "Yes", Status.UNREADABLE),
+        (ONE, "Answer: -1", Status.UNREADABLE),
+        (ONE, "The answer is 1 or 0.", Status.UNREADABLE),
+        (ONE, "1. It asks for a red hat.\n2. The hat is blue.\n\nSo: 0", Status.UNREADABLE),
+        (ONE, "1: the source\n**2)** the edit", Status.UNREADABLE),
+        (ONE, "1. The answer is 0", Status.AMBIGUOUS),
+        (ONE, "1. Wait, 0.", Status.AMBIGUOUS),
+        (TEN, "7, as the hat is red.\n\n**Score: 6**", Status.AMBIGUOUS),
     ],
 )
 def test_numbers_off_the_scale_have_no_value(
@@ -199,3 +210,11 @@ def test_numbers_in_replies() -> None:
         assert [verdict.value for verdict in read] == [7, 8], text
     assert read_reply("8", questions[:1])[0].value == 8
     assert Whole("0-10", 10).credit(8, "10") == pytest.approx(0.8)
+
+
+def test_long_remarks_behind_a_number_are_cheap() -> None:
+    start = time.process_time()
+    for piece in ("so, ", "\n", "1. ", "9 ", "9" + " " * 50, ". ", "\n2", "the answer is "):
+        for said in ("1. " + piece * 50_000 + "x", "1. x" + piece * 50_000):
+            assert ONE.read(said)[0] in Status
+    assert time.process_time() - start < 5

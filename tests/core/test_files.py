@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,23 @@ def test_the_whole_file_is_read(tmp_path: Path, size: int) -> None:
     content = bytes(n % 251 for n in range(size))
     (tmp_path / "a").write_bytes(content)
     assert read_bytes(tmp_path / "a") == content
+
+
+def test_a_file_that_comes_in_short_pieces_is_read_in_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As some network drives bring it."""
+    content = bytes(n % 251 for n in range(1_000_000))
+    (tmp_path / "a").write_bytes(content)
+    read, sizes = os.read, []
+
+    def short(descriptor: int, size: int) -> bytes:
+        sizes.append(size)
+        return read(descriptor, min(size, 50_000))
+
+    monkeypatch.setattr(os, "read", short)
+    assert read_bytes(tmp_path / "a") == content
+    assert len(sizes) <= 1_000_000 / 50_000 + 2
 
 
 def test_what_cannot_be_read_raises_as_open_does(tmp_path: Path) -> None:

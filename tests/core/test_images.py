@@ -18,7 +18,17 @@ from hypothesis import strategies as st
 from PIL import Image, features
 
 import shared_data
-from creval.core.images import MOST_PIXELS, ImageError, decode, digest, encode, open_image, size_of
+from creval.core.images import (
+    MOST_PIXELS,
+    ImageError,
+    decode,
+    digest,
+    encode,
+    glance,
+    lack_of,
+    open_image,
+    size_of,
+)
 
 RED, BLUE, WHITE = (255, 0, 0), (0, 0, 255), (255, 255, 255)
 
@@ -356,3 +366,18 @@ def test_modes_that_servers_read_wrongly_are_not_sent_as_they_are(tmp_path: Path
 def test_content_that_is_no_picture(content: bytes) -> None:
     with pytest.raises(ImageError, match=r"the picture is (damaged|not a picture)"):
         decode(content)
+
+
+@pytest.mark.parametrize("kind", ["png", "jpeg", "webp"])
+def test_a_glance_sees_what_is_cut_off(tmp_path: Path, kind: str) -> None:
+    whole, part = tmp_path / f"whole.{kind}", tmp_path / f"part.{kind}"
+    noise = np.random.default_rng(1).integers(0, 256, (200, 200, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(whole)
+    glance(whole)
+    assert lack_of([whole], glance) == ""
+    part.write_bytes(whole.read_bytes()[:-2000])
+    with pytest.raises(ImageError):
+        glance(part)
+    assert lack_of([whole, part], glance).startswith(f"in the benchmark, part.{kind} is damaged")
+    part.write_bytes(whole.read_bytes() + bytes(3000))
+    glance(part)  # what stands behind a picture does not matter

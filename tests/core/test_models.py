@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from creval.core import models
 from creval.core.errors import CrevalError
 from creval.core.models import load_model
+from tests.gauges import tiny
 
 
 def test_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,8 +31,76 @@ def test_a_folder_that_is_not_there_or_holds_no_model(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     with pytest.raises(CrevalError, match="there is no folder"):
         load_model(str(tmp_path / "absent"), "AutoModel")
-    with pytest.raises(CrevalError, match="cannot be loaded"):
+    with pytest.raises(CrevalError) as caught:
         load_model(str(tmp_path), "AutoModel")
+    assert str(caught.value) == (
+        f"{tmp_path} cannot be loaded: there is no config.json in that folder."
+    )
+
+
+def test_what_a_library_says_is_cut_to_a_sentence(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    folder = tiny.write_clip(tmp_path / "clip")
+    with pytest.raises(CrevalError) as caught:
+        load_model(str(folder), "AutoModelForDepthEstimation")
+    assert str(caught.value) == (
+        f"{folder} cannot be loaded: it is a model of another kind (CLIPConfig)."
+    )
+    for processor in folder.glob("*processor*"):
+        processor.unlink()
+    with pytest.raises(CrevalError) as caught:
+        load_model(str(folder), "AutoModel", processor="AutoImageProcessor")
+    assert "make sure" not in str(caught.value)
+    assert str(caught.value).startswith(f"{folder} cannot be loaded: Can't load image processor")
+
+
+def test_the_librarys_remarks_are_not_shown(tmp_path: Path) -> None:
+    """Half of a model is taken, and the other half left: that is as it should be."""
+    said: list[logging.LogRecord] = []
+    library = pytest.importorskip("transformers").utils.logging
+    hub = import_module("huggingface_hub").utils
+    folder = str(tiny.write_siglip(tmp_path / "siglip"))
+    library.set_verbosity_warning()
+    library.enable_progress_bar()
+    handler = logging.NullHandler()
+    handler.handle = said.append  # type: ignore[assignment, method-assign]
+    library.add_handler(handler)
+    try:
+        load_model(folder, "SiglipVisionModel", processor="AutoImageProcessor")
+    finally:
+        library.remove_handler(handler)
+    assert said == []
+    assert not library.is_progress_bar_enabled()
+    assert not hub.are_progress_bars_disabled(), "a download shows how far it is"
+
+
+def test_a_model_that_lacks_weights_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    folder = str(tiny.write_clip(tmp_path / "clip"))
+    with pytest.raises(CrevalError, match=r"clip cannot be loaded: it lacks 2 weights, such as cl"):
+        load_model(folder, "CLIPForImageClassification")
+
+
+def test_weights_that_nothing_is_computed_with_may_be_missing(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    folder = tiny.write_depth(tmp_path / "depth")
+    file = import_module("safetensors.torch")
+    weights = file.load_file(folder / "model.safetensors")
+    unused = [name for name in weights if "fusion_stage.layers.0.residual_layer1" in name]
+    assert unused
+    file.save_file(
+        {name: weight for name, weight in weights.items() if name not in unused},
+        folder / "model.safetensors",
+        {"format": "pt"},
+    )
+    load_model(str(folder), "AutoModelForDepthEstimation", processor="AutoImageProcessor")
+
+
+@pytest.mark.parametrize("name", ["models/clip/v1", "my clip"])
+def test_what_is_no_name_of_a_model(name: str) -> None:
+    pytest.importorskip("transformers")
+    with pytest.raises(CrevalError, match=f"{name} is no folder here, and no model's name"):
+        load_model(name, "AutoModel")
 
 
 def test_a_hub_that_cannot_be_reached_is_not_tried_for_minutes(

@@ -140,7 +140,7 @@ def test_a_picture_that_cannot_be_written_does_not_stop_the_others(
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(picture, path)
 
-    monkeypatch.setattr("creval.build.chains.complexbench_files._put", put)
+    monkeypatch.setattr("creval.build.chains.complexbench_files.put_picture", put)
     with serving(FakeServer(seed=3).app()) as url:
         done = steps(url, tmp_path, tmp_path / "bench", "--level", "two-chain", "--json")
     told = json.loads(done.stdout)

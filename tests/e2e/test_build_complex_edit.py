@@ -144,7 +144,7 @@ def test_what_it_will_take(tmp_path: Path) -> None:
 def test_wrong_usage_gets_a_sentence(built: Path, tmp_path: Path) -> None:
     images = built.parent / "images"
     for wrong, sentence in [
-        (("--images", images, "--out", built), "was begun with another models"),
+        (("--images", images, "--out", built), "was begun with other models"),
         (("--images", images, "--out", images), "is where the pictures are"),
         (("--images", tmp_path, "--out", tmp_path / "b"), "holds no picture"),
         (("--images", images, "--out", tmp_path / "b", "--budget", "5EUR"), "--budget takes"),

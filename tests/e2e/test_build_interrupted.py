@@ -14,6 +14,7 @@ import pytest
 
 from creval.judges.fake import FakeServer
 from tests.build.chains.made import FITTING, annotated, draw_pictures, entries, rows
+from tests.build.ice.made import draw_plain
 from tests.build.made import drawn
 from tests.serving import serving
 
@@ -36,11 +37,16 @@ def complexbench(tmp_path: Path) -> list[str]:
             "--checker", "openai:checker@URL/v1", "--retries", "4"]  # fmt: skip
 
 
+def ice(tmp_path: Path) -> list[str]:
+    pictures = draw_plain(tmp_path / "pictures", 16)
+    return ["ice", "--images", str(pictures), "--derive", "--retries", "4"]
+
+
 def written(bench: Path) -> object:
     """What a benchmark of any system says."""
     files = {
         path.relative_to(bench).as_posix(): path.read_text()
-        for path in bench.rglob("*.json")
+        for path in bench.rglob("*.json*")
         if path.name != "build.json"
     }
     return files, rows(bench), entries(bench)
@@ -57,7 +63,7 @@ def start(command: list[str], out: Path) -> subprocess.Popen[str]:
     return subprocess.Popen([*command, "--out", str(out)], stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("make", [creval, complex_edit, complexbench])
+@pytest.mark.parametrize("make", [creval, complex_edit, complexbench, ice])
 def test_it_stops_kindly_and_goes_on_to_the_same(
     tmp_path: Path, served: tuple[FakeServer, str], make: Callable[[Path], list[str]]
 ) -> None:

@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from creval.benchmarks.ice_tasks import TASKS
 from creval.build.chains.complexbench_files import file_of
 from creval.judges.fake import FakeServer
 from tests.build.chains.made import FITTING, annotated, draw_pictures, rows
+from tests.build.ice.made import draw_task, entries
 from tests.build.made import drawn
 from tests.serving import serving
 
@@ -63,7 +65,7 @@ def reviewing(*arguments: object) -> Iterator[str]:
         process.send_signal(signal.SIGINT)
         rest = process.communicate(timeout=60)[1]
     assert process.returncode == 0, rest
-    assert re.fullmatch(r"\d+ items? left to decide\.\n", rest)
+    assert re.fullmatch(r"(\d+ items? left to decide|Everything is decided)\.\n", rest)
 
 
 def card(page: Page, number: int) -> Locator:
@@ -231,3 +233,41 @@ def test_a_built_complex_edit(tmp_path: Path, served: str, browser_page: Page) -
         page.keyboard.press("d")
         said(page, "compound/3: Dropped.")
         assert (bench(out)["samples"], bench(out)["problems"]) == (2, [])
+
+
+def test_a_built_ice_bench(tmp_path: Path, served: str, browser_page: Page) -> None:
+    for name in ("Color Editing", "Face Swap"):
+        draw_task(tmp_path / "in", TASKS[name])
+    out, page = tmp_path / "bench", browser_page
+    build = ("build", "ice", "--images", tmp_path / "in", "--out", out, "--fill", "people",
+             "--retries", 4, "--writer", f"openai:writer@{served}/v1")  # fmt: skip
+
+    def entry(name: str) -> Any:
+        return next(one for one in entries(out) if one["ItemID"].startswith(name))
+
+    with reviewing(*build) as address:
+        begin(page, address, 5)
+        expect(page.locator(".seen figure")).to_have_count(1)
+        expect(card(page, 1)).to_contain_text("to be filled in: ")
+        rewrite(page, "instruction", "Make the sky in <SOURCE> violet.")
+        assert entry("color")["Instruction"] == "Make the sky in <SOURCE> violet."
+        page.keyboard.press("A")
+        expect(page).to_have_url(re.compile("id=face-swap"))
+        expect(card(page, 1)).to_have_attribute("aria-current", "true")
+        expect(page.locator("#keys-button")).to_be_visible()
+        expect(page.locator(".seen figure")).to_have_count(3)
+        expect(page.locator(".seen figure img").nth(2)).to_have_js_property("complete", True)
+        expect(page.locator(".seen")).to_contain_text("reference 1")
+        for number in (2, 3):
+            page.keyboard.press("j")
+            expect(card(page, number)).to_have_attribute("aria-current", "true")
+        page.keyboard.press("d")
+        said(page, "TargetCaption: Dropped.")
+        assert entry("face")["dropped"] is True
+
+    assert bench(out)["samples"] == 1
+    again = subprocess.run(command(*build), capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    assert entry("color")["Instruction"] == "Make the sky in <SOURCE> violet."
+    assert entry("color")["TargetCaption"], "the next build imagines what people asked for"
+    assert entry("face")["dropped"] is True

@@ -6,8 +6,11 @@ import os
 import re
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
+from creval.build.touchstone import build_touchstone
+from creval.cli import demo
 from creval.judges.fake import FakeServer
 from miniature import write_miniature
 from tests.serving import serving
@@ -57,3 +60,25 @@ def test_adding_a_protocol(tmp_path: Path) -> None:
     assert abs(values["L"] - 0.7 * values["words"] - 0.3 * values["legible"]) < 1e-9
     missing = creval("judge", bench, "--protocol", "letering", "--edits", bench, "--run", tmp_path)
     assert "no protocol 'letering'; did you mean 'lettering'" in missing.stderr
+
+
+def test_measuring_the_demos_edits(tmp_path: Path) -> None:
+    (block,) = (block for block in blocks("gauges.md", "console") if "creval-demo" in block)
+    command, _, shown = block.partition("\n")
+    made = tmp_path / "creval-demo"
+    samples = signature(demo.demo).parameters["samples"].default
+    build_touchstone(
+        made / "bench", samples, demo._SEED, edits=made / "edits", editors=("lazy", "clumsy")
+    )
+    arguments = command.removeprefix("$ creval ").split()
+    done = subprocess.run(
+        [sys.executable, "-m", "creval", *arguments], capture_output=True, encoding="utf-8",
+        cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert lines(done.stdout) == lines(shown)
+    assert (tmp_path / "values.csv").is_file()
+
+
+def lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines() if line.strip()]

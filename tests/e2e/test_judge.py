@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -16,9 +17,11 @@ from typing import Any
 
 import pytest
 
+from creval.benchmarks import open_benchmark
 from creval.judges.fake import FAULTS, FakeServer
 from creval.store import DATABASE, open_run
 from miniature import write_miniature
+from tests.benchmarks.complexbench_files import write_release
 from tests.serving import serving
 
 KEY = "sk-very-secret-0123456789"
@@ -99,6 +102,28 @@ def test_a_question_that_is_never_answered(miniature: Path, tmp_path: Path) -> N
     score = creval("score", run)
     assert "80.0 %" in score.stdout
     assert "2 questions without an answer" in score.stderr
+
+
+def test_what_is_measured_without_a_judge_beside_answers(
+    tmp_path: Path, served: tuple[FakeServer, str]
+) -> None:
+    """The answers are counted as they were given: each question was asked twice."""
+    bench, edits, run = write_release(tmp_path / "bench", each=1), tmp_path / "M", tmp_path / "run"
+    for sample in open_benchmark(bench).dataset.samples:
+        assert sample.source is not None
+        (edits / sample.id).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(sample.source, edits / f"{sample.id}.jpg")
+    given = ("judge", bench, "--edits", edits, "--run", run, "--metrics")
+    asked = creval(*given, "score", "--judge", f"openai:fake@{served[1]}/v1", "--repeat", "2")
+    assert asked.returncode == 0, asked.stderr
+    assert "15 calls" in asked.stderr
+    measured = creval(*given, "L1,L2")
+    assert measured.returncode == 0, measured.stderr
+    for done in (asked, measured):
+        assert "questions x 2" in done.stdout
+        assert re.search(r"M +30 +30", done.stdout)
+    assert "edits are measured" in measured.stderr
+    assert "calls" not in measured.stderr
 
 
 def test_killed_ten_times_it_ends_with_the_same_verdicts(miniature: Path, tmp_path: Path) -> None:

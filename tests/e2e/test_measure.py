@@ -10,8 +10,9 @@ import pytest
 from PIL import Image
 
 from creval.gauges.gauge import MODELS, gauge_kind, gauge_names
+from tests.commands import creval as here
 from tests.e2e.test_commands import creval, parsed, right, wrong
-from tests.gauges.pictures import noise, slope
+from tests.gauges.pictures import drawn, noise, slope
 from tests.gauges.tiny import write_clip
 
 
@@ -68,7 +69,37 @@ def test_captions_and_a_model_of_ones_own(pair: tuple[Path, Path], tmp_path: Pat
         "--source-caption", "a cat",
     )  # fmt: skip
     assert set(found) == {"clip_cap", "clip_src", "clip_dir"}
-    assert "no caption of the target" in wrong("measure", "clip_cap", pair[1], "--gauge", model)
+    without = creval("measure", "clip_cap", pair[1], "--gauge", model)
+    assert without.returncode == 1
+    assert "clip_cap not measured: there is no caption of the target" in without.stderr
+
+
+def test_what_one_gauge_cannot_measure_leaves_the_others(pair: tuple[Path, Path]) -> None:
+    done = creval("measure", "ssim,clip_cap,l1_src", *pair)
+    assert done.returncode == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["ssim", "l1_src"]
+    assert done.stderr == "clip_cap not measured: there is no caption of the target\n"
+    found = parsed("measure", "ssim,clip_cap", *pair)
+    assert found["unmeasured"] == {"clip_cap": "there is no caption of the target"}
+    assert 0 <= found["ssim"] <= 1
+    assert "unmeasured" not in parsed("measure", "ssim", *pair)
+    nothing = creval("measure", "clip_cap", *pair, "--json")
+    assert nothing.returncode == 1
+    assert set(json.loads(nothing.stdout)) == {"unmeasured"}
+
+
+def test_what_is_gone_is_seen_against_the_source(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    pytest.importorskip("rapidocr")
+    sign = drawn(tmp_path / "sign.png", "OPEN")
+    asked = ("--wanted", "open", "--removed", "closed")
+    alone = creval("measure", "text", sign, "--removed", "closed")
+    assert (alone.returncode, alone.stdout) == (1, "")
+    assert "the source is needed to see what is gone" in alone.stderr
+    found = parsed("measure", "text", pair[0], sign, *asked)
+    reason = "what is to go cannot be read in the source"
+    assert found == {"text_there": 1.0, "text_error": 0.0, "unmeasured": {"text": reason}}
+    before = drawn(tmp_path / "before.png", "CLOSED")
+    assert parsed("measure", "text", before, sign, *asked)["text_gone"] == 1.0
 
 
 def test_a_benchmarks_edits(miniature: Path, tmp_path: Path) -> None:
@@ -112,7 +143,7 @@ def test_what_cannot_be_measured_is_said_and_is_no_score(miniature: Path) -> Non
     keeper = miniature / "edits" / "Keeper"
     done = creval("measure", "clip_dir,l1_src", "--bench", miniature, "--edits", keeper)
     assert done.returncode == 0
-    assert "18 edits not measured: there is no caption of the source" in done.stderr
+    assert "clip_dir: 18 edits not measured: there is no caption of the source" in done.stderr
     assert "clip_dir" not in done.stdout
     nothing = creval("measure", "clip_dir", "--bench", miniature, "--edits", keeper)
     assert nothing.returncode == 1
@@ -122,8 +153,8 @@ def test_wrong_input_gets_one_sentence(pair: tuple[Path, Path], miniature: Path)
     keeper = miniature / "edits" / "Keeper"
     edits = ("--bench", miniature, "--edits", keeper)
     assert "did you mean 'ssim'" in wrong("measure", "sim", *pair)
-    assert "no source" in wrong("measure", "ssim", pair[0])
-    assert "no reference" in wrong("measure", "face", pair[0])
+    assert "no source" in creval("measure", "ssim", pair[0]).stderr
+    assert "no reference" in creval("measure", "face", pair[0]).stderr
     assert "does not exist" in wrong("measure", "ssim", pair[0], "absent.png")
     assert "give what to measure" in wrong("measure", "ssim")
     assert "give what to measure" in wrong("measure", "ssim", "--edits", keeper)
@@ -131,3 +162,45 @@ def test_wrong_input_gets_one_sentence(pair: tuple[Path, Path], miniature: Path)
     assert ".csv, .parquet or .json" in wrong("measure", "ssim", *edits, "--out", "x.xls")
     assert "nothing is measured with it" in wrong("measure", "ssim", *edits, "--gauge", "clip=x")
     assert "USE=MODEL" in wrong("measure", "ssim", *edits, "--gauge", "clip")
+    words = pair[0].with_name("words.png")
+    words.write_text("no picture")
+    assert "words.png" in wrong("measure", "colorfulness", words, pair[0])
+
+
+def test_an_option_that_would_be_passed_over_is_refused(
+    pair: tuple[Path, Path], miniature: Path
+) -> None:
+    edits = ("--bench", miniature, "--edits", miniature / "edits" / "Keeper")
+    for option in (("--out", "x.csv"), ("--run", "run"), ("--limit", "3")):
+        assert f"{option[0]} goes with --edits" in wrong("measure", "ssim", *pair, *option)
+    for name in ("--mask", "--caption", "--source-caption", "--wanted", "--removed"):
+        assert f"{name} goes with one or two pictures" in wrong(
+            "measure", "ssim", *edits, name, pair[0]
+        )
+
+
+def test_what_is_named_empty_is_refused(pair: tuple[Path, Path], miniature: Path) -> None:
+    edits = ("--bench", miniature, "--edits", miniature / "edits" / "Keeper")
+    assert "--mask takes a file" in wrong("measure", "l1_src", *pair, "--mask", "")
+    assert "--run takes a folder" in wrong("measure", "ssim", *edits, "--run", "")
+    assert "--wanted takes a text" in wrong("measure", "text", pair[0], "--wanted", " ")
+    removed = wrong("measure", "text", pair[0], "--wanted", "x", "--removed", "")
+    assert "--removed takes a text" in removed
+
+
+def test_a_place_to_write_is_tried_before_anything_is_measured(
+    miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(*_: object, **__: object) -> None:
+        raise AssertionError("measured too soon")
+
+    monkeypatch.setattr("creval.engine.gauging.gauge_edits", measured)
+    (tmp_path / "values.csv").write_text("x")
+    (tmp_path / "folder.csv").mkdir()
+    edits = ("measure", "ssim", "--bench", miniature, "--edits", miniature / "edits" / "Keeper")
+    for place in ("values.csv/more.json", "folder.csv"):
+        done = here(*edits, "--out", tmp_path / place)
+        assert done.returncode == 2
+        assert f"--out {tmp_path / place} cannot be written: " in done.stderr
+    run = here(*edits, "--run", tmp_path / "values.csv")
+    assert f"--run takes a folder, and {tmp_path / 'values.csv'} is a file." in run.stderr

@@ -71,6 +71,24 @@ def test_nothing_is_wider_than_the_window(
         assert contrast(page, ink, ground) >= 4.5, (ink, ground)
 
 
+def test_a_phone_shows_whole_plots_and_the_column_that_ranks(
+    report: Path, browser_page: Page
+) -> None:
+    page = browser_page
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(report.as_uri())
+    charts = page.locator(".chart")
+    assert charts.evaluate_all("all => all.every(one => one.scrollWidth <= one.clientWidth)")
+    captions = charts.locator("figcaption").all_inner_texts()
+    assert len(captions) == charts.count() == 4
+    assert all(words.startswith("creval, judge pixel, 12 samples.") for words in captions)
+    ranks = page.locator("#scores thead tr").last.get_by_role("columnheader").nth(1)
+    assert ranks.inner_text().startswith("S")
+    box = ranks.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 390
+
+
 def contrast(page: Page, ink: str, ground: str) -> float:
     """The contrast of two of the page's colours, as WCAG defines it."""
     light = []

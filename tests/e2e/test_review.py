@@ -397,7 +397,9 @@ def test_nothing_that_is_shown_runs(tmp_path: Path, browser_page: Page) -> None:
     )
     notes, facts = (f"note {ALL}",), {f"fact {ALL}": f"origin {ALL}"}
     item = ReviewItem(f"item {ALL}", f"kind {ALL}", fields, OPEN, notes, facts)
-    review = Kept([ReviewGroup(f"id {ALL}", f"heading {ALL}", shown, (item,))], f"title {ALL}")
+    review = Kept(
+        [ReviewGroup(f"id {ALL}", f"heading {ALL}", {shown.name: shown}, (item,))], f"title {ALL}"
+    )
     plain = " ".join(ALL.split())
     with reviewing(review) as address:
         page.goto(address)

@@ -99,6 +99,7 @@ def test_filters_stay_in_the_address(demo: str, browser_page: Page) -> None:
     assert {one.get_attribute("class") for one in column.all()} == {"said wrong"}
     page.get_by_label("Models").select_option("yes")
     page.get_by_role("button", name="Show").click()
+    page.wait_for_url(re.compile("split=yes"))
     page.reload()
     expect(page.get_by_label("Models")).to_have_value("yes")
     page.get_by_role("link", name="their samples").click()

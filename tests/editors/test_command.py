@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import shutil
 import sys
 import tempfile
 import time
@@ -60,8 +61,51 @@ def test_a_program_that_brings_nothing(
         made(program, Job("a", words, source))
 
 
+def test_a_program_that_wants_a_source_does_not_support_what_has_none(
+    program: Command, source: Path
+) -> None:
+    with pytest.raises(Fault, match=r"the program needs a \{source\}") as caught:
+        made(program, Job("a", "go"))
+    assert (caught.value.kind, caught.value.again) == ("unsupported", False)
+    draws = Command("x", f"cp '{source}' {{output}}", EditorOptions())
+    assert made(draws, Job("a", "go")).content == source.read_bytes()
+
+
+def test_a_word_stands_once_for_each_reference(tmp_path: Path, source: Path) -> None:
+    copies = "import sys, shutil; print(sys.argv[1:-1]); shutil.copy(sys.argv[1], sys.argv[-1])"
+    (tmp_path / "say.py").write_text(copies)
+    words = f"{sys.executable} {tmp_path}/say.py {{source}} --ref={{references}} {{output}}"
+    editor = Command("x", words, EditorOptions())
+    assert editor.takes("references")
+    other = Path(shutil.copy(source, tmp_path / "b.png"))
+    for references in ((), (source,), (source, other)):
+        said = made(editor, Job("a", "go", source, references=references)).facts["log"]
+        assert said == repr([str(source), *(f"--ref={path}" for path in references)])
+
+
+def test_a_word_may_fall_away_with_its_source(tmp_path: Path, source: Path) -> None:
+    says = "import sys, shutil; print(sys.argv[1:-1]); shutil.copy(sys.argv[1], sys.argv[-1])"
+    (tmp_path / "say.py").write_text(says)
+    words = f"{sys.executable} {tmp_path}/say.py '{source}' --image={{source?}} {{output}}"
+    editor = Command("x", words, EditorOptions())
+    assert (editor.needs_source, editor.takes("source")) == (False, True)
+    assert made(editor, Job("a", "go")).facts["log"] == repr([str(source)])
+    given = made(editor, Job("a", "go", source)).facts["log"]
+    assert given == repr([str(source), f"--image={source}"])
+    assert editor.unable(Job("a", "go", source, source)) == "the editor takes no mask"
+    assert not Command("x", "prog {output}", EditorOptions()).takes("source")
+
+
 @pytest.mark.parametrize(
-    "template", ["", "prog {source}", "prog {output} {other}", "prog '{output}", "{output.x}"]
+    "template",
+    [
+        "",
+        "prog {output!r}",
+        "prog {source}",
+        "prog {output} {other}",
+        "prog '{output}",
+        "{output.x}",
+    ],
 )
 def test_a_template_must_be_one(template: str) -> None:
     with pytest.raises(CrevalError, match="command:"):

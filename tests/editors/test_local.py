@@ -34,9 +34,12 @@ def test_what_an_editor_is_not_given_is_said(source: Path) -> None:
         assert sorted(line.partition(":")[0][2:] for line in editor.learned) == [
             "takes no mask", "takes no references",
         ]  # fmt: skip
+        assert editor.lacking(job) == ["mask", "references"]
+        assert editor.lacking(Job("a", "do", source)) == []
     with_mask = Command("c", "cp {mask} {output}", EditorOptions())
+    assert with_mask.lacking(job) == ["source", "references"]
     made(with_mask, job)
-    assert len(with_mask.learned) == 1
+    assert len(with_mask.learned) == 2
 
 
 def test_a_folder_is_not_left(tmp_path: Path, source: Path) -> None:

@@ -137,6 +137,14 @@ def test_a_source_that_cannot_be_read(kind: str, tmp_path: Path) -> None:
 
 
 @EVERY
+def test_what_can_be_given(kind: str) -> None:
+    options = EditorOptions(keyless=True)
+    editor = open_editor(f"{kind}:{MODELS[kind]}", options)
+    job = Job("s", "x", Path("s.png"), Path("m.png"), (Path("r.png"),))
+    assert editor.lacking(job) == ([] if kind == "openai" else ["mask"])
+
+
+@EVERY
 def test_more_pictures_than_are_taken(kind: str, tmp_path: Path) -> None:
     found = fault(kind, SERVERS[kind](), make_job(tmp_path / "many", references=16))
     assert (found.kind, found.again) == ("unsupported", False)

@@ -12,6 +12,7 @@ from PIL import Image
 
 from creval.benchmarks import open_benchmark
 from creval.build.touchstone import build_touchstone
+from creval.cli.edit import _findings
 from creval.core.errors import CrevalError
 from creval.core.sample import EditStatus
 from creval.editors.editor import EditorOptions
@@ -23,6 +24,7 @@ from creval.engine.plan import chosen
 from creval.judges.fake import FakeServer
 from creval.judges.judge import Price
 from creval.store import Store, open_run
+from creval.store.makers import bill
 from tests.serving import serving
 
 HERE = __name__
@@ -184,14 +186,33 @@ def test_black_pictures_are_asked_for_once_more(bench: Path, tmp_path: Path) -> 
         assert edited.progress.made == made
 
 
-def test_a_source_that_is_not_there_is_not_the_editors_failing(bench: Path, tmp_path: Path) -> None:
+def test_a_picture_that_the_benchmark_lacks_is_not_the_editors_failing(
+    bench: Path, tmp_path: Path, fake: str
+) -> None:
     benchmark = open_benchmark(bench)
-    lost = replace(benchmark.dataset.samples[0], source=tmp_path / "nothing.png")
-    edited = EditRun(benchmark, [lost], "touchstone:lazy", tmp_path / "M", Use(), EditorOptions(),
-                     EditSettings()).run()  # fmt: skip
-    assert edited.statuses == {"unsupported": 1}
-    ((reason, _),) = edited.reasons
-    assert reason.startswith("its picture cannot be read")
+    whole = benchmark.dataset.samples[0].source
+    assert whole is not None
+    for name, size in (("empty", 0), ("begun", 20), ("half", whole.stat().st_size // 2)):
+        (tmp_path / f"{name}.png").write_bytes(whole.read_bytes()[:size])
+    names = ("none", "empty", "begun", "half")
+    lost = [
+        replace(sample, source=tmp_path / f"{name}.png")
+        for name, sample in zip(names, benchmark.dataset.samples, strict=False)
+    ]
+    lost.append(replace(benchmark.dataset.samples[4], mask=tmp_path / "none.png"))
+    lost.append(replace(benchmark.dataset.samples[5], references=(tmp_path / "a\0.png",)))
+    for use in (Use(), Use("reasoned", reasoner=fake), Use("sequential"),
+                Use("best-of:2", judge="truth")):  # fmt: skip
+        out = tmp_path / use.strategy
+        edited = EditRun(benchmark, lost, "touchstone:lazy", out, use, EditorOptions(),
+                         EditSettings()).run()  # fmt: skip
+        assert edited.statuses == {"impossible": 6}
+        assert all("in the benchmark, " in reason for reason, _ in edited.reasons)
+        assert edited.progress.made == 0, "nobody is asked"
+        assert bill(out / PLANNED).calls == 0
+        assert "Repeating" not in " ".join(_findings(edited).notes)
+        found = find_edits([out], lost)
+        assert {edit.status for edit in found.edits} == {EditStatus.IMPOSSIBLE}
 
 
 def test_a_folder_is_one_thing(bench: Path, tmp_path: Path) -> None:
@@ -411,3 +432,19 @@ def test_best_of_is_open_to_be_looked_at(bench: Path, tmp_path: Path) -> None:
     (run,) = (tmp_path / "M").glob(".judged/*/run")
     with open_run(run) as opened:
         assert opened.manifest["judge"] == "truth"
+
+
+def test_candidates_are_told_apart_whatever_samples_are_called(
+    bench: Path, tmp_path: Path, fake: str
+) -> None:
+    """A draw of one may have the name of another."""
+    benchmark = open_benchmark(bench)
+    two = zip(("s", "s--1"), benchmark.dataset.samples, strict=False)
+    samples = tuple(replace(sample, id=name) for name, sample in two)
+    benchmark = replace(benchmark, dataset=replace(benchmark.dataset, samples=samples))
+    use = Use("best-of:2", judge=fake)
+    edited = EditRun(benchmark, samples, f"python:{HERE}:shrink", tmp_path / "M", use,
+                     EditorOptions(), EditSettings()).run()  # fmt: skip
+    for edit in edited.finished.edits.values():
+        assert all(edit.facts["scores"][draw] is not None for draw in (1, 2))
+    assert {path.stem for path in (tmp_path / "M").glob("*.png")} == {"s", "s--1"}

@@ -44,6 +44,32 @@ def test_why_an_edit_is_not_there_reaches_the_scores(bench: Path, tmp_path: Path
     assert counted.cell("M", "S").value == pytest.approx(whole / 2)
 
 
+def test_what_the_benchmark_lacks_counts_against_nobody(bench: Path, tmp_path: Path) -> None:
+    """Of two models one was run by creval, the other's folder just lacks the picture."""
+    lacking = tmp_path / "bench"
+    shutil.copytree(bench, lacking)
+    lost, broken, *_ = (sample for sample in open_benchmark(lacking).dataset.samples)
+    assert lost.source is not None
+    assert broken.source is not None
+    lost.source.unlink()
+    broken.source.write_bytes(broken.source.read_bytes()[:3000])
+    ours = edited(lacking, tmp_path / "M", Choosy(lacking, "forgetful"))
+    theirs = tmp_path / "Other"
+    shutil.copytree(ours, theirs, ignore=lambda *_: ["creval.db", ".made"])
+    judge(open_benchmark(lacking), [ours, theirs], "truth", tmp_path / "run")
+    with open_run(tmp_path / "run") as run:
+        left_out, counted = (run.score(resamples=100, missing=r) for r in ("exclude", "zero"))
+        found = missing.of_table(run, counted.table)
+        told, rule = missing.told(found), missing.rule(counted.table, found)
+    for column in ("IF", "VC", "VQ", "S"):
+        assert counted.cell("M", column) == left_out.cell("M", column)
+    for line in told:
+        assert "lacks 2 edits: 2 impossible (in the benchmark, " in line
+        assert f"{lost.source.name} does not exist" in line
+    assert len(told) == 2
+    assert rule == ["Edits that are impossible are left out of the scores."]
+
+
 def test_what_became_of_an_edit_is_learned_later(bench: Path, tmp_path: Path) -> None:
     """A picture that was absent when it was judged was refused, as is found out now."""
     names = [sample.id for sample in open_benchmark(bench).dataset.samples]

@@ -89,6 +89,15 @@ def test_what_came_back_is_kept_as_it_is(tmp_path: Path, source: Path) -> None:
     assert editor.asked.count("always broken") == 2
 
 
+def test_what_is_unsupported_is_no_reason_to_stop(tmp_path: Path, source: Path) -> None:
+    editing = Editing(Scripted(), tmp_path / "M", EditSettings(concurrency=1))
+    wanted = {EditKey("M", f"{n}"): Job(f"{n}", "cannot", source) for n in range(20)}
+    found = editing.make(wanted | jobs(source, "go"))
+    states = [edit.status for edit in found.values()]
+    assert states == [EditStatus.UNSUPPORTED] * 20 + [EditStatus.DONE]
+    assert editing.progress.cost == 0.25
+
+
 def test_nothing_is_bought_twice(tmp_path: Path, source: Path) -> None:
     first = Scripted()
     Editing(first, tmp_path / "M", EditSettings()).make(jobs(source, "a", "refuse"))
@@ -129,5 +138,5 @@ def test_a_budget_ends_it(tmp_path: Path, source: Path) -> None:
 def test_a_source_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     editing = Editing(Scripted(), tmp_path / "M", EditSettings())
     (edit,) = editing.make(jobs(tmp_path / "nowhere.png", "a")).values()
-    assert edit.status is EditStatus.UNSUPPORTED
+    assert edit.status is EditStatus.IMPOSSIBLE
     assert "nowhere.png" in edit.reason

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
@@ -18,6 +19,15 @@ SAMPLES = [
     Sample("b--2", "do", Path("images/shared.png")),
     Sample("c", "do", Path("images/shared.png")),
 ]
+
+
+@pytest.fixture(autouse=True)
+def sources(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samples' sources are there, from where one stands."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("bench"))
+    Path("images").mkdir()
+    for sample in SAMPLES:
+        Image.new("RGB", (8, 8)).save(sample.source or "")
 
 
 def folder(root: Path, name: str, *files: str) -> Path:
@@ -123,3 +133,17 @@ def test_a_folder_that_contradicts_itself(tmp_path: Path) -> None:
     (made / "c.png").rename(made / "a.png")
     with pytest.raises(CrevalError, match=r"two pictures for sample 'a': one.png and a.png"):
         find_edits([made], SAMPLES, told=told)
+
+
+def test_what_the_benchmark_lacks_nobody_could_make(tmp_path: Path) -> None:
+    """Whoever made the folder; where a picture is there, it is one."""
+    made = folder(tmp_path, "M", "one.png")
+    Path("images/b&ü.jpg").unlink()
+    Path("images/shared.png").write_bytes(b"")
+    Path("images/photo one.png").unlink()
+    found = {edit.key.sample: edit for edit in find_edits([made], SAMPLES, told=told).edits}
+    assert {name: edit.status.value for name, edit in found.items()} == {
+        "a": "done", "b": "impossible", "b--2": "impossible", "c": "impossible",
+    }  # fmt: skip
+    assert found["b"].reason == "in the benchmark, b&ü.jpg does not exist"
+    assert found["c"].reason == "in the benchmark, shared.png is empty (0 bytes)"

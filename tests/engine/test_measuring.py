@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -29,11 +30,13 @@ from creval.gauges import consistency
 from creval.gauges.clip import Clip
 from creval.gauges.consistency import Outside
 from creval.gauges.embedding import Embeddings, Thing, Vector
-from creval.gauges.exhibit import Exhibit, Shelf
+from creval.gauges.exhibit import Exhibit, Shelf, Unmeasured
 from creval.gauges.gauge import Tools
+from creval.gauges.grey import GreyDistance
 from creval.judges.fake import FakeServer
 from creval.report import sentences, tables
-from creval.store import open_run
+from creval.store import Store, open_run
+from tests.commands import creval
 from tests.gauges.tiny import write_clip, write_owl
 from tests.serving import serving
 
@@ -99,6 +102,16 @@ def test_measured_without_a_judge_and_counted_where_not(bench: Path, edits: Path
         assert "0.2000" in table
 
 
+def test_where_nothing_could_be_measured_nothing_came(bench: Path, edits: Path) -> None:
+    (edits / "1.png").unlink()
+    done = run_of(bench, edits, bench / "run", **MEASURED)
+    assert (done.measured, done.broken, done.share_unanswered) == (0, 0, 1.0)
+    assert len(done.unmeasured) == 2
+    typed = creval("judge", bench, "--edits", edits, "--run", bench / "a", "--metrics", "L1,L2")
+    assert typed.returncode == 1
+    assert "100.0 % of what was wanted did not come: exit status 1" in typed.stderr
+
+
 def test_asked_first_and_measured_later_or_the_other_way_round(bench: Path, edits: Path) -> None:
     server = FakeServer()
     with serving(server.app()) as url:
@@ -152,7 +165,16 @@ def test_two_ways_of_measuring_do_not_mix(bench: Path, edits: Path) -> None:
     assert any(note.startswith("what was measured with outside is dropped") for note in done.notes)
     with open_run(bench / "run") as run:
         query = "SELECT DISTINCT judge FROM answers"
-        assert [row[0] for row in run._connection.execute(query)] == [f"gauge:outside@{model}"]
+        (voice,) = [row[0] for row in run._connection.execute(query)]
+        assert voice.startswith("gauge:outside@owl#")
+    for wrong in ("no/such/owl", str(bench / "empty")):
+        with pytest.raises(CrevalError, match=r"is no folder here|there is no folder"):
+            run_of(bench, edits, bench / "run", **MEASURED, gauges={"boxes": wrong})
+    again = run_of(bench, edits, bench / "run", **MEASURED)
+    assert again.measured == done.measured > 0, "a model that cannot be loaded drops nothing"
+    with pytest.raises(CrevalError, match="there is no folder"):
+        run_of(bench, edits, bench / "new", **MEASURED, gauges={"boxes": str(bench / "empty")})
+    assert run_of(bench, edits, bench / "new", **MEASURED).measured == 1, "nor is it kept in mind"
     with pytest.raises(CrevalError, match="no use of a model 'box'; did you mean 'boxes'"):
         Settings(gauges={"box": "x"})
     with pytest.raises(CrevalError, match="--gauge clip: nothing is measured with it"):
@@ -226,6 +248,83 @@ def test_clip_scores_on_any_dataset(miniature: Path, tmp_path: Path) -> None:
         assert all(value is not None and -1 <= value <= 1 for value in values)
         assert tables.columns(card) == ["CLIP_img"]
         assert card.cell("Keeper", "CLIP_img", "Surreal Fantasy").total > 0
+
+
+def test_other_weights_in_the_same_folder_measure_anew(miniature: Path, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    model = write_clip(tmp_path / "clip")
+    settings = Settings(gauges={"clip": str(model)}, limit=2)
+    folders = [miniature / "edits" / "Keeper"]
+
+    def measured() -> tuple[list[str], list[float | None]]:
+        done = judge(open_benchmark(miniature, "clip"), folders, "", tmp_path / "run", settings)
+        with open_run(tmp_path / "run") as run:
+            return list(done.notes), [answer.value for answer in run.answers()]
+
+    notes, before = measured()
+    assert measured() == (notes, before)
+    for file in model.iterdir():
+        file.touch()
+    settings = replace(settings, gauges={})
+    assert measured() == (notes, before), "without a word, it goes on with the same"
+    moved = Path(shutil.copytree(model, tmp_path / "else" / "clip"))
+    shutil.rmtree(model)
+    with pytest.raises(CrevalError, match="is not there"):
+        measured()
+    settings = replace(settings, gauges={"clip": str(moved)})
+    assert measured() == (notes, before), "wherever it lies"
+    write_clip(moved, hidden_size=24, num_attention_heads=3)
+    notes, after = measured()
+    assert any(note.startswith("what was measured with clip@clip#") for note in notes)
+    assert len(after) == len(before)
+    assert after != before
+
+
+class Two(ClipProtocol):
+    """Measures with two gauges that share a model."""
+
+    name = "two"
+    card = Card((Metric("near", "", -1.0, 1.0), Metric("CLIP_img", "", -1.0, 1.0)), None,
+                (OVERALL,), "near")  # fmt: skip
+
+    def probes(self, sample: Sample) -> Sequence[Measurement]:  # noqa: ARG002
+        gauges = {"near": "clip_src", "CLIP_img": "clip"}
+        return [Measurement(metric, metric, gauge) for metric, gauge in gauges.items()]
+
+
+def test_a_model_is_kept_for_all_gauges_that_share_it(
+    miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    monkeypatch.setitem(PROTOCOLS, "two", Two)
+    model = write_clip(tmp_path / "clip")
+    folders, run = [miniature / "edits" / "Keeper"], tmp_path / "run"
+
+    def judging(metric: str, **gauges: str) -> Judging:
+        settings = Settings(metrics=(metric,), limit=2, gauges=gauges)
+        return Judging(open_benchmark(miniature, "two"), folders, "", run, settings)
+
+    def voices() -> list[str]:
+        with Store(run) as store:
+            return sorted(voice.partition("#")[0] for voice in store.voices)
+
+    with pytest.raises(CrevalError, match="there is no folder"):
+        judging("near", clip=str(tmp_path / "none")).ask()
+    judging("near", clip=str(model)).ask()
+    with pytest.raises(CrevalError, match="there is no folder"):
+        judging("CLIP_img", clip=str(tmp_path / "none")).ask()
+    further = judging("CLIP_img")
+    assert further.warnings() == [f"measured as before with --gauge clip={model}"]
+    assert further.ask().measured == 2
+    assert voices() == ["gauge:clip@clip", "gauge:clip_src@clip"]
+    with Store(run) as store, store.transaction():
+        store.put_manifest({"gauge_models": {"clip": str(model), "boxes": "/no/owl"}})
+    assert judging("near").warnings() == [f"measured as before with --gauge clip={model}"]
+    for damaged in (["clip"], {"clip": 3}):
+        with Store(run) as store, store.transaction():
+            store.put_manifest({"gauge_models": damaged})
+        with pytest.raises(CrevalError, match="run does not say which models it was measured with"):
+            judging("near")
 
 
 class Several(ClipProtocol):
@@ -317,7 +416,7 @@ def test_a_mask_or_a_reference_that_changed_is_measured_anew(
     assert any("have changed since" in note for note in done.notes)
 
 
-class Both(Outside):
+class Both(GreyDistance):
     """Gives one of two values that are wanted for one metric."""
 
     def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
@@ -332,3 +431,30 @@ def test_two_values_of_one_metric_are_told_apart_by_their_names(edits: Path) -> 
     near, far = found.verdicts
     assert (near.probe, near.value) == ("near", 0.75)
     assert (far.probe, far.status, far.value) == ("far", Status.INAPPLICABLE, None)
+
+
+def test_a_value_that_cannot_be_measured_leaves_the_others(
+    edits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(*_: object) -> None:
+        raise Unmeasured("it is too far", values={"near": 0.75})
+
+    monkeypatch.setattr(Both, "measure", measured)
+    probes = Measurement("near", "SRC", "both"), Measurement("far", "SRC", "both")
+    edit = Edit(EditKey("Model", "1"), EditStatus.DONE, edits / "1.png")
+    (found,) = _measured([Work(Both(Tools()), Sample("1", "do"), edit, probes)], Shelf(),
+                         Embeddings())  # fmt: skip
+    near, far = found.verdicts
+    assert (near.status, near.value) == (Status.ANSWERED, 0.75)
+    assert (far.status, far.value) == (Status.INAPPLICABLE, None)
+    assert far.explanation == "it is too far"
+
+
+def test_what_is_no_number_is_no_answer(edits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Both, "measure", lambda *_: {"near": float("nan")})
+    edit = Edit(EditKey("Model", "1"), EditStatus.DONE, edits / "1.png")
+    work = Work(Both(Tools()), Sample("1", "do"), edit, (Measurement("near", "SRC", "both"),))
+    (found,) = _measured([work], Shelf(), Embeddings())
+    (near,) = found.verdicts
+    assert (near.status, near.value) == (Status.FAILED, None)
+    assert near.explanation == "the model gave no number"

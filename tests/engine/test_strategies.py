@@ -21,7 +21,7 @@ from creval.core.probe import EditKey
 from creval.core.sample import Edit, EditStatus, Sample
 from creval.editors.editor import Editor, EditorOptions, Job, Produced, Ticket
 from creval.editors.known import Drawn
-from creval.engine.edited import keep
+from creval.engine.edited import keep, place_of, unplaceable
 from creval.engine.editing import Editing, EditSettings
 from creval.engine.edits import find_edits
 from creval.engine.judge import judge as ask
@@ -107,6 +107,33 @@ def test_chains_are_shared(bench: Path, tmp_path: Path) -> None:
     assert editing.progress.made == 3
     assert [key.sample for key in found.edits] == ["C1", "C2", "C3"]
     assert found.edits[EditKey("M", "C3")].parents == (EditKey("M", "C2"),)
+
+
+def test_the_same_words_with_another_mask_or_reference_are_another_chain(tmp_path: Path) -> None:
+    for name, colour in (("s", "white"), ("1", "red"), ("2", "blue")):
+        Image.new("L" if name == "s" else "RGB", (8, 8), colour).save(tmp_path / f"{name}.png")
+    source, one, two = (tmp_path / f"{name}.png" for name in "s12")
+    samples = [
+        Sample("a", "do", source, references=(one,)),
+        Sample("b", "do", source, references=(two,)),
+        Sample("c", "do", source, mask=source),
+        Sample("d", "do", source),
+        Sample("e", "do", source, references=(one,)),
+    ]
+
+    class Copies(Stubborn):
+        async def edit(self, job: Job, ticket: Ticket) -> Produced:
+            del ticket
+            return Produced((*job.references, source)[0].read_bytes())
+
+    editing = Editing(Copies(), tmp_path / "M", EditSettings())
+    found = Editors(editing, "M", samples, Strategy()).run()
+    assert editing.progress.made == 4
+    came = {key.sample: (edit.image or source).read_bytes() for key, edit in found.edits.items()}
+    assert {name: content == two.read_bytes() for name, content in came.items()} == {
+        "a": False, "b": True, "c": False, "d": False, "e": False,
+    }  # fmt: skip
+    assert came["e"] == one.read_bytes()
 
 
 class Stubborn(Editor):
@@ -265,3 +292,20 @@ def test_a_folder_says_what_is_not_there_and_why(bench: Path, tmp_path: Path) ->
     evil = {EditKey("M", "../out"): Edit(EditKey("M", "../out"))}
     with pytest.raises(CrevalError, match="leads out of"):
         keep(folder, Finished(edits=evil))
+
+
+@pytest.mark.parametrize(
+    "name", ["../out", "a/../../out", "/out", "..", ".", "a/.", "x" * 250, "\0"]
+)
+def test_names_that_no_file_in_the_folder_can_have(tmp_path: Path, name: str) -> None:
+    assert unplaceable(tmp_path, name).startswith("has a name that ")
+    with pytest.raises(CrevalError, match=r"^the sample .* has a name that"):
+        place_of(tmp_path, name)
+    lost = Edit(EditKey("M", name), EditStatus.FAILED, reason="its name")
+    keep(tmp_path / "M", Finished(edits={lost.key: lost}))
+    with Store(tmp_path / "M") as store:
+        assert store.edits[lost.key].reason == "its name"
+
+
+def test_names_with_folders_are_placed(tmp_path: Path) -> None:
+    assert place_of(tmp_path, "a/b c--1") == tmp_path / "a" / "b c--1"

@@ -52,7 +52,7 @@ class Server:
 
 async def story(desk: Desk) -> str:
     plan = await desk.ask("writer", "plan", PLAN, what=desk.item.id)
-    return await desk.ask("teller", "tell", TELL, show=False, plan=plan)
+    return await desk.ask("teller", "tell", TELL, show=(), plan=plan)
 
 
 def writing(folder: Path, url: str, **more: object) -> Writing[str]:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PIL import Image
 
+from creval.core.images import open_image
 from creval.core.sample import Sample
 from creval.gauges.embedding import Embeddings
 from creval.gauges.exhibit import Exhibit, Picture, Shelf
@@ -29,3 +31,15 @@ def look(
 def shown(image: Image.Image) -> Picture:
     """A picture that lies in no file."""
     return Picture(str(id(image)), Shelf(), lambda: str(id(image)), lambda: image)
+
+
+def note_opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of files whose pictures are decoded, as they are."""
+    opened: list[str] = []
+
+    def opening(path: Path) -> Image.Image:
+        opened.append(path.name)
+        return open_image(path)
+
+    monkeypatch.setattr(Exhibit._file, "__defaults__", (opening,))
+    return opened

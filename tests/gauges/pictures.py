@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 import shared_data
 
@@ -34,3 +34,13 @@ def real_pictures(most: int) -> list[Path]:
     if not found:
         pytest.skip(f"needs the released pictures in {shared_data.SHARED / 'data'}")
     return found[:most]
+
+
+def drawn(path: Path, *lines: str) -> Path:
+    """A picture with lines of text, in a file."""
+    image = Image.new("RGB", (640, 120 * max(1, len(lines))), (240, 235, 220))
+    pen = ImageDraw.Draw(image)
+    for at, line in enumerate(lines):
+        pen.text((30, 30 + 110 * at), line, (20, 20, 60), font=ImageFont.load_default(56))
+    image.save(path)
+    return path

@@ -12,9 +12,10 @@ from creval.core.errors import CrevalError
 from creval.core.images import open_image
 from creval.core.sample import Sample
 from creval.gauges.clip import Clip, directional_similarity
-from creval.gauges.embedding import Thing, Vector, cosine
-from creval.gauges.exhibit import Unmeasured
+from creval.gauges.embedding import Embeddings, Thing, Vector, cosine
+from creval.gauges.exhibit import Exhibit, NoNumber, Unmeasured
 from creval.gauges.gauge import open_gauges
+from creval.gauges.room import Job, measure_all
 from tests.gauges.looking import look, shown
 from tests.gauges.tiny import write_clip, write_grounding_dino, write_siglip
 
@@ -88,6 +89,8 @@ def test_the_similarity_is_a_cosine() -> None:
     assert cosine(a, b) == pytest.approx(0.96)
     assert cosine(a, a) == pytest.approx(1.0)
     assert cosine(a, -a) == pytest.approx(-1.0)
+    with pytest.raises(NoNumber, match="without a direction"):
+        cosine(a, np.zeros(2))
 
 
 def test_directional_similarity_by_hand() -> None:
@@ -101,9 +104,34 @@ def test_directional_similarity_by_hand() -> None:
 
 
 def test_without_a_change_there_is_no_direction() -> None:
-    x, y, _ = np.eye(3)
+    x, y, z = np.eye(3)
     assert directional_similarity(x, x, x, y) is None
     assert directional_similarity(x, y, y, y) is None
+    # As far as batches can be apart.
+    assert directional_similarity(x, x + 3e-6 * z, x, y) is None
+    assert directional_similarity(x, y, y, y + 3e-6 * z) is None
+    assert directional_similarity(x, x + 1e-3 * (y - x), x, y) == pytest.approx(1.0)
+
+
+def test_the_same_picture_in_another_batch_has_not_changed(
+    picture: Image.Image, tmp_path: Path
+) -> None:
+    larger = {"hidden_size": 256, "intermediate_size": 1024, "num_attention_heads": 8}
+    model = write_clip(tmp_path / "wide", **larger)
+    captions = {"source": "a cat", "target": "a red hat"}
+    sample = Sample("s", "", tmp_path / "source.png", captions=captions)
+    picture.save(tmp_path / "source.png")
+    picture.save(tmp_path / "same.bmp")
+    for turn in range(7):
+        picture.rotate(turn * 50 + 10).save(tmp_path / f"{turn}.png")
+    gauges = open_gauges(["clip", "clip_dir"], {"clip": str(model)})
+    embeddings = Embeddings()
+    others = [Exhibit(sample, tmp_path / f"{turn}.png") for turn in range(7)]
+    measure_all([Job(gauges["clip_dir"], other) for other in others], embeddings)
+    same = tmp_path / "same.bmp"
+    assert look(gauges["clip"], sample, same, embeddings) == {"CLIP_img": pytest.approx(1.0)}
+    with pytest.raises(Unmeasured, match="has not changed"):
+        look(gauges["clip_dir"], sample, same, embeddings)
 
 
 def test_the_direction_is_from_the_sources_caption_to_the_targets(

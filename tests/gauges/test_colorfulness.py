@@ -49,6 +49,20 @@ def test_real_pictures() -> None:
         assert look(GAUGE, Sample("s", ""), path) == both(image)
 
 
+def test_no_picture_leaves_the_cards_range(tmp_path: Path) -> None:
+    ranges = {metric.name: (metric.low, metric.high) for metric in GAUGE.card.values}
+    found = []
+    for red in range(0, 1001, 4):
+        pixels = np.full((1, 1000, 3), (0, 255, 255), dtype=np.uint8)
+        pixels[:, :red] = (255, 0, 0)
+        Image.fromarray(pixels).save(tmp_path / "edit.png")
+        found.append(look(GAUGE, Sample("s", ""), tmp_path / "edit.png"))
+    for values in found:
+        assert all(low <= values[name] <= high for name, (low, high) in ranges.items())
+    best = max(values["colorfulness_signed"] for values in found)
+    assert best == pytest.approx(ranges["colorfulness_signed"][1], abs=0.01)
+
+
 def test_grey_has_none(tmp_path: Path) -> None:
     for mode in ("L", "LA", "1"):
         noise(1, (20, 30)).convert("L").convert(mode).save(tmp_path / "edit.png")

@@ -9,10 +9,14 @@ import pytest
 from PIL import Image
 
 from creval.core.sample import Box, Sample, Step
+from creval.gauges.boxes import Detector
 from creval.gauges.consistency import Outside
+from creval.gauges.embedding import Embeddings
 from creval.gauges.exhibit import Unmeasured
 from creval.gauges.gauge import Tools, open_gauges
-from tests.gauges.looking import look
+from creval.gauges.models import state
+from creval.store.vectors import Vectors
+from tests.gauges.looking import look, note_opened
 from tests.gauges.tiny import write_owl
 
 
@@ -27,10 +31,11 @@ def pictures(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "source.png", tmp_path / "edit.png"
 
 
-class Seeing:
+class Seeing(Detector):
     """A detector that finds what it is told, and remembers where it looked."""
 
     def __init__(self, **found: list[Box]) -> None:
+        super().__init__("seeing")
         self.found = found
         self.asked: list[tuple[tuple[int, int, int], tuple[str, ...]]] = []
 
@@ -42,12 +47,15 @@ class Seeing:
 
 
 def measured(
-    pictures: tuple[Path, Path], *steps: Step, detector: Seeing | None = None
+    pictures: tuple[Path, Path],
+    *steps: Step,
+    detector: Seeing | None = None,
+    embeddings: Embeddings | None = None,
 ) -> Mapping[str, float]:
     source, edit = pictures
     gauge = Outside(Tools())
-    gauge._detector = detector  # type: ignore[assignment]
-    return look(gauge, Sample("s", "", source, steps=steps), edit)
+    gauge._detector = detector
+    return look(gauge, Sample("s", "", source, steps=steps), edit, embeddings)
 
 
 def test_only_what_lies_outside_counts(pictures: tuple[Path, Path]) -> None:
@@ -91,6 +99,27 @@ def test_a_detector_finds_the_old_in_the_source_and_the_new_in_the_edit(
     assert seeing.asked == [(black, ("cat",)), (white, ("hat",))]
 
 
+def test_what_a_detector_found_is_kept_and_no_picture_decoded_again(
+    pictures: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = note_opened(monkeypatch)
+    seeing = Seeing(cat=[(0.0, 0.0, 10.0, 10.0)], dog=[(0.5, 0.0, 3.0, 4.0)])
+    steps = [Step("a", old="cat"), Step("b", old="dog", new="hat"), Step("c", new="hat")]
+    found = []
+    for _ in range(2):
+        vectors = Vectors(tmp_path)
+        found.append(measured(pictures, *steps, detector=seeing, embeddings=Embeddings(vectors)))
+        vectors.close()
+        assert len(seeing.asked) == 3, "two in the source, one in the edit; nothing anew"
+    assert found[0] == found[1] == {"L1": pytest.approx(0.1), "L2": pytest.approx(0.1)}
+    assert sorted(opened) == ["edit.png", "edit.png", "source.png", "source.png"]
+
+
+def test_without_a_step_nothing_is_outside(pictures: tuple[Path, Path]) -> None:
+    with pytest.raises(Unmeasured, match="no steps"):
+        measured(pictures)
+
+
 def test_a_sample_without_a_source(tmp_path: Path) -> None:
     with pytest.raises(Unmeasured, match="no source"):
         look(Outside(Tools()), Sample("s", ""), tmp_path / "edit.png")
@@ -100,7 +129,7 @@ def test_the_name_tells_the_detector(tmp_path: Path, pictures: tuple[Path, Path]
     pytest.importorskip("transformers")
     model = write_owl(tmp_path / "owl")
     gauge = open_gauges(["outside"], {"boxes": str(model)})["outside"]
-    assert gauge.name == f"outside@{model}"
+    assert gauge.name == f"outside@owl#{state(str(model))[:8]}"
     assert Outside(Tools()).name == "outside"
     sample = Sample("s", "", pictures[0], steps=(Step("a", boxes=((0, 0, 1, 1),), new="cat"),))
     assert set(look(gauge, sample, pictures[1])) == {"L1", "L2"}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from creval.core.errors import CrevalError
 from creval.core.images import ImageError
 from creval.core.models import Missing
 from creval.gauges.embedding import Embedder, Embeddings, Thing, Vector, Wish
-from creval.gauges.exhibit import Picture, Shelf
+from creval.gauges.exhibit import NoNumber, Picture, Shelf
 from creval.store.vectors import Vectors
 
 
@@ -26,6 +28,10 @@ class Counting(Embedder):
     def __init__(self, name: str = "counting", fails: Exception | None = None) -> None:
         self.name, self.fails = name, fails
         self.calls: list[int] = []
+        self.numbers: dict[str, float] = {}
+
+    def _number(self, word: str) -> float:
+        return self.numbers.get(word, len(word))
 
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
         self.calls.append(len(things))
@@ -33,7 +39,7 @@ class Counting(Embedder):
         for thing in things:
             if self.fails is not None and thing == "bad":
                 raise self.fails
-            size = thing.image.size[0] if isinstance(thing, Picture) else len(thing)
+            size = thing.image.size[0] if isinstance(thing, Picture) else self._number(thing)
             made.append(np.array([size], dtype=np.float32))
         return made
 
@@ -70,13 +76,18 @@ def test_a_second_pass_takes_what_is_kept(tmp_path: Path) -> None:
     assert (first.calls, second.calls) == ([2], [])
 
 
-def test_what_is_not_to_be_kept_is_not(tmp_path: Path) -> None:
-    counting, embeddings = Counting(), Embeddings(Vectors(tmp_path))
-    counting.kept = False
-    for _ in range(2):
-        assert values(embeddings.grant([Wish(counting, "a")])) == [1]
-    assert counting.calls == [1, 1]
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_what_is_no_number_is_neither_used_nor_kept(tmp_path: Path, bad: float) -> None:
+    counting, vectors = Counting(), Vectors(tmp_path)
+    key = Wish(counting, "old").key
+    vectors.put(counting.name, {key: np.array([bad], dtype=np.float32)})  # of another version
+    counting.numbers["new"] = bad
+    for calls in ([2], [2, 1]):
+        found = Embeddings(vectors).grant([Wish(counting, word) for word in ("old", "new")])
+        assert values(found) == [3]
+        assert [type(made) for made in found.values()] == [np.ndarray, NoNumber]
+        assert counting.calls == calls
+    vectors.close()
 
 
 def test_memory_has_an_end() -> None:
@@ -88,10 +99,20 @@ def test_memory_has_an_end() -> None:
 
 
 def test_threads_make_it_once() -> None:
-    counting, embeddings = Counting(), Embeddings()
+    class Slow(Counting):
+        def embed(self, things: Sequence[Thing]) -> list[Vector]:
+            time.sleep(0.1)  # while all others find that it is not there yet
+            return super().embed(things)
+
+    slow, embeddings, together = Slow(), Embeddings(), Barrier(8)
+
+    def wished(_: int) -> None:
+        together.wait()
+        embeddings.grant([Wish(slow, "a")])
+
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: embeddings.grant([Wish(counting, "a")]), range(32)))
-    assert counting.calls == [1]
+        list(pool.map(wished, range(8)))
+    assert slow.calls == [1]
 
 
 def test_one_bad_picture_costs_only_itself(tmp_path: Path) -> None:
@@ -117,3 +138,22 @@ def test_what_is_missing_is_told_and_what_is_wrong_is_raised() -> None:
     assert [str(made) for made in found.values()] == ["pip install it"] * 2
     with pytest.raises(CrevalError, match="no such model"):
         Embeddings().grant([Wish(Counting(fails=CrevalError("no such model")), "bad")])
+
+
+def test_after_the_word_to_stop_only_the_batch_at_hand_is_finished_and_kept(tmp_path: Path) -> None:
+    embeddings = Embeddings(Vectors(tmp_path))
+
+    class Interrupted(Counting):
+        def embed(self, things: Sequence[Thing]) -> list[Vector]:
+            embeddings.stop()
+            return super().embed(things)
+
+    words = ["a" * length for length in range(1, 12)]
+    model = Interrupted()
+    with pytest.raises(CrevalError, match="stopped"):
+        embeddings.grant([Wish(model, word) for word in words])
+    assert model.calls == [4]
+    again = Counting()
+    found = Embeddings(Vectors(tmp_path)).grant([Wish(again, word) for word in words])
+    assert again.calls == [4, 3]
+    assert values(found) == list(range(1, 12))

@@ -13,6 +13,7 @@ from PIL import Image
 from creval.core.images import ImageError
 from creval.core.sample import Sample
 from creval.gauges.exhibit import Exhibit, Shelf, Unmeasured
+from tests.gauges.pictures import slope
 
 
 def counted(shelf: Shelf, key: str, made: list[str], size: int = 10) -> Image.Image:
@@ -43,6 +44,47 @@ def test_a_picture_larger_than_the_shelf_is_there_while_it_is_used() -> None:
     counted(shelf, "b", made)
     counted(shelf, "a", made)
     assert made == ["a", "b", "a"]
+
+
+def test_what_is_held_stays_until_the_end() -> None:
+    shelf, made = Shelf(250), list[str]()
+    with shelf.holding():
+        for key in "abcabc":
+            counted(shelf, key, made)
+        with ThreadPoolExecutor(1) as pool:  # another thread holds nothing
+            for key in "defgh":
+                pool.submit(counted, shelf, key, made).result()
+        for key in "abc":
+            counted(shelf, key, made)
+    assert made == list("abcdefgh")
+    assert shelf._pixels == sum(there.result().size[0] ** 2 for there in shelf._held.values())
+    assert shelf._pixels <= 250
+    assert not shelf._needed
+
+
+def test_two_threads_hold_one_picture() -> None:
+    shelf, made, gate = Shelf(50), list[str](), Barrier(2)
+
+    def take(keys: str) -> None:
+        with shelf.holding():
+            counted(shelf, "a", made)
+            gate.wait()
+            for key in keys:
+                counted(shelf, key, made)
+        gate.wait()
+
+    def keep() -> None:
+        with shelf.holding():
+            counted(shelf, "a", made)
+            gate.wait()
+            gate.wait()  # the other has let go
+            counted(shelf, "b", made)
+            counted(shelf, "a", made)
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in (pool.submit(take, "cd"), pool.submit(keep)):
+            done.result()
+    assert made.count("a") == 1
 
 
 def test_threads_make_a_picture_once() -> None:
@@ -98,6 +140,16 @@ def test_white_around_the_region(sample: Sample, tmp_path: Path) -> None:
     assert bare.region((8, 6)) is None
 
 
+def test_a_mask_that_marks_nothing_leaves_no_region(sample: Sample, tmp_path: Path) -> None:
+    grey = Image.new("L", (8, 6), 128)
+    tiny = Image.new("L", (4000, 3000))
+    tiny.putpixel((9, 9), 255)  # and in the edit's size it is gone
+    for mask in (grey, tiny):
+        mask.save(tmp_path / "mask.png")
+        with pytest.raises(Unmeasured, match="the mask marks no region"):
+            Exhibit(sample, tmp_path / "edit.png").edited_region().image  # noqa: B018
+
+
 @pytest.mark.parametrize("mode", ["1", "L", "P", "LA", "RGB", "RGBA", "I;16"])
 def test_masks_of_all_kinds(mode: str, tmp_path: Path) -> None:
     drawn = np.zeros((6, 8), dtype=np.uint8)
@@ -125,6 +177,16 @@ def test_only_above_128_is_to_be_edited(tmp_path: Path) -> None:
     assert region.tolist() == [[0, 0, 0, 255, 255]]
 
 
+def test_how_many_pixels_an_exhibit_can_take(sample: Sample, tmp_path: Path) -> None:
+    exhibit = Exhibit(sample, tmp_path / "edit.png")
+    edit, source, mask = 16 * 12, 8 * 6, 8 * 6
+    # The edit in its source's size, and white around its region.
+    assert sum(exhibit.pixels().values()) == edit + source + mask + source + edit
+    assert not exhibit.used
+    bare = Exhibit(Sample("s", ""), tmp_path / "absent.png")
+    assert sum(bare.pixels().values()) == 0
+
+
 def test_what_a_sample_does_not_have(tmp_path: Path) -> None:
     exhibit = Exhibit(Sample("s", "", captions={"target": " "}), tmp_path / "edit.png")
     for take in (
@@ -142,3 +204,25 @@ def test_what_was_looked_at_is_known(sample: Sample, tmp_path: Path) -> None:
     exhibit = Exhibit(sample, tmp_path / "edit.png")
     exhibit.edited_region()
     assert set(exhibit.used) == {"edit", "mask"}
+
+
+def test_a_mask_that_says_two_things_is_refused(tmp_path: Path) -> None:
+    size = 400, 60
+    drawn = np.zeros((60, 400), dtype=np.uint8)
+    drawn[:, 200:] = 255
+    slope(size).save(tmp_path / "edit.png")
+    exhibit = Exhibit(Sample("s", "", mask=tmp_path / "mask.png"), tmp_path / "edit.png")
+    # As some editing services take them: the picture, or black, with a hole in it.
+    for under in (slope(size), Image.new("RGB", size), Image.new("RGB", size, "white")):
+        under.putalpha(Image.fromarray(255 - drawn))
+        under.save(tmp_path / "mask.png")
+        with pytest.raises(ImageError, match=r"mask\.png marks one region in grey and another"):
+            Exhibit(exhibit.sample, exhibit.path).region(size)
+    # Both ways round, and with an edge a little elsewhere, they say the same.
+    for alpha in (drawn, 255 - drawn, np.roll(drawn, 1, axis=1)):
+        mask = Image.fromarray(drawn).convert("RGB")
+        mask.putalpha(Image.fromarray(alpha))
+        mask.save(tmp_path / "mask.png")
+        region = Exhibit(exhibit.sample, exhibit.path).region(size)
+        assert region is not None
+        assert np.array_equal(region, drawn)

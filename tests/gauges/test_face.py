@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,15 @@ def test_the_best_of_all_faces_against_the_references_first(folder: Path, tmp_pa
     assert found == {"face": pytest.approx(expected, abs=1e-6)}
 
 
+def test_the_librarys_remarks_are_not_shown(folder: Path, tmp_path: Path) -> None:
+    slope((90, 70)).save(tmp_path / "reference.png")
+    sample = Sample("s", "", references=(tmp_path / "reference.png",))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        look(opened(folder), sample, tmp_path / "reference.png")
+    assert [str(one.message) for one in said if one.category is FutureWarning] == []
+
+
 class Picky:
     """Finds one face, at one size only."""
 
@@ -75,7 +85,7 @@ def test_smaller_sizes_are_tried_until_there_is_a_face(tmp_path: Path) -> None:
     for at, tried in ((640, 1), (256, 4), (128, 5)):
         gauge = opened(None)
         picky = Picky(at)
-        gauge._faces._app._made = picky  # type: ignore[attr-defined]
+        gauge._faces._model._made = picky  # type: ignore[attr-defined]
         assert look(gauge, sample, tmp_path / "a.png") == {"face": 1.0}
         assert picky.asked == list(SIDES[:tried])
 
@@ -92,7 +102,7 @@ def test_no_face_in_the_edit_is_zero_and_none_in_the_reference_is_unmeasured(
             return super().get(pixels) if same else []
 
     gauge = opened(None)
-    gauge._faces._app._made = Half(640)  # type: ignore[attr-defined]
+    gauge._faces._model._made = Half(640)  # type: ignore[attr-defined]
     with_face = Sample("s", "", references=(tmp_path / "a.png",))
     assert look(gauge, with_face, tmp_path / "b.png") == {"face": 0.0}
     without = Sample("s", "", references=(tmp_path / "b.png",))
@@ -118,3 +128,21 @@ def test_without_the_library_it_is_missing(tmp_path: Path, monkeypatch: pytest.M
     sample = Sample("s", "", references=(tmp_path / "a.png",))
     with pytest.raises(Missing, match=r"pip install 'creval\[faces\]'"):
         look(opened(None), sample, tmp_path / "a.png")
+
+
+def test_a_model_that_cannot_be_downloaded_is_missing_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise(1, (20, 20)).save(tmp_path / "a.png")
+    sample = Sample("s", "", references=(tmp_path / "a.png",))
+
+    def unreachable(**_: object) -> None:
+        raise OSError("HTTPSConnectionPool(host='github.com', port=443): Max retries exceeded")
+
+    monkeypatch.setattr("insightface.app.FaceAnalysis", unreachable)
+    with pytest.raises(Missing) as caught:
+        look(opened(None), sample, tmp_path / "a.png")
+    assert str(caught.value) == (
+        "buffalo_l cannot be downloaded (no connection): fetch it elsewhere, unpack it, and give "
+        "--gauge face=FOLDER"
+    )

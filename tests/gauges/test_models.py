@@ -16,15 +16,18 @@ from creval.core.errors import CrevalError
 from creval.core.models import Missing
 from creval.core.sample import Sample
 from creval.gauges.embedding import Embedder, Embeddings, Thing, Vector
-from creval.gauges.exhibit import Exhibit, Unmeasured
+from creval.gauges.exhibit import Exhibit, NoNumber, Unmeasured
 from creval.gauges.gauge import Gauge, open_gauges
+from creval.gauges.models import state
 from creval.gauges.room import Job, measure_all
+from creval.store.vectors import Vectors
 from tests.gauges import tiny, tiny_files
 from tests.gauges.looking import look, shown
 from tests.gauges.pictures import noise, slope
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+save_file = pytest.importorskip("safetensors.torch").save_file
 functional = torch.nn.functional
 SIZES = [(60, 40), (33, 90), (64, 64), (31, 17)]
 
@@ -152,6 +155,9 @@ def test_subject_is_the_mean_of_all_tokens(
     found = look(gauge, sample_of(pictures, tmp_path / "mask.png"), pictures[1])["subject"]
     expected = float(vector(rgb(pictures[0])) @ vector(Image.fromarray(pixels)))
     assert found == pytest.approx(expected, abs=1e-5)
+    Image.new("L", SIZES[1]).save(tmp_path / "mask.png")
+    with pytest.raises(Unmeasured, match="the mask marks no region"):
+        look(gauge, sample_of(pictures, tmp_path / "mask.png"), pictures[1])
 
 
 def test_aesthetic_is_a_siglip_and_a_head(models: dict[str, str], pictures: list[Path]) -> None:
@@ -210,6 +216,19 @@ def test_a_picture_too_wide_to_be_scaled(models: dict[str, str], tmp_path: Path)
     with pytest.raises(Unmeasured, match="too wide"):
         look(opened("aesthetic", models), Sample("s", ""), tmp_path / "edit.png")
     assert look(opened("aesthetic", models), Sample("s", ""), tmp_path / "narrow.png")
+
+
+@pytest.mark.parametrize("name", ["clip_src", "subject", "style"])
+def test_a_picture_too_long_to_be_seen_costs_only_itself(
+    name: str, models: dict[str, str], pictures: list[Path], tmp_path: Path
+) -> None:
+    Image.new("RGB", (1, 400_000)).save(tmp_path / "long.png")
+    gauge, sample = opened(name, models), sample_of(pictures)
+    jobs = [Job(gauge, Exhibit(sample, edit)) for edit in (pictures[1], tmp_path / "long.png")]
+    good, bad = measure_all(jobs, Embeddings())
+    assert not isinstance(good, Exception)
+    assert isinstance(bad, Unmeasured)
+    assert "too long" in str(bad)
 
 
 def plain_csd(weights: Mapping[str, Any], image: Image.Image) -> Any:
@@ -285,6 +304,59 @@ def test_depth_is_stretched_and_compared(models: dict[str, str], pictures: list[
     assert measured == {"depth": pytest.approx(expected, abs=0.002)}
 
 
+def test_depth_is_seen_in_batches_and_kept(
+    models: dict[str, str], pictures: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from creval.gauges.depth import DepthMap
+
+    seen: list[int] = []
+    embed = DepthMap.embed
+
+    def counted(self: DepthMap, things: Sequence[Thing]) -> list[Vector]:
+        seen.append(len(things))
+        return embed(self, things)
+
+    monkeypatch.setattr(DepthMap, "embed", counted)
+    edits = pictures[1:]
+
+    def all_of(source: Path) -> list[Any]:
+        vectors, gauge = Vectors(tmp_path), opened("depth", models)
+        jobs = [Job(gauge, Exhibit(Sample("s", "", source), edit)) for edit in edits]
+        found = measure_all(jobs, Embeddings(vectors))
+        vectors.close()
+        return found
+
+    first = all_of(pictures[0])
+    assert all_of(pictures[0]) == first
+    assert seen == [3], "a second pass costs nothing"
+    assert all_of(pictures[3]) != first
+    assert seen == [3, 3], "against another control it is another value"
+    assert (tmp_path / "vectors.db").stat().st_size < 50_000
+
+
+def test_pictures_that_a_model_sees_in_their_own_shapes() -> None:
+    from creval.gauges.depth import _depths
+
+    seen: list[tuple[int, ...]] = []
+
+    def processor(images: Image.Image, return_tensors: str) -> dict[str, Any]:
+        assert return_tensors == "pt"
+        return {"pixel_values": torch.tensor(np.asarray(images, dtype=np.float32))[None]}
+
+    class Depth:
+        device = "cpu"
+
+        def __call__(self, pixel_values: Any) -> Any:
+            seen.append(tuple(pixel_values.shape))
+            return Namespace(predicted_depth=pixel_values.mean(dim=-1))
+
+    images = [noise(at, size) for at, size in enumerate([(9, 4), (3, 5), (9, 4), (3, 5), (2, 2)])]
+    found = _depths(processor, Depth(), images)
+    assert seen == [(2, 4, 9, 3), (2, 5, 3, 3), (1, 2, 2, 3)]
+    for image, depth in zip(images, found, strict=True):
+        assert np.allclose(depth.numpy(), np.asarray(image, dtype=np.float32).mean(axis=-1))
+
+
 def test_a_model_nobody_chose_is_missing_and_one_that_was_is_wrong(
     pictures: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -294,13 +366,52 @@ def test_a_model_nobody_chose_is_missing_and_one_that_was_is_wrong(
         for _ in range(2):
             with pytest.raises(Missing, match="was not downloaded"):
                 look(gauge, sample_of(pictures), pictures[1])
-        (use,) = gauge.uses
+        (use,) = (model.use for model in gauge.card.models)
         with pytest.raises(CrevalError) as raised:
             look(opened(name, {use: str(tmp_path / "absent")}), sample_of(pictures), pictures[1])
         assert not isinstance(raised.value, Missing)
         with pytest.raises(CrevalError, match="was not downloaded") as raised:
             look(opened(name, {use: "models/typo"}), sample_of(pictures), pictures[1])
         assert not isinstance(raised.value, Missing)
+
+
+def test_a_model_that_gives_no_number(pictures: list[Path], tmp_path: Path) -> None:
+    model = tiny.write_clip(tmp_path / "clip")
+    for value in (float("nan"), 0.0):
+        broken = transformers.CLIPModel.from_pretrained(model)
+        with torch.no_grad():
+            broken.visual_projection.weight[:] = value
+        broken.save_pretrained(model)
+        for name in ("clip_src", "clip_dir", "clip"):
+            with pytest.raises(NoNumber, match="gave no number"):
+                look(opened(name, {"clip": str(model)}), sample_of(pictures), pictures[1])
+
+
+def test_a_depth_that_is_no_number(pictures: list[Path], tmp_path: Path) -> None:
+    from creval.gauges.depth import DepthMap
+
+    model = tiny.write_depth(tmp_path / "depth")
+    broken = transformers.DPTForDepthEstimation.from_pretrained(model)
+    with torch.no_grad():
+        broken.head.head[0].weight[:] = float("nan")
+    broken.save_pretrained(model)
+    with pytest.raises(NoNumber, match="gave no number"):
+        look(opened("depth", {"depth": str(model)}), sample_of(pictures), pictures[1])
+    with pytest.raises(CrevalError, match="gave no number"):
+        DepthMap(str(model)).map_of(rgb(pictures[1]))
+
+
+def test_the_name_tells_the_models_and_the_state_of_their_files(
+    models: dict[str, str], tmp_path: Path
+) -> None:
+    names = {opened("aesthetic", models).name}
+    for width in (16, 16, 20):  # another file, the same content written later, other content
+        head = tiny_files.write_aesthetic_head(tmp_path / "head.pth", width)
+        names.add(opened("aesthetic", models | {"aesthetic": str(head)}).name)
+    assert len(names) == 3
+    assert all(name.startswith("aesthetic@siglip+") for name in names), "wherever they lie"
+    assert opened("clip", {}).name == "clip@openai/clip-vit-large-patch14-336"
+    assert opened("clip", {"clip": "org/name"}).name == "clip@org/name"
 
 
 def test_a_changed_model_is_another(tmp_path: Path) -> None:
@@ -311,3 +422,20 @@ def test_a_changed_model_is_another(tmp_path: Path) -> None:
     (folder / "config.json").write_text((folder / "config.json").read_text() + " ")
     assert Dino(str(folder)).name != before.name
     assert before.embed([shown(noise(1, (40, 40)))])[0].shape == (16,)
+
+
+def test_a_model_of_which_one_layer_was_trained_further_is_another(tmp_path: Path) -> None:
+    weights = {f"layer{at}": torch.full((512, 1024), float(at)) for at in range(8)}
+    weights |= {"projection": torch.ones(384, 256), "bias": torch.ones(16)}
+    plain, zipped = tmp_path / "model.safetensors", tmp_path / "model.pth"
+    states = []
+    for changed in (None, None, "layer3", "projection", "bias"):
+        if changed:
+            weights[changed] = weights[changed] * 1.5
+        save_file(weights, plain)
+        torch.save(weights, zipped)
+        states.append((state(str(plain)), state(str(zipped))))
+    first, again, *others = states
+    assert again == first
+    assert len({one for one, _ in (first, *others)}) >= 3, "a layer of 384 KB and more is seen"
+    assert len({one for _, one in (first, *others)}) == 4, "PyTorch's files hold checksums"

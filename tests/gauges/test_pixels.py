@@ -77,6 +77,27 @@ def test_an_edit_of_another_size_is_scaled_to_its_source() -> None:
     assert distance(small, large) == (0.0, 0.0, 1.0)
 
 
+@pytest.mark.parametrize("size", [(1_000_000, 2), (2, 100_000)])
+def test_very_wide_pictures(size: tuple[int, int]) -> None:
+    white, black = Image.new("RGB", size, "white"), Image.new("RGB", size)
+    mask = np.full((size[1], size[0]), 255, dtype=np.uint8)
+    for whole in (mask, None):
+        assert distance(white, black, whole) == pytest.approx((1.0, 1.0, 1.0))
+    half = mask.copy()
+    half[:, ::2] = 0
+    assert distance(white, black, half) == pytest.approx((1.0, 1.0, 0.5))
+
+
+def test_masks_of_wide_pictures() -> None:
+    first, second = picture(1, 40_000, 35), picture(2, 40_000, 35)
+    mask = outside((40_000, 35), [(1.5, 3.2, 20_000, 33), (39_000, 0, 40_000, 35)])
+    a, b = (np.asarray(image).astype(np.float64) / 255 for image in (first, second))
+    apart = (a - b)[mask > 0]
+    found = distance(first, second, mask)
+    assert found is not None
+    assert (found.l1, found.l2) == pytest.approx((np.abs(apart).mean(), (apart**2).mean()))
+
+
 def test_pictures_higher_than_a_strip() -> None:
     first, second = picture(1, 7, 300), picture(2, 7, 300)
     given: list[Box] = [(1.5, 100.2, 5, 131), (0, 250, 7, 256.5)]

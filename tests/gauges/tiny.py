@@ -56,15 +56,15 @@ def write_owl(folder: Path, family: str = "OwlViT") -> Path:
     return folder
 
 
-def write_clip(folder: Path) -> Path:
-    """Write a CLIP that reads 20 tokens, with its processor."""
+def write_clip(folder: Path, **larger: int) -> Path:
+    """Write a CLIP that reads 20 tokens, with its processor; its layers can be larger."""
     transformers = _library()
     tokenizer = _clip_tokenizer(transformers, length=20)
     pictures = transformers.CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size=_PICTURE)
     transformers.CLIPProcessor(pictures, tokenizer).save_pretrained(folder)
     config = transformers.CLIPConfig(
-        text_config=_LAYERS | _ends(tokenizer) | {"max_position_embeddings": 20},
-        vision_config=_VISION,
+        text_config=_LAYERS | _ends(tokenizer) | {"max_position_embeddings": 20} | larger,
+        vision_config=_VISION | larger,
         projection_dim=12,
     )
     transformers.CLIPModel(config).save_pretrained(folder)

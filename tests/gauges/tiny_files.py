@@ -8,6 +8,19 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+POSES = ("body_pose_model.pth", "hand_pose_model.pth", "facenet.pth")
+
+
+def write_poses(folder: Path, **more: object) -> Path:
+    """Write files of weights where OpenPose's are: for a stand-in, its networks are large. What is
+    in a file besides is given by the file's name without its ending."""
+    torch = import_module("torch")
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in POSES:
+        besides = {"more": more[Path(file).stem]} if Path(file).stem in more else {}
+        torch.save({"conv.weight": torch.ones(2), **besides}, folder / file)
+    return folder
+
 
 def write_aesthetic_head(path: Path, width: int = 16) -> Path:
     """Write a head of Aesthetic Predictor V2.5, for vectors of this width."""

@@ -10,7 +10,7 @@ import pytest
 
 from creval.core.probe import EditKey
 from creval.core.sample import Edit, EditStatus
-from creval.report import missing, plots, sentences
+from creval.report import asked, missing, plots, sentences
 from creval.report.export.leaderboard import leaderboard
 from creval.store import Run, Store, open_run
 from tests.stats import written
@@ -110,3 +110,20 @@ def test_tables_plots_and_leaderboards_name_the_rule(run: Run) -> None:
             "B": {"absent": [{"reason": "", "edits": 1}]},
         },
     }
+
+
+def test_what_is_impossible_is_told_and_not_counted(tmp_path: Path) -> None:
+    answers = {"A": {"s1": "++++", "s2": EditStatus.IMPOSSIBLE, "s3": EditStatus.ABSENT}}
+    with open_run(written.write(tmp_path, answers, DIMENSIONS)) as run:
+        table = run.score(resamples=100, missing="zero").table
+        found = missing.of_table(run, table)
+        grid = asked.absent(run, ["A"], list(answers["A"]))
+    reason = "in the benchmark, s.png does not exist"
+    assert missing.told(found) == [f"A lacks 2 edits: 1 impossible ({reason}); 1 absent."]
+    assert missing.rule(table, found) == [
+        "Edits that are absent count as failed: 0 in IF, VC and VQ.",
+        "Edits that are impossible are left out of the scores.",
+    ]
+    assert grid is not None
+    wanted = {row[0]: row[1] for row in grid.rows}
+    assert wanted == {"A's edits": "2"}, "nobody waits for the one that is impossible"

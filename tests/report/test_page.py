@@ -170,7 +170,7 @@ def test_other_systems(tmp_path: Path, system: str, words: tuple[str, ...]) -> N
     for part in words:
         assert part in found.text
     assert "prompt" in found.text
-    assert "Every picture is there" in found.text
+    assert "Every picture that was made is there" in found.text
 
 
 def test_the_released_answers(tmp_path: Path) -> None:

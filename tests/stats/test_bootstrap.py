@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from creval.core.card import Level
 from creval.stats.bootstrap import interval, pooled, replicate, resampled_counts
+from creval.stats.table import Floats, ScoreTable
 from tests.stats.made import table
 
 
@@ -81,3 +85,36 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 @pytest.mark.study
 def test_intervals_hold_the_truth_in_many_runs() -> None:
     assert 0.935 <= covered(2000, 2000) <= 0.965
+
+
+def over_kinds(column: Floats, dimensions: list[int]) -> ScoreTable:
+    """A table whose whole is the mean of its dimensions, and whose samples are also of two kinds,
+    by turns."""
+    made = table(column[None, :, None] * np.ones(3), dimensions)
+    whole = Level("overall", "overall", ("overall",), of="dimension")
+    levels = (whole, made.card.level("dimension"), Level("kind", "kinds", ("a", "b")))
+    kind = np.arange(len(column)) % 2
+    return replace(
+        made, card=replace(made.card, levels=levels), groups={**made.groups, "kind": kind}
+    )
+
+
+def test_single_samples_of_a_dimension_are_drawn_with_each_other() -> None:
+    """What makes dimensions differ is no scatter of their samples."""
+    values = np.repeat(np.arange(9) * 10.0, 2) + np.tile([0.0, 1.0], 9)
+    made = over_kinds(values, np.repeat(np.arange(9), 2).tolist())
+    (drawn,) = replicate([made], 5_000, seed=0)
+    assert drawn["overall"][:, 0, 0, 0].std() == pytest.approx(np.sqrt(9 / 4) / 9, rel=0.05)
+    owners = [0, 0, 1, 1, 2]
+    parts = [np.array([n]) for n in range(4)] + [np.array([4, 5])]
+    assert [part.tolist() for part in pooled(parts, owners)] == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_dimensions_of_one_sample_keep_their_weight() -> None:
+    """Beside others they count as many as they are, whichever of them are drawn."""
+    values = np.array([0.0] * 4 + [90.0] * 8)
+    (drawn,) = replicate([over_kinds(values, [0] * 4 + list(range(1, 9)))], 500, seed=0)
+    np.testing.assert_allclose(drawn["overall"][:, 0, 0, 0], 80.0)
+    (drawn,) = replicate([over_kinds(np.arange(9.0), list(range(9)))], 20_000, seed=1)
+    error = np.sqrt(np.arange(9.0).var(ddof=1) / 9)
+    assert drawn["overall"][:, 0, 0, 0].std() == pytest.approx(error, rel=0.03)

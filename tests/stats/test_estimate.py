@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from creval.stats.estimate import mean, share, student
+from creval.stats.table import Floats
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -56,12 +57,31 @@ def test_shares_hold_the_truth_in_many_runs(truth: float, samples: int) -> None:
     assert covered(2000, truth, samples) >= 0.935
 
 
+def names(values: Floats) -> list[str]:
+    return [str(at) for at in range(len(values))]
+
+
 def test_a_mean_has_students_interval() -> None:
     values = np.random.default_rng(1).normal(3, 2, 40)
-    found = mean(values)
+    found = mean(values, names(values))
     low, high = stats.t.interval(0.95, 39, values.mean(), stats.sem(values))
     assert found == pytest.approx((values.mean(), low, high), abs=1e-4)
-    few, none = mean(values[:4]), mean(values[:0])
+    few, none = (mean(some, names(some)) for some in (values[:4], values[:0]))
     assert few.value == pytest.approx(values[:4].mean())
     assert few.ends == (None, None)
     assert none.value is None
+
+
+def test_a_mean_of_values_that_belong_together_is_less_sure() -> None:
+    statsmodels = pytest.importorskip("statsmodels.api")
+    chance = np.random.default_rng(3)
+    pictures = chance.integers(0, 12, 90)
+    values = chance.normal(size=12)[pictures] + 0.3 * chance.normal(size=90)
+    fitted = statsmodels.OLS(values, np.ones(90)).fit(
+        cov_type="cluster", cov_kwds={"groups": pictures}, use_t=True
+    )
+    found = mean(values, list(map(str, pictures)))
+    assert found.value == pytest.approx(fitted.params[0])
+    assert found.ends == pytest.approx(tuple(fitted.conf_int()[0]), rel=1e-3)
+    few = mean(values[pictures < 4], list(map(str, pictures[pictures < 4])))
+    assert few.ends == (None, None), "many values of four pictures are four"

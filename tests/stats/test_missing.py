@@ -140,10 +140,12 @@ def test_a_draw_that_was_refused_is_a_draw(tmp_path: Path) -> None:
 
 
 def test_what_came_later_as_draws_is_not_absent(tmp_path: Path) -> None:
-    given = {"A": {"s1": [ABSENT, "++++", "++++"]}}
-    with open_run(written.write(tmp_path, given, {"s1": "Surreal Fantasy"})) as run:
-        assert run.missing() == []
-        assert run.score(resamples=100, missing="zero").cell("A", "IF").value == 100
+    for status in (ABSENT, EditStatus.IMPOSSIBLE):
+        given = {"A": {"s1": [status, "++++", "++++"]}}
+        folder = written.write(tmp_path / str(status), given, {"s1": "Surreal Fantasy"})
+        with open_run(folder) as run:
+            assert run.missing() == []
+            assert run.score(resamples=100, missing="zero").cell("A", "IF").value == 100
 
 
 def test_repeats_change_nothing(tmp_path: Path) -> None:
@@ -184,6 +186,20 @@ def test_unsupported_is_as_the_protocol_says(
         monkeypatch.setattr(CREval, "card", replace(CREval.card, unsupported=0.0))
         for rule in ("exclude", "zero"):
             assert run.score(resamples=100, missing=rule).cell("A", "IF").value == 50
+
+
+def test_what_the_benchmark_made_impossible_counts_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"A": {"s1": "++++", "s2": EditStatus.IMPOSSIBLE}}
+    with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
+        for unsupported in (None, 0.0):
+            monkeypatch.setattr(CREval, "card", replace(CREval.card, unsupported=unsupported))
+            for rule in ("exclude", "zero"):
+                card = run.score(resamples=100, missing=rule)
+                assert card.cell("A", "IF").value == 100
+        (gone,) = run.missing()
+        assert (gone.edit.sample, gone.reason) == ("s2", "in the benchmark, s.png does not exist")
 
 
 def test_half_a_run_has_no_zeros(tmp_path: Path) -> None:

@@ -71,6 +71,19 @@ def test_nothing_to_compare() -> None:
     assert p_values(table(values, [0] * 4).pairs([("A", "B")])) == [None]
 
 
+def test_who_has_no_value_of_their_own_is_not_compared() -> None:
+    """Without one in VC there is no S to compare, whichever of the two it is that has none. That
+    what is not supported counts 0 is a rule, and no value of one's own."""
+    values = np.full((3, 4, 3), 7.0)
+    values[0, :, 1] = 0.0
+    made = table(values, [0] * 4)
+    own = made.total.copy()
+    own[0, :, 1] = 0
+    made = replace(made, scored=own, total=own)
+    both_ways = made.pairs([("A", "B"), ("B", "A"), ("B", "C")])
+    assert p_values(both_ways) == [None, None, 1.0]
+
+
 def test_holm_is_that_of_statsmodels() -> None:
     multitest = import_module("statsmodels.stats.multitest")
     chance = np.random.default_rng(2)

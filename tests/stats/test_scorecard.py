@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 
 from creval.core.errors import CrevalError
+from creval.report import sentences
 from creval.stats.scorecard import scorecard
 from creval.store import Run
 from tests.stats.made import table
 
+FEW = (
+    "A value without an interval rests on fewer than 5 samples, where those of one picture count "
+    "as one."
+)
 GENERATOR = np.random.default_rng(1)
 BASE = GENERATOR.uniform(20, 80, (1, 60, 3))
 NOISE = GENERATOR.normal(0, 5, (3, 60, 3))
@@ -124,3 +129,20 @@ def test_a_model_that_supports_nothing_has_no_score() -> None:
     card = scorecard(replace(made, scored=nothing, total=nothing), resamples=100)
     assert card.cell("A", "S").value is None
     assert card.groups("dimension") == ()
+
+
+def test_samples_of_one_picture_are_one_to_an_interval() -> None:
+    """Eight samples of four pictures are too few, of five they are not; values stay as they are."""
+    values = np.random.default_rng(0).normal(60, 10, (2, 8, 3))
+    for pictures, sure in (([0, 0, 0, 1, 1, 2, 2, 3], False), ([0, 0, 1, 1, 2, 2, 3, 4], True)):
+        made = replace(table(values, [0] * 8), units=np.array(pictures))
+        card = scorecard(made, resamples=200)
+        for column in ("IF", "S"):
+            cell = card.cell("A", column)
+            assert cell.value == scorecard(table(values, [0] * 8)).cell("A", column).value
+            assert (cell.low is not None) == sure
+        (difference,) = card.differences
+        assert (difference.low is not None) == sure
+        assert difference.samples == 8
+        said = sentences.few(card, [("overall", "overall")])
+        assert said == ([] if sure else [FEW])

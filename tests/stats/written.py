@@ -18,7 +18,10 @@ QUESTIONS = (
     Question("VQ/1", "VQ", "Is the picture sharp?", "yes/no", "Yes", "Yes"),
 )
 """IF and VQ are one question each, VC two of the weights 3 and 1."""
-REASONS = {EditStatus.REFUSED: "content filter: no", EditStatus.FAILED: "timeout"}
+REASONS = {
+    EditStatus.REFUSED: "content filter: no", EditStatus.FAILED: "timeout",
+    EditStatus.IMPOSSIBLE: "in the benchmark, s.png does not exist",
+}  # fmt: skip
 Answers = str | EditStatus | Sequence[str | EditStatus]
 """Of an edit what was answered to each question (+ right, - wrong, ? nothing, blank not asked), or
 that there is no edit; of several draws all."""

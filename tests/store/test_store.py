@@ -26,6 +26,7 @@ SAMPLE = Sample(
     mask=Path("mask.png"),
     references=(Path("r.png"),),
     captions={"source": "a cat"},
+    made_of="cats/1.jpg",
 )
 PROBES = (
     Question("IF/1", "IF", "Is it red?", "yes/no", "Yes", "** Yes", 2.0, "Q1", "", ("edit",), 1),

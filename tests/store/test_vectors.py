@@ -45,6 +45,22 @@ def test_a_file_that_is_no_database_is_replaced(tmp_path: Path) -> None:
     assert vectors.get("m", ["a"])["a"].tolist() == [1, 1]
 
 
+def test_a_database_that_is_damaged_further_on_is_replaced_too(tmp_path: Path) -> None:
+    made = {str(n): np.full(200, n, dtype=np.float64) for n in range(100)}
+    vectors = Vectors(tmp_path)
+    vectors.put("m", made)
+    vectors.close()
+    content = bytearray((tmp_path / FILE).read_bytes())
+    content[8192:] = b"\xff" * (len(content) - 8192)
+    (tmp_path / FILE).write_bytes(content)
+    for attempt in range(2):
+        vectors = Vectors(tmp_path)
+        found = vectors.get("m", list(made))
+        vectors.put("m", {key: made[key] for key in made.keys() - found.keys()})
+        vectors.close()
+        assert attempt == 0 or found.keys() == made.keys(), "what is made again is kept again"
+
+
 def test_rows_that_are_no_arrays_are_passed_over(tmp_path: Path) -> None:
     vectors = Vectors(tmp_path)
     vectors.put("m", {"good": np.ones(2, dtype=np.float32)})

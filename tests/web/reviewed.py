@@ -88,4 +88,5 @@ def group(name: str, picture: Path | None = None, *items: ReviewItem) -> ReviewG
         question("IF/1", "Does the cat wear a red hat?"),
         question("VC/1", "Is it the same cat?", notes=("On the source alone it is answered No.",)),
     )
-    return ReviewGroup(name, f"Give the cat of {name} a red hat.", picture, made)
+    pictures = {picture.name: picture} if picture else {}
+    return ReviewGroup(name, f"Give the cat of {name} a red hat.", pictures, made)

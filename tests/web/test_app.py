@@ -332,3 +332,15 @@ def test_a_model_that_lacks_very_many_edits(tmp_path: Path) -> None:
     written.write(tmp_path, answers, dict.fromkeys(answers["A"], "Surreal Fantasy"))
     with looking_at(tmp_path) as client:
         assert "and 1 more." in words(client.get("/model?name=A").text)
+
+
+def test_each_way_of_not_being_there(tmp_path: Path) -> None:
+    gone = [status for status in EditStatus if status is not EditStatus.DONE]
+    answers = {str(status): {"s": status} for status in gone}
+    written.write(tmp_path, answers, {"s": "Surreal Fantasy"})
+    with looking_at(tmp_path) as client:
+        said = words(client.get("/sample", params={"id": "s"}).text)
+        start = words(client.get("/").text)
+    assert "Refused. content filter: no" in said
+    assert "Not possible. in the benchmark, s.png does not exist" in said
+    assert "lacks 1 edit: 1 impossible (in the benchmark, s.png does not exist)." in start

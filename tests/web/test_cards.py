@@ -18,7 +18,7 @@ ANY = st.text(st.characters(), max_size=40) | st.sampled_from(
 
 def sent_back(item: ReviewItem, ends: str) -> dict[str, str]:
     """What a browser sends of a card that nobody touched, with lines that end so."""
-    card = card_of(ReviewGroup("g", "", None, (item,)), 0, "")
+    card = card_of(ReviewGroup("g", "", {}, (item,)), 0, "")
     sent = {}
     for box in card.boxes:
         chosen = [option.value for option in box.options if option.chosen]

@@ -93,7 +93,7 @@ def test_a_group(client: TestClient) -> None:
     assert "writer model-w" in said
     assert re.search(r'name="field-1" value="0" checked> <span>Yes</span>', page)
     assert re.search(r'<option value="1" selected>Commercial Design</option>', page)
-    assert 'src="/picture?group=one&amp;size=medium"' in page
+    assert 'src="/picture?group=one&amp;name=one.png&amp;size=medium"' in page
     assert "It has no picture." in client.get("/group?id=two").text
 
 
@@ -290,7 +290,7 @@ def test_no_characters_at_all(review: Kept, client: TestClient) -> None:
     """File names and JSON can hold what no page can."""
     name = "b\udce9te"
     odd = ReviewItem("q\udcff", "IF", (Field("text", "half \ud83d of it"),), notes=("\udc80",))
-    review.kept[name] = ReviewGroup(name, f"heading {name}", None, (odd,))
+    review.kept[name] = ReviewGroup(name, f"heading {name}", {}, (odd,))
     client = looking(review)
     assert "heading b?te" in client.get("/").text
     answer = send(client, "b?te", 1, {"act": "accept"})
@@ -422,6 +422,8 @@ def test_only_the_groups_own_pictures_are_served(
     tagged = client.get("/picture?group=one", headers={"If-None-Match": whole.headers["etag"]})
     assert tagged.status_code == 304
     assert client.get("/picture?group=two").status_code == 404
+    assert client.get("/picture?group=one&name=one.png").content == whole.content
+    assert client.get("/picture?group=one&name=three.png").status_code == 404
     assert client.get("/picture?group=one&size=huge").status_code == 404
     (tmp_path / "page.html").write_text("<script>alert(1)</script>")
     for name in ("page.html", "gone.png"):
@@ -471,7 +473,7 @@ def test_nothing_to_review() -> None:
     client = looking(Kept([]))
     assert "There is nothing to review." in client.get("/").text
     assert client.get("/next").headers["location"] == "/"
-    client = looking(Kept([ReviewGroup("bare", "", None, ())]))
+    client = looking(Kept([ReviewGroup("bare", "", {}, ())]))
     assert "There is nothing in it." in client.get("/group?id=bare").text
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from creval.benchmarks import (
@@ -13,9 +14,10 @@ from creval.benchmarks import (
     ice_bench,
     viescore,
 )
-from creval.core.benchmark import Benchmark, Protocol
+from creval.core.benchmark import Benchmark, Dataset, Finding, Protocol
 from creval.core.errors import CrevalError, known_name
 from creval.core.files import many_small_objects
+from creval.core.names import unnameable
 
 SYSTEMS = {
     system.name: system
@@ -54,6 +56,14 @@ def protocol_named(name: str) -> Protocol:
     return made
 
 
+def _nameless(dataset: Dataset) -> Iterator[Finding]:
+    """The samples of which no picture can be made: it would not be found by its name."""
+    for sample in dataset.samples:
+        if reason := unnameable(sample.id):
+            note = f"it {reason}: creval edit leaves it out"
+            yield Finding("id is no file name", sample.id[:200], note=note)
+
+
 def open_benchmark(path: str | Path, protocol: str | None = None) -> Benchmark:
     """The benchmark in a folder, with its own protocol or another.
 
@@ -71,7 +81,9 @@ def open_benchmark(path: str | Path, protocol: str | None = None) -> Benchmark:
         if folder is not None:
             with many_small_objects():
                 own = protocol_named(protocol or system.name)
-                return Benchmark(system.load(folder), own)
+                dataset = system.load(folder)
+                found = (*dataset.findings, *_nameless(dataset))
+                return Benchmark(replace(dataset, findings=found), own)
     raise CrevalError(
         f"{path} is not a benchmark that creval knows. A CREval release holds "
         "bench/instruction.json and bench/questions_all, Complex-Edit's Parquet files with the "

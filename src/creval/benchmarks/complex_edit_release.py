@@ -16,13 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from creval.benchmarks.complex_edit_rows import Row, holds_rows, is_dropped, read_rows, row_files
-from creval.benchmarks.files import text_of
+from creval.benchmarks.complex_edit_rows import Row, holds_rows, read_rows, row_files
+from creval.benchmarks.files import is_dropped, text_of
 from creval.core.benchmark import Dataset, Finding, Placed
 from creval.core.cache import made_once
 from creval.core.card import OVERALL, Level
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text
+from creval.core.names import read_name
 from creval.core.sample import Sample, Step
 
 LOG = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ _SUFFIXES = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"RIFF": ".webp"}
 _OTHER_NAMES = {"real": "test_real", "syn": "test_syn", "synthetic": "test_syn"}
 _MODES = {"direct": "", "sequential": "sequential"}
 _COMPLEXITY = re.compile("C[0-9]+")
-_FILE = re.compile(r"([0-9]+)(?:--([0-9]{1,9}))?")
+_NUMBER = re.compile(r"[0-9]+")
 
 
 def recognise(path: Path) -> Path | None:
@@ -141,10 +142,10 @@ def place(splits: Sequence[str], path: str) -> Placed | None:
             complexity = name
         else:
             return None
-    match = _FILE.fullmatch(stem)
-    if not (match and split and complexity):
+    number, draw = read_name(stem)
+    if not (_NUMBER.fullmatch(number) and split and complexity):
         return None
-    return Placed(f"{split}/{complexity}/{int(match[1]):04d}", int(match[2] or 0), mode)
+    return Placed(f"{split}/{complexity}/{int(number):04d}", draw, mode)
 
 
 def _files(folder: Path) -> dict[str, list[Path]]:

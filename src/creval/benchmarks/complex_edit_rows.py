@@ -69,8 +69,3 @@ def read_rows(split: str, files: list[Path], findings: list[Finding]) -> Iterato
             source = None
         writer = text_of(made.get("writer")) if isinstance(made, dict) else ""
         yield Row(int(path.stem), source, content.get("edit"), writer)
-
-
-def is_dropped(entry: Any) -> bool:
-    """Whether somebody has taken a part of a row out."""
-    return isinstance(entry, dict) and entry.get("dropped") is True

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from creval.benchmarks.coco import Annotated, annotation_files, boxes_of, read_boxes
-from creval.benchmarks.files import read_json, text_of
+from creval.benchmarks.files import is_dropped, read_json, text_of
 from creval.core.benchmark import Dataset, Finding, Placed
 from creval.core.card import Level
 from creval.core.errors import CrevalError
@@ -91,7 +91,7 @@ def load(folder: Path) -> Dataset:
     objects = read_boxes(files, numbers) if files else {}
     for subset, found in entries.items():
         for key, entry in found.items():
-            if isinstance(entry, dict) and entry.get("dropped") is True:
+            if is_dropped(entry):
                 continue  # somebody has taken it out
             annotated = objects.get(_number(entry), ())
             sample = _sample(subset, clean_text(key), entry, folder, pictures, annotated, findings)

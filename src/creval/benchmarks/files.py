@@ -25,6 +25,11 @@ def text_of(value: object) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
+def is_dropped(entry: object) -> bool:
+    """Whether somebody has taken an entry out that was built."""
+    return isinstance(entry, dict) and entry.get("dropped") is True
+
+
 def stem_of(name: str) -> str:
     """A file name's stem, in a path with forward or backward slashes."""
     return clean_text(PurePosixPath(name.replace("\\", "/")).stem)

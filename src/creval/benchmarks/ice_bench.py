@@ -41,8 +41,29 @@ CARD = Card(
     unsupported=0.0,
     how="score = the weighted sum of a task's dimensions",
 )
-RELEASED = "released"
-"""The name of the authors' code's way, where it departs from the paper."""
+RELEASED, RAW = "released", "raw"
+"""The names of the authors' code's way, where it departs from the paper, and of a look at what the
+dimensions are made of."""
+RAW_METRICS = (
+    Metric("aesthetic", "aesthetic predictor", 0.0, 10.0, raw=True),
+    Metric("imaging", "MUSIQ", 0.0, 100.0, raw=True),
+    Metric("clip_cap", "cosine with the target's caption", -1.0, 1.0, raw=True),
+    Metric(QA, "instructions that were carried out", 0.0, 1.0, raw=True),
+    Metric("colorfulness", "how colourful it is", 0.0, 1.0, raw=True),
+    Metric("clip_src", "cosine with the source", -1.0, 1.0, raw=True),
+    *(
+        Metric(name, f"distance from the {of}", 0.0, 1.0, higher_is_better=False, raw=True)
+        for name, of in {
+            "l1_src": "source", "pose": "control's poses", "canny": "control's edges",
+            "depth": "control's depth", "grey": "control in grey",
+        }.items()
+    ),
+    Metric("ssim", "structural similarity to the source", 0.0, 1.0, raw=True),
+    *(
+        Metric(name, f"cosine with the reference's {name}", -1.0, 1.0, raw=True)
+        for name in ("face", "style", "subject")
+    ),
+)  # fmt: skip
 _ASKED = "Was the instruction carried out?"
 
 
@@ -54,31 +75,30 @@ class IceBench(Protocol):
 
     def __init__(self) -> None:
         self._weights = {task.name: WEIGHTS[task.group] for task in TASKS.values()}
-        self._formulas = {task.name: formulas(task) for task in TASKS.values()}
+        self._formulas = {task.name: _apart(formulas(task)) for task in TASKS.values()}
 
     def weighted(self, weights: Weights) -> IceBench:
-        """The same with other weights: of dimensions, of those of a task or a group of tasks, or
-        `released`, which weighs colorfulness as the authors' code does."""
+        """The same with other weights: of dimensions, of those of a task or a group of tasks;
+        `released`, which weighs colorfulness as the authors' code does; or `raw`, with the raw
+        metrics in the place of the dimensions."""
         made = IceBench()
-        if isinstance(weights, str):
-            known_name("choice of weights", weights, [RELEASED])
-            made._formulas = {t.name: formulas(t, released=True) for t in TASKS.values()}
+        if not isinstance(weights, str):
+            made._weights = chosen_weights(weights)
+            made.card = replace(CARD, how=f"{CARD.how}, with weights of your own")
+        elif known_name("choice of weights", weights, [RELEASED, RAW]) == RAW:
+            made.card = replace(CARD, metrics=(*RAW_METRICS, CARD.metrics[-1]))
+        else:
+            made._formulas = {t.name: _apart(formulas(t, released=True)) for t in TASKS.values()}
             made.card = replace(CARD, how=f"{CARD.how}, as {RELEASED}")
-            return made
-        made._weights = chosen_weights(weights)
-        made.card = replace(CARD, how=f"{CARD.how}, with weights of your own")
         return made
 
     def probes(self, sample: Sample) -> Sequence[Probe]:
-        """Each raw metric of a sample's task, under the first dimension that needs it."""
-        found: dict[str, Probe] = {}
-        for dimension, formula in self._formulas_of(sample).items():
-            for raw in formula.factors:
-                if raw not in found:
-                    found[raw] = (
-                        question(sample) if raw == QA else _measured(sample, raw, dimension)
-                    )
-        return list(found.values())
+        """The raw metrics of each dimension of a sample's task."""
+        return [
+            question(sample) if raw == QA else _measured(sample, raw, dimension)
+            for dimension, formula in self._formulas_of(sample).items()
+            for raw in formula.factors
+        ]
 
     def score(
         self,
@@ -91,9 +111,12 @@ class IceBench(Protocol):
         """A sample of which one dimension that weighs is missing has no score."""
         known = self._formulas_of(sample)
         dimensions = {name: formula(values) for name, formula in known.items()}
-        found = {metric.name: Score(None, 0, 0) for metric in CARD.metrics}
+        found = {metric.name: Score(None, 0, 0) for metric in self.card.metrics}
         for name, formula in known.items():
-            found[name] = Score(dimensions[name], *_counts(formula.factors, values))
+            for metric in found.keys() & formula.factors:
+                found[metric] = Score(values.get(metric), *_counts([metric], values))
+            if name in found:
+                found[name] = Score(dimensions[name], *_counts(formula.factors, values))
         weights = self._weights.get(sample.tags.get("task", ""), {})
         raw = {raw for name, weight in weights.items() if weight for raw in known[name].factors}
         if raw:
@@ -122,7 +145,23 @@ def question(sample: Sample) -> Question:
     )
 
 
-def _measured(sample: Sample, raw: str, dimension: str) -> Measurement:
+def _apart(known: Mapping[str, Formula]) -> dict[str, Formula]:
+    """Formulas whose raw metrics are each one's own: what an earlier one has too gets a name after
+    its dimension (`imaging/PF`). So a dimension can be chosen without another."""
+    taken: set[str] = set()
+    found = {}
+    for dimension, formula in known.items():
+        factors = {
+            f"{raw}/{dimension}" if raw in taken else raw: factor
+            for raw, factor in formula.factors.items()
+        }
+        taken |= factors.keys()
+        found[dimension] = formula._replace(factors=factors)
+    return found
+
+
+def _measured(sample: Sample, name: str, dimension: str) -> Measurement:
+    raw = name.partition("/")[0]
     basis: dict[str, str] = {}
     if raw == "clip_cap":
         basis["caption"] = sample.captions.get("target", "")
@@ -130,7 +169,7 @@ def _measured(sample: Sample, raw: str, dimension: str) -> Measurement:
         basis["mask"] = sample.mask.name
     if raw in ("face", "style", "subject"):
         basis["reference"] = sample.references[0].name if sample.references else ""
-    return Measurement(raw, dimension, raw, basis)
+    return Measurement(name, dimension, raw, basis)
 
 
 def _counts(names: Collection[str], values: Mapping[str, float | None]) -> tuple[int, int]:

@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from creval.benchmarks.files import read_json
@@ -16,12 +15,12 @@ from creval.benchmarks.ice_tasks import tasks_named
 from creval.core.benchmark import Placed
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, read_bytes
+from creval.core.names import read_name
 from creval.core.probe import EditKey
 from creval.core.sample import Edit, EditStatus, Sample
 
 LIST = "gen_info.json"
 UNSUPPORTED = "unsupported.txt"
-_INSIDE = re.compile(r"(?:.*/)([^/]+?)(?:--([0-9]{1,9}))?")
 
 
 def told(folder: Path, samples: Sequence[Sample]) -> dict[str, Edit]:
@@ -37,24 +36,29 @@ def told(folder: Path, samples: Sequence[Sample]) -> dict[str, Edit]:
     return listed | declared
 
 
-def place(path: str) -> Placed | None:
+def place(ids: Container[str], path: str) -> Placed | None:
     """The item and the draw of a picture in a folder inside the model's.
 
-    >>> place("images/b9de--2")
+    >>> place({"b9de"}, "images/b9de--2")
     Placed(sample='b9de', draw=2, strategy='')
     """
-    match = _INSIDE.fullmatch(path)
-    return Placed(match[1], int(match[2] or 0)) if match else None
+    folder, _, stem = path.rpartition("/")
+    return Placed(*read_name(stem, ids)) if folder else None
 
 
 def _listed(folder: Path, samples: Sequence[Sample]) -> Iterator[Edit]:
     path = folder / LIST
-    if not path.is_file():
+    if not _there(path):
         return
     entries = read_json(path)
     if not isinstance(entries, dict):
         raise CrevalError(f"{path} should hold an object from items' ids to paths of pictures.")
     entries = {clean_text(identity): name for identity, name in entries.items()}
+    if samples and entries and not any(sample.id in entries for sample in samples):
+        raise CrevalError(
+            f"{path} names none of the benchmark's items: it has {next(iter(entries))[:80]!r}, an "
+            f"item is called {samples[0].id!r}."
+        )
     for sample in samples:
         key = EditKey("", sample.id)
         if sample.id not in entries:
@@ -68,6 +72,13 @@ def _listed(folder: Path, samples: Sequence[Sample]) -> Iterator[Edit]:
             named = clean_text(repr(entries[sample.id]))[:200]
             reason = f"{LIST} names {named}, which is not in the folder"
             yield Edit(key, EditStatus.ABSENT, reason=reason)
+
+
+def _there(path: Path) -> bool:
+    """Whether there is such a file."""
+    if path.exists() and not path.is_file():
+        raise CrevalError(f"{path} should be a file.")
+    return path.is_file()
 
 
 def _inside(folder: Path, name: object) -> Path | None:
@@ -87,7 +98,7 @@ def _inside(folder: Path, name: object) -> Path | None:
 
 def _unsupported(folder: Path, samples: Sequence[Sample]) -> Iterator[Edit]:
     path = folder / UNSUPPORTED
-    if not path.is_file():
+    if not _there(path):
         return
     reasons: dict[str, str] = {}
     for number, line in enumerate(read_bytes(path).decode("utf-8-sig", "replace").splitlines(), 1):

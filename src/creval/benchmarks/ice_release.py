@@ -3,26 +3,39 @@
 Layout: `dataset/data.jsonl`, or `data/data.jsonl` as the archive has it, with an item a line:
 ItemID, Task, SourceImageType, RegionBased, SourceImage, SourceMask, ReferenceImages, Instruction,
 SourceCaption, TargetCaption. Pictures are named from that folder, or from the one that holds it.
-Instructions speak of them as `<SOURCE>` and `<REF_1>`. Groups follow from the task.
+Instructions speak of them as `<SOURCE>` and `<REF_1>`. Groups follow from the task. `creval build`
+writes the same, with `made` (how, and from which template) and, after a review, `dropped`.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from creval.benchmarks import ice_edits
-from creval.benchmarks.files import text_of
-from creval.benchmarks.ice_tasks import CATEGORIES, GROUPS, TASKS, Task, task_named
+from creval.benchmarks.files import is_dropped, text_of
+from creval.benchmarks.ice_items import (
+    FILE,
+    FOLDERS,
+    NAMED,
+    clean_name,
+    lines_of,
+    picture_named,
+    read_line,
+    reference_names,
+    root_of,
+    unfilled,
+)
+from creval.benchmarks.ice_tasks import CATEGORIES, GROUPS, SUBJECTS, TASKS, Task, task_named
 from creval.core.benchmark import Dataset, Finding
 from creval.core.card import Level
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text, read_bytes
+from creval.core.files import clean_text
 from creval.core.images import ImageError, size_of
 from creval.core.sample import Sample
 
@@ -30,20 +43,18 @@ LEVELS = (
     Level("overall", "overall", ("overall",), of="task"),
     Level("category", "categories", tuple(CATEGORIES), of="task"),
     Level("task_group", "task_groups", GROUPS, of="task"),
+    Level("task_subgroup", "task_subgroups", (SUBJECTS,), of="task"),
     Level("source_type", "source_types", ("real", "generated")),
     Level("task", "tasks", tuple(TASKS)),
 )
-_FILE = "data.jsonl"
-_FOLDERS = ("dataset", "data")
 _FIRST = 1 << 20  # bytes in which a first item ends
-_NAMED = re.compile(r"[<\[](SOURCE|REF_([0-9]{1,4}))[>\]]")
 _GENERATED = re.compile(r"generat|synthe|virtual|\bai\b")
 
 
 def recognise(path: Path) -> Path | None:
     """The folder that holds the items, if `path` is one or has one inside."""
-    for folder in (path, *(path / name for name in _FOLDERS)):
-        if (folder / _FILE).is_file() and _holds_items(folder / _FILE):
+    for folder in (path, *(path / name for name in FOLDERS)):
+        if (folder / FILE).is_file() and _holds_items(folder / FILE):
             return folder
     return None
 
@@ -52,27 +63,17 @@ def _holds_items(path: Path) -> bool:
     """Whether one of the first lines is an item."""
     with path.open("rb") as file:
         lines = file.read(_FIRST).splitlines()
-    items = (_item(line)[0] for line in lines[:20])
+    items = (read_line(line)[0] for line in lines[:20])
     return any({"ItemID", "Task"} <= item.keys() for item in items)
-
-
-def _item(line: bytes) -> tuple[dict[str, Any], str]:
-    """The object in a line or, where there is none, an empty one and the reason."""
-    try:
-        found = json.loads(line.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        return {}, clean_text(str(error))[:200]
-    return (found, "") if isinstance(found, dict) else ({}, "it is no object")
 
 
 def load(folder: Path) -> Dataset:
     """All items that can be used, with every oddity as a finding."""
     folder = folder.resolve()
-    root = folder.parent if folder.name in _FOLDERS else folder
     findings: list[Finding] = []
     samples: dict[str, Sample] = {}
-    for where, entry in _entries(folder / _FILE, findings):
-        sample = _Reader(folder, root, where, entry, findings).sample()
+    for where, entry in _entries(folder / FILE, findings):
+        sample = _Reader(folder, where, entry, findings).sample()
         if sample is None:
             continue
         if sample.id in samples:
@@ -81,34 +82,31 @@ def load(folder: Path) -> Dataset:
         else:
             samples[sample.id] = sample
     if not samples:
-        raise CrevalError(f"{folder / _FILE} holds no item that can be used.")
+        raise CrevalError(f"{folder / FILE} holds no item that can be used.")
     there = Counter(sample.tags["task"] for sample in samples.values())
     note = "the task is absent; the overall mean is of the others"
     findings += [Finding("no items", name, note=note) for name in TASKS if not there[name]]
     return Dataset(
         "ice-bench",
-        root,
+        root_of(folder),
         tuple(samples.values()),
         findings=tuple(findings),
         levels=LEVELS,
-        place=ice_edits.place,
+        place=partial(ice_edits.place, frozenset(samples)),
         told=ice_edits.told,
+        whole=True,
     )
 
 
 def _entries(path: Path, findings: list[Finding]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    try:
-        lines = read_bytes(path).splitlines()
-    except OSError as error:
-        raise CrevalError(f"{path} cannot be read: {error.strerror or error}.") from error
-    for number, line in enumerate(lines, 1):
-        where = f"{_FILE}, line {number}"
-        if not line.strip():
-            continue
-        entry, reason = _item(line)
+    for number, entry, reason in lines_of(path):
+        where = f"{FILE}, line {number}"
         if reason:
             findings.append(Finding("broken line", where, note=f"{reason}; left out"))
-        else:
+        elif open_ := unfilled(entry):
+            note = f"{{{open_[0]}}} of its template is not filled in; left out"
+            findings.append(Finding("unfilled", where, text_of(entry.get("ItemID")), note=note))
+        elif not is_dropped(entry):
             yield where, entry
 
 
@@ -116,7 +114,6 @@ class _Reader(NamedTuple):
     """One item in the making."""
 
     folder: Path
-    root: Path
     where: str
     entry: Mapping[str, Any]
     findings: list[Finding]
@@ -131,14 +128,17 @@ class _Reader(NamedTuple):
             return self._left_out("unknown task", f"it is none of the {len(TASKS)}", named)
         source = self._picture(identity, "source", self.entry.get("SourceImage"))
         mask = self._picture(identity, "mask", self.entry.get("SourceMask"))
-        given = self.entry.get("ReferenceImages")
-        names = given if isinstance(given, list) else [given]
-        found = (self._picture(identity, "reference", name) for name in names)
+        names = reference_names(self.entry)
+        found = [self._picture(identity, "reference", name) for name in names]
         references = tuple(path for path in found if path is not None)
         if task.edits and source is None:
             return self._left_out("no source", "it has no picture to edit", identity)
         if task.reference and not references:
             return self._left_out("no reference", "it has no reference picture", identity)
+        if references and len(references) < len(found):
+            return self._left_out("lost reference", "others would take its number", identity)
+        if task.masked and mask is None:
+            return self._left_out("no mask", "it has none that says where to edit", identity)
         instruction = self._text("Instruction")
         made = Sample(
             identity,
@@ -148,9 +148,15 @@ class _Reader(NamedTuple):
             mask=mask,
             references=references,
             captions=self._captions(identity, task, instruction),
+            made_of=self._made_of(),
         )
-        self._check(made, task)
+        self._check(made)
         return made
+
+    def _made_of(self) -> str:
+        """The picture that an item was built of: each item has a copy of its own."""
+        made = self.entry.get("made")
+        return clean_text(text_of(made.get("picture"))) if isinstance(made, dict) else ""
 
     def _text(self, name: str) -> str:
         return clean_text(text_of(self.entry.get(name))).strip()
@@ -163,25 +169,19 @@ class _Reader(NamedTuple):
 
     def _picture(self, identity: str, what: str, given: object) -> Path | None:
         """The file that a name stands for or, if it is nowhere, where it should be."""
-        name = clean_text(text_of(given)).strip().replace("\\", "/")
+        name = clean_name(given)
         if not name:
             return None
-        first, _, inner = name.partition("/")
-        wanted = [self.folder / name, self.root / name]
-        if first and inner:  # the folder was renamed
-            wanted.append(self.folder / inner)
-        paths = [Path(os.path.normpath(path)) for path in wanted]
-        paths = [path for path in paths if path.is_relative_to(self.root)]
-        if not paths:
+        path = picture_named(self.folder, name)
+        if path is None:
             self._found("image outside", identity, "it lies outside the benchmark; not used", name)
-            return None
-        there = next((path for path in paths if os.path.isfile(path)), None)  # noqa: PTH113
-        if there is None and what != "source":  # sources are counted by whoever looks
+        elif what != "source" and not os.path.isfile(path):  # noqa: PTH113
+            # Sources are counted by whoever looks.
             self._found(f"missing {what}", identity, "its file is not in the folder", name)
-        return there or paths[0]
+        return path
 
     def _tags(self, identity: str, task: Task, source: Path | None) -> dict[str, str]:
-        tags = {"category": task.category, "task_group": task.group, "task": task.name}
+        tags = task.tags
         said = self._text("SourceImageType")
         kind = "real" if "real" in said.casefold() else ""
         kind = "generated" if _GENERATED.search(said.casefold()) else kind
@@ -201,12 +201,12 @@ class _Reader(NamedTuple):
             self._found("no target caption", identity, "prompt following cannot be measured")
         return {name: text for name, text in captions.items() if text}
 
-    def _check(self, sample: Sample, task: Task) -> None:
+    def _check(self, sample: Sample) -> None:
         if not sample.instruction:
             self._found("empty instruction", sample.id, "kept as it is")
-        if sample.mask is None and (task.masked or self.entry.get("RegionBased") is True):
+        if sample.mask is None and self.entry.get("RegionBased") is True:
             self._found("no mask", sample.id, "the whole picture counts as what is to be kept")
-        for match in _NAMED.finditer(sample.instruction):
+        for match in NAMED.finditer(sample.instruction):
             there = sample.source if match[2] is None else int(match[2]) <= len(sample.references)
             if not there or match[2] == "0":
                 self._found("unknown picture", sample.id, "the instruction names it", match[0])
@@ -216,5 +216,5 @@ class _Reader(NamedTuple):
             except (ImageError, OSError):  # whoever needs them will say so
                 return
             if (wide, high) != (w, h):
-                note = f"the mask is {w} x {h}, the source {wide} x {high}"
-                self._found("mask of another size", sample.id, note)
+                sizes = f"{w} x {h}, its source {wide} x {high}"
+                self._found("mask of another size", sample.id, "it is scaled for measuring", sizes)

@@ -31,6 +31,8 @@ CATEGORIES = {
 }
 """With or without references, creating or editing, and the groups of tasks in each."""
 GROUPS = tuple(group for groups in CATEGORIES.values() for group in groups)
+SUBJECTS = "Subject Reference Editing"
+"""Tasks 29 and 30, which the release names so and the paper's Table 5 counts as one."""
 _EDITING = {"AES": 0.3, "IMG": 0.3, "PF": 0.3, "SRC": 0.1}
 WEIGHTS: Mapping[str, Mapping[str, float]] = {
     "No-ref Image Creating": dict.fromkeys(("AES", "IMG", "PF"), 1 / 3),
@@ -80,6 +82,14 @@ class Task(NamedTuple):
     @property
     def category(self) -> str:
         return next(name for name, groups in CATEGORIES.items() if self.group in groups)
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The groups that its samples belong to."""
+        tags = {"category": self.category, "task_group": self.group}
+        if self.edits and self.reference == "subject":
+            tags["task_subgroup"] = SUBJECTS
+        return tags | {"task": self.name}
 
     @property
     def edits(self) -> bool:
@@ -165,24 +175,25 @@ def task_named(name: str) -> Task | None:
 
 
 def tasks_named(name: str) -> tuple[Task, ...]:
-    """The tasks that a name stands for: a task's, its number, a group's or a category's."""
+    """The tasks that a name stands for: a task's, its number, a group's, a category's."""
     wanted = _folded(name)
     one = _BY_NAME.get(wanted)
     found = [
         task
         for task in TASKS.values()
-        if wanted in (str(task.number), _folded(task.group), _folded(task.category))
+        if wanted in (str(task.number), *map(_folded, task.tags.values()))
     ]
     if one is None and not found:
-        raise unknown("task", name, [*CATEGORIES, *GROUPS, *TASKS])
+        raise unknown("task", name, [*CATEGORIES, *GROUPS, SUBJECTS, *TASKS])
     return tuple(found) if one is None else (one,)
 
 
 def chosen_weights(
-    given: Mapping[str, float] | Mapping[str, Mapping[str, float]],
+    given: Mapping[str, float | Mapping[str, float]],
 ) -> dict[str, Mapping[str, float]]:
     """The weights of each task's dimensions where some are given: of all tasks, or by the names of
-    tasks, groups or categories. They are scaled to a sum of one; other tasks keep their own."""
+    tasks, groups or categories, of which the narrower counts. They are scaled to a sum of one;
+    other tasks keep their own."""
     found = {task.name: WEIGHTS[task.group] for task in TASKS.values()}
     for_all = {name: of for name, of in given.items() if not isinstance(of, Mapping)}
     if for_all:
@@ -191,13 +202,24 @@ def chosen_weights(
         for task in TASKS.values():
             own = {name: for_all.get(name, 0.0) for name in WEIGHTS[task.group]}
             found[task.name] = _scaled(task, own)
-    for name, of in given.items():
-        if isinstance(of, Mapping):
-            for task in tasks_named(name):
-                for dimension in of:
-                    known_name(f"dimension of {task.name}", dimension, WEIGHTS[task.group])
-                found[task.name] = _scaled(task, of)
+    by_name = {name: of for name, of in given.items() if isinstance(of, Mapping)}
+    last: dict[str, str] = {}
+    for name in sorted(by_name, key=_narrowness):
+        for task in tasks_named(name):
+            before = last.get(task.name)
+            if before is not None and _narrowness(before) == _narrowness(name):
+                raise CrevalError(f"{before!r} and {name!r} both give the weights of {task.name}.")
+            for dimension in by_name[name]:
+                known_name(f"dimension of {task.name}", dimension, WEIGHTS[task.group])
+            found[task.name] = _scaled(task, by_name[name])
+            last[task.name] = name
     return found
+
+
+def _narrowness(name: str) -> int:
+    """0 for a category, 1 for a group, 2 for a part of one, 3 for a task."""
+    wide = [list(map(_folded, names)) for names in (CATEGORIES, GROUPS, (SUBJECTS,))]
+    return next((at for at, names in enumerate(wide) if _folded(name) in names), len(wide))
 
 
 def _scaled(task: Task, weights: Mapping[str, float]) -> dict[str, float]:

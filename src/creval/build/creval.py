@@ -290,11 +290,11 @@ class Making:
     ) -> str:
         """A model's words. Where none came, it is asked once more: a server may stumble once."""
         try:
-            return await desk.ask(role, stage, prompt, again=again, show=True, **places)
+            return await desk.ask(role, stage, prompt, again=again, show=None, **places)
         except UnwrittenError:
             if self.tries == 1:
                 raise
-            return await desk.ask(role, stage, prompt, again=again, show=True, **places)
+            return await desk.ask(role, stage, prompt, again=again, show=None, **places)
 
     def _facts(self, role: str, prompt: Prompt, reply: str, attempt: int) -> dict[str, object]:
         """Where something comes from."""

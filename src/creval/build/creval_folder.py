@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from creval.build.creval import Made, Rejected
 from creval.build.manifest import RECORD
 from creval.build.sheet import Asked
 from creval.build.sources import Source
+from creval.build.turns import turn
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, copy_whole, json_text, write_json, write_whole
 from creval.core.images import ImageError, digest, size_of
@@ -47,28 +49,16 @@ def write_benchmark(
     """Write what was made, but for what people have changed."""
     record = read_record(root)
     written: dict[str, str] = record.get("written", {})
-    held = {identity_of(entry): entry for entry in read_list(root / LIST)}
     kept = Kept([], {})
-    for identity in sorted(made):
-        name = f"{LIST}#{identity}"
-        if identity not in held and name in written:
-            kept.alone.append(f"{identity}, which was taken out of {LIST}")
-            continue
-        try:
-            entry = _entry(made[identity], sources[identity])
-            _write_files(root, made[identity], sources[identity], written, kept.alone)
-        except (ImageError, OSError) as error:
-            why = getattr(error, "strerror", None) or error
-            kept.unwritten[identity] = f"its files cannot be written: {why}"
-            continue
-        fresh = _digest(entry)
-        if identity in held and _digest(held[identity]) not in (fresh, written.get(name)):
-            kept.alone.append(f"the instruction of {identity}")
-            continue
-        held[identity], written[name] = entry, fresh
-    if held or (root / LIST).is_file():
-        listed = [{"id": at, **_without_id(held[name])} for at, name in enumerate(sorted(held), 1)]
-        write_json(root / LIST, listed)
+    there = {identity_of(entry) for entry in read_list(root / LIST)}
+    entries = {}
+    for identity in sorted(made):  # before anybody has to wait: pictures take long
+        if identity in there or _named(identity) not in written:
+            with _told(identity, kept):
+                entries[identity] = _entry(made[identity], sources[identity])
+                _write_picture(root, sources[identity], written, kept.alone)
+    with turn(root):
+        _write_texts(root, made, entries, written, kept)
     reasons = dict(record.get("rejected", {}))
     reasons |= {name: [_rejection(one) for one in found] for name, found in rejected.items()}
     kept_out = {name: why for name, why in record.get("left_out", {}).items() if name not in made}
@@ -84,15 +74,60 @@ def write_benchmark(
     return kept
 
 
-def _write_files(
-    root: Path, made: Made, source: Source, written: dict[str, str], alone: list[str]
+def _write_texts(
+    root: Path,
+    made: Mapping[str, Made],
+    entries: Mapping[str, Mapping[str, Any]],
+    written: dict[str, str],
+    kept: Kept,
 ) -> None:
-    """Write a sample's picture and questions."""
+    """Write the list of samples, and the questions of those whose pictures are there."""
+    held: dict[str, Mapping[str, Any]]
+    held = {identity_of(entry): entry for entry in read_list(root / LIST)}
+    for identity in sorted(made):
+        name = _named(identity)
+        if identity not in held and name in written:
+            kept.alone.append(f"{identity}, which was taken out of {LIST}")
+        elif identity in entries and identity not in kept.unwritten:
+            with _told(identity, kept):
+                _write_questions(root, identity, made[identity], written, kept.alone)
+                fresh = _digest(entries[identity])
+                now = _digest(held[identity]) if identity in held else None
+                if now in (None, fresh, written.get(name)):
+                    held[identity], written[name] = entries[identity], fresh
+                else:
+                    kept.alone.append(f"the instruction of {identity}")
+    if held or (root / LIST).is_file():
+        listed = [{"id": at, **_without_id(held[name])} for at, name in enumerate(sorted(held), 1)]
+        write_json(root / LIST, listed)
+
+
+def _named(identity: str) -> str:
+    """What `build.json` calls a sample's entry in the list."""
+    return f"{LIST}#{identity}"
+
+
+@contextmanager
+def _told(identity: str, kept: Kept) -> Iterator[None]:
+    """Files of a sample being written; if they cannot be, that is told."""
+    try:
+        yield
+    except (ImageError, OSError) as error:
+        why = getattr(error, "strerror", None) or error
+        kept.unwritten[identity] = f"its files cannot be written: {why}"
+
+
+def _write_picture(root: Path, source: Source, written: dict[str, str], alone: list[str]) -> None:
     image = f"image/{source.name}"
     if _is_to_be_written(root, image, digest(source.path), written, alone):
         copy_whole(source.path, root / image)
+
+
+def _write_questions(
+    root: Path, identity: str, made: Made, written: dict[str, str], alone: list[str]
+) -> None:
     for metric in METRICS:
-        path = f"questions_all/{metric}/{source.id}.json"
+        path = f"questions_all/{metric}/{identity}.json"
         text = json_text(questions_content(made.questions[metric]))
         fresh = hashlib.sha256(text.encode()).hexdigest()
         if _is_to_be_written(root, path, fresh, written, alone):

@@ -16,8 +16,10 @@ from typing import Any
 from creval.benchmarks.creval_release import CLASSES, FEWEST, METRICS
 from creval.benchmarks.files import read_json, text_of
 from creval.build.creval_folder import DROPPED, LIST, QUESTIONS, identity_of, read_list
+from creval.build.marks import as_sent
 from creval.build.review import ACCEPTED, VERDICTS, Field, ReviewGroup, ReviewItem
 from creval.build.review import DROPPED as GONE
+from creval.build.turns import turn
 from creval.core.errors import CrevalError, known_name
 from creval.core.files import write_json
 
@@ -62,14 +64,16 @@ class CrevalReview:
         picture = Path(os.path.normpath(self.folder / text_of(entry["input_image"][0])))
         inside = picture.is_relative_to(os.path.normpath(self.folder))
         heading = text_of(entry.get("dimension")) or _dimension(entry)
-        return ReviewGroup(identity, heading, picture if inside else None, tuple(items))
+        pictures = {picture.name: picture} if inside else {}
+        return ReviewGroup(identity, heading, pictures, tuple(items))
 
     def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
         known_name("verdict", verdict, VERDICTS)
-        if item == _INSTRUCTION:
-            self._decide_instruction(group, verdict, fields)
-        else:
-            self._decide_question(group, item, verdict, fields)
+        with turn(self.folder):
+            if item == _INSTRUCTION:
+                self._decide_instruction(group, verdict, fields)
+            else:
+                self._decide_question(group, item, verdict, fields)
 
     def left(self) -> int:
         return sum(
@@ -106,12 +110,13 @@ class CrevalReview:
 
     def _decide_instruction(self, identity: str, verdict: str, fields: Mapping[str, str]) -> None:
         entry, dropped = self._entry(identity)
-        text = _words(fields.get("instruction", entry.get("input_prompt")))
-        if not text:
+        there = text_of(entry.get("input_prompt"))
+        text = as_sent(fields.get("instruction", there), there)
+        if not _words(text):
             raise CrevalError("an instruction needs words; drop it instead.")
-        asked_for = _words(entry.get(_ASKED_FOR) or entry.get("input_prompt"))
+        asked_for = _words(entry.get(_ASKED_FOR) or there)
         entry = {**entry, "input_prompt": text, _ASKED_FOR: asked_for}
-        if asked_for == text:
+        if asked_for == _words(text):
             del entry[_ASKED_FOR]
         name = fields.get("dimension")
         if name:
@@ -200,8 +205,9 @@ def _reviewed(entry: Mapping[str, Any], verdict: str) -> dict[str, Any]:
 
 def _changed(question: dict[str, Any], metric: str, fields: Mapping[str, str]) -> dict[str, Any]:
     """A question with its fields as they were changed, if they can be so."""
-    text = _words(fields.get("question", question.get("question")))
-    if not text:
+    there = text_of(question.get("question"))
+    text = as_sent(fields.get("question", there), there)
+    if not _words(text):
         raise CrevalError("a question needs words; drop it instead.")
     found = {**question, "question": text}
     if "answer" in fields:

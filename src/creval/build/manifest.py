@@ -76,7 +76,8 @@ def check_same(folder: Path, held: Mapping[str, Any], fixed: Fixed) -> None:
         raise CrevalError(f"{folder} holds something else already. Give another --out.")
     for name, value in fixed.items():
         if name in held and held[name] != value:
+            other = "other" if name.endswith("s") else "another"
             raise CrevalError(
-                f"{folder} was begun with another {name} ({held[name]!r}, not {value!r}). Give "
+                f"{folder} was begun with {other} {name} ({held[name]!r}, not {value!r}). Give "
                 "another --out, or the same again."
             )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import random
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
+
+from PIL import Image
 
 from creval.core.errors import CrevalError
-from creval.core.files import files_below
+from creval.core.files import copy_whole, files_below, write_whole
+from creval.core.images import open_image
 
 # Those at the end are not opened, and reported for that.
 _SUFFIXES = frozenset(
@@ -15,15 +19,43 @@ _SUFFIXES = frozenset(
      ".heic", ".heif", ".svg", ".eps", ".psd"}
 )  # fmt: skip
 
+_KEPT = frozenset({".jpg", ".jpeg", ".png", ".webp"})
+"""The kinds of pictures that releases have; others are saved as PNG."""
+
+
+def kept_ending(path: PurePath) -> str:
+    """The ending of a picture's file in a benchmark."""
+    return path.suffix if path.suffix.casefold() in _KEPT else ".png"
+
+
+def put_picture(picture: Path, path: Path) -> None:
+    """Copy a picture; one of another kind than its new name says becomes a PNG."""
+    if picture.suffix == path.suffix:
+        copy_whole(picture, path)
+    else:
+        put_png(open_image(picture), path)
+
+
+def put_png(picture: Image.Image, path: Path) -> None:
+    """Save a picture that was made here."""
+    png = io.BytesIO()
+    picture.save(png, "PNG")
+    write_whole(path, png.getvalue())
+
+
+def check_apart(folder: Path, out: Path) -> None:
+    """Refuse to write where the pictures are."""
+    if not folder.is_dir():
+        raise CrevalError(f"{folder} is not a folder of pictures.")
+    if folder.resolve().is_relative_to(out.resolve()):
+        raise CrevalError(f"--out {out} is where the pictures are; give a folder elsewhere.")
+
 
 def picture_names(folder: Path, out: Path) -> list[str]:
     """The pictures in a folder and in those inside, by their paths from there. What lies in `out`
     is not looked at."""
-    if not folder.is_dir():
-        raise CrevalError(f"{folder} is not a folder of pictures.")
+    check_apart(folder, out)
     where, made = folder.resolve(), out.resolve()
-    if where.is_relative_to(made):
-        raise CrevalError(f"--out {out} is where the pictures are; give a folder elsewhere.")
     inside = f"{made.relative_to(where).as_posix()}/" if made.is_relative_to(where) else None
     names = [
         name

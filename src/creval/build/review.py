@@ -41,11 +41,11 @@ class ReviewItem:
 
 @dataclass(frozen=True)
 class ReviewGroup:
-    """What is looked at together: the items about one picture."""
+    """What is looked at together: the items about some pictures, mostly one, by their names."""
 
     id: str
     heading: str
-    picture: Path | None
+    pictures: Mapping[str, Path]
     items: tuple[ReviewItem, ...]
 
 

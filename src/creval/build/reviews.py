@@ -11,6 +11,8 @@ from creval.build.chains.complex_edit_review import ComplexEditReview
 from creval.build.chains.complexbench_files import Entries
 from creval.build.chains.complexbench_review import ComplexBenchReview
 from creval.build.creval_review import CrevalReview
+from creval.build.ice.files import Items
+from creval.build.ice.review import IceReview
 from creval.build.manifest import RECORD
 from creval.build.review import Review
 from creval.core.errors import CrevalError
@@ -24,8 +26,8 @@ def open_review(path: Path) -> Review:
     review = _review(path)
     if review is None or not review.groups():
         raise CrevalError(
-            f"{path} holds nothing to review: `creval build creval`, `complex-edit` and "
-            "`complexbench` make what is reviewed."
+            f"{path} holds nothing to review: `creval build creval`, `complex-edit`, "
+            "`complexbench` and `ice` make what is reviewed."
         )
     return review
 
@@ -39,7 +41,7 @@ def _review(path: Path) -> Review | None:
     folder = complexbench_folder(path)
     if folder is not None and _has_built_entries(folder):
         return ComplexBenchReview(folder)
-    return None
+    return IceReview(path) if Items.path_in(path).is_file() else None
 
 
 def _has_built_entries(folder: Path) -> bool:

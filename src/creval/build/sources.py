@@ -78,9 +78,8 @@ def read_given(path: Path) -> dict[str, Given]:
     """People's own instructions by picture: a CSV file with the columns image, instruction and, if
     known, dimension; the same as a list in JSON, an object from picture to instruction, or the
     `instruction.json` of a release."""
-    rows = _json_rows(path) if path.suffix.lower() == ".json" else _csv_rows(path)
     found: dict[str, Given] = {}
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(read_rows(path, "image", "instruction"), 1):
         image, text, dimension = _row(row)
         if not image or not text:
             raise CrevalError(f"{path}, row {number}: it needs an image and an instruction.")
@@ -103,7 +102,14 @@ def _row(row: Mapping[str, Any]) -> tuple[str, str, str]:
     return text_of(image).strip().replace("\\", "/"), " ".join(text.split()), dimension
 
 
-def _json_rows(path: Path) -> list[Mapping[str, Any]]:
+def read_rows(path: Path, *needed: str) -> list[Mapping[str, Any]]:
+    """The rows of a table in CSV, which needs these columns, or in JSON."""
+    if path.suffix.lower() == ".json":
+        return _json_rows(path, needed)
+    return _csv_rows(path, needed)
+
+
+def _json_rows(path: Path, needed: Sequence[str]) -> list[Mapping[str, Any]]:
     content = read_json(path)
     if isinstance(content, dict):
         content = [
@@ -111,11 +117,11 @@ def _json_rows(path: Path) -> list[Mapping[str, Any]]:
             for image, entry in content.items()
         ]
     if not isinstance(content, list) or not all(isinstance(entry, dict) for entry in content):
-        raise CrevalError(f"{path} should hold a list of objects with image and instruction.")
+        raise CrevalError(f"{path} should hold a list of objects with {' and '.join(needed)}.")
     return content
 
 
-def _csv_rows(path: Path) -> list[Mapping[str, Any]]:
+def _csv_rows(path: Path, needed: Sequence[str]) -> list[Mapping[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -123,10 +129,13 @@ def _csv_rows(path: Path) -> list[Mapping[str, Any]]:
     except UnicodeDecodeError as error:
         raise CrevalError(f"{path} is not UTF-8: {error}.") from error
     try:
-        rows = csv.DictReader(io.StringIO(text, newline=""))
+        first = text.partition("\n")[0]
+        parted = max(",;\t", key=first.count)  # spreadsheets of some countries write semicolons
+        rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=parted)
         heads = [head.strip().casefold() for head in rows.fieldnames or ()]
-        if not {"image", "instruction"} <= set(heads):
-            raise CrevalError(f"{path} needs the columns image and instruction (and dimension).")
+        if not set(needed) <= set(heads):
+            columns = "the column" if len(needed) == 1 else "the columns"
+            raise CrevalError(f"{path} needs {columns} {' and '.join(needed)}.")
         rows.fieldnames = heads
         return list(rows)
     except csv.Error as error:

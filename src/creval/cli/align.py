@@ -58,7 +58,12 @@ def align(
         if lower is not None:
             raise CrevalError("--lower is for --scores; a run knows its metrics.")
         with open_run(str(run)) as opened:
-            table = tabulate(opened, strict=strict, subset=subset, weights=options.weights(weights))
+            table = tabulate(
+                opened,
+                strict=strict,
+                subset=subset,
+                weights=options.weights(weights, opened.manifest),
+            )
         held = scores_of_table(table)
     found = aligned(said.ratings, held, resamples=resamples, seed=seed)
     screen.show(people(found, left_out), json)

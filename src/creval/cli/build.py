@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import build_complex_edit, build_complexbench, build_creval, screen
+from creval.cli import build_complex_edit, build_complexbench, build_creval, build_ice, screen
 
 app = typer.Typer(name="build", help="Make a benchmark.")
 
@@ -23,6 +23,7 @@ def build(context: typer.Context) -> None:
 app.command("creval")(build_creval.creval)
 app.command("complex-edit")(build_complex_edit.complex_edit)
 app.command("complexbench")(build_complexbench.complexbench)
+app.command("ice")(build_ice.ice)
 
 
 @app.command()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import building, options, screen
+from creval.cli import building, screen
 
 if TYPE_CHECKING:
     from creval.core.benchmark import Dataset
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 PLOT = "operations.svg"
 
 
+@building.command
 def complex_edit(
     images: building.Images,
     out: building.Out,
@@ -24,53 +25,35 @@ def complex_edit(
     steps: Annotated[
         int, typer.Option(min=1, max=20, help="Atomic edits a picture: C1 to CN.")
     ] = 8,
-    limit: building.Limit = None,
-    concurrency: building.Concurrency = 16,
-    retries: building.Retries = 2,
-    attempts: options.Attempts = 12,
-    timeout: options.Timeout = 300.0,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
-    image_fit: options.ImageFit = "provider",
     temperature: Annotated[
         float, typer.Option(min=0, help="Of the sequences; the rest is written at 0.")
     ] = 1.15,
-    prompts: options.Prompts = None,
-    price: options.Price = None,
-    budget: building.Budget = None,
-    key_env: options.KeyEnv = None,
-    max_unanswered: building.MaxUnanswered = "0.5",
-    seed: building.Seed = 0,
-    resume: building.Resume = True,
-    review: building.ReviewFlag = False,
-    dry_run: options.DryRun = False,
-    json: options.Json = False,
+    *,
+    common: building.Common,
 ) -> None:
     """Let a model write chains of atomic edits and their compounds; go on where it stopped."""
     from creval.benchmarks.complex_edit_rows import holds_rows
     from creval.build.chains.complex_edit_review import ComplexEditReview
     from creval.build.chains.complex_edit_run import ComplexEditBuilding
 
-    building.check_new(out, resume)
-    allowed = options.percent(max_unanswered)
-    settings = building.settings_of(
-        limit=limit, concurrency=concurrency, retries=retries, attempts=attempts, timeout=timeout,
-        rpm=rpm, tpm=tpm, image_fit=image_fit, prompts=prompts, price=price, budget=budget,
-        key_env=key_env, seed=seed,
-    )  # fmt: skip
+    settings = common.settings(out)
     folder = Path(out)
     work = ComplexEditBuilding(
-        Path(images), folder, writer, settings, steps=steps, temperature=temperature, dry=dry_run
+        Path(images),
+        folder,
+        writer,
+        settings,
+        steps=steps,
+        temperature=temperature,
+        dry=common.dry_run,
     )
-    wrote = building.carry_out(work, dry_run, json)
+    wrote = building.carry_out(work, common)
     if wrote is None:
         return
     there = holds_rows(folder)
     building.tell_made(wrote, work.what, out)
-    _tell(wrote, folder, there, json)
-    building.end(
-        wrote, allowed, out, ComplexEditReview(folder) if review and there else None, there
-    )
+    _tell(wrote, folder, there, common.json)
+    building.end(wrote, common, out, there, ComplexEditReview)
 
 
 def _tell(wrote: Wrote[dict[str, Any]], folder: Path, there: bool, json: bool) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from creval.build.chains.complexbench_run import Look
 
 
+@building.command
 def complexbench(
     images: building.Images,
     out: building.Out,
@@ -32,25 +33,9 @@ def complexbench(
     level: Annotated[
         str, typer.Option(metavar="parallel|two-chain|three-chain|all", help="What to make.")
     ] = "all",
-    limit: building.Limit = None,
-    concurrency: building.Concurrency = 16,
-    retries: building.Retries = 2,
-    attempts: options.Attempts = 12,
-    timeout: options.Timeout = 300.0,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
-    image_fit: options.ImageFit = "provider",
     temperature: Annotated[float, typer.Option(min=0, help="Of the writer.")] = 0.7,
-    prompts: options.Prompts = None,
-    price: options.Price = None,
-    budget: building.Budget = None,
-    key_env: options.KeyEnv = None,
-    max_unanswered: building.MaxUnanswered = "0.5",
-    seed: building.Seed = 0,
-    resume: building.Resume = True,
-    review: building.ReviewFlag = False,
-    dry_run: options.DryRun = False,
-    json: options.Json = False,
+    *,
+    common: building.Common,
 ) -> None:
     """Let a model write parallel and chained steps, checked by another; go on where it stopped."""
     from creval.build.chains.complexbench_review import ComplexBenchReview
@@ -58,21 +43,16 @@ def complexbench(
     from creval.build.chains.kinds import LEVELS
     from creval.core.errors import known_name
 
-    building.check_new(out, resume)
-    allowed = options.percent(max_unanswered)
     known_name("level", level, (*LEVELS, "all"))
-    settings = building.settings_of(
-        limit=limit, concurrency=concurrency, retries=retries, attempts=attempts, timeout=timeout,
-        rpm=rpm, tpm=tpm, image_fit=image_fit, prompts=prompts, price=price, budget=budget,
-        key_env=key_env, seed=seed, gauges=options.models_by_use(gauge or ()),
-    )  # fmt: skip
+    settings = common.settings(out, options.models_by_use(gauge or ()))
     folder, source = Path(out), Path(images)
     work = ComplexBenchBuilding(
         source, folder, {"writer": writer, "checker": checker or writer}, settings,
         _looking(source, folder, coco, settings.gauges.get("boxes")),
-        levels=tuple(LEVELS) if level == "all" else (level,), temperature=temperature, dry=dry_run,
+        levels=tuple(LEVELS) if level == "all" else (level,), temperature=temperature,
+        dry=common.dry_run,
     )  # fmt: skip
-    wrote = building.carry_out(work, dry_run, json)
+    wrote = building.carry_out(work, common)
     if wrote is None:
         return
     building.tell_made(wrote, work.what, out)
@@ -81,11 +61,10 @@ def complexbench(
         "made": len(wrote.made), "not_kept": work.not_kept, **building.facts_of(wrote),
     }  # fmt: skip
     if there:
-        _tell_kinds(work.entries, facts, json)
-    elif json:
+        _tell_kinds(work.entries, facts, common.json)
+    elif common.json:
         screen.print_json(facts)
-    look = ComplexBenchReview(folder) if review and there else None
-    building.end(wrote, allowed, out, look, there)
+    building.end(wrote, common, out, there, ComplexBenchReview)
 
 
 def _looking(source: Path, folder: Path, coco: str | None, model: str | None) -> Look:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from creval.cli import building, options, screen
+from creval.cli import building, screen
 
 if TYPE_CHECKING:
     from creval.build.creval_run import Built
     from creval.report.findings import Findings
 
 
+@building.command
 def creval(
     images: building.Images,
     out: building.Out,
@@ -39,53 +40,30 @@ def creval(
     no_blind: Annotated[
         bool, typer.Option("--no-blind", help="Do not check questions on the source alone.")
     ] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N pictures.")] = None,
-    concurrency: building.Concurrency = 16,
-    retries: building.Retries = 2,
-    attempts: options.Attempts = 12,
-    timeout: options.Timeout = 300.0,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
-    image_fit: options.ImageFit = "provider",
     temperature: Annotated[
         float | None, typer.Option(min=0, help="Of the writer, 1 if not given; others have 0.")
     ] = None,
-    prompts: options.Prompts = None,
-    price: options.Price = None,
-    budget: building.Budget = None,
-    key_env: options.KeyEnv = None,
-    max_unanswered: building.MaxUnanswered = "0.5",
-    seed: Annotated[int, typer.Option(min=0, help="Other dimensions for pictures.")] = 0,
-    resume: building.Resume = True,
-    review: building.ReviewFlag = False,
-    dry_run: options.DryRun = False,
-    json: options.Json = False,
+    *,
+    common: building.Common,
 ) -> None:
     """Write instructions and questions for your pictures; go on where it stopped."""
     from creval.build.creval_review import CrevalReview
     from creval.build.creval_run import CrevalBuilding, Wish
     from creval.build.manifest import RECORD
 
-    building.check_new(out, resume)
-    allowed = options.percent(max_unanswered)
-    settings = building.settings_of(
-        limit=limit, concurrency=concurrency, retries=retries, attempts=attempts, timeout=timeout,
-        rpm=rpm, tpm=tpm, image_fit=image_fit, prompts=prompts, price=price, budget=budget,
-        key_env=key_env, seed=seed,
-    )  # fmt: skip
+    settings = common.settings(out)
     wish = Wish(dimension, Path(instructions) if instructions else None, rewrite, not no_blind)
     roles = {"writer": writer, "asker": asker or writer, "checker": checker or writer}
     work = CrevalBuilding(
-        Path(images), Path(out), roles, wish, settings, temperature=temperature, dry=dry_run
+        Path(images), Path(out), roles, wish, settings, temperature=temperature, dry=common.dry_run
     )
-    built = building.carry_out(work, dry_run, json)
+    built = building.carry_out(work, common)
     if built is None:
         return
-    screen.show(_findings(built), json)
+    screen.show(_findings(built), common.json)
     _note(built)
     building.tell(built, f"{quote(out)}/{RECORD}")
-    look = CrevalReview(Path(out)) if review and built.samples else None
-    building.end(built, allowed, out, look, bool(built.samples))
+    building.end(built, common, out, bool(built.samples), CrevalReview)
 
 
 def _findings(built: Built) -> Findings:

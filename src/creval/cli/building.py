@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, get_type_hints
 
 import typer
 
@@ -26,69 +29,97 @@ SHOWN = 8  # reasons in a note
 Images = Annotated[str, typer.Option(metavar="DIR", help="The pictures, also in folders inside.")]
 Out = Annotated[str, typer.Option(metavar="BENCH", help="The benchmark's folder.")]
 Writer = Annotated[str, typer.Option(metavar="SPEC", help="openai:gpt-4o, openai:MODEL@URL ...")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Only N pictures, by chance.")]
-Concurrency = Annotated[int, typer.Option(min=1, max=4096, help="Pictures under way at once.")]
-Retries = Annotated[
-    int, typer.Option(min=0, help="Ask again for what breaks a rule, up to N times.")
-]
-Budget = Annotated[
-    str | None, typer.Option(metavar="5USD", help="Stop when building has cost so much.")
-]
-MaxUnanswered = Annotated[
-    str, typer.Option(metavar="PERCENT", help="Exit with 1 if more pictures are left out.")
-]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of what is drawn by chance.")]
-Resume = Annotated[
-    bool,
-    typer.Option("--resume/--no-resume", help="Go on in a folder, or only begin in a new one."),
-]
-ReviewFlag = Annotated[
-    bool, typer.Option("--review", help="Then open a page to accept, change or drop what was made.")
-]
 
 
-def check_new(out: str, resume: bool) -> None:
-    """Refuse a folder in which something is, unless that may be gone on with."""
-    if not resume and Path(out).is_dir() and any(Path(out).iterdir()):
-        raise CrevalError(f"--no-resume: {out} is not empty. Give another --out.")
+@dataclass(frozen=True)
+class Common:
+    """The options that all of them have."""
+
+    limit: Annotated[int | None, typer.Option(min=1, help="Only N pictures or rows.")] = None
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=4096, help="Pictures under way at once.")
+    ] = 16
+    retries: Annotated[
+        int, typer.Option(min=0, help="Ask again for what breaks a rule, up to N times.")
+    ] = 2
+    attempts: options.Attempts = 12
+    timeout: options.Timeout = 300.0
+    rpm: options.Rpm = None
+    tpm: options.Tpm = None
+    image_fit: options.ImageFit = "provider"
+    prompts: options.Prompts = None
+    price: options.Price = None
+    budget: Annotated[
+        str | None, typer.Option(metavar="5USD", help="Stop when building has cost so much.")
+    ] = None
+    key_env: options.KeyEnv = None
+    max_unanswered: Annotated[
+        str, typer.Option(metavar="PERCENT", help="Exit with 1 if more pictures are left out.")
+    ] = "0.5"
+    seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn by chance.")] = 0
+    resume: Annotated[
+        bool,
+        typer.Option("--resume/--no-resume", help="Go on in a folder, or only begin in a new one."),
+    ] = True
+    review: Annotated[
+        bool,
+        typer.Option("--review", help="Then open a page to accept, change or drop what was made."),
+    ] = False
+    dry_run: options.DryRun = False
+    json: options.Json = False
+
+    @property
+    def allowed(self) -> float:
+        """The share of pictures that may be left out."""
+        return options.percent(self.max_unanswered)
+
+    def settings(self, out: str, gauges: Mapping[str, str] | None = None) -> Settings:
+        """The options as settings, for a folder that may be written into."""
+        from creval.engine.settings import Settings
+
+        options.percent(self.max_unanswered)  # what is wrong is said before anything is paid
+        if not self.resume and Path(out).is_dir() and any(Path(out).iterdir()):
+            raise CrevalError(f"--no-resume: {out} is not empty. Give another --out.")
+        return Settings(
+            limit=self.limit,
+            concurrency=self.concurrency,
+            retries=self.retries,
+            attempts=self.attempts,
+            timeout=self.timeout,
+            requests_a_minute=self.rpm,
+            tokens_a_minute=self.tpm,
+            image_fit=self.image_fit,
+            prompts=self.prompts,
+            price=options.dollars_a_million(self.price),
+            budget=options.dollars(self.budget),
+            key=self.key_env,
+            seed=self.seed,
+            gauges=gauges or {},
+        )
 
 
-def settings_of(
-    *,
-    limit: int | None,
-    concurrency: int,
-    retries: int,
-    attempts: int,
-    timeout: float,
-    rpm: float | None,
-    tpm: float | None,
-    image_fit: str,
-    prompts: str | None,
-    price: str | None,
-    budget: str | None,
-    key_env: str | None,
-    seed: int,
-    gauges: Mapping[str, str] | None = None,
-) -> Settings:
-    """The options as settings."""
-    from creval.engine.settings import Settings
+def command(made: Callable[..., None]) -> Callable[..., None]:
+    """A command that has the options of `Common` too, which it is given as `common`."""
+    shared = get_type_hints(Common, include_extras=True)
+    parameters = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        for name, parameter in signature(made, eval_str=True).parameters.items()
+        if name != "common"
+    ]
+    parameters += [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(Common, name), annotation=hint)
+        for name, hint in shared.items()
+    ]
 
-    return Settings(
-        limit=limit,
-        concurrency=concurrency,
-        retries=retries,
-        attempts=attempts,
-        timeout=timeout,
-        requests_a_minute=rpm,
-        tokens_a_minute=tpm,
-        image_fit=image_fit,
-        prompts=prompts,
-        price=options.dollars_a_million(price),
-        budget=options.dollars(budget),
-        key=key_env,
-        seed=seed,
-        gauges=gauges or {},
-    )
+    @wraps(made)
+    def run(**given: Any) -> None:
+        common = Common(**{name: given.pop(name) for name in shared})
+        made(**given, common=common)
+
+    # This is where typer looks for options.
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
 
 
 class Done(Protocol):
@@ -122,15 +153,15 @@ class Building(Protocol[D]):
     def run(self, watch: Watch | None = None) -> D: ...
 
 
-def carry_out(building: Building[D], dry_run: bool, json: bool) -> D | None:
+def carry_out(building: Building[D], common: Common) -> D | None:
     """Say what it will take and, if that is not all that is wanted, build."""
     from creval.report.text import many, visible
 
     for line in building.warnings():
         screen.note(visible(line))
     expected, of = building.estimate(), (building.number, building.what)
-    if dry_run:
-        estimates.show(expected, building.settings.concurrency, json, of)
+    if common.dry_run:
+        estimates.show(expected, building.settings.concurrency, common.json, of)
         return None
     screen.note(f"{many(*of)}: about {estimates.in_a_line(expected)}")
     shown = screen.Line()
@@ -212,13 +243,15 @@ def tell_made(wrote: Wrote[Any], what: str, out: str) -> None:
     screen.note(f"{many(len(wrote.made), what)} made, {len(wrote.left_out):,} left out.")
 
 
-def end(done: Done, allowed: float, out: str, review: Review | None, there: bool) -> None:
+def end(
+    done: Done, common: Common, out: str, there: bool, review: Callable[[Path], Review]
+) -> None:
     """What comes next, if anything is `there`, or the exit status."""
     ending.exit_if_stopped(done.stopped, "written")
-    if review is not None:
+    if common.review and there:
         from creval.web.review import serve_review
 
-        serve_review(review)
+        serve_review(review(Path(out)))
     elif there:
         screen.note(f"Now: creval bench {quote(out)}")
-    ending.exit_if_too_many(done.share_left_out, allowed, "were left out")
+    ending.exit_if_too_many(done.share_left_out, common.allowed, "were left out")

@@ -37,7 +37,7 @@ def compare(
             second,
             strict=strict,
             subset=subset,
-            weights=options.weights(weights),
+            weights=options.weights(weights, opened.manifest),
             resamples=resamples,
             seed=seed,
             top=top,

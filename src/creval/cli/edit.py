@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
@@ -14,7 +15,7 @@ from creval.cli import ending, estimates, options, screen
 
 if TYPE_CHECKING:
     from creval.engine.caller import Progress
-    from creval.engine.edit import Edited
+    from creval.engine.edit import Edited, EditRun
     from creval.report.findings import Findings
 
 _SHOWN = 8  # reasons in a note
@@ -109,6 +110,8 @@ def edit(
     if dry_run:
         price_flag = "--price USD (of helpers --token-price IN,OUT)"
         estimates.show(expected, concurrency, json, (len(samples), "sample"), price_flag)
+        for line in _not_asked(run):
+            screen.note(line)
         return
     screen.note(estimates.in_a_line(expected))
     shown = screen.Line()
@@ -118,6 +121,17 @@ def edit(
         shown.clear()
     screen.show(_findings(edited), json)
     _end(edited, bench, out, allowed)
+
+
+def _not_asked(run: EditRun) -> list[str]:
+    """How many pictures nobody will be asked for, and why."""
+    from creval.report.text import many, visible
+
+    counted = Counter((edit.status, edit.reason) for edit in run.skipped.values())
+    return [
+        visible(f"{many(number, 'sample')} {status}: {reason}")
+        for (status, reason), number in counted.most_common(_SHOWN)
+    ]
 
 
 def _watcher(line: screen.Line) -> Callable[[str, Progress], None]:
@@ -157,7 +171,10 @@ def _findings(edited: Edited) -> Findings:
     if lost:
         notes.append(f"{many(lost, 'sample')} without a picture:")
         notes += [visible(f"  {n:,} {reason}") for reason, n in edited.reasons[:_SHOWN]]
-        notes.append("Repeating the command asks for them once more.")
+        if statuses["refused"] or statuses["failed"]:
+            others = statuses.keys() - {"done", "refused", "failed"}
+            which = "those that were refused or failed" if others else "them"
+            notes.append(f"Repeating the command asks for {which} once more.")
     if progress.faults:
         kinds = ", ".join(f"{kind} {n}" for kind, n in progress.faults.most_common(_SHOWN))
         notes.append(visible(f"calls that brought no picture: {kinds}"))

@@ -33,7 +33,7 @@ def export(
     check(Path(out), force=force)
     with open_run(run) as opened:
         card = opened.score(
-            strict=strict, subset=subset, weights=options.weights(weights),
+            strict=strict, subset=subset, weights=options.weights(weights, opened.manifest),
             systems=options.names(models, "--models"), resamples=resamples, seed=seed,
             missing=missing, common=common_samples,
         )  # fmt: skip

@@ -167,7 +167,7 @@ def judge(
         done = judging.ask(_watcher(shown))
     finally:
         shown.clear()
-    _print_summary(done, len(judging.judges) * repeat, run, json)
+    _print_summary(done, bool(judging.judges), run, json)
     settled = None if done.outcome is None else stopped(done.outcome)
     if json:
         screen.print_json({**_facts(done), **(settled.as_json() if settled else {})})
@@ -204,7 +204,7 @@ def _watcher(line: screen.Line) -> Callable[[Progress], None]:
             return
         parts = []
         if progress.to_measure:
-            parts.append(f"{progress.measured:,} of {progress.to_measure:,} edits measured")
+            parts.append(f"{progress.measured:,} of {progress.to_measure:,} measurements")
         about = "about " if progress.guessed else ""
         if progress.calls:
             parts += [f"{done:,} of {progress.calls:,} calls", f"{rate:.1f}/s"]
@@ -217,14 +217,14 @@ def _watcher(line: screen.Line) -> Callable[[Progress], None]:
         faults = sum(progress.faults.values())
         if faults:
             parts.append(f"{faults:,} faults ({progress.faults.most_common(1)[0][0]})")
-        if rate:
+        if rate and left:
             parts.append(f"{duration(left / rate)} left")
         line.show(", ".join(parts))
 
     return watch
 
 
-def _print_summary(done: Judged, voices: int, run: str, json: bool) -> None:
+def _print_summary(done: Judged, judged: bool, run: str, json: bool) -> None:
     from creval.report.sentences import listed
     from creval.report.statuses import statuses
     from creval.report.text import count, duration, money, visible
@@ -245,7 +245,7 @@ def _print_summary(done: Judged, voices: int, run: str, json: bool) -> None:
     if progress.faults:
         kinds = ", ".join(f"{kind} {n}" for kind, n in progress.faults.most_common(_SHOWN))
         screen.note(visible(f"calls that brought no answer: {kinds}"))
-    what = "questions" if voices == 1 else f"questions x {voices}"
+    what = "questions" if done.voices == 1 else f"questions x {done.voices}"
     if done.statuses and not json:
         screen.print_grid(statuses(done.statuses, what))
     if done.measured or done.unmeasured:
@@ -253,22 +253,22 @@ def _print_summary(done: Judged, voices: int, run: str, json: bool) -> None:
     if done.unmeasured:
         lost = sum(number for _, number in done.unmeasured)
         screen.note(f"{lost:,} could not be measured: {listed(done.unmeasured)}")
-    if not done.statuses:
-        return
-    about = "about " if progress.guessed else ""
-    spent = f", {about}{money(progress.cost)}" if progress.cost else ""
-    tokens = progress.tokens_in + progress.tokens_out
-    screen.note(
-        f"{progress.made:,} calls in {duration(time.monotonic() - progress.began)}"
-        + (f", {about}{count(tokens)} tokens{spent}" if tokens else "")
-    )
+    if judged and done.statuses:
+        about = "about " if progress.guessed else ""
+        spent = f", {about}{money(progress.cost)}" if progress.cost else ""
+        tokens = progress.tokens_in + progress.tokens_out
+        screen.note(
+            f"{progress.made:,} calls in {duration(time.monotonic() - progress.began)}"
+            + (f", {about}{count(tokens)} tokens{spent}" if tokens else "")
+        )
     if done.unanswered:
         screen.note(f"{done.unanswered:,} of {done.asked:,} answers did not come:")
         for reason, number in done.reasons[:_SHOWN]:
             screen.note(visible(f"  {number:,} {reason}"))
         for example in done.examples:
             screen.note(visible(f"  such as {example}"))
-        screen.note("Repeating the command asks them once more.")
+        again = "Repeating the command" if judged else "With --judge, the command"
+        screen.note(f"{again} asks them once more.")
 
 
 def _facts(done: Judged) -> dict[str, Any]:

@@ -66,11 +66,17 @@ def measure(
     models = options.models_by_use(gauge or ())
     names = options.names(gauge_names, "GAUGE") or ()
     gauges = open_gauges(names, models)
-    check_uses(models, gauges.values())
+    check_uses(models, gauges)
     if edits and bench:
+        _refuse("one or two pictures, not with --edits and --bench", {
+            "--mask": mask, "--caption": caption, "--source-caption": source_caption,
+            "--wanted": wanted, "--removed": removed,
+        })  # fmt: skip
         _measure_edits(gauges, [*edits, *(files or ())], bench, limit, run, out, json)
     elif files and not (edits or bench):
+        _refuse("--edits and --bench", {"--limit": limit, "--run": run, "--out": out})
         given = {name: texts for name, texts in (("wanted", wanted), ("removed", removed)) if texts}
+        _check_texts(given)
         captions = {"source": source_caption or "", "target": caption or ""}
         _measure_files(gauges, files, mask, captions, given, json)
     else:
@@ -78,6 +84,21 @@ def measure(
             "give what to measure: two pictures (creval measure ssim a.png b.png), or --edits DIR "
             "--bench BENCH."
         )
+
+
+def _refuse(belongs: str, options: Mapping[str, object]) -> None:
+    """Refuse options that would be passed over."""
+    for name, value in options.items():
+        if value is not None and value != []:
+            raise CrevalError(f"{name} goes with {belongs}.")
+
+
+def _check_texts(given: Mapping[str, Sequence[str]]) -> None:
+    from creval.gauges.lettering import plain
+
+    for name, texts in given.items():
+        if not all(map(plain, texts)):
+            raise CrevalError(f"--{name} takes a text that can be read, not an empty one.")
 
 
 def _measure_files(
@@ -88,14 +109,19 @@ def _measure_files(
     given: Mapping[str, Any],
     json: bool,
 ) -> None:
+    from creval.core.images import size_of
     from creval.core.sample import Sample
     from creval.gauges.embedding import Embeddings
     from creval.gauges.exhibit import Exhibit, Shelf
-    from creval.gauges.room import Job, measure_all
+    from creval.gauges.room import Job, measure_all, values_of
     from creval.report.text import visible
 
     if len(files) > 2:
         raise CrevalError("give one picture, or two: what it is compared with, and the edit.")
+    if mask is not None and not mask.strip():
+        raise CrevalError("--mask takes a file, and none is named.")
+    for file in (*files, *([mask] if mask else [])):
+        size_of(file)  # what is no picture is said before anything is measured
     first = Path(files[0]) if len(files) == 2 else None
     sample = Sample(
         "pictures", "", first, mask=Path(mask) if mask else None,
@@ -104,14 +130,20 @@ def _measure_files(
     shelf = Shelf()
     jobs = [Job(gauge, Exhibit(sample, Path(files[-1]), shelf, given)) for gauge in gauges.values()]
     values: dict[str, float] = {}
+    unmeasured: dict[str, str] = {}
     for name, outcome in zip(gauges, measure_all(jobs, Embeddings()), strict=True):
+        values |= values_of(outcome)
         if isinstance(outcome, Exception):
-            raise CrevalError(f"{name}: {str(outcome) or repr(outcome)}") from outcome
-        values |= outcome
+            unmeasured[name] = str(outcome) or repr(outcome)
     if json:
-        screen.print_json(values)
-    for name, value in values.items() if not json else ():
-        print(f"{visible(name)}  {value:.6g}")
+        screen.print_json({**values, **({"unmeasured": unmeasured} if unmeasured else {})})
+    else:
+        for name, value in values.items():
+            print(f"{visible(name)}  {value:.6g}")
+        for name, reason in unmeasured.items():
+            screen.note(visible(f"{name} not measured: {reason}"))
+    if not values:
+        raise typer.Exit(1)
 
 
 def _measure_edits(
@@ -126,11 +158,13 @@ def _measure_edits(
     from creval.benchmarks import open_benchmark
     from creval.engine.gauging import gauge_edits
     from creval.gauges.embedding import Embeddings
-    from creval.report.gauges import check_kind, found, write_rows
+    from creval.report.gauges import check_out, found, write_rows
     from creval.store.vectors import Vectors
 
     if out is not None:
-        check_kind(Path(out))
+        check_out(Path(out))
+    if run is not None:
+        _check_run(run)
     benchmark = open_benchmark(bench)
     line = screen.Line()
     keeper = None
@@ -153,3 +187,10 @@ def _measure_edits(
     screen.show(found(done, cards), json)
     if not any(one.values for one in done):
         raise typer.Exit(1)
+
+
+def _check_run(run: str) -> None:
+    if not run.strip():
+        raise CrevalError("--run takes a folder, and none is named.")
+    if Path(run).exists() and not Path(run).is_dir():
+        raise CrevalError(f"--run takes a folder, and {run} is a file.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from json import loads
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +30,8 @@ Subset = Annotated[
 Weights = Annotated[
     str | None,
     typer.Option(
-        metavar="IF=0.4,VC=0.6|FILE|NAME", help="Other weights: here, in a JSON file, or by name."
+        metavar="METRIC=NUMBER,...|FILE|NAME",
+        help="Other weights: here, in a JSON file, or by name.",
     ),
 ]
 Models = Annotated[
@@ -88,13 +89,24 @@ KeyEnv = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and stop.")]
 
 
-def weights(given: str | None) -> card.Weights | None:
-    """`IF=0.4,VC=0.6` as numbers by metric, what a JSON file says, or a protocol's own name."""
+def weights(given: str | None, manifest: Mapping[str, Any]) -> card.Weights | None:
+    """`IF=0.4,VC=0.6` as numbers by metric, what a JSON file says, or a name of weights that the
+    protocol of a run has."""
     if given is None:
         return None
     if os.path.isfile(given):  # noqa: PTH113 (it may be no path at all)
         return _weights_in(given)
-    if re.fullmatch(r"[a-z][a-z-]+", given):
+    from creval.benchmarks import protocol_named
+
+    protocol = protocol_named(manifest["protocol"])
+    example = f"METRIC=NUMBER, such as {_example(protocol.card)}"
+    if "=" not in given:
+        try:
+            protocol.weighted(given)
+        except CrevalError as error:
+            raise CrevalError(
+                f"--weights: there is no file {given!r}, and {error}. Or give {example}."
+            ) from error
         return given
     found: dict[str, float] = {}
     for part in given.split(","):
@@ -104,27 +116,34 @@ def weights(given: str | None) -> card.Weights | None:
         try:
             found[name.strip()] = float(number)
         except ValueError as error:
-            raise CrevalError(
-                f"--weights takes METRIC=NUMBER, such as IF=0.4,VC=0.4,VQ=0.2, not {part!r}."
-            ) from error
+            raise CrevalError(f"--weights takes {example}, not {part!r}.") from error
         if not equals or not name.strip():
             raise CrevalError(f"--weights has no metric in {part!r}.")
     return found
 
 
+def _example(of: card.Card) -> str:
+    """A card's own weights as they are given, or all that could be given, alike."""
+    metrics = (metric.name for metric in of.metrics if metric.name != of.ranking)
+    own = of.composite.weights if of.composite is not None else dict.fromkeys(metrics, 1)
+    return ",".join(f"{name}={weight:.3g}" for name, weight in own.items())
+
+
 def _weights_in(file: str) -> card.Weights:
     from creval.benchmarks.files import read_json
 
+    def number(of: object) -> bool:
+        return isinstance(of, int | float) and not isinstance(of, bool)
+
     def numbers(of: object) -> bool:
-        entries = of.values() if isinstance(of, dict) else [None]
-        return all(isinstance(n, int | float) and not isinstance(n, bool) for n in entries)
+        return isinstance(of, dict) and all(map(number, of.values()))
 
     found = read_json(file)
-    nested = isinstance(found, dict) and all(isinstance(of, dict) for of in found.values())
-    if not found or not (all(map(numbers, found.values())) if nested else numbers(found)):
+    entries = found.values() if isinstance(found, dict) else ()
+    if not entries or not all(number(of) or numbers(of) for of in entries):
         raise CrevalError(
-            f"--weights {file}: it should hold an object of numbers by metric, or of such objects "
-            "by group."
+            f"--weights {file}: it should hold an object of numbers by metric, of such objects by "
+            "group, or of both."
         )
     weights: card.Weights = found
     return weights

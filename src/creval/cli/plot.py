@@ -74,7 +74,8 @@ def plot(
         with open_run(run) as opened:
             chosen = options.names(models, "--models")
             card = opened.score(
-                strict=strict, subset=subset, weights=options.weights(weights), systems=chosen,
+                strict=strict, subset=subset,
+                weights=options.weights(weights, opened.manifest), systems=chosen,
                 resamples=resamples, seed=seed, missing=missing, common=common_samples,
             )  # fmt: skip
             about = plots.about(card, opened.manifest)

@@ -50,7 +50,7 @@ def report(
         card = opened.score(
             strict=strict,
             subset=subset,
-            weights=options.weights(weights),
+            weights=options.weights(weights, opened.manifest),
             systems=options.names(models, "--models"),
             resamples=resamples,
             seed=seed,

@@ -56,7 +56,7 @@ def score(
         card = opened.score(
             strict=strict,
             subset=subset,
-            weights=options.weights(weights),
+            weights=options.weights(weights, opened.manifest),
             systems=options.names(models, "--models"),
             resamples=resamples,
             seed=seed,
@@ -86,6 +86,7 @@ def score(
             *sentences.unsupported(card.table),
             *sentences.voices(opened, card),
             *sentences.flat(card),
+            *sentences.few(card, shown),
         ]
         gone = absent.of_table(opened, card.table)
         rule = [*absent.told(gone), *absent.rule(card.table, gone)]

@@ -75,9 +75,12 @@ def show(found: Findings, as_json: bool = False) -> None:
 
 
 def print_grid(grid: Grid) -> None:
-    from creval.report.findings import rich_table
+    """A table, or several where the terminal is too narrow for one."""
+    from creval.report.findings import fitting, rich_table
 
-    console().print(rich_table(grid))
+    out = console()
+    for part in fitting(grid, out.width):
+        out.print(rich_table(part))
 
 
 class Line:

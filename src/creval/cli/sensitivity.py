@@ -37,7 +37,8 @@ def sensitivity(
         raise CrevalError("--scale goes with --human FILE.")
     with open_run(run) as opened:
         card = opened.score(
-            strict=strict, subset=subset, weights=options.weights(weights), resamples=100,
+            strict=strict, subset=subset,
+            weights=options.weights(weights, opened.manifest), resamples=100,
             missing=missing, common=common_samples,
         )  # fmt: skip
         notes = absent.rule(card.table, absent.of_table(opened, card.table))

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from creval.core.card import OVERALL, Card, Level, Part, Score, Weights
 from creval.core.contract import contract_named
-from creval.core.errors import CrevalError
-from creval.core.probe import Probe, Question
+from creval.core.errors import CrevalError, unknown
+from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Edit, Sample
 
 
@@ -52,7 +52,8 @@ class Dataset:
     `made_by` names the models that helped to make it: `writer` of instructions, `asker` of
     questions. `levels` are the groups of its samples, for protocols that have none of their own;
     `place` finds which edit a file is by its path without suffix, in a layout of the authors' own;
-    `told` is what a model's folder says of its edits, by sample, in files besides the pictures.
+    `told` is what a model's folder says of its edits, by sample, in files besides the pictures;
+    `whole` says that who cannot be given a sample's mask or references does not support it.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Dataset:
     levels: tuple[Level, ...] = (OVERALL,)
     place: Callable[[str], Placed | None] | None = None
     told: Callable[[Path, Sequence[Sample]], Mapping[str, Edit]] | None = None
+    whole: bool = False
 
 
 class Protocol(ABC):
@@ -100,10 +102,7 @@ class Protocol(ABC):
     def weighted(self, weights: Weights) -> Protocol:
         """The same with other weights of its metrics."""
         if isinstance(weights, str):
-            raise CrevalError(
-                f"--weights {weights}: {self.name} has no weights of that name, and there is no "
-                "such file. Give METRIC=NUMBER, such as IF=0.4,VC=0.4,VQ=0.2."
-            )
+            raise unknown("choice of weights", weights, [])
         flat = {name: of for name, of in weights.items() if isinstance(of, int | float)}
         if len(flat) < len(weights):
             raise CrevalError(f"--weights: {self.name} has one set of weights for all groups.")
@@ -168,6 +167,12 @@ class Benchmark:
         """Those of them that a judge is asked about."""
         probes = (probe for s in self.dataset.samples for probe in self.protocol.probes(s))
         return frozenset(probe.metric for probe in probes if isinstance(probe, Question))
+
+    @cached_property
+    def gauges(self) -> frozenset[str]:
+        """The gauges that something is measured with."""
+        probes = (probe for s in self.dataset.samples for probe in self.protocol.probes(s))
+        return frozenset(probe.gauge for probe in probes if isinstance(probe, Measurement))
 
     @property
     def card(self) -> Card:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from creval.core.errors import CrevalError, known_name, unknown
 
-Weights = Mapping[str, float] | Mapping[str, Mapping[str, float]] | str
-"""What metrics weigh: each, each in a group, or by the name of a choice that a protocol has."""
+Weights = Mapping[str, float | Mapping[str, float]] | str
+"""What metrics weigh: each, each in a group (or some so and some so), or by the name of a choice
+that a protocol has."""
 
 
 class Score(NamedTuple):
@@ -37,19 +38,22 @@ class Digits(NamedTuple):
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that a protocol gives each sample."""
+    """A number that a protocol gives each sample. One that is `raw` shows what was measured, and
+    nothing else counts in it: neither what a system does not support nor an edit that is not there.
+    """
 
     name: str
     label: str
     low: float = 0.0
     high: float = 100.0
     higher_is_better: bool = True
+    raw: bool = False
 
     @property
     def worst(self) -> float | None:
         """What no edit at all is worth: zero, where a scale begins there. No distance or cosine
         says so."""
-        return 0.0 if self.higher_is_better and self.low == 0 else None
+        return 0.0 if self.higher_is_better and self.low == 0 and not self.raw else None
 
     @property
     def digits(self) -> Digits:

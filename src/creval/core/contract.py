@@ -186,7 +186,11 @@ class Whole(Contract):
         of = of or (further[1] if further else None)
         if of is not None and int(of) != self.most:
             return Status.UNREADABLE, None
+        if match[3] and any(int(item) == int(float(number)) + 1 for item in _ITEM.findall(remark)):
+            return Status.UNREADABLE, None
         if _OTHER_NUMBER.match(remark) or _INAPPLICABLE.search(remark):
+            return Status.AMBIGUOUS, None
+        if any(float(later) != float(number) for later in _LATER_NUMBER.findall(remark)):
             return Status.AMBIGUOUS, None
         return self._checked(float(number))
 
@@ -206,12 +210,23 @@ _LATER = re.compile(
     r"(?:[.!?\n]|^)[\s*_]*(?:(?:actually|so|but|wait|hmm|rather|or)\b[,\s]*)*(yes|no)\s*(?:[.;!?]|$)",
     re.IGNORECASE,
 )
+_STATED = (
+    r"(?:(?:the\s)?(?:final\s)?(?:score|rating|answer)"
+    r"(?:[^\w:=]{0,4}[:=]|\sis\b)[^\w-]{0,8})?([0-9]{1,3}(?:\.0+)?)"
+)
 _NUMBER = re.compile(
-    r"(?:(?:score|rating|answer)\W*[:=]\W*)?([0-9]{1,3}(?:\.0+)?)"
-    r"(?:\s*(?:/|out of)\s*([0-9]{1,3}))?" + _REMARK,
-    re.IGNORECASE | re.DOTALL,
+    _STATED + r"(?:\s*(?:/|out of)\s*([0-9]{1,3}))?" + _REMARK, re.IGNORECASE | re.DOTALL
 )
 _OTHER_NUMBER = re.compile(r"(?:(?:and|or|to|but)\W+)?[0-9]")
+# A line that goes on with a list: where `2.` follows, `1. The hat is blue` was no answer.
+_ITEM = re.compile(r"^\W{0,4}([0-9]{1,3})[*_]{0,2}[.:)]", re.MULTILINE)
+# A sentence at the end of a line that is nothing but a number: "7. Actually, 6."
+_LATER_NUMBER = re.compile(
+    r"(?:^|[.!?][ \t])[ \t*_]{0,4}(?:(?:actually|so|but|wait|hmm|rather|or)\b[,: \t]{0,4}){0,4}"
+    + _STATED
+    + r"[*_ \t]{0,4}[.;!]?[*_ \t]{0,4}$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _OUT_OF = re.compile(r"(?:out\s+of|of|/)\s*([0-9]+)", re.IGNORECASE)
 _INAPPLICABLE = re.compile(
     r"\b(?:not applicable|inapplicable|n/a|does(?: not|n't|n’t) apply)\b", re.IGNORECASE

@@ -19,13 +19,15 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """A file's content; for a small file in half the time that `open` takes."""
     descriptor = os.open(path, _FLAGS)
     try:
-        content = os.read(descriptor, _CHUNK)
+        parts = [os.read(descriptor, _CHUNK)]
         # A short read is mostly the whole file; only its end is still to be seen.
-        while more := os.read(descriptor, _CHUNK if len(content) >= _CHUNK else 16):
-            content += more
+        size = _CHUNK if len(parts[0]) == _CHUNK else 16
+        while more := os.read(descriptor, size):
+            parts.append(more)
+            size = _CHUNK
     finally:
         os.close(descriptor)
-    return content
+    return b"".join(parts)
 
 
 def write_whole(path: Path, content: str | bytes) -> int:
@@ -69,6 +71,14 @@ def write_json(path: Path, content: object) -> None:
 def clean_text(text: str) -> str:
     """Text that can be kept: what is no character (a lone surrogate) becomes a question mark."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def state_of(path: Path) -> object:
+    """What changes when a file is written again; nothing where there is none."""
+    if not path.is_file():
+        return None
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def files_below(folder: Path) -> list[str]:

@@ -10,7 +10,7 @@ import io
 import threading
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib import import_module
@@ -30,6 +30,8 @@ MOST_PIXELS = 178_956_970
 _FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "JPEG2000", "PPM", "ICO")
 _PLUGINS = {"WEBP": "WebP", "JPEG2000": "Jpeg2K"}
 _ROWS = 256  # of a picture converted at a time
+_HALF = 128  # of what a mask's pixel can be
+_APART = 0.01  # of a mask's pixels, in which grey and alpha may differ along soft edges
 _WITH_ALPHA = ("RGBA", "LA", "PA", "RGBa", "La")
 
 
@@ -46,12 +48,26 @@ def open_image(path: str | Path) -> Image.Image:
 
 
 def open_mask(path: str | Path) -> Image.Image:
-    """The picture in a file in 8 bit grey, upright, as it is under its alpha."""
+    """The picture in a file in 8 bit grey, upright, as it is under its alpha.
+
+    A mask whose alpha marks something else than its grey is refused: which is meant is not known.
+    """
     path = Path(path)
     _check_file(path)
     with _opened(path, path) as image:
         image.load()
-        return _eight_bit(_upright(image)).convert("L")
+        mask = _eight_bit(_upright(image))
+        grey = mask.convert("L")
+        if mask.mode in _WITH_ALPHA or "transparency" in mask.info:
+            light = np.asarray(grey) > _HALF
+            solid = np.asarray(mask.convert("RGBA"))[..., 3] > _HALF
+            same = float((light == solid).mean())
+            if solid.any() and not solid.all() and _APART < same < 1 - _APART:
+                raise ImageError(
+                    f"{path} marks one region in grey and another by its transparency. Save it "
+                    "without transparency, white where the picture is to be edited, else black."
+                )
+        return grey
 
 
 Fit = Callable[[int, int], tuple[int, int]]
@@ -224,8 +240,37 @@ def digest(path: str | Path) -> str:
     """A name for a file's content: the same bytes have the same digest."""
     try:
         return hashlib.sha256(read_bytes(path)).hexdigest()
-    except OSError as error:
-        raise ImageError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (OSError, ValueError) as error:  # a path may be none at all
+        reason = getattr(error, "strerror", None) or error
+        raise ImageError(f"{path} cannot be read: {reason}.") from error
+
+
+def glance(path: Path) -> None:
+    """`ImageError` where a picture cannot be opened, as its file's head and end tell; it is decoded
+    only where it seems to be cut off."""
+    size_of(path)
+    with path.open("rb") as file:
+        head, size = file.read(12), file.seek(0, io.SEEK_END)
+        file.seek(max(0, size - 1024))
+        end = file.read()
+    cut_off = (
+        (head.startswith(b"\xff\xd8") and b"\xff\xd9" not in end)
+        or (head.startswith(b"\x89PNG") and b"IEND" not in end)
+        or (head.startswith(b"RIFF") and int.from_bytes(head[4:8], "little") + 8 > size)
+    )
+    if cut_off:
+        open_image(path)
+
+
+def lack_of(pictures: Iterable[Path], look: Callable[[Path], object] = open_image) -> str:
+    """What is wrong with a benchmark's pictures; empty where all can be opened."""
+    for path in pictures:
+        try:
+            look(path)
+        except (ImageError, OSError) as error:
+            words = str(error).replace(str(path), path.name)
+            return f"in the benchmark, {words}".rstrip(".")
+    return ""
 
 
 @lru_cache(maxsize=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +13,9 @@ from urllib.parse import urlsplit
 from creval.core.errors import CrevalError
 
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+_CONFIGS = ("config.json", "adapter_config.json")  # one of which is in every model's folder
+# Weights that published models lack, and that nothing is computed with.
+_UNUSED = re.compile(r"\bposition_ids$|\bpooler\.|\bfusion_stage\.layers\.0\.residual_layer1\.")
 _SECONDS = 5.0  # in which the hub answers, if it can be reached at all
 
 
@@ -38,13 +42,42 @@ def load_model(
         raise CrevalError(f"there is no folder {name} to load a model from.")
     if not folder.is_dir():
         check_reachable(name)
+    elif not any((folder / file).is_file() for file in _CONFIGS):
+        raise CrevalError(f"{name} cannot be loaded: there is no {_CONFIGS[0]} in that folder.")
+    _quieten(transformers)
     try:
         prepares = getattr(transformers, processor).from_pretrained(name)
-        model = getattr(transformers, kind).from_pretrained(name, dtype=dtype)
-        return prepares, model.to(device or best_device(torch)).eval()
+        model, loaded = getattr(transformers, kind).from_pretrained(
+            name, dtype=dtype, output_loading_info=True
+        )
+        model = model.to(device or best_device(torch)).eval()
     except Exception as error:  # damaged files raise errors of many libraries
-        reason = str(error).strip().partition("\n")[0]
-        raise CrevalError(f"{name} cannot be loaded: {reason}") from error
+        raise CrevalError(f"{name} cannot be loaded: {_reason(error)}.") from error
+    if missing := sorted(key for key in loaded["missing_keys"] if not _UNUSED.search(key)):
+        raise CrevalError(
+            f"{name} cannot be loaded: it lacks {len(missing)} weights, such as {missing[0]}, and "
+            "with others in their place it would say something else each time."
+        )
+    return prepares, model
+
+
+def _reason(error: Exception) -> str:
+    """What a library says in its first sentence; the rest is advice to programmers."""
+    said = str(error).strip()
+    if other := re.match(r"Unrecognized configuration class .*?(\w+)'?>", said):
+        return f"it is a model of another kind ({other[1]})"
+    return re.split(r"\.?\s*\n|\.\s", said)[0].rstrip(".") or type(error).__name__
+
+
+def _quieten(transformers: Any) -> None:
+    """Keep the library's remarks and its bars to itself: they would tear the line of creval's own.
+    What the hub shows of a download stays."""
+    hub = import_module("huggingface_hub").utils
+    shown = not hub.are_progress_bars_disabled()
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    if shown:
+        hub.enable_progress_bars()
 
 
 def best_device(torch: Any) -> str:
@@ -56,7 +89,10 @@ def best_device(torch: Any) -> str:
 
 def on_disk(name: str, file: str = "config.json") -> Path | None:
     """A file of a model on the hub, if it was downloaded before."""
-    found = import_module("huggingface_hub").try_to_load_from_cache(name, file)
+    try:
+        found = import_module("huggingface_hub").try_to_load_from_cache(name, file)
+    except ValueError as error:
+        raise CrevalError(f"{name} is no folder here, and no model's name on the hub.") from error
     return Path(found) if isinstance(found, str) else None
 
 

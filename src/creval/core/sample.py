@@ -39,7 +39,8 @@ class Sample:
     """One thing to edit: an instruction, mostly with a source image.
 
     `tags` place it in the groups of its system (`{"category": "Stylization", ...}`); `questions`
-    are those that the dataset itself brings, in the order in which it brings them.
+    are those that the dataset itself brings, in the order in which it brings them. `made_of` names
+    what it was made of, where its source's file does not tell.
     """
 
     id: str
@@ -51,6 +52,18 @@ class Sample:
     mask: Path | None = None
     references: tuple[Path, ...] = ()
     captions: Mapping[str, str] = field(default_factory=dict)
+    made_of: str = ""
+
+    @property
+    def unit(self) -> str:
+        """What it was made of: samples of one picture do not tell things independently."""
+        return self.made_of or str(self.source or self.id)
+
+    @property
+    def pictures(self) -> tuple[Path, ...]:
+        """All that it brings: source, mask and references."""
+        found = (self.source, self.mask, *self.references)
+        return tuple(path for path in found if path is not None)
 
 
 class EditStatus(str, Enum):
@@ -61,6 +74,7 @@ class EditStatus(str, Enum):
     REFUSED = "refused"
     FAILED = "failed"
     UNSUPPORTED = "unsupported"
+    IMPOSSIBLE = "impossible"  # by the benchmark's fault: it lacks a picture, or its id is no name
 
     def __str__(self) -> str:
         return self.value

@@ -1,15 +1,13 @@
-"""A user's code is run apart: in a thread that no exit waits for, away from standard output."""
+"""A user's code is run apart, in a thread that no exit waits for."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import Generic, TextIO, TypeVar
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -40,24 +38,3 @@ class Thread(Generic[T]):
                 future.set_result(call())
             except BaseException as error:  # whoever waits must hear of it
                 future.set_exception(error)
-
-
-class Aside:
-    """Sends what is printed to standard error while any is inside: standard output is for results,
-    and belongs to all threads."""
-
-    _lock, _inside = threading.Lock(), 0
-    _turned: contextlib.redirect_stdout[TextIO]
-
-    def __enter__(self) -> None:
-        with Aside._lock:
-            Aside._inside += 1
-            if Aside._inside == 1:
-                Aside._turned = contextlib.redirect_stdout(sys.stderr)
-                Aside._turned.__enter__()
-
-    def __exit__(self, *_: object) -> None:
-        with Aside._lock:
-            Aside._inside -= 1
-            if Aside._inside == 0:
-                Aside._turned.__exit__(None, None, None)

@@ -67,7 +67,7 @@ class BFLEditor(Remote):
 
     async def _submit(self, job: Job) -> tuple[str, float | None, dict[str, Any]]:
         """Begin a task: where it is looked at, what it costs, and what was told about it."""
-        self.without(job, "mask")
+        self.leave_out(job)
         sent = await self.pictures(job, _PICTURES.get(self.model, _MOST_PICTURES))
         body: dict[str, Any] = {
             "prompt": job.instruction,

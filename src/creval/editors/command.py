@@ -1,7 +1,9 @@
 """`command:TEMPLATE`: any program edits.
 
 The template is split as a shell would, but no shell sees it; each part may hold `{source}`,
-`{instruction}`, `{output}`, `{seed}` and `{mask}`. The program writes a picture to `{output}`.
+`{instruction}`, `{output}`, `{seed}`, `{mask}` and `{references}`; one with the last stands once
+for each of them, one with `{source?}` not where there is none. The program writes a picture to
+`{output}`.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import shlex
 import signal
 import string
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -30,7 +33,8 @@ from creval.editors.editor import (
 )
 from creval.judges.judge import Fault, Unusable
 
-PLACES = ("source", "instruction", "output", "seed", "mask")
+_EACH, _PERHAPS = "references", "source?"
+PLACES = ("source", _PERHAPS, "instruction", "output", "seed", "mask", _EACH)
 _LOG = 4_000  # characters of what a program said that are kept
 _PATIENCE = 2.0  # seconds that a program has to end when it is told to
 
@@ -42,25 +46,36 @@ class Command(Editor):
         self.name, self.model, self.learned = name, template, []
         refuse_settings("a command", options)
         self._parts, self._places = _parts(template)
+        self.needs_source = "source" in self._places
         self.price = options.price
         self._timeout = options.timeout
 
+    def takes(self, extra: str) -> bool:
+        return extra in self._places or f"{extra}?" in self._places
+
     async def edit(self, job: Job, ticket: Ticket) -> Produced:
         del ticket
-        self.without(job, "references", *({"mask"} - self._places))
+        self.leave_out(job)
+        if job.source is None and self.needs_source:
+            raise Fault("unsupported", "the program needs a {source}", again=False)
         # What a program locks away in the folder is no reason to stop.
         with tempfile.TemporaryDirectory(prefix="creval-", ignore_cleanup_errors=True) as folder:
             output = Path(folder) / "edit.png"
             source = await asyncio.to_thread(_upright, job.source, Path(folder) / "source.png")
             values = {
                 "source": source,
+                _PERHAPS: source,
                 "instruction": job.instruction,
                 "output": str(output),
                 "seed": str(job.seed),
                 "mask": "" if job.mask is None else str(job.mask.absolute()),
             }
+            references = [
+                await asyncio.to_thread(_upright, path, Path(folder) / f"reference{number}.png")
+                for number, path in enumerate(job.references, 1)
+            ]
             with tempfile.TemporaryFile(dir=folder) as log:
-                said = await self._run([part.format(**values) for part in self._parts], log)
+                said = await self._run(_filled(self._parts, values, references), log)
             if not os.path.lexists(output):
                 raise Fault("no picture", f"the program wrote none to {{output}}: {said}".strip())
             content = await asyncio.to_thread(read_picture, output, links=False)
@@ -93,16 +108,16 @@ class Command(Editor):
         return text
 
 
-def _upright(source: Path | None, copy: Path) -> str:
-    """The path of a source, or of an upright copy: many a program overlooks what EXIF says."""
-    if source is None:
+def _upright(picture: Path | None, copy: Path) -> str:
+    """The path of a picture, or of an upright copy: many a program overlooks what EXIF says."""
+    if picture is None:
         return ""
     try:
-        sent = encode(source)
+        sent = encode(picture)
     except ImageError as error:
         raise Fault("unreadable source", str(error), again=False) from None
-    if sent.content == read_bytes(source):
-        return str(source.absolute())
+    if sent.content == read_bytes(picture):
+        return str(picture.absolute())
     copy.write_bytes(sent.content)
     return str(copy)
 
@@ -132,6 +147,21 @@ def _end_of(log: IO[bytes]) -> str:
     return log.read(most).decode("utf-8", "replace").strip()[-_LOG:]
 
 
+def _filled(parts: Sequence[str], values: Mapping[str, str], each: Sequence[str]) -> list[str]:
+    """The words of a command; one for each reference where they are named."""
+    found = []
+    for part in parts:
+        places = _places(part)
+        many = each if _EACH in places else [""]
+        if _PERHAPS not in places or values[_PERHAPS]:
+            found += [part.format(**values, **{_EACH: one}) for one in many]
+    return found
+
+
+def _places(part: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(part) if name}
+
+
 def _parts(template: str) -> tuple[list[str], set[str]]:
     """The parts of a template, and the places in them."""
     try:
@@ -143,7 +173,10 @@ def _parts(template: str) -> tuple[list[str], set[str]]:
             "character itself, put a backslash before it."
         ) from error
     try:
-        named = {name for part in parts for _, name, _, _ in string.Formatter().parse(part) if name}
+        named = set().union(*map(_places, parts))
+        for part in parts:
+            if any(spec or how for _, name, spec, how in string.Formatter().parse(part) if name):
+                raise ValueError("a place stands alone in its braces")
         for part in parts:
             part.format(**dict.fromkeys(PLACES, ""))
     except (ValueError, KeyError, IndexError, AttributeError, TypeError) as error:

@@ -40,7 +40,7 @@ class DashScopeEditor(Remote):
         editing = self.model.startswith(_EDITING)
         if editing and job.source is None and not job.references:
             raise Fault("unsupported", f"{self.name} needs a picture to edit", again=False)
-        self.without(job, "mask")
+        self.leave_out(job)
         sent = await self.pictures(job, _PICTURES if editing else _MOST_PICTURES)
         parameters = given(self._parameters(job, sent, editing), self._settings)
         content = [{"image": data_address(picture)} for picture in sent]

@@ -10,6 +10,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from creval.core.errors import CrevalError
+from creval.core.sample import Sample
+
+_INPUTS = ("source", "mask", "references")
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ class Editor(ABC):
     """A model that edits. `name` is the editor's in a run, `model` the model's own.
 
     `price` is US dollars a picture, as far as it is known; `pace` how many seconds one takes, as a
-    guess. `learned` collects what the model turned out not to take, in words.
+    guess. `learned` collects what the model turned out not to take, in words. `needs_source` says
+    that it edits, and makes nothing of words alone.
     """
 
     name: str
@@ -84,6 +88,7 @@ class Editor(ABC):
     price: float | None = None
     pace: float = 15.0
     learned: list[str]
+    needs_source: bool = False
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -96,12 +101,25 @@ class Editor(ABC):
         if sentence not in self.learned:
             self.learned.append(sentence)
 
-    def without(self, job: Job, *names: str) -> None:
-        """Say that the model takes no `mask` or `references`, where there are some."""
-        for name in names:
-            if getattr(job, name):
-                what = "mask" if name == "mask" else name
-                self.note(f"takes no {what}: edited by the instruction alone.")
+    def takes(self, extra: str) -> bool:  # noqa: ARG002
+        """Whether the model can be given a `source`, a `mask`, or `references`."""
+        return True
+
+    def lacking(self, what: Job | Sample) -> list[str]:
+        """Which of its pictures the model cannot be given."""
+        return [name for name in _INPUTS if getattr(what, name) and not self.takes(name)]
+
+    def unable(self, what: Job | Sample) -> str:
+        """Why the model cannot be given all that a sample brings; empty where it can."""
+        if self.needs_source and what.source is None:
+            return "the editor needs a source"
+        lacking = " and no ".join(self.lacking(what))
+        return f"the editor takes no {lacking}" if lacking else ""
+
+    def leave_out(self, job: Job) -> None:
+        """Say which of a job's pictures are left out."""
+        for name in self.lacking(job):
+            self.note(f"takes no {name}: edited by the instruction alone.")
 
     async def open(self) -> None:  # noqa: B027
         """Get ready, in the event loop in which the editing happens."""

@@ -19,9 +19,10 @@ from typing import Any
 
 from PIL import Image
 
+from creval.core.aside import Aside
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError, open_image, plain
-from creval.editors.apart import Aside, Thread
+from creval.editors.apart import Thread
 from creval.editors.checks import read_picture
 from creval.editors.editor import Editor, EditorOptions, Job, Produced, Ticket
 from creval.judges.judge import Fault
@@ -47,6 +48,9 @@ class Function(Editor):
     def facts(self) -> Mapping[str, Any]:
         return {**super().facts, "settings": self._settings}
 
+    def takes(self, extra: str) -> bool:
+        return extra == "source" or _takes(self._function, extra)
+
     async def open(self) -> None:
         self._thread, self._turn = _thread(), asyncio.Lock()
         self._open.enter_context(Aside())
@@ -57,7 +61,7 @@ class Function(Editor):
 
     async def edit(self, job: Job, ticket: Ticket) -> Produced:
         del ticket
-        self.without(job, *(n for n in ("mask", "references") if not _takes(self._function, n)))
+        self.leave_out(job)
         if inspect.iscoroutinefunction(self._function):
             content = await self._within(asyncio.ensure_future(self._awaited(job)))
         else:

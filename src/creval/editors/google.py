@@ -51,7 +51,7 @@ class GoogleEditor(Remote):
         return _PRICES.get(self.model.removesuffix("-preview"))
 
     async def edit(self, job: Job, ticket: Ticket) -> Produced:  # noqa: ARG002
-        self.without(job, "mask")
+        self.leave_out(job)
         sent = await self.pictures(job, _PICTURES)
         parts = [
             {"inlineData": {"mimeType": picture.media, "data": base64_of(picture)}}

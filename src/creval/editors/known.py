@@ -11,6 +11,7 @@ from creval.benchmarks.touchstone.files import read_samples, save_scene, scene_i
 from creval.benchmarks.touchstone.samples import Touchstone
 from creval.benchmarks.touchstone.scene import Scene
 from creval.core.errors import CrevalError, known_name
+from creval.core.names import of_draw
 from creval.editors.checks import read_picture
 from creval.editors.editor import (
     Editor,
@@ -41,11 +42,11 @@ class Folder(Editor):
     async def edit(self, job: Job, ticket: Ticket) -> Produced:
         del ticket
         stems = [job.sample, *([job.source.stem] if job.source is not None else [])]
-        draws = [f"--{job.draw}"] if job.draw else ["", "--0"]
         for stem in stems:
-            for draw in draws:
+            drawn = of_draw(stem, job.draw)
+            for name in [drawn] if job.draw else [stem, drawn]:
                 for suffix in _SUFFIXES:
-                    path = self._folder / f"{stem}{draw}{suffix}"
+                    path = self._folder / f"{name}{suffix}"
                     if self._holds(path):
                         return Produced(read_picture(path), cost=0.0)
         raise Fault("absent", f"{self._folder} holds no picture for the sample", again=False)

@@ -44,6 +44,7 @@ _PICTURE = {"gpt-image-1": {"low": 0.016, "medium": 0.063, "high": 0.25, "auto":
 class OpenAIEditor(Remote):
     provider = "openai"
     path = "/images/edits"
+    masks = True
     reserved = frozenset({"model", "prompt", "n", "stream", "image", "image[]", "mask"})
 
     def headers(self) -> dict[str, str]:

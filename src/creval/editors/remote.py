@@ -58,6 +58,8 @@ class Remote(Editor):
     provider: ClassVar[str]
     path: ClassVar[str]
     reserved: ClassVar[frozenset[str]] = frozenset({"model", "prompt", "n", "stream"})
+    masks: ClassVar[bool] = False
+    """Whether the provider takes a mask."""
     interval = 0.5
     """Seconds between two looks at a result that is not there yet."""
 
@@ -80,6 +82,9 @@ class Remote(Editor):
     @property
     def facts(self) -> Mapping[str, Any]:
         return {**super().facts, "url": self._server.url, "settings": self._settings}
+
+    def takes(self, extra: str) -> bool:
+        return extra != "mask" or self.masks
 
     def list_price(self) -> float | None:
         """US dollars a picture, as the provider publishes it."""

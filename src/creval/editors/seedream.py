@@ -41,7 +41,7 @@ class SeedreamEditor(Remote):
         if ticket.kept:
             picture = await self.load(ticket.kept, ticket)
             return Produced(*picture, self.price, self.told(resumed=True))
-        self.without(job, "mask")
+        self.leave_out(job)
         body = given(await self._body(job), self._settings)
         reply = await self.post("/images/generations", body)
         data = reply.get("data")

@@ -29,8 +29,8 @@ class Progress:
     """What a run has done so far.
 
     `calls` are those planned, and those that were added because a reply left something open; `done`
-    those that are through, of which `cached` needed no asking. `measured` counts edits that gauges
-    looked at. `guessed` says that a server does not count its tokens, and that they and the money
+    those that are through, of which `cached` needed no asking. `measured` counts gauges' looks at
+    edits. `guessed` says that a server does not count its tokens, and that they and the money
     are guesses; `unpriced` that for some calls no price is known.
     """
 

@@ -7,18 +7,21 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from creval.core.benchmark import Benchmark
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text
-from creval.core.sample import EditStatus, Sample
+from creval.core.images import glance, lack_of
+from creval.core.names import of_draw
+from creval.core.probe import EditKey
+from creval.core.sample import Edit, EditStatus, Sample
 from creval.editors.editor import EditorOptions
 from creval.editors.spec import open_editor
 from creval.engine.caller import Progress
-from creval.engine.edited import keep, pictures_in, place_of
+from creval.engine.edited import keep, pictures_in, unplaceable
 from creval.engine.editing import Editing, EditSettings
 from creval.engine.edits import EDITOR, JUDGED, PLANNED
 from creval.engine.estimate import Estimate, estimate
@@ -54,7 +57,8 @@ class Use:
 class Edited:
     """What came of it: samples by how they ended, why some have no picture, and what is odd about
     those that have one. `cost` is all that the folder has cost, with what helpers took; none where
-    that is not known."""
+    that is not known. `unable` counts samples that a benchmark of many tasks lets an editor not
+    support."""
 
     wanted: int
     finished: Finished
@@ -62,6 +66,7 @@ class Edited:
     stopped: str = ""
     notes: list[str] = field(default_factory=list)
     cost: float | None = None
+    unable: int = 0
 
     @property
     def statuses(self) -> Counter[str]:
@@ -82,8 +87,8 @@ class Edited:
 
     @property
     def share_missing(self) -> float:
-        """The share of the samples that have no picture."""
-        return 1 - self.statuses[str(EditStatus.DONE)] / max(1, self.wanted)
+        """The share of the samples that have no picture, of those that the editor supports."""
+        return 1 - self.statuses[str(EditStatus.DONE)] / max(1, self.wanted - self.unable)
 
 
 class EditRun:
@@ -125,8 +130,6 @@ class EditRun:
             raise CrevalError(f"--out {self.folder} is a file; give a folder, named as the model.")
         if self.folder.resolve() == self.benchmark.dataset.root.resolve():
             raise CrevalError(f"--out {self.folder} is the benchmark itself; give another folder.")
-        for sample in self.samples:
-            place_of(self.folder, sample.id)
         if not (self.folder / DATABASE).is_file():
             there = next(pictures_in(self.folder), None)
             if there is not None:
@@ -165,6 +168,20 @@ class EditRun:
         """What the folder holds already; nothing is written."""
         return held_texts(self.folder)
 
+    @cached_property
+    def skipped(self) -> dict[EditKey, Edit]:
+        """Of which samples it is known before that there will be no picture, and why."""
+        found, system, dataset = {}, self.system, self.benchmark.dataset
+        for sample in self.samples:
+            key = EditKey(system, sample.id)
+            if reason := unplaceable(self.folder, sample.id):
+                found[key] = Edit(key, EditStatus.IMPOSSIBLE, reason=f"the sample {reason}")
+            elif lack := lack_of(sample.pictures, glance):
+                found[key] = Edit(key, EditStatus.IMPOSSIBLE, reason=lack)
+            elif dataset.whole and (reason := self.editor.unable(sample)):
+                found[key] = Edit(key, EditStatus.UNSUPPORTED, reason=reason)
+        return found
+
     def _editors(self, watch: Watch | None = None) -> Editors:
         told = partial(watch, "picking") if watch is not None else None
         planned = partial(watch, "planning") if watch is not None else None
@@ -173,10 +190,13 @@ class EditRun:
             pick = picking(self.benchmark, self.use.judge, self.folder, self._allowed, told)
         if self.use.reasoner:
             think = thinking(self._planner, planned)
+        skipped = {key.sample for key in self.skipped}
+        samples = [sample for sample in self.samples if sample.id not in skipped]
+        whole = self.benchmark.dataset.samples
+        among = [sample for sample in whole if not unplaceable(self.folder, sample.id)]
         return Editors(
-            self.editing, self.system, self.samples, self.strategy,
-            among=self.benchmark.dataset.samples, pick=pick, think=think,
-        )  # fmt: skip
+            self.editing, self.system, samples, self.strategy, among=among, pick=pick, think=think
+        )
 
     def _planner(self) -> Writing[str]:
         settings = self._allowed(self.folder / PLANNED)
@@ -224,7 +244,7 @@ class EditRun:
             for sample in shown:
                 source = Path(sample.source or "").resolve()
                 for draw in range(1, 1 + self.strategy.best_of):
-                    place = Path(folder) / "M" / f"{sample.id}--{draw}{source.suffix}"
+                    place = Path(folder) / "M" / f"{of_draw(sample.id, draw)}{source.suffix}"
                     place.parent.mkdir(parents=True, exist_ok=True)
                     place.symlink_to(source)
             if not shown:
@@ -245,6 +265,7 @@ class EditRun:
             store.put_manifest(manifest)
         self.editing.allowance = lambda: self._left(self.folder)
         editors = self._editors(watch)
+        editors.finished.edits |= self.skipped
         try:
             editors.run(partial(watch, "editing") if watch is not None else None)
         finally:
@@ -252,7 +273,12 @@ class EditRun:
         return Edited(
             len(self.samples), editors.finished, self.editing.progress, self.editing.stopped,
             list(self.editor.learned), sum(map(bill, _stores(self.folder)), Bill()).cost,
+            self._unable(editors.finished),
         )  # fmt: skip
+
+    def _unable(self, finished: Finished) -> int:
+        statuses = [edit.status for edit in finished.edits.values()]
+        return self.benchmark.dataset.whole * statuses.count(EditStatus.UNSUPPORTED)
 
     def _manifest(self) -> dict[str, Any]:
         facts = json.loads(json.dumps(dict(self.editor.facts), default=str))

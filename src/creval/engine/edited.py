@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from creval.core.errors import CrevalError
+from creval.core.names import unnameable
 from creval.core.sample import Edit, EditStatus
 from creval.editors.checks import SUFFIXES
 from creval.engine.strategies import Finished
@@ -29,15 +30,23 @@ def keep(folder: Path, finished: Finished) -> None:
         store.put_edits(finished.between.values())
         store.put_edits(finished.edits.values())
     for edit in finished.edits.values():
-        _place(folder, edit)
+        if edit.status is EditStatus.DONE or not unplaceable(folder, edit.key.sample):
+            _place(folder, edit)
+
+
+def unplaceable(folder: Path, sample: str) -> str:
+    """Why a sample's picture cannot lie in a folder under its name; empty where it can."""
+    if reason := unnameable(sample):
+        return reason
+    inside = (folder / sample).parent.resolve().is_relative_to(folder.resolve())
+    return "" if inside else f"has a name that leads out of {folder}"
 
 
 def place_of(folder: Path, sample: str) -> Path:
-    """Where a sample's picture goes, without its suffix; `CrevalError` where that leads out."""
-    stem = folder / sample
-    if not stem.resolve().is_relative_to(folder.resolve()):
-        raise CrevalError(f"the sample {sample!r} has a name that leads out of {folder}.")
-    return stem
+    """Where a sample's picture goes, without its suffix; `CrevalError` where it can go nowhere."""
+    if reason := unplaceable(folder, sample):
+        raise CrevalError(f"the sample {sample!r} {reason}.")
+    return folder / sample
 
 
 def _place(folder: Path, edit: Edit) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from creval.core.files import read_bytes
-from creval.core.images import ImageError, digest
+from creval.core.images import ImageError, digest, lack_of
 from creval.core.probe import Ask, EditKey
 from creval.core.sample import Edit, EditStatus
 from creval.core.verdict import Reply, Status
@@ -147,18 +147,19 @@ class _Work:
         progress = self._editing.progress
         try:
             ask = await asyncio.to_thread(self._ask, key, job)
-        except (ImageError, OSError) as error:
+            kept = self._kept.get(ask.digest)
+            if kept is not None:
+                edit = _read(key, json.loads(kept), self._editing.folder)
+                if edit.image is not None and await asyncio.to_thread(_whole, edit.image):
+                    progress.done += 1
+                    progress.cached += 1
+                    return edit
+            lack = await asyncio.to_thread(lack_of, _pictures(job))
+        except ImageError as error:
+            lack = await asyncio.to_thread(lack_of, _pictures(job)) or str(error)
+        if lack:  # nobody can make anything of it, so nobody is asked
             progress.done += 1
-            # It is the benchmark's fault, and not the editor's.
-            reason = f"its picture cannot be read: {error}"
-            return Edit(key, EditStatus.UNSUPPORTED, reason=reason)
-        kept = self._kept.get(ask.digest)
-        if kept is not None:
-            edit = _read(key, json.loads(kept), self._editing.folder)
-            if edit.image is not None and await asyncio.to_thread(_whole, edit.image):
-                progress.done += 1
-                progress.cached += 1
-                return edit
+            return Edit(key, EditStatus.IMPOSSIBLE, reason=lack)
         pending = ask._replace(variant=_PENDING)
         ticket = _Ticket(
             self._ledger, pending, self._tickets.get(pending.digest), self._caller.name
@@ -173,7 +174,7 @@ class _Work:
                           cost=fault.wasted or None)  # fmt: skip
             await self._ledger.put([(ask, reply, ())])
             progress.done += 1
-            if not refused:
+            if status is EditStatus.FAILED:  # what is unsupported says nothing about others
                 self._caller.gave_up(fault)
             return Edit(key, status, reason=str(fault))
         edit, note = await asyncio.to_thread(self._keep, key, made.answer)
@@ -188,8 +189,7 @@ class _Work:
 
     def _ask(self, key: EditKey, job: Job) -> Ask:
         """The request that a job is: all that its picture depends on."""
-        paths = [job.source, job.mask, *job.references]
-        shown = tuple(digest(path) for path in paths if path is not None)
+        shown = tuple(map(digest, _pictures(job)))
         words = hashlib.blake2b(job.instruction.encode("utf-8", "replace"), digest_size=16)
         facts = {"words": words.hexdigest(), "seed": job.seed, **self._editing.editor.facts}
         plain = json.loads(json.dumps(facts, sort_keys=True, default=str))
@@ -209,6 +209,10 @@ class _Work:
         facts = {**looked.facts(), **dict(answer.produced.facts)}
         note: dict[str, object] = {"file": f"{MADE}/{name}", "facts": facts}
         return _read(key, note, self._editing.folder), note
+
+
+def _pictures(job: Job) -> list[Path]:
+    return [path for path in (job.source, job.mask, *job.references) if path is not None]
 
 
 def _name(content: bytes) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -13,6 +13,8 @@ from typing import NamedTuple
 from creval.core.benchmark import Placed
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, files_below
+from creval.core.images import glance, lack_of
+from creval.core.names import read_name
 from creval.core.probe import EditKey
 from creval.core.sample import Edit, EditStatus, Sample, Stamp
 from creval.engine.way import with_way
@@ -26,9 +28,10 @@ _SUFFIXES = frozenset(
 )
 EDITOR = "editor"
 """The entry in a folder's manifest that says who edited."""
+# Whether there could be a picture is for the benchmark's own to say.
+_MAYBE = frozenset({EditStatus.ABSENT, EditStatus.UNSUPPORTED})
 JUDGED, PLANNED = ".judged", ".plans"
 """The folders inside it of the runs that picked, and of what a planner wrote."""
-_DRAW = re.compile(r"(.+)--([0-9]{1,9})")
 
 
 @dataclass
@@ -64,15 +67,16 @@ def find_edits(
     """The edits in these folders, each given as `DIR` or `NAME=DIR`.
 
     A file's stem is the sample's id, with its path in the folder where ids have slashes, or its
-    source's stem; `place` finds files in a layout of the benchmark's own, and what the folder has
-    `told` comes before names. Edits by a strategy are a system of their own, such as
-    `OmniGen+sequential`.
+    source's stem; an id comes before all else that a name could stand for. `place` finds files in a
+    layout of the benchmark's own, and what the folder has `told` comes before names. Edits by a
+    strategy are a system of their own, such as `OmniGen+sequential`.
     """
     if not folders:
         raise CrevalError("give the folders of edited pictures: --edits outputs/ModelA ...")
     found = FoundEdits()
-    stems = _stems(samples)
+    stems, ids = _stems(samples), {sample.id for sample in samples}
     places: dict[str, Path] = {}
+    lacking = cache(partial(lack_of, look=glance))  # the same for all systems
     for given in folders:
         name, folder = _place(given)
         if name in places:
@@ -86,7 +90,7 @@ def find_edits(
         known = known_edits(folder, name, samples)
         known = known._replace(edits={**known.edits, **said})
         inside = _in_folder(
-            folder, stems, place, said, found.unmatched, may_be_empty=bool(known.edits)
+            folder, stems, ids, place, said, found.unmatched, may_be_empty=bool(known.edits)
         )
         for strategy, there in sorted(inside.items()):
             system = f"{name}+{strategy}" if strategy else name
@@ -95,14 +99,20 @@ def find_edits(
             found.systems += (system,)
             if not strategy and known.maker is not None:
                 found.makers[system] = known.maker
-            found.edits += _edits(system, samples, there, {} if strategy else known.edits)
+            mine = {} if strategy else known.edits
+            found.edits += _edits(system, samples, there, mine, lacking)
     return found
 
 
 def _edits(
-    system: str, samples: Sequence[Sample], there: Pictures, known: Mapping[str, Edit]
+    system: str,
+    samples: Sequence[Sample],
+    there: Pictures,
+    known: Mapping[str, Edit],
+    lack_of: Callable[[tuple[Path, ...]], str],
 ) -> Iterator[Edit]:
-    """Each sample's edits, with what whoever made them `known` about them."""
+    """Each sample's edits, with what whoever made them `known` about them. `lack_of` says what is
+    wrong with a sample's pictures."""
     reason = "there is no picture of it in the folder"
     for sample in samples:
         told = known.get(sample.id)
@@ -116,6 +126,8 @@ def _edits(
             edit = Edit(EditKey(system, sample.id), EditStatus.ABSENT, reason=reason)
             if told is not None and told.status is not EditStatus.DONE:
                 edit = told._replace(key=edit.key, image=None)
+            if edit.status in _MAYBE and (lack := lack_of(sample.pictures)):
+                edit = edit._replace(status=EditStatus.IMPOSSIBLE, reason=lack)
             yield edit
 
 
@@ -192,6 +204,7 @@ def _stems(samples: Sequence[Sample]) -> dict[str, str]:
 def _in_folder(
     folder: Path,
     stems: dict[str, str],
+    ids: Container[str],
     place: Place | None,
     said: Mapping[str, Edit],
     unmatched: list[str],
@@ -217,12 +230,7 @@ def _in_folder(
         if folder / name in taken:
             continue
         stem = name.rpartition(".")[0]
-        draw, strategy = 0, ""
-        match = _DRAW.fullmatch(stem)
-        if place is not None and (placed := place(stem)) is not None:
-            stem, draw, strategy = placed
-        elif stem not in stems and match and match[1] in stems:
-            stem, draw = match[1], int(match[2])
+        stem, draw, strategy = _placed(stem, ids, stems, place)
         if stem not in stems:
             strangers.append(f"{folder}/{name}")
             continue
@@ -245,6 +253,15 @@ def _in_folder(
         found[""] = {}
     unmatched += strangers
     return found
+
+
+def _placed(stem: str, ids: Container[str], stems: Container[str], place: Place | None) -> Placed:
+    """The edit that a file's path stands for, without its suffix; perhaps of no sample."""
+    exact = Placed(*read_name(stem, ids))
+    if exact.sample in ids:
+        return exact
+    placed = place(stem) if place is not None else None
+    return placed or Placed(*read_name(stem, stems))
 
 
 def _complain(folder: Path, names: list[str], pictures: list[str], stems: dict[str, str]) -> None:

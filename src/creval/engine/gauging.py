@@ -10,21 +10,26 @@ from typing import NamedTuple
 
 from creval.core.benchmark import Benchmark
 from creval.core.errors import CrevalError
+from creval.core.files import clean_text
 from creval.core.probe import EditKey
 from creval.core.processes import cores
 from creval.core.sample import Edit, EditStatus, Sample
 from creval.engine.edits import find_edits
-from creval.engine.measuring import PIXELS, TOGETHER
+from creval.engine.measuring import TOGETHER
 from creval.gauges.embedding import Embeddings
-from creval.gauges.exhibit import Exhibit, Shelf
+from creval.gauges.exhibit import PIXELS, Exhibit, Shelf
 from creval.gauges.gauge import Gauge
-from creval.gauges.room import Job, measure_all
+from creval.gauges.room import Job, measure_all, values_of
 
 
 class Gauged(NamedTuple):
-    """What gauges found in one edit: values by name, and reasons by gauge where there are none."""
+    """What gauges found in one edit: values by name, and reasons by gauge where there are none.
+
+    `unit` is what its sample was made of.
+    """
 
     key: EditKey
+    unit: str
     values: Mapping[str, float]
     reasons: Mapping[str, str]
 
@@ -64,6 +69,9 @@ def gauge_edits(
             done += some
             if watch is not None:
                 watch(len(done), len(edits))
+    except BaseException:
+        embeddings.stop()  # or it would be waited for whole edits, and models can be slow
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
     return done
@@ -89,14 +97,13 @@ def _gauged(
     ]
     outcomes = iter(measure_all(jobs, embeddings))
     done = []
-    for edit, _ in edits:
+    for edit, sample in edits:
         values: dict[str, float] = {}
         reasons: dict[str, str] = {}
         for name in gauges:
             outcome = next(outcomes)
+            values |= values_of(outcome)
             if isinstance(outcome, Exception):
-                reasons[name] = str(outcome) or repr(outcome)
-            else:
-                values |= outcome
-        done.append(Gauged(edit.key, values, reasons))
+                reasons[name] = clean_text(str(outcome) or repr(outcome))
+        done.append(Gauged(edit.key, sample.unit, values, reasons))
     return done

@@ -18,6 +18,7 @@ from creval.core.contract import contract_named
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, long_lived_objects
 from creval.core.images import ImageError, digest
+from creval.core.models import Missing
 from creval.core.probe import Ask, EditKey, Measurement
 from creval.core.sample import Edit, EditStatus, Sample
 from creval.core.verdict import Reply, Status, Verdict
@@ -32,11 +33,11 @@ from creval.engine.manifest import check_same, describe
 from creval.engine.measuring import measure, to_measure, voice
 from creval.engine.plan import Answered, Plan
 from creval.engine.settings import Settings
-from creval.gauges.gauge import check_uses, open_gauges
+from creval.gauges.gauge import Gauge, check_uses, gauge_names, open_gauges, unused
 from creval.judges.judge import Judge
 from creval.judges.spec import fit_of, open_judges
 from creval.prompts import Prompt, load_prompt
-from creval.store import DATABASE, Run, Store, open_run
+from creval.store import DATABASE, Run, Store, held_measures, open_run
 from creval.store.makers import MAKERS
 from creval.store.run import VOICE
 from creval.store.store import detail_of
@@ -45,11 +46,15 @@ if TYPE_CHECKING:  # NumPy comes with them
     from creval.engine.deciding import Deciding
     from creval.stats.stopping import Outcome
 
+MODELS_OF_GAUGES = "gauge_models"
+"""The manifest's name for the models that were chosen for gauges, by what they are for."""
+
 
 @dataclass
 class Judged:
     """What a run of `judge` did. `stopped` says why it ended early, if it did; `outcome` how the
-    question was settled that it was to settle, if there was one."""
+    question was settled that it was to settle, if there was one. `voices` is how often the run has
+    asked each question: of so many judges, so many times."""
 
     progress: Progress
     stopped: str = ""
@@ -57,6 +62,7 @@ class Judged:
     missing: dict[str, Counter[EditStatus]] = field(default_factory=dict)
     unmatched: list[str] = field(default_factory=list)
     statuses: dict[str, dict[str, int]] = field(default_factory=dict)
+    voices: int = 0
     reasons: list[tuple[str, int]] = field(default_factory=list)
     measured: int = 0
     broken: int = 0
@@ -76,10 +82,11 @@ class Judged:
 
     @property
     def share_unanswered(self) -> float:
-        """The share without an answer; pictures that could not be opened count as well."""
+        """The share without an answer; pictures that could not be opened count as well. Where
+        nothing was wanted that could come, it is all."""
         wanted = self.asked + self.progress.unopened + self.measured + self.broken
         lost = self.unanswered + self.progress.unopened + self.broken
-        return lost / wanted if wanted else float(not self.unmeasured)
+        return lost / wanted if wanted else 1.0
 
 
 class Judging:
@@ -105,13 +112,34 @@ class Judging:
         dataset = benchmark.dataset
         self.found: FoundEdits = find_edits(edits, dataset.samples, dataset.place, dataset.told)
         self.plan = Plan(benchmark, self.found, self.settings)
-        self.gauges = open_gauges(self.plan.gauges, self.settings.gauges)
+        self._models = self._held_models() | {
+            use: str(Path(model).resolve()) if Path(model).exists() else model
+            for use, model in self.settings.gauges.items()
+        }
+        self.gauges = open_gauges(self.plan.gauges, self._models)
         named = {q.prompt for questions in self.plan.questions.values() for q in questions}
         self.prompts: dict[str, Prompt] = {
             name: load_prompt(name or benchmark.protocol.prompt, self.settings.prompts)
             for name in sorted(named)
         }
         self._check()
+
+    def _held_models(self) -> dict[str, str]:
+        """The models with which the run was measured before, which are used again: with another
+        one, what is there would have to go."""
+        manifest, voices = held_measures(self.run)
+        there = {name.removeprefix(VOICE).partition("@")[0] for name in voices}
+        held = _models_in(manifest, self.run)
+        for use in {*unused(held, there & {*gauge_names()}), *unused(held, self.plan.gauges)}:
+            del held[use]
+        for use, model in held.items():
+            path = Path(model)
+            if use not in self.settings.gauges and path.is_absolute() and not path.exists():
+                raise CrevalError(
+                    f"{self.run} was measured with {model}, which is not there. Give "
+                    f"--gauge {use}=MODEL."
+                )
+        return held
 
     def _check(self) -> None:
         if self.settings.budget is not None:
@@ -123,7 +151,8 @@ class Judging:
                     )
         self._check_prompts()
         asked, measured = (any(of.values()) for of in (self.plan.questions, self.plan.measurements))
-        if asked and not self.judges:
+        there = (edit for edit in self.plan.all_edits() if edit.status is EditStatus.DONE)
+        if not self.judges and any(self.plan.questions[edit.key.sample] for edit in there):
             raise CrevalError("give --judge SPEC, such as --judge openai:gpt-4o.")
         if not asked and not measured:
             raise CrevalError(
@@ -137,7 +166,8 @@ class Judging:
         scales = {q.contract for questions in self.plan.questions.values() for q in questions}
         if self.settings.logprobs and any(len(contract_named(s).choices) > 10 for s in scales):
             raise CrevalError("--logprobs: on this scale an answer takes more than one token.")
-        check_uses(self.settings.gauges, self.gauges.values())
+        if self.settings.gauges:
+            check_uses(self.settings.gauges, self.benchmark.gauges)
         if not any(edit.status is EditStatus.DONE for edit in self.plan.all_edits()):
             raise CrevalError("none of the chosen samples has an edited picture.")
         needed = measured or any(
@@ -193,6 +223,13 @@ class Judging:
                 f"warning: {voices} answers to a yes/no question can tie, and a tie is no answer; "
                 "what is left is easier than what was asked. An odd number cannot tie."
             )
+        for use in sorted(self._models.keys() - self.settings.gauges.keys()):
+            notes.append(f"measured as before with --gauge {use}={self._models[use]}")
+        if self.settings.gauges:
+            notes += [
+                f"--gauge {use}: nothing of what was chosen is measured with it."
+                for use in unused(self.settings.gauges, self.plan.gauges)
+            ]
         problems = sum(not finding.repaired for finding in self.benchmark.dataset.findings)
         if problems:
             notes.append(
@@ -306,6 +343,7 @@ class Judging:
         allow_files(2 * self.settings.concurrency * len(self.judges) + 64)
         with Store(self.run) as store, long_lived_objects():
             self._check_same(store)
+            self._load_models(store)
             done.notes += self._prepare(store)
             halt = in_a_loop(lambda: self._ask_all(store, done, watch), lambda: self._interrupt())
         for judge in self.judges:
@@ -316,6 +354,18 @@ class Judging:
         with open_run(self.run) as run:
             _summarise(done, run)
         return done
+
+    def _load_models(self, store: Store) -> None:
+        """Load the models that are new here: one that cannot be loaded stops the command before it
+        is kept in mind, and before what another one has measured is dropped."""
+        before = _models_in(store.manifest, store.folder)
+        new = {use for use in self.settings.gauges if before.get(use) != self._models[use]}
+        for gauge in self.gauges.values():
+            if any(map(store.answered, _others(store, gauge))):
+                gauge.load()
+            elif any(model.use in new for model in gauge.card.models):
+                with contextlib.suppress(Missing):  # it is said of each edit
+                    gauge.load()
 
     def _prepare(self, store: Store) -> list[str]:
         """Keep samples, edits and manifest; drop verdicts on pictures that have changed since."""
@@ -344,7 +394,9 @@ class Judging:
             prompts = dict(before) | self._prompt_texts()
             made = {name: maker.facts() for name, maker in self.found.makers.items()}
             makers = {**(store.manifest.get(MAKERS, {}) if store.systems else {}), **made}
-            manifest |= {"edits_folders": sorted(folders), "prompts": prompts, MAKERS: makers}
+            models = _models_in(store.manifest, store.folder) | self._models
+            manifest |= {"edits_folders": sorted(folders), "prompts": prompts, MAKERS: makers,
+                         MODELS_OF_GAUGES: models}  # fmt: skip
             if not self.spec:  # what judges were asked, if any were, is still true
                 manifest["judge"] = store.manifest.get("judge", "")
             if "stopping" in store.manifest:  # it is about another time
@@ -368,9 +420,7 @@ class Judging:
         """Drop what was measured with another model: measuring costs no money."""
         notes = []
         for gauge in self.gauges.values():
-            name = voice(gauge).partition("@")[0]
-            others = [v for v in store.voices if v.partition("@")[0] == name and v != voice(gauge)]
-            for other in others:
+            for other in _others(store, gauge):
                 if store.answered(other):
                     notes.append(
                         f"what was measured with {other.removeprefix(VOICE)} is dropped, and "
@@ -482,6 +532,23 @@ def judge(
     return Judging(benchmark, edits, judge, run, settings).ask(watch)
 
 
+def _models_in(manifest: Mapping[str, object], run: Path) -> dict[str, str]:
+    """The models that were chosen for a run's gauges, by what they are for."""
+    held = manifest.get(MODELS_OF_GAUGES, {})
+    if not isinstance(held, dict) or not all(isinstance(model, str) for model in held.values()):
+        raise CrevalError(
+            f"{run} does not say which models it was measured with: its {MODELS_OF_GAUGES} is "
+            "damaged. Give another --run."
+        )
+    return dict(held)
+
+
+def _others(store: Store, gauge: Gauge) -> list[str]:
+    """The voices of the same gauge with other models."""
+    name = voice(gauge).partition("@")[0]
+    return [v for v in store.voices if v.partition("@")[0] == name and v != voice(gauge)]
+
+
 def _measured_by(protocol: Protocol, sample: Sample) -> tuple[str, ...]:
     """What a sample's measurements depend on, to see whether it has changed."""
     probes = protocol.probes(sample)
@@ -513,7 +580,7 @@ def _has_changed(sample: Sample, edit: Edit) -> bool:
 
 def _summarise(done: Judged, run: Run) -> None:
     """What is unanswered in the run, and why."""
-    done.statuses = run.statuses()
+    done.statuses, done.voices = run.statuses(), len(run.voices())
     done.reasons = run.unanswered_reasons()
     done.measured, done.broken, done.unmeasured = run.measured()
     for answer in run.unanswered(5):

@@ -22,17 +22,15 @@ from creval.engine.ledger import Ledger
 from creval.engine.limits import Halt
 from creval.engine.plan import Answered, Plan
 from creval.gauges.embedding import Embeddings
-from creval.gauges.exhibit import Exhibit, Shelf, Unmeasured
+from creval.gauges.exhibit import PIXELS, Exhibit, NoNumber, Shelf, Unmeasured
 from creval.gauges.gauge import Gauge
-from creval.gauges.room import Job, Outcome, measure_all
+from creval.gauges.room import Job, Outcome, measure_all, values_of
 from creval.store.run import VOICE
 from creval.store.vectors import Vectors
 
 _LONGEST = 300  # characters of a reason
 TOGETHER = 8
 """Edits that models look at together."""
-PIXELS = 32_000_000
-"""Of pictures that a thread has before it."""
 
 
 class Work(NamedTuple):
@@ -147,7 +145,6 @@ def _measured(works: Sequence[Work], shelf: Shelf, embeddings: Embeddings) -> li
 
 def _found(work: Work, exhibit: Exhibit, outcome: Outcome) -> _Found:
     status, reason, about, broken = Status.INAPPLICABLE, "there is nothing to measure", "", ""
-    values: Mapping[str, float] = {}
     seen: dict[str, Stamp] = {}
     try:
         for shows, (path, picture) in exhibit.used.items():
@@ -155,15 +152,16 @@ def _found(work: Work, exhibit: Exhibit, outcome: Outcome) -> _Found:
             seen[name] = stamp_of(path, picture.digest)
     except (ImageError, OSError) as error:
         outcome = error
-    if not isinstance(outcome, Exception):
-        values = outcome
-    elif isinstance(outcome, Unmeasured):
+    values = values_of(outcome)
+    if isinstance(outcome, Unmeasured):
         reason, about = str(outcome), outcome.about
     elif isinstance(outcome, Missing):
         reason = str(outcome)
     elif isinstance(outcome, CrevalError | OSError):
         status, reason, broken = Status.FAILED, str(outcome), _broken(exhibit)
-    else:
+    elif isinstance(outcome, NoNumber):
+        status, reason = Status.FAILED, str(outcome)
+    elif isinstance(outcome, Exception):
         status, reason = Status.FAILED, f"the model failed: {outcome!r}"
     verdicts = []
     for probe in work.probes:

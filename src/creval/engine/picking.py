@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from creval.core.benchmark import Benchmark
+from creval.core.benchmark import Benchmark, Placed
+from creval.core.names import of_draw
 from creval.core.probe import EditKey
 from creval.core.sample import Edit, Sample
 from creval.engine.edits import JUDGED
@@ -39,14 +40,17 @@ def picking(
         here = folder / JUDGED / stage.replace(" ", "-")
         edits = here / "candidates"
         shutil.rmtree(edits, ignore_errors=True)
-        for sample, several in candidates:
+        placed: dict[str, Placed] = {}
+        for number, (sample, several) in enumerate(candidates, 1):
             for edit in several:
                 if edit.image is not None:
-                    suffix = f"--{edit.key.draw}{edit.image.suffix}"
-                    _link(edit.image, edits / f"{sample.id}{suffix}")
+                    # Not by its id: another id may be that of its draw.
+                    stem = of_draw(f"candidate {number}", edit.key.draw)
+                    placed[stem] = Placed(sample.id, edit.key.draw)
+                    _link(edit.image, edits / f"{stem}{edit.image.suffix}")
         # Whatever is chosen later, it is about the same samples.
         dataset = replace(
-            benchmark.dataset, samples=tuple(known), subsets={}, place=None, told=None
+            benchmark.dataset, samples=tuple(known), subsets={}, place=placed.get, told=None
         )
         judged = judge(replace(benchmark, dataset=dataset), [edits], spec, here / "run",
                        settings(here / "run"), watch=watch)  # fmt: skip

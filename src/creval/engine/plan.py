@@ -52,14 +52,19 @@ class Plan:
             known_name("model", name, found.systems)
         self.systems = tuple(settings.models or found.systems)
         self.metrics = tuple(settings.metrics or metrics)
-        here = {
-            edit.key.sample
-            for edit in found.edits
-            if edit.status is EditStatus.DONE and edit.key.system in self.systems
-        }
-        self.samples = chosen(
-            benchmark, groups=settings.groups, limit=settings.limit, among=here, seed=settings.seed
+        edited, unsupported = (
+            {
+                edit.key.sample
+                for edit in found.edits
+                if edit.status is status and edit.key.system in self.systems
+            }
+            for status in (EditStatus.DONE, EditStatus.UNSUPPORTED)
         )
+        self.samples = chosen(
+            benchmark, groups=settings.groups, limit=settings.limit, among=edited,
+            beside=unsupported if benchmark.card.unsupported is not None else frozenset(),
+            seed=settings.seed,
+        )  # fmt: skip
         self.questions: dict[str, tuple[Question, ...]] = {}
         self.measurements: dict[str, tuple[Measurement, ...]] = {}
         for sample in self.samples:
@@ -156,11 +161,12 @@ def chosen(
     groups: Sequence[str] | None = None,
     limit: int | None = None,
     among: Set[str] | None = None,
+    beside: Set[str] = frozenset(),
     subset: str | None = None,
     seed: int = 0,
 ) -> list[Sample]:
     """The samples that a run is about; a limited number is chosen `among` those that have an
-    edit, where there are edits already."""
+    edit, where there are edits already. Those on the way that count without one stay `beside`."""
     card = benchmark.card
     samples = list(benchmark.dataset.samples)
     if subset is not None:
@@ -175,7 +181,11 @@ def chosen(
     if limit is not None:
         if limit < 1:
             raise CrevalError("--limit must be 1 or more.")
-        samples = [sample for sample in samples if among is None or sample.id in among][:limit]
+        edited = {sample.id for sample in samples} if among is None else among
+        here = [at for at, sample in enumerate(samples) if sample.id in edited]
+        kept = edited | beside
+        end = here[limit] if len(here) > limit else len(samples) if here else 0
+        samples = [sample for sample in samples[:end] if sample.id in kept]
     if not samples:
         what = "there are none" if among is None else "none of them has an edited picture"
         raise CrevalError(f"of the chosen samples, {what}.")

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from creval.core.errors import CrevalError
+from creval.core.images import lack_of
 from creval.core.probe import EditKey
 from creval.core.sample import Edit, EditStatus, Sample
 from creval.editors.editor import Job
@@ -104,10 +105,16 @@ class Finished:
 
 
 class _Chain(NamedTuple):
-    """Some steps that begin with a source."""
+    """Some steps that begin with a source, with what else is given to each."""
 
     source: Path | None
     steps: tuple[str, ...]
+    mask: Path | None = None
+    references: tuple[Path, ...] = ()
+
+    def cut(self, depth: int) -> _Chain:
+        """The first steps of it."""
+        return self._replace(steps=self.steps[:depth])
 
 
 class _Owner(NamedTuple):
@@ -188,7 +195,8 @@ class Editors:
 
     def _chain(self, sample: Sample) -> _Chain:
         steps = tuple(step.text for step in sample.steps) if self._strategy.sequential else ()
-        return _Chain(sample.source, steps or (sample.instruction,))
+        steps = steps or (sample.instruction,)
+        return _Chain(sample.source, steps, sample.mask, sample.references)
 
     def _keys(self, sample: Sample) -> list[EditKey]:
         """The draws of a sample. Candidates are counted from 1: 0 is the one that is picked."""
@@ -203,7 +211,7 @@ class Editors:
         for sample in sorted(samples, key=lambda sample: len(self._chain(sample).steps)):
             whole = self._chain(sample)
             for depth in range(1, len(whole.steps) + 1):
-                part = _Chain(whole.source, whole.steps[:depth])
+                part = whole.cut(depth)
                 reached = sample if depth == len(whole.steps) else _cut(sample, depth)
                 owners.setdefault(part, _Owner(reached, sample.id))
         return owners
@@ -221,7 +229,7 @@ class Editors:
         made: dict[_Chain, Edit] = {}
         wanted: dict[_Chain, Wanted] = {}
         for chain, (sample, _) in here.items():
-            start = before.get(_Chain(chain.source, chain.steps[:-1]))
+            start = before.get(chain.cut(-1))
             if start is not None and start.image is None:
                 reason = f"the step before: {start.reason}"
                 key = EditKey(self._system, sample.id)
@@ -233,9 +241,10 @@ class Editors:
         for chain, want in wanted.items():
             sample, whole = here[chain]
             if sample.id in thought.failed:
-                reason = f"no plan: {thought.failed[sample.id]}"
-                made[chain] = Edit(EditKey(self._system, sample.id), EditStatus.FAILED,
-                                   reason=reason)  # fmt: skip
+                lack = lack_of(sample.pictures) if depth == 1 else ""
+                status = EditStatus.IMPOSSIBLE if lack else EditStatus.FAILED
+                reason = lack or f"no plan: {thought.failed[sample.id]}"
+                made[chain] = Edit(EditKey(self._system, sample.id), status, reason=reason)
                 continue
             for draw, key in enumerate(self._keys(sample)):
                 plan = thought.plans.get(sample.id, "")
@@ -248,7 +257,7 @@ class Editors:
         candidates: dict[_Chain, list[Edit]] = {}
         for key in (key for key in jobs if key in came):
             edit = came[key]
-            start = before.get(_Chain(of[key].source, of[key].steps[:-1]))
+            start = before.get(of[key].cut(-1))
             facts = {**edit.facts, "instruction": of[key].steps[-1]}
             if key.sample in thought.plans:
                 facts["plan"] = thought.plans[key.sample]

@@ -84,17 +84,28 @@ class Desk:
     def __init__(self, writing: Writing[T], item: Item) -> None:
         self.item = item
         self._writing = writing
+        self._encoded: dict[tuple[str, Path], asyncio.Future[Encoded]] = {}
 
     async def ask(
-        self, role: str, stage: str, prompt: Prompt, *, again: int = 0, show: bool = True,
-        **places: str,
+        self, role: str, stage: str, prompt: Prompt, *, again: int = 0,
+        show: Sequence[Path] | None = None, **places: str,
     ) -> str:  # fmt: skip
-        """A model's words. Another `again` is another try of the same, with another answer.
+        """A model's words. It is shown the item's picture, or those given in its place. Another
+        `again` is another try of the same, with another answer.
 
         `UnwrittenError` where there are none.
         """
+        if show is None:
+            show = [self.item.picture] if self.item.picture else []
+        shown = [await self._picture(role, path) for path in show]
         return await self._writing.ask(self.item, role, stage, prompt.fill(**places), prompt,
-                                       again=again, show=show)  # fmt: skip
+                                       again=again, shown=shown)  # fmt: skip
+
+    async def _picture(self, role: str, path: Path) -> Encoded:
+        """A picture as a role's model takes it, made once."""
+        if (role, path) not in self._encoded:
+            self._encoded[role, path] = self._writing.encoded(role, path)
+        return await asyncio.shield(self._encoded[role, path])
 
 
 Pipeline = Callable[[Desk], Awaitable[T]]
@@ -123,7 +134,6 @@ class Writing(Generic[T]):
             self.judges[role] = found[0]
         self._callers: dict[str, JudgeCaller] = {}
         self._kept: dict[str, str] = {}
-        self._pictures: dict[tuple[Path, str], asyncio.Future[Encoded]] = {}
         self._interrupt: Callable[[], object] = lambda: None
 
     def estimate(
@@ -262,9 +272,6 @@ class Writing(Generic[T]):
             except Exception as error:
                 halt.now("error", error)
                 return
-            finally:
-                for key in [key for key in self._pictures if key[0] == item.picture]:
-                    del self._pictures[key]
 
     async def ask(
         self,
@@ -275,11 +282,10 @@ class Writing(Generic[T]):
         prompt: Prompt,
         *,
         again: int,
-        show: bool,
+        shown: Sequence[Encoded],
     ) -> str:
         """The words of a role's model, from the store or from the model itself."""
         caller = self._callers[role]
-        shown = [await self._picture(role, item.picture)] if show and item.picture else []
         digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
         ask = Ask(
             caller.judge.name,
@@ -326,12 +332,10 @@ class Writing(Generic[T]):
         kept = {"image_fit": fit, "parameters": dict(getattr(judge, "parameters", {}))}
         return {name: value for name, value in kept.items() if value}
 
-    async def _picture(self, role: str, path: Path) -> Encoded:
+    def encoded(self, role: str, path: Path) -> asyncio.Future[Encoded]:
+        """A picture as a role's model takes it, in the making."""
         judge = self.judges[role]
-        key = (path, role)
-        if key not in self._pictures:
-            fit = fit_of(judge.vision, self.settings.image_fit)
-            self._pictures[key] = asyncio.get_running_loop().run_in_executor(
-                self._pool, lambda: judge.prepare(encode(path, fit))
-            )
-        return await asyncio.shield(self._pictures[key])
+        fit = fit_of(judge.vision, self.settings.image_fit)
+        return asyncio.get_running_loop().run_in_executor(
+            self._pool, lambda: judge.prepare(encode(path, fit))
+        )

@@ -18,9 +18,10 @@ from creval.core.errors import CrevalError
 from creval.core.images import MOST_PIXELS
 from creval.core.models import Missing
 from creval.gauges.card import GaugeCard, ModelCard
-from creval.gauges.embedding import Embedder, Thing, Vector, Wish
+from creval.gauges.embedding import Embedder, Thing, Vector, Wish, units
 from creval.gauges.exhibit import Exhibit, Picture, Unmeasured, scaled
 from creval.gauges.gauge import Gauge, Tools
+from creval.gauges.late import Late
 from creval.gauges.models import Model, identity
 from creval.gauges.weights import find_weights, load_weights
 
@@ -52,8 +53,7 @@ class Siglip(Embedder):
         pictures = [one_height(thing.image) for thing in things if isinstance(thing, Picture)]
         with self._model.in_use() as (processor, model):
             inputs = processor(images=pictures, return_tensors="pt").to(model.device)
-            made = model(**inputs).pooler_output.cpu().numpy().astype(np.float64)
-        return list((made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32))
+            return units(model(**inputs).pooler_output.cpu().numpy())
 
 
 def one_height(picture: Image.Image) -> Image.Image:
@@ -83,15 +83,17 @@ class Aesthetic(Gauge):
         self._head = tools.chosen("aesthetic")
         self._siglip = tools.share(Siglip, tools.chosen("siglip"))
         self.name = f"aesthetic@{self._siglip.model}"
-        self._layers: list[Layer] = []
+        if self._head is not None:
+            self.name += f"+{self._head}"
+        self._layers = Late(self._load)
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
-        self._loaded()  # before a large model is loaded for nothing
+        self._layers.get()  # before a large model is loaded for nothing
         return [Wish(self._siglip, exhibit.edit)]
 
     def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
         values = made[0].astype(np.float64)
-        for weight, bias in self._loaded():
+        for weight, bias in self._layers.get():
             if weight.shape[1] != values.size:
                 raise CrevalError(
                     f"{self._head} is made for vectors of {weight.shape[1]} values, and "
@@ -100,16 +102,14 @@ class Aesthetic(Gauge):
             values = weight @ values + bias
         return {"aesthetic": float(values[0])}
 
-    def _loaded(self) -> list[Layer]:
-        if not self._layers:
-            if self._head is None:
-                raise Missing(
-                    f"the predictor's head is not here: download {FILE} (AGPL-3.0, 6 MB) from "
-                    f"{_HOME} and give --gauge aesthetic=FILE"
-                )
-            path = find_weights(self._head, (FILE,))
-            self._layers = _layers(load_weights(path), str(path))
-        return self._layers
+    def _load(self) -> list[Layer]:
+        if self._head is None:
+            raise Missing(
+                f"the predictor's head is not here: download {FILE} (AGPL-3.0, 6 MB) from "
+                f"{_HOME} and give --gauge aesthetic=FILE"
+            )
+        path = find_weights(self._head, (FILE,))
+        return _layers(load_weights(path), str(path))
 
 
 def _layers(weights: Mapping[str, Any], where: str) -> list[Layer]:

@@ -5,21 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 from creval.core.sample import Box
-from creval.gauges.models import Model, text_length
+from creval.gauges.embedding import Embedder, Thing, Vector
+from creval.gauges.exhibit import Beside
+from creval.gauges.models import Model, identity, text_length
 
 
-class Detector:
+class Detector(Embedder):
     """A detector of the families Grounding DINO, OWL-ViT and OWLv2, from the hub or a folder.
 
-    It is loaded when first used. Several threads may share it; it works for one at a time.
+    It is loaded when first used. Several threads may share it; it works for one at a time. Of a
+    picture beside the name of an object it makes a box a row.
     """
+
+    batch = 1
 
     def __init__(self, model: str, threshold: float = 0.3) -> None:
         self.threshold = threshold
+        self.name = f"boxes-{threshold}:{identity(model)}"
         self._model = Model(model, "AutoModelForZeroShotObjectDetection")
+
+    def embed(self, things: Sequence[Thing]) -> list[Vector]:
+        made = []
+        for thing in things:
+            assert isinstance(thing, Beside)  # noqa: S101
+            name = str(thing.other)
+            boxes = self.find(thing.image, [name])[name]
+            made.append(np.array(boxes, dtype=np.float64).reshape(-1, 4))
+        return made
 
     def find(self, picture: Image.Image, names: Sequence[str]) -> dict[str, list[Box]]:
         """The boxes of each name that score above the threshold, best first.

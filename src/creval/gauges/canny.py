@@ -34,7 +34,7 @@ class Canny(Gauge):
 
     def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
         found = edges(np.asarray(exhibit.aligned().image))
-        return {"canny": control_distance(exhibit, found)}
+        return {"canny": control_distance(exhibit.source.image, found)}
 
 
 def edges(pixels: Grey) -> Grey:

@@ -6,10 +6,6 @@ from dataclasses import dataclass
 
 from creval.core.card import Metric
 
-NEEDS = ("source", "control", "mask", "reference", "caption", "captions", "text")
-"""What a gauge can need besides the edit. A control is a source that shows lines, depth, a pose or
-grey; a mask is used where there is one."""
-
 
 @dataclass(frozen=True)
 class ModelCard:
@@ -34,8 +30,10 @@ class ModelCard:
 class GaugeCard:
     """A gauge: what it is called, its values with their ranges, what it needs, and what it takes.
 
-    `extra` is what `pip install 'creval[EXTRA]'` brings for it, `packages` are the modules behind
-    that and `licence` theirs, where it is not one for any use.
+    It `needs` a source, a control (a source that shows lines, depth, a pose or grey), a reference,
+    captions or texts; a mask is used where there is one. `extra` is what `pip install
+    'creval[EXTRA]'` brings for it, `packages` are the modules behind that and `licence` theirs,
+    where it is not one for any use.
     """
 
     name: str

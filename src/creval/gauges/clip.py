@@ -10,14 +10,15 @@ import numpy as np
 from creval.core.card import Metric
 from creval.core.sample import CAPTIONS
 from creval.gauges.card import GaugeCard, ModelCard
-from creval.gauges.embedding import Embedder, Thing, Vector, Wish, cosine
+from creval.gauges.embedding import Embedder, Thing, Vector, Wish, cosine, units
 from creval.gauges.exhibit import Exhibit, Picture
 from creval.gauges.gauge import Gauge, Tools
-from creval.gauges.models import Model, identity, text_length
+from creval.gauges.models import Model, check_shapes, identity, text_length
 
 MODEL = ModelCard(
     "clip", "openai/clip-vit-large-patch14-336", 1710, "MIT", "https://github.com/openai/CLIP"
 )
+_ROUNDING = 1e-4  # how far apart vectors of one picture can be
 
 
 class Clip(Embedder):
@@ -43,6 +44,7 @@ class Clip(Embedder):
 def _seen(processor: Any, model: Any, pictures: Sequence[Any]) -> Any:
     if not pictures:
         return None
+    check_shapes(processor, pictures)
     inputs = processor(images=list(pictures), return_tensors="pt")
     return model.get_image_features(**inputs.to(model.device))
 
@@ -59,10 +61,7 @@ def _read(processor: Any, model: Any, texts: Sequence[str]) -> Any:
 
 
 def _units(features: Any) -> list[Vector]:
-    if features is None:
-        return []
-    found = features.pooler_output.cpu().numpy().astype(np.float64)
-    return list((found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32))
+    return [] if features is None else units(features.pooler_output.cpu().numpy())
 
 
 class ClipGauge(Gauge):
@@ -113,6 +112,12 @@ class ClipScores(ClipGauge):
 def directional_similarity(
     source: Vector, edit: Vector, source_text: Vector, target_text: Vector
 ) -> float | None:
-    """cos(edit - source, target_text - source_text); none where nothing changed in one of them."""
+    """cos(edit - source, target_text - source_text); none where nothing changed in one of them.
+
+    Vectors have length 1. A model makes slightly other ones of the same picture in another batch:
+    what is no more than that is no change, and its direction would be chance.
+    """
     change, wanted = edit - source, target_text - source_text
-    return cosine(change, wanted) if change.any() and wanted.any() else None
+    if min(np.linalg.norm(change), np.linalg.norm(wanted)) < _ROUNDING:
+        return None
+    return cosine(change, wanted)

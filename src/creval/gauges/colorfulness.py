@@ -19,6 +19,11 @@ from creval.gauges.embedding import Vector
 from creval.gauges.exhibit import Exhibit
 from creval.gauges.gauge import Gauge
 
+MOST = 255.0 * math.sqrt(1.25 * 1.09)
+"""The highest with signs. For red, green, cyan and magenta, rg^2 + yb^2 is 1.25, and nowhere more:
+so with a mean of length m the value is at most sqrt(1.25 - m^2) + 0.3 m, which is sqrt(1.25 * 1.09)
+at its highest. About 64 parts of red and 36 of cyan have it."""
+
 
 class Colorfulness(Gauge):
     """Two conventions: the release's, and the cited paper's."""
@@ -28,7 +33,7 @@ class Colorfulness(Gauge):
         "how colourful the edit is",
         (
             Metric("colorfulness", "on [0, 1], without signs", 0.0, 1.0),
-            Metric("colorfulness_signed", "on [0, 255], with signs (Hasler-Süsstrunk)", 0.0, 255.0),
+            Metric("colorfulness_signed", "on [0, 255], with signs (Hasler-Süsstrunk)", 0.0, MOST),
         ),
         "spread and mean of two opponent colours",
         paper="Hasler and Süsstrunk, SPIE 5007, 2003; ICE-Bench",

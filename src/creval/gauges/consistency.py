@@ -7,16 +7,13 @@ gives them, and those of the objects that steps make, as a detector finds them i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from pathlib import Path
 
 from creval.core.card import Metric
-from creval.core.images import open_image
-from creval.core.sample import Box
+from creval.core.sample import Box, Step
 from creval.gauges.boxes import Detector
 from creval.gauges.card import GaugeCard, ModelCard
-from creval.gauges.embedding import Vector
-from creval.gauges.exhibit import Exhibit, Unmeasured
+from creval.gauges.embedding import Embedder, Vector, Wish
+from creval.gauges.exhibit import Beside, Exhibit, Unmeasured
 from creval.gauges.gauge import Gauge, Tools
 from creval.gauges.pixels import distance, outside
 
@@ -47,38 +44,45 @@ class Outside(Gauge):
 
     def __init__(self, tools: Tools) -> None:
         model = tools.chosen("boxes")
-        self._detector = tools.share(Detector, model) if model else None
+        self._detector: Embedder | None = tools.share(Detector, model) if model else None
         self.name = f"outside@{model}" if model else "outside"
-        # Systems' edits of one source follow each other.
-        self._in_source = lru_cache(maxsize=256)(self._find_in_source)
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
+    def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
+        """To find what steps change in the source, and what they make in the edit."""
+        source, steps = exhibit.source, exhibit.sample.steps
+        if not steps:
+            raise Unmeasured("the sample has no steps that say what is to be edited")
+        if self._detector is None:
+            return ()
+        sought = [Beside(source, step.old) for step in steps if _sought(step)]
+        sought += [Beside(exhibit.aligned(), step.new) for step in steps if step.new]
+        return [Wish(self._detector, picture) for picture in sought]
+
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:
         source, edited = exhibit.source.image, exhibit.aligned().image
-        boxes = list(self._boxes(exhibit))
+        boxes = list(self._boxes(exhibit.sample.steps, made))
         found = distance(source, edited, outside(source.size, boxes))
         if found is None:
             raise Unmeasured("the boxes cover the whole picture")
         return {"L1": found.l1, "L2": found.l2}
 
-    def _find_in_source(self, source: Path, name: str) -> list[Box]:
-        if self._detector is None:
-            return []
-        return self._detector.find(open_image(source), [name])[name]
-
-    def _boxes(self, exhibit: Exhibit) -> Iterator[Box]:
-        sample, source = exhibit.sample, exhibit.sample.source
-        for step in sample.steps:
-            if step.boxes or not step.old:
-                yield from step.boxes
+    def _boxes(self, steps: Sequence[Step], made: Sequence[Vector]) -> Iterator[Box]:
+        found: Iterator[list[Box]] = iter([[*map(tuple, boxes.tolist())] for boxes in made])
+        for step in steps:
+            yield from step.boxes
+            if not _sought(step):
                 continue
-            found = self._in_source(source, step.old) if source is not None else []
+            boxes = next(found, [])
             # What a step before it makes is not in the source.
-            if not found and not step.needs:
+            if not boxes and not step.needs:
                 if self._detector is None:
                     raise Unmeasured(_NO_BOX, step.old)
                 raise Unmeasured("the detector does not find what is to be changed", step.old)
-            yield from found
-        if self._detector is not None:
-            made = [step.new for step in sample.steps if step.new]
-            for boxes in self._detector.find(exhibit.aligned().image, made).values():
-                yield from boxes
+            yield from boxes
+        for boxes in found:
+            yield from boxes
+
+
+def _sought(step: Step) -> bool:
+    """Whether what a step changes has a name, and no box."""
+    return bool(step.old) and not step.boxes

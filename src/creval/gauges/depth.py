@@ -7,18 +7,21 @@ mean |control in grey - depth| / 255. The model sees the picture in the size tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from creval.core.card import Metric
+from creval.core.errors import CrevalError
 from creval.gauges.card import GaugeCard, ModelCard
 from creval.gauges.embedding import Embedder, Thing, Vector, Wish
-from creval.gauges.exhibit import Exhibit, Picture
+from creval.gauges.exhibit import Exhibit, NoNumber
 from creval.gauges.gauge import Gauge, Tools
-from creval.gauges.grey import Grey, control_distance
+from creval.gauges.grey import Grey, beside_control, control_distance, with_controls
 from creval.gauges.models import Model, identity
 
 MODEL = ModelCard(
@@ -28,34 +31,66 @@ MODEL = ModelCard(
 
 
 class DepthMap(Embedder):
-    """A model that estimates depth, from the hub or a folder: near is light, in 0 to 255."""
+    """A model that estimates depth, from the hub or a folder: how far its map of an edit, in which
+    near is light, is from a control."""
 
-    kept = False
-    batch = 1
+    batch = 4
 
     def __init__(self, model: str | None = None) -> None:
         self.model = model or MODEL.default
-        self.name = f"depth:{identity(self.model)}"
+        self.name = f"depth-distance:{identity(self.model)}"
         self._model = Model(
             self.model, "AutoModelForDepthEstimation", chosen=model is not None,
             processor="AutoImageProcessor",
         )  # fmt: skip
 
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
-        return [self._map(thing.image) for thing in things if isinstance(thing, Picture)]
-
-    def _map(self, picture: Image.Image) -> Grey:
-        torch = import_module("torch")
+        edits = with_controls(things)
         with self._model.in_use() as (processor, model):
-            inputs = processor(images=picture, return_tensors="pt").to(model.device)
-            depth = model(**inputs).predicted_depth[None].float()
-            depth = torch.nn.functional.interpolate(
-                depth, (picture.height, picture.width), mode="bicubic", align_corners=False
-            )
-            found = depth[0, 0].cpu().numpy()
-        low, high = float(found.min()), float(found.max())
-        levels = (found - low) / (high - low) * 255.0 if high > low else np.zeros_like(found)
-        return np.asarray(np.clip(levels, 0, 255), dtype=np.uint8)
+            made = _depths(processor, model, [edit for edit, _ in edits])
+            maps = zip(edits, made, strict=True)
+            return [
+                np.array([control_distance(control, _stretched(depth, control.size))])
+                for (_, control), depth in maps
+            ]
+
+    def map_of(self, picture: Image.Image) -> Grey:
+        """A picture's depth, in its size."""
+        with self._model.in_use() as (processor, model):
+            (depth,) = _depths(processor, model, [picture])
+            try:
+                return _stretched(depth, picture.size)
+            except NoNumber as error:
+                raise CrevalError(f"{self.model}: {error}") from error
+
+
+def _depths(processor: Any, model: Any, pictures: Sequence[Image.Image]) -> list[Any]:
+    """The depth in each picture, in the model's own size; those that it sees in one size go through
+    it together."""
+    torch = import_module("torch")
+    inputs = [processor(images=picture, return_tensors="pt") for picture in pictures]
+    alike: dict[tuple[Any, ...], list[int]] = {}
+    for at, one in enumerate(inputs):
+        alike.setdefault(tuple((name, one[name].shape) for name in one), []).append(at)
+    found: dict[int, Any] = {}
+    for some in alike.values():
+        together = {n: torch.cat([inputs[at][n] for at in some]) for n in inputs[some[0]]}
+        given = {name: values.to(model.device) for name, values in together.items()}
+        found |= zip(some, model(**given).predicted_depth.float(), strict=True)
+    return [found[at] for at in range(len(pictures))]
+
+
+def _stretched(depth: Any, size: tuple[int, int]) -> Grey:
+    """A map of depth in a picture's size, from 0 to 255."""
+    wide = import_module("torch").nn.functional.interpolate(
+        depth[None, None], size[::-1], mode="bicubic", align_corners=False
+    )
+    found = wide[0, 0].cpu().numpy()
+    low, high = float(found.min()), float(found.max())
+    if not math.isfinite(high - low):
+        raise NoNumber
+    levels = (found - low) / (high - low) * 255.0 if high > low else np.zeros_like(found)
+    return np.asarray(np.clip(levels, 0, 255), dtype=np.uint8)
 
 
 class Depth(Gauge):
@@ -78,7 +113,7 @@ class Depth(Gauge):
         self.name = f"depth@{self._depth.model}"
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
-        return [Wish(self._depth, exhibit.aligned())]
+        return [Wish(self._depth, beside_control(exhibit))]
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:
-        return {"depth": control_distance(exhibit, made[0])}
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
+        return {"depth": float(made[0][0])}

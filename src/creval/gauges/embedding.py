@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError
 from creval.core.models import Missing
-from creval.gauges.exhibit import Picture
+from creval.gauges.exhibit import NoNumber, Picture, Unmeasured
 
 Vector = NDArray[Any]
 Thing = Picture | str
@@ -25,13 +25,17 @@ Thing = Picture | str
 class Embedder(ABC):
     """A model that makes an array of each picture or text.
 
-    `name` stands for all that its arrays depend on, so that those that are kept can be taken again;
-    where `kept` is not set they are used once, and let go. `batch` is how many it takes at a time.
+    `name` stands for all that its arrays depend on, so that those that are kept can be taken again.
+    All are kept: they are to be small. `batch` is how many it takes at a time.
     """
 
     name: str
-    kept = True
     batch = 16
+    _model: Any  # a Late or a Model
+
+    def load(self) -> None:
+        """Load its model now, which is else done when it is first used."""
+        self._model.get()
 
     @abstractmethod
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
@@ -71,6 +75,12 @@ class Embeddings:
         self._held: OrderedDict[tuple[str, str], Vector] = OrderedDict()
         self._locks: dict[str, Lock] = {}
         self._lock = Lock()
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Make nothing more after the batches that models are at: who wishes for more is refused.
+        What was made is kept."""
+        self._stopped = True
 
     def grant(self, wishes: Iterable[Wish]) -> dict[tuple[str, str], Vector | Exception]:
         """What was made of each wish, by its embedder's name and its key; or why it was not.
@@ -94,7 +104,7 @@ class Embeddings:
             try:
                 if key not in found and isinstance(thing, Picture):
                     thing.image  # noqa: B018 (decoded here, where other threads need not wait)
-            except (ImageError, OSError) as error:
+            except (Unmeasured, ImageError, OSError) as error:
                 found[key] = error
         with self._lock:
             lock = self._locks.setdefault(embedder.name, Lock())
@@ -104,6 +114,8 @@ class Embeddings:
             found.update(self._in_memory(embedder, left))
             left = [key for key in left if key not in found]
             for start in range(0, len(left), embedder.batch):
+                if self._stopped:
+                    raise CrevalError("stopped.")
                 keys = left[start : start + embedder.batch]
                 made = _made(embedder, [things[key] for key in keys])
                 found.update(zip(keys, made, strict=True))
@@ -113,8 +125,9 @@ class Embeddings:
     def _known(self, embedder: Embedder, things: Mapping[str, Thing]) -> dict[str, Vector]:
         found = self._in_memory(embedder, things)
         left = [key for key in things if key not in found]
-        if left and embedder.kept and self._keeper is not None:
+        if left and self._keeper is not None:
             kept = self._keeper.get(embedder.name, left)
+            kept = {key: vector for key, vector in kept.items() if _finite(vector)}
             self._remember(embedder, kept)
             found |= kept
         return found
@@ -127,7 +140,7 @@ class Embeddings:
 
     def _keep(self, embedder: Embedder, made: Mapping[str, Vector | Exception]) -> None:
         good = {key: one for key, one in made.items() if not isinstance(one, Exception)}
-        if not embedder.kept or not good:
+        if not good:
             return
         self._remember(embedder, good)
         if self._keeper is not None:
@@ -145,7 +158,7 @@ class Embeddings:
 def _made(embedder: Embedder, things: Sequence[Thing]) -> list[Vector | Exception]:
     """What a model makes of each; where it fails at several, each is tried alone."""
     try:
-        return list(embedder.embed(things))
+        return [made if _finite(made) else NoNumber() for made in embedder.embed(things)]
     except Missing as error:
         return [error] * len(things)
     except (ImageError, OSError) as error:
@@ -159,8 +172,21 @@ def _made(embedder: Embedder, things: Sequence[Thing]) -> list[Vector | Exceptio
     return [made for thing in things for made in _made(embedder, [thing])]
 
 
+def _finite(vector: Vector) -> bool:
+    return bool(np.isfinite(vector).all())
+
+
+def units(vectors: Vector) -> list[Vector]:
+    """Vectors, one a row, each made 1 long; what has no length has no numbers then."""
+    found = vectors.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return list((found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32))
+
+
 def cosine(a: Vector, b: Vector) -> float:
-    """The cosine of the angle between two vectors."""
+    """The cosine of the angle between two vectors; raises `NoNumber` where one has no length."""
     one, other = a.astype(np.float64), b.astype(np.float64)
     length = np.linalg.norm(one) * np.linalg.norm(other)
-    return float(np.clip(one @ other / length, -1.0, 1.0)) if length else 0.0
+    if not length:
+        raise NoNumber("the model gave a vector without a direction")
+    return float(np.clip(one @ other / length, -1.0, 1.0))

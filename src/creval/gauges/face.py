@@ -7,6 +7,7 @@ without one cannot be measured against. The library is MIT, its models are not f
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -41,14 +42,16 @@ class Faces(Embedder):
         self.model = model or MODEL.default
         self.name = f"faces:{identity(self.model)}"
         self._chosen = model is not None
-        self._app = Late(self._load)
+        self._model = Late(self._load)
 
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
-        app = self._app.get()
+        app = self._model.get()
         return [_rows(app, thing) for thing in things if isinstance(thing, Picture)]
 
     def _load(self) -> Any:
         faces = library("insightface.app", "faces", "face similarity")
+        # It says so for each face, and would tear the line of creval's own.
+        warnings.filterwarnings("ignore", category=FutureWarning, module=r"insightface(\.|$)")
         try:
             app = faces.FaceAnalysis(
                 name=self._folder(), allowed_modules=["detection", "recognition"]
@@ -56,6 +59,11 @@ class Faces(Embedder):
             if "recognition" not in app.models:
                 raise ValueError("it has no model that recognises faces")
         except Exception as error:  # it downloads, and asserts
+            if isinstance(error, OSError) and not self._chosen:
+                raise Missing(
+                    f"{self.model} cannot be downloaded ({error.strerror or 'no connection'}): "
+                    "fetch it elsewhere, unpack it, and give --gauge face=FOLDER"
+                ) from error
             reason = " ".join(str(error).split()) or "it has no model that finds faces"
             kind = CrevalError if self._chosen else Missing
             raise kind(f"{self.model} cannot be loaded by insightface: {reason[:200]}") from error

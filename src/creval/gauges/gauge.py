@@ -5,20 +5,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from creval.core.errors import CrevalError, known_name
 from creval.gauges.card import GaugeCard
-from creval.gauges.embedding import Vector, Wish
+from creval.gauges.embedding import Embedder, Vector, Wish
 from creval.gauges.exhibit import Exhibit
+from creval.gauges.late import Late
+from creval.gauges.models import state
 
 T = TypeVar("T")
+_STATE = 8  # characters of the state of a model's files, in a name
 
 
 class Gauge(ABC):
     """Measures edits, in several threads at once; one look gives the values of several metrics.
 
-    `name` tells it apart in a run, with the model that it measures with, if any: `clip@MODEL`.
+    `name` tells it apart in a run, with the model that it measures with, if any, and the state of
+    that model's files, if they are here: `clip@MODEL#1f3a5b7c`.
     """
 
     card: ClassVar[GaugeCard]
@@ -31,15 +36,18 @@ class Gauge(ABC):
         """What models are to make of pictures and texts first; raises `Unmeasured`."""
         return ()
 
+    def load(self) -> None:
+        """Load its models now, which is else done when they are first used."""
+        for part in vars(self).values():
+            if isinstance(part, Late):
+                part.get()
+            elif isinstance(part, Embedder):
+                part.load()
+
     @abstractmethod
     def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> Mapping[str, float]:
         """The values by name, from what was made of each wish; raises `Unmeasured`, or
         `ImageError` for a picture."""
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """What it takes models for."""
-        return tuple(model.use for model in self.card.models)
 
 
 class Tools:
@@ -100,7 +108,14 @@ def gauge_kind(name: str) -> type[Gauge]:
 def open_gauges(names: Iterable[str], models: Mapping[str, str]) -> dict[str, Gauge]:
     """Gauges by their names, which share their models: those given, by what they are for."""
     tools = Tools(models)
-    return {name: gauge_kind(name)(tools) for name in names}
+    opened = {name: gauge_kind(name)(tools) for name in names}
+    for gauge in opened.values():
+        chosen = [models[model.use] for model in gauge.card.models if model.use in models]
+        for model in chosen:  # files are known by what is in them, wherever they lie
+            if found := state(model):
+                gauge.name = gauge.name.replace(model, Path(model).resolve().name)
+                gauge.name += f"#{found[:_STATE]}"
+    return opened
 
 
 MODELS = (
@@ -109,9 +124,14 @@ MODELS = (
 """What gauges take models for, where one can be chosen."""
 
 
-def check_uses(models: Mapping[str, str], gauges: Iterable[Gauge]) -> None:
+def unused(models: Iterable[str], gauges: Iterable[str]) -> list[str]:
+    """The uses of models that none of these gauges has, by their names."""
+    cards = [model for name in gauges for model in gauge_kind(name).card.models]
+    used = {model.use for model in cards if model.comes != "shipped"}
+    return [use for use in models if use not in used]
+
+
+def check_uses(models: Iterable[str], gauges: Iterable[str]) -> None:
     """Refuse a model for which no gauge has a use."""
-    used = {use for gauge in gauges for use in gauge.uses}
-    for use in models:
-        if use not in used:
-            raise CrevalError(f"--gauge {use}: nothing is measured with it here.")
+    for use in unused(models, gauges):
+        raise CrevalError(f"--gauge {use}: nothing is measured with it here.")

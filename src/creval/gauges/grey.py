@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from creval.core.card import Metric
 from creval.gauges.card import GaugeCard
-from creval.gauges.embedding import Vector
-from creval.gauges.exhibit import Exhibit
+from creval.gauges.embedding import Thing, Vector
+from creval.gauges.exhibit import Beside, Exhibit, Picture
 from creval.gauges.gauge import Gauge
 
 Grey = NDArray[np.uint8]
@@ -33,12 +34,27 @@ class GreyDistance(Gauge):
 
     def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
         edited = np.asarray(exhibit.aligned().image.convert("L"))
-        return {"grey": control_distance(exhibit, edited)}
+        return {"grey": control_distance(exhibit.source.image, edited)}
 
 
-def control_distance(exhibit: Exhibit, found: Grey) -> float:
+def control_distance(control: Image.Image, found: Grey) -> float:
     """How far a map taken from the edit is from the control picture in grey, of the same size."""
     import cv2
 
-    control = np.asarray(exhibit.source.image.convert("L"))
-    return float(cv2.norm(control, found, cv2.NORM_L1)) / 255.0 / control.size
+    grey = np.asarray(control.convert("L"))
+    return float(cv2.norm(grey, found, cv2.NORM_L1)) / 255.0 / grey.size
+
+
+def beside_control(exhibit: Exhibit) -> Picture:
+    """The edit, in its control's size and beside it: so a model's map of it, which is large, need
+    not be kept, but only how far that is from the control."""
+    return Beside(exhibit.aligned(), exhibit.source)
+
+
+def with_controls(things: Sequence[Thing]) -> list[tuple[Image.Image, Image.Image]]:
+    """Edits and their controls."""
+    return [
+        (thing.image, thing.other.image)
+        for thing in things
+        if isinstance(thing, Beside) and isinstance(thing.other, Picture)
+    ]

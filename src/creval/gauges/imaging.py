@@ -1,7 +1,8 @@
 """How well an edit is imaged (blur, noise, distortion), for MUSIQ trained on KonIQ: 0 to 100.
 
-The picture is scaled to a height of 1024 before. The network is pyiqa's, which is not for
-commercial use.
+The picture is scaled to a height of 1024 before. The network and its weights are pyiqa's, which are
+not for commercial use; what Google allows with the weights that these were made from is not
+confirmed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from PIL import Image
 
 from creval.core.card import Metric
+from creval.core.errors import CrevalError
 from creval.core.models import Missing, best_device
 from creval.gauges.aesthetic import HEIGHT, one_height
 from creval.gauges.card import GaugeCard, ModelCard
@@ -21,11 +23,11 @@ from creval.gauges.exhibit import Exhibit, Picture
 from creval.gauges.gauge import Gauge, Tools
 from creval.gauges.late import Late, library
 from creval.gauges.models import identity
-from creval.gauges.weights import find_weights
+from creval.gauges.weights import safe_weights
 
 MODEL = ModelCard(
-    "imaging", "musiq", 110, "Apache-2.0 (Google's); from pyiqa",
-    "https://github.com/chaofengc/IQA-PyTorch", comes="library", file="",
+    "imaging", "musiq", 109, "CC-BY-NC-SA-4.0, as pyiqa publishes it",
+    "https://huggingface.co/chaofengc/IQA-PyTorch-Weights", comes="library", file="",
 )  # fmt: skip
 _FILES = ("musiq_koniq_ckpt-e95806b9.pth",)
 
@@ -39,10 +41,10 @@ class Musiq(Embedder):
         self.model = model or MODEL.default
         self.name = f"musiq-{HEIGHT}:{identity(self.model)}"
         self._chosen = model
-        self._musiq = Late(self._load)
+        self._model = Late(self._load)
 
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
-        torch, musiq = self._musiq.get()
+        torch, musiq = self._model.get()
         pictures = [one_height(thing.image) for thing in things if isinstance(thing, Picture)]
         with torch.inference_mode():
             made = [float(musiq(torch.from_numpy(_tensor(picture)))) for picture in pictures]
@@ -53,11 +55,13 @@ class Musiq(Embedder):
         pyiqa = library("pyiqa", "quality", "MUSIQ")
         given = {}
         if self._chosen is not None:
-            given["pretrained_model_path"] = str(find_weights(self._chosen, _FILES))
+            given["pretrained_model_path"] = str(safe_weights(self._chosen, _FILES))
         try:
             return torch, pyiqa.create_metric("musiq", device=best_device(torch), **given)
         except Exception as error:  # it downloads, and reads what it downloaded
             reason = str(error).strip().partition("\n")[0]
+            if self._chosen is not None:
+                raise CrevalError(f"pyiqa cannot load {self._chosen}: {reason}") from error
             raise Missing(f"pyiqa cannot load MUSIQ: {reason}") from error
 
 

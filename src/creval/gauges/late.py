@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
+from creval.core.aside import Aside
 from creval.core.models import Missing
 
 T = TypeVar("T")
@@ -24,7 +25,8 @@ class Late(Generic[T]):
             raise Missing(self._missing)
         if self._made is None:
             try:
-                self._made = self._load()
+                with Aside():
+                    self._made = self._load()
             except Missing as error:
                 self._missing = str(error)
                 raise

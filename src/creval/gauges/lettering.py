@@ -1,42 +1,72 @@
 """Which texts an instruction wants in a picture, or out of it, and how far they can be read.
 
-Texts stand in quotation marks, in a clause that speaks of text or of writing it.
+Texts stand in quotation marks, in a clause that speaks of text or of writing it, gives somebody
+words to say, or names what is printed.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect
+from collections import deque
+from functools import lru_cache
 from typing import NamedTuple
 
 _QUOTED = re.compile(
-    '“([^”]{1,200})”|"([^"]{1,200})"|«([^»]{1,200})»|「([^」]{1,200})」|『([^』]{1,200})』'
-    "|‘((?:[^’]|(?<=\\w)’(?=\\w)){1,200})’|(?<!\\w)'((?:[^']|(?<=\\w)'(?=\\w)){1,200})'(?!\\w)"
-    "|`([^`]{1,200})`"
+    '“([^“”]{1,200})”|“([^“”"]{1,200})"|"([^"]{1,200})"|«([^»]{1,200})»|「([^」]{1,200})」'
+    "|『([^』]{1,200})』|‘((?:[^’]|(?<=\\w)’(?=\\w)){1,200})’"
+    "|(?<!\\w)'((?:[^']|(?<=\\w)'(?=\\w)){1,200})'(?!\\w)|`([^`]{1,200})`"
 )
+_TO_FILL_IN = re.compile(r"\{\{.*\}\}|^[{\[<].*[}\]>]$", re.DOTALL)
 _SPEAKS = re.compile(
-    r"\b(?:texts?|words?|wording|letter(?:s|ing)?|captions?|titl\w+|subtitles?|slogans?|signs?"
-    r"|labels?|reads?|reading|says?|saying|writ\w+|inscri\w+|print\w*|engrav\w*|logos?|bubbles?"
-    r"|watermarks?|typograph\w*|fonts?|headlines?|banners?|phrases?|messages?|names?|spell\w*)\b",
+    r"\b(?:texts?|words?|wording|letter(?:s|ing)?|captions?|(?:en)?titl\w+|subtitles?|slogans?"
+    r"|signs?|label(?:s|l?ed|l?ing)?|reads?|reading|says?|saying|writ\w+|inscri\w+|print\w*"
+    r"|engrav\w*|emboss\w*|logos?|bubbles?|watermarks?|typograph\w*|fonts?|headlines?|banners?"
+    r"|phrases?|messages?|(?:user|nick)?names?|spell\w*|poems?|speech|dialog(?:ue)?s?"
+    r"|sound effects?)\b",
     re.IGNORECASE,
+)
+_LEADS_TO = re.compile(
+    r"\b(?:scene|panel) \d+[\s:*-]*$"
+    r"|\b(?:brand|packag\w+|box|event|festival|exhibition|poster|flyer|brochure|cover|\w*book"
+    r"|magazine|album|advert\w*|infographic|menu|film|movie)\b"
+    r"(?:(?!\b(?:character|mascot|hero)\b).){0,120}\b(?:called|named|for)\s*$",
+    re.IGNORECASE | re.DOTALL,
 )
 _TAKING = (
     r"\b(?:remov\w+|eras\w+|delet\w+|get(?:ting)? rid of|clear(?:ing)? (?:away|off)|wip\w+"
     r"|eliminat\w+|take (?:out|away|off)|without)\b"
 )
-_REMOVES = re.compile(_TAKING, re.IGNORECASE)
+_NOT = r"\b(?:not|\w+n['’]t|never|without|avoid(?:ing)?)\s+(?:\w+\s+){0,3}?"
+_SPARING = (
+    rf"{_NOT}(?:touch|alter|chang|modif|edit|affect|mov|cover|obscur|hid|blur|distort|damag|replac"
+    r"|remov|eras|delet|los)\w*|\b(?:keep\w*|leave|leaving|preserv\w+|retain\w*|maintain\w*)\b"
+)
+_TEXT = (
+    r"\b(?:texts?|words?|letter(?:s|ing)|captions?|watermarks?|writing|inscriptions?|subtitles?)\b"
+)
+_WHAT_BECOMES = re.compile(
+    rf"(?P<spared>{_SPARING})"
+    rf"|(?P<barred>{_NOT}(?:add|writ|put|plac|insert|includ|print|us(?=e|ing)|draw|repeat)\w*)"
+    rf"|(?P<removed>{_NOT}(?:say|read|show|contain)\w*|\bno longer\b|{_TAKING})"
+    r"|(?P<added>\b(?:add|adding|writ(?:e|ing)|put|putting|plac(?:e|ing)|insert|inserting)\b)",
+    re.IGNORECASE,
+)
 _REPLACES = re.compile(
     r"\b(?:replac\w+|chang\w+|swap\w*|substitut\w+|turn\w*|modif\w+|edit\w*|alter\w*|updat\w+"
     r"|convert\w*|from)\b",
     re.IGNORECASE,
 )
 _BY = re.compile(r"^[\s,]*(?:\w+\s+){0,6}?(?:with|to|into|by|for|as)\b", re.IGNORECASE)
-_ALL_TEXT = re.compile(
-    _TAKING + r"[^.!?\n]{0,80}?\b(?:texts?|words?|letter(?:s|ing)|captions?|watermarks?|writing"
-    r"|inscriptions?|subtitles?)\b",
-    re.IGNORECASE,
+_ALL_TEXT = re.compile(rf"{_TAKING}[^.!?\n]{{0,80}}?{_TEXT}", re.IGNORECASE)
+_SPARED_TEXT = re.compile(
+    rf"(?:{_SPARING})(?:(?!{_TAKING})[^.,;!?\n]){{0,40}}?{_TEXT}", re.IGNORECASE
 )
 _ADDS = re.compile(r"\b(?:add\w*|plac\w+|put(?:ting)?|insert\w*)\s*$|\band\s*$", re.IGNORECASE)
+_LISTED = re.compile(
+    r"\s*(?:,|,?\s*\b(?:and|or|nor)\b|&)\s*(?:the\s+)?(?:(?:text|word)s?\s+)?", re.IGNORECASE
+)
 _CLAUSE = re.compile(r"[.!?;\n]")
 _LONGEST_READ = 5_000
 
@@ -49,6 +79,7 @@ class Lettering(NamedTuple):
     all_removed: bool = False
 
 
+@lru_cache(maxsize=1024)
 def lettering(instruction: str) -> Lettering:
     """What an instruction says about text.
 
@@ -56,37 +87,56 @@ def lettering(instruction: str) -> Lettering:
     Lettering(wanted=('CLOSED',), removed=('OPEN',), all_removed=False)
     """
     quotes = list(_QUOTED.finditer(instruction))
-    # What is quoted does not end a clause.
-    open_ = _QUOTED.sub(lambda match: "x" * len(match[0]), instruction)
-    wanted: list[str] = []
-    removed: list[str] = []
-    replaced = spoken = False
+    # What is quoted does not end a clause, and says nothing in it.
+    open_ = _QUOTED.sub(lambda match: '"' * len(match[0]), instruction)
+    ends = [end.start() for end in _CLAUSE.finditer(open_)]
+    speaking = {bisect(ends, word.start()) for word in _SPEAKS.finditer(open_)}  # of the clauses
+    found: dict[str, list[str]] = {"wanted": [], "removed": [], "neither": []}
+    takes_its_place = ""  # what becomes of the text that another one makes room for
+    spoken, becomes = False, ""
     for at, quote in enumerate(quotes):
         text = next(part for part in quote.groups() if part is not None).strip().rstrip(",.;:")
         start = quotes[at - 1].end() if at else 0
         before = _CLAUSE.split(open_[start : quote.start()])[-1]
-        clause = _CLAUSE.split(open_[: quote.start()])[-1] + _CLAUSE.split(open_[quote.end() :])[0]
         added = _ADDS.search(before)
-        spoken = bool(_SPEAKS.search(clause) or (added and (spoken or added[0].strip() != "and")))
-        if not text or not (spoken or replaced):
+        spoken = bool(
+            bisect(ends, quote.start()) in speaking
+            or _LEADS_TO.search(before)
+            or (added and (spoken or added[0].strip() != "and"))
+        )
+        if not plain(text) or _TO_FILL_IN.search(text) or not (spoken or takes_its_place):
             continue
-        if replaced and _BY.search(before):
-            wanted.append(text)
-            replaced = False
+        if takes_its_place and _BY.search(before):
+            found[takes_its_place].append(text)
+            takes_its_place = becomes = ""
             continue
         following = quotes[at + 1].start() if at + 1 < len(quotes) else 0
         between = instruction[quote.end() : following]
-        replaced = bool(
-            _REPLACES.search(before.rpartition(",")[2]) and following and _BY.search(between)
-        )
-        (removed if replaced or _REMOVES.search(before) else wanted).append(text)
-    everything = not quotes and bool(_ALL_TEXT.search(instruction))
-    return Lettering(tuple(dict.fromkeys(wanted)), tuple(dict.fromkeys(removed)), everything)
+        replaced = _REPLACES.search(before.rpartition(",")[2]) and following and _BY.search(between)
+        if not _LISTED.fullmatch(open_, start, quote.start()):
+            becomes = _becomes(before)
+        takes_its_place = ""
+        if replaced:
+            takes_its_place = "neither" if becomes == "spared" else "wanted"
+        gone = becomes == "removed" or (replaced and becomes != "spared")
+        found["neither" if becomes == "barred" else "removed" if gone else "wanted"].append(text)
+    everything = (
+        not quotes and bool(_ALL_TEXT.search(instruction)) and not _SPARED_TEXT.search(instruction)
+    )
+    wanted, removed = (tuple(dict.fromkeys(found[name])) for name in ("wanted", "removed"))
+    return Lettering(wanted, removed, everything)
+
+
+def _becomes(before: str) -> str:
+    """What the words in front of a text do with it last: `spared`, `barred`, `removed`, `added`."""
+    last = deque(_WHAT_BECOMES.finditer(before), maxlen=1)
+    return (last[0].lastgroup or "") if last else ""
 
 
 def plain(text: str) -> str:
-    """A text as it is compared: without spaces, case, or the width of letters."""
-    return "".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """A text as it is compared: without spaces, case, the width of letters, or what has none."""
+    letters = "".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return "".join(letter for letter in letters if unicodedata.category(letter) != "Cf")
 
 
 def error_rate(wanted: str, read: str) -> float:

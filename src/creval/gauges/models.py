@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from PIL import Image
+
 from creval.core.errors import CrevalError
+from creval.core.images import MOST_PIXELS
 from creval.core.models import Missing, load_model
+from creval.gauges.exhibit import Unmeasured
+
+_EVERY, _SAMPLE, _END = 1 << 18, 1 << 12, 1 << 20  # bytes of a file of weights
 
 
 class Model:
@@ -52,6 +59,11 @@ class Model:
                 reason = " ".join(str(error).split())
                 raise CrevalError(f"{self.name} lacks a library: {reason}") from error
 
+    def get(self) -> tuple[Any, Any]:
+        """The processor and the model."""
+        with self.in_use() as loaded:
+            return loaded
+
     def _load(self) -> tuple[Any, Any]:
         try:
             # Pictures come as float32, whatever the weights were saved as.
@@ -71,15 +83,53 @@ class Model:
 
 def identity(name: str) -> str:
     """A model's name, with the state of its files where it lies in a folder or a file."""
+    found = state(name)
+    return f"{Path(name).resolve()}#{found}" if found else name
+
+
+def state(name: str) -> str:
+    """A digest of a model's files, by samples of what is in them; empty for one from elsewhere."""
     path = Path(name)
     files = sorted(path.iterdir()) if path.is_dir() else [path] if path.is_file() else []
     if not files:
-        return name
-    state = hashlib.blake2b(digest_size=8)
-    for file in files:
-        status = file.stat()
-        state.update(f"{file.name}\x1f{status.st_size}\x1f{status.st_mtime_ns}\x1e".encode())
-    return f"{path.resolve()}#{state.hexdigest()}"
+        return ""
+    found = hashlib.blake2b(digest_size=8)
+    for file in filter(Path.is_file, files):
+        there = file.stat()
+        found.update(f"{file.name}\x1f{there.st_size}\x1e".encode())
+        found.update(_sampled(file.resolve(), there.st_size, there.st_mtime_ns))
+    return found.hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _sampled(file: Path, size: int, changed: int) -> bytes:  # noqa: ARG001 (tells files apart)
+    """A digest of some bytes in every stretch that a layer could be, so that a model of which only
+    the last one was trained is another; and of the end, where PyTorch's files hold checksums."""
+    found = hashlib.blake2b(digest_size=16)
+    with file.open("rb", buffering=0) as content:
+        for at in range(0, size - _END, _EVERY):
+            content.seek(at)
+            found.update(content.read(_SAMPLE))
+        content.seek(max(0, size - _END))
+        found.update(content.read(_END))
+    return found.digest()
+
+
+def check_shapes(processor: Any, pictures: Iterable[Image.Image]) -> None:
+    """Refuse pictures so long that a processor, which scales by the shorter side, would make them
+    too large."""
+    size = getattr(getattr(processor, "image_processor", processor), "size", None)
+    sides = size if isinstance(size, Mapping) else getattr(size, "__dict__", {})
+    if sides.get("shortest_edge") and not sides.get("longest_edge"):
+        for picture in pictures:
+            check_shape(picture, sides["shortest_edge"])
+
+
+def check_shape(picture: Image.Image, side: int) -> None:
+    """Refuse a picture that would be too large, scaled until its shorter side is this long."""
+    short, long = sorted(picture.size)
+    if side * side * long > MOST_PIXELS * short:
+        raise Unmeasured(f"a picture of {picture.width} x {picture.height} is too long to be seen")
 
 
 def text_length(processor: Any, model: Any) -> int:

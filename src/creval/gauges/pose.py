@@ -16,47 +16,53 @@ from PIL import Image
 
 from creval.core.card import Metric
 from creval.core.errors import CrevalError
-from creval.core.models import Missing, best_device, check_reachable
+from creval.core.models import Missing, best_device
 from creval.gauges.card import GaugeCard, ModelCard
 from creval.gauges.embedding import Embedder, Thing, Vector, Wish
-from creval.gauges.exhibit import Exhibit, Picture
+from creval.gauges.exhibit import Exhibit
 from creval.gauges.gauge import Gauge, Tools
-from creval.gauges.grey import Grey, control_distance
+from creval.gauges.grey import Grey, beside_control, control_distance, with_controls
 from creval.gauges.late import Late, library
 from creval.gauges.models import identity
+from creval.gauges.weights import safe_weights
 
 MODEL = ModelCard(
     "pose", "lllyasviel/Annotators", 510, "CMU's, not for commercial use",
     "https://github.com/CMU-Perceptual-Computing-Lab/openpose", file="body_pose_model.pth",
 )  # fmt: skip
-_FILE = "body_pose_model.pth"
+_FILES = ("body_pose_model.pth", "hand_pose_model.pth", "facenet.pth")  # that it loads
 
 
 class PoseMap(Embedder):
-    """controlnet_aux's OpenPose, from the hub or a folder: people drawn on black, in grey."""
+    """controlnet_aux's OpenPose, from the hub or a folder: how far people drawn on black, in grey,
+    are from a control."""
 
-    kept = False
     batch = 1
 
     def __init__(self, model: str | None = None) -> None:
         self.model = model or MODEL.default
-        self.name = f"pose:{identity(self.model)}"
+        self.name = f"pose-distance:{identity(self.model)}"
         self._chosen = model is not None
-        self._detector = Late(self._load)
+        self._model = Late(self._load)
 
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
-        detector = self._detector.get()
-        return [_drawn(detector, thing.image) for thing in things if isinstance(thing, Picture)]
+        detector = self._model.get()
+        return [
+            np.array([control_distance(control, _drawn(detector, edit))])
+            for edit, control in with_controls(things)
+        ]
 
     def _load(self) -> Any:
         torch = library("torch", "poses", "OpenPose")
         poses = library("controlnet_aux", "poses", "OpenPose")
+        if Path(self.model).is_file():
+            raise CrevalError(f"{self.model} is a file: give the folder with {', '.join(_FILES)}.")
+        paths = [safe_weights(self.model, (file,), chosen=self._chosen) for file in _FILES]
         try:
-            if not Path(self.model).is_dir():
-                check_reachable(self.model, _FILE)
-            detector = poses.OpenposeDetector.from_pretrained(self.model)
+            # From the folder where they were looked at, be it the hub's.
+            detector = poses.OpenposeDetector.from_pretrained(str(paths[0].parent))
             return detector.to(best_device(torch))
-        except Exception as error:  # it downloads, and reads what it downloaded
+        except Exception as error:  # it reads whatever is there
             reason = str(error).strip().partition("\n")[0]
             kind = CrevalError if self._chosen else Missing
             raise kind(f"{self.model} cannot be loaded by controlnet_aux: {reason}") from error
@@ -90,7 +96,7 @@ class Pose(Gauge):
         self.name = f"pose@{self._pose.model}"
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
-        return [Wish(self._pose, exhibit.aligned())]
+        return [Wish(self._pose, beside_control(exhibit))]
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:
-        return {"pose": control_distance(exhibit, made[0])}
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
+        return {"pose": float(made[0][0])}

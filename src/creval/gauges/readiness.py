@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -10,10 +11,12 @@ from typing import NamedTuple
 from creval.core.models import on_disk
 from creval.gauges.card import GaugeCard, ModelCard
 
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+"""Files on the hub that hold a model's weights, one of which comes after its `config.json`."""
+
 
 class Readiness(NamedTuple):
-    """What is to be done before a gauge measures, if anything; whether it is `ready` says that the
-    rest comes by itself."""
+    """Whether a gauge can measure as things are here, and what is to be done first where not."""
 
     ready: bool
     to_do: tuple[str, ...]
@@ -22,11 +25,9 @@ class Readiness(NamedTuple):
 def readiness(card: GaugeCard, models: Mapping[str, str] | None = None) -> Readiness:
     """Whether a gauge can run here with these models, by what they are for."""
     lacking = [name for name in card.packages if not _there(name)]
-    if lacking:
-        install = f"pip install 'creval[{card.extra}]' (for {', '.join(lacking)})"
-        return Readiness(False, (install, *_models(card, models or {}, there=False)))
-    to_do = tuple(_models(card, models or {}, there=True))
-    return Readiness(not any(line.startswith("give") for line in to_do), to_do)
+    to_do = [f"pip install 'creval[{card.extra}]' (for {', '.join(lacking)})"] if lacking else []
+    to_do += _models(card, models or {}, there=not lacking)
+    return Readiness(not to_do, tuple(to_do))
 
 
 def _models(card: GaugeCard, models: Mapping[str, str], *, there: bool) -> list[str]:
@@ -34,19 +35,31 @@ def _models(card: GaugeCard, models: Mapping[str, str], *, there: bool) -> list[
     for model in card.models:
         if model.use in models or model.comes == "optional":
             continue
+        what = f"{model.default} ({_size(model)})"
         if model.comes == "given":
-            to_do.append(
-                f"give --gauge {model.use}=FILE: {model.default} ({_size(model)}) from {model.home}"
-            )
-        elif model.comes in ("hub", "library") and not (there and _here(model)):
-            to_do.append(f"downloads {model.default} ({_size(model)}) at first use")
+            to_do.append(f"give --gauge {model.use}=FILE: {what} from {model.home}")
+        elif model.comes == "shipped" or (there and _here(model)):
+            continue
+        elif there and model.comes == "hub" and _offline():
+            to_do.append(f"not here, and HF_HUB_OFFLINE is set: {what}")
+        else:
+            # Where a library keeps its model is not always known.
+            needs = "may need" if there and not model.file else "needs"
+            to_do.append(f"{needs} a download: {what}, at first use")
     return to_do
 
 
 def _here(model: ModelCard) -> bool:
-    if model.comes == "hub":
-        return on_disk(model.default, model.file) is not None
-    return bool(model.file) and (Path.home() / model.file).exists()
+    if model.comes != "hub":
+        return bool(model.file) and (Path.home() / model.file).exists()
+    weights = _WEIGHTS if model.file == "config.json" else ()
+    return on_disk(model.default, model.file) is not None and (
+        not weights or any(on_disk(model.default, file) is not None for file in weights)
+    )
+
+
+def _offline() -> bool:
+    return bool(import_module("huggingface_hub").constants.HF_HUB_OFFLINE)
 
 
 def _size(model: ModelCard) -> str:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import groupby
 from typing import NamedTuple
 
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError
 from creval.core.models import Missing
 from creval.gauges.embedding import Embeddings, Wish
-from creval.gauges.exhibit import Exhibit, Unmeasured
+from creval.gauges.exhibit import PIXELS, Exhibit, NoNumber, Unmeasured
 from creval.gauges.gauge import Gauge
 
 Outcome = Mapping[str, float] | Exception
 """The values of a gauge, or why there are none."""
+
+
+def values_of(outcome: Outcome) -> Mapping[str, float]:
+    """What was measured, though it be only a part."""
+    if isinstance(outcome, Unmeasured):
+        return outcome.values
+    return {} if isinstance(outcome, Exception) else outcome
 
 
 class Job(NamedTuple):
@@ -24,7 +34,42 @@ class Job(NamedTuple):
 
 
 def measure_all(jobs: Sequence[Job], embeddings: Embeddings) -> list[Outcome]:
-    """What each job brought. An error that concerns more than one picture is raised."""
+    """What each job brought. An error that concerns more than one picture is raised.
+
+    The pictures of a job are decoded once by all who look at them.
+    """
+    found: list[Outcome] = []
+    for some in _together(jobs):
+        with ExitStack() as until:
+            for shelf in {id(job.exhibit.shelf): job.exhibit.shelf for job in some}.values():
+                until.enter_context(shelf.holding())
+            found += _measure(some, embeddings)
+    return found
+
+
+def _together(jobs: Sequence[Job]) -> Iterator[list[Job]]:
+    """The jobs in their order: where models look too, as many edits at a time as their pictures
+    leave room for, and else one."""
+    some: list[Job] = []
+    there: dict[str, int] = {}
+    models = any(type(job.gauge).wants is not Gauge.wants for job in jobs)
+    for _, on_one in groupby(jobs, lambda job: (job.exhibit.path, id(job.exhibit.sample))):
+        new = list(on_one)
+        if not models:
+            yield new
+            continue
+        pixels = new[0].exhibit.pixels()
+        more = there | pixels
+        if some and len(more) > len(there) and sum(more.values()) > PIXELS:
+            yield some
+            some, more = [], pixels
+        some += new
+        there = more
+    if some:
+        yield some
+
+
+def _measure(jobs: Sequence[Job], embeddings: Embeddings) -> list[Outcome]:
     wants: list[Sequence[Wish] | Exception] = [_wants(job) for job in jobs]
     wishes = [wish for some in wants if not isinstance(some, Exception) for wish in some]
     granted = embeddings.grant(wishes)
@@ -51,7 +96,8 @@ def _wants(job: Job) -> Sequence[Wish] | Exception:
 
 def _measured(job: Job, made: Sequence[object]) -> Outcome:
     try:
-        return job.gauge.measure(job.exhibit, made)  # type: ignore[arg-type]
+        found = job.gauge.measure(job.exhibit, made)  # type: ignore[arg-type]
+        return found if all(map(math.isfinite, found.values())) else NoNumber()
     except (Unmeasured, Missing, ImageError, OSError) as error:
         return error
     except CrevalError:

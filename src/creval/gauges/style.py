@@ -22,7 +22,7 @@ from creval.gauges.embedding import Embedder, Thing, Vector, Wish, cosine
 from creval.gauges.exhibit import Exhibit, Picture
 from creval.gauges.gauge import Gauge, Tools
 from creval.gauges.late import Late, library
-from creval.gauges.models import identity
+from creval.gauges.models import check_shape, identity
 from creval.gauges.weights import find_weights, load_weights
 
 MODEL = ModelCard(
@@ -54,10 +54,10 @@ class Csd(Embedder):
         self.model = model or MODEL.default
         self.name = f"csd:{identity(self.model)}"
         self._chosen = model is not None
-        self._network = Late(self._load)
+        self._model = Late(self._load)
 
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
-        torch, network, style, side = self._network.get()
+        torch, network, style, side = self._model.get()
         pictures = [thing.image for thing in things if isinstance(thing, Picture)]
         pixels = torch.from_numpy(np.stack([prepared(picture, side) for picture in pictures]))
         with torch.inference_mode():
@@ -120,6 +120,7 @@ def _renamed(inside: Mapping[str, Any], width: int) -> dict[str, Any]:
 
 def prepared(picture: Image.Image, side: int) -> NDArray[np.float32]:
     """A picture as CLIP was trained on: the middle of it, of this side, with channels in front."""
+    check_shape(picture, side)
     width, height = picture.size
     short = min(width, height)
     size = (side * width // short, side * height // short)

@@ -15,7 +15,7 @@ from creval.gauges.card import GaugeCard, ModelCard
 from creval.gauges.embedding import Embedder, Thing, Vector, Wish, cosine
 from creval.gauges.exhibit import Exhibit, Picture
 from creval.gauges.gauge import Gauge, Tools
-from creval.gauges.models import Model, identity
+from creval.gauges.models import Model, check_shapes, identity
 
 MODEL = ModelCard(
     "subject", "facebook/dinov2-giant", 4550, "Apache-2.0",
@@ -38,6 +38,7 @@ class Dino(Embedder):
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
         pictures = [thing.image for thing in things if isinstance(thing, Picture)]
         with self._model.in_use() as (processor, model):
+            check_shapes(processor, pictures)
             inputs = processor(images=pictures, return_tensors="pt").to(model.device)
             made = model(**inputs).last_hidden_state.mean(dim=1)
             return list(made.cpu().numpy().astype(np.float32))

@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib import metadata
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from creval.core.card import Metric
 from creval.gauges.card import GaugeCard, ModelCard
 from creval.gauges.embedding import Embedder, Thing, Vector, Wish
-from creval.gauges.exhibit import Exhibit, Picture, Unmeasured
+from creval.gauges.exhibit import NO_REGION, Exhibit, Picture, Unmeasured
 from creval.gauges.gauge import Gauge, Tools
 from creval.gauges.late import Late, library
 from creval.gauges.lettering import Lettering, error_rate, lettering, plain
@@ -27,20 +27,22 @@ MODEL = ModelCard(
 )
 _GONE = 1 / 3
 """A text is gone where more than this share of it can no longer be read."""
+_NO_SOURCE = "the source is needed to see what is gone, and there is none"
 _SHORTEST = 2  # characters of a line in the source that is to go; less is noise
 
 
 class Reader(Embedder):
-    """RapidOCR: of a picture it makes the lines that it reads, from top to bottom, as JSON."""
+    """RapidOCR: of a picture it makes the lines that it reads, from top to bottom, as JSON of what
+    they say and where they are."""
 
     batch = 1
 
     def __init__(self) -> None:
-        self.name = f"rapidocr {_version()}"
-        self._engine = Late(_engine)
+        self.name = f"rapidocr {_version()} lines"
+        self._model = Late(_engine)
 
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
-        engine = self._engine.get()
+        engine = self._model.get()
         read = [_lines(engine, thing) for thing in things if isinstance(thing, Picture)]
         return [np.frombuffer(json.dumps(lines).encode(), dtype=np.uint8) for lines in read]
 
@@ -58,10 +60,21 @@ def _engine() -> Any:
     return ocr.RapidOCR(params={"Global.log_level": "critical"})
 
 
-def _lines(engine: Any, picture: Picture) -> list[str]:
+class Line(NamedTuple):
+    """A line of text, and where its middle lies, as a share of width and height."""
+
+    text: str
+    x: float
+    y: float
+
+
+def _lines(engine: Any, picture: Picture) -> list[Line]:
     # It expects the order of colours that OpenCV has.
     found = engine(np.ascontiguousarray(np.asarray(picture.image)[..., ::-1]))
-    return [str(line) for line in found.txts or ()]
+    if not found.txts:
+        return []
+    places = np.clip(np.mean(found.boxes, axis=1) / picture.image.size, 0, 1).tolist()
+    return [Line(str(text), *place) for text, place in zip(found.txts, places, strict=True)]
 
 
 class Text(Gauge):
@@ -76,7 +89,7 @@ class Text(Gauge):
             Metric("text_gone", "share of the removed texts that are gone", 0.0, 1.0),
         ),
         "share",
-        needs=("text",),
+        needs=("text", "mask"),
         models=(MODEL,),
         extra="text",
         packages=("rapidocr", "onnxruntime"),
@@ -86,40 +99,77 @@ class Text(Gauge):
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
         self._reader = tools.share(Reader)
+        self.name = f"text@{self._reader.name.removesuffix(' lines')}"
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
+        texts = meant(exhibit)
         pictures = [exhibit.edit]
-        if meant(exhibit).all_removed:
-            pictures.append(exhibit.source)
+        if texts.removed or texts.all_removed:
+            if exhibit.sample.source is not None:
+                pictures.append(exhibit.source)
+            elif not texts.wanted:
+                raise Unmeasured(_NO_SOURCE)
         return [Wish(self._reader, picture) for picture in pictures]
 
     def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:
         texts = meant(exhibit)
-        edit, *source = [json.loads(bytes(lines)) for lines in made]
-        removed = texts.removed
-        if source:
-            removed = tuple(line for line in source[0] if len(plain(line)) >= _SHORTEST)
-            if not removed:
-                raise Unmeasured("no text can be read in the source")
-        read = "\n".join(edit)
+        edit, *source = [[Line(*line) for line in json.loads(bytes(lines))] for lines in made]
+        read = "\n".join(line.text for line in edit)
         values = {}
         if texts.wanted:
             errors = [error_rate(text, read) for text in texts.wanted]
             values["text_there"] = sum(error == 0 for error in errors) / len(errors)
             values["text_error"] = sum(errors) / len(errors)
-        if removed:
-            gone = [error_rate(text, read) > _GONE for text in removed]
-            values["text_gone"] = sum(gone) / len(gone)
+        if texts.removed or texts.all_removed:
+            try:
+                if not source:
+                    raise Unmeasured(_NO_SOURCE)
+                values["text_gone"] = _gone(texts, source[0], edit, exhibit)
+            except Unmeasured as error:
+                raise Unmeasured(str(error), values=values) from error
         return values
+
+
+def _gone(
+    texts: Lettering, source: Sequence[Line], edit: Sequence[Line], exhibit: Exhibit
+) -> float:
+    """The share of the texts to remove that are gone, of those that can be read in the source:
+    what cannot be read there would be gone whatever the edit is."""
+    there = _inside(source, exhibit)
+    before, after = "\n".join(there), "\n".join(_inside(edit, exhibit))
+    if texts.all_removed:
+        removed = [line for line in there if len(plain(line)) >= _SHORTEST]
+    else:
+        removed = [text for text in texts.removed if error_rate(text, before) <= _GONE]
+    if not removed:
+        where = "in the source" if exhibit.mask is None else "in the mask's region of the source"
+        raise Unmeasured(f"what is to go cannot be read {where}")
+    return sum(error_rate(text, after) > _GONE for text in removed) / len(removed)
+
+
+def _inside(lines: Sequence[Line], exhibit: Exhibit) -> list[str]:
+    """The lines whose middle lies where the mask lets edit; all of them without one."""
+    region = None if exhibit.mask is None else exhibit.region(exhibit.mask.image.size)
+    if region is None:
+        return [line.text for line in lines]
+    if not region.any():
+        raise Unmeasured(NO_REGION)
+    height, width = region.shape
+    return [
+        line.text for line in lines if region[int(line.y * (height - 1)), int(line.x * (width - 1))]
+    ]
 
 
 def meant(exhibit: Exhibit) -> Lettering:
     """The texts that a measurement, or else the instruction, is about."""
     given = exhibit.parameters
     if "wanted" in given or "removed" in given:
-        found = Lettering(tuple(given.get("wanted", ())), tuple(given.get("removed", ())))
+        wanted, removed = (filter(plain, given.get(name, ())) for name in ("wanted", "removed"))
+        found = Lettering(tuple(wanted), tuple(removed))
+        lacking = "the texts to look for are empty"
     else:
         found = lettering(exhibit.sample.instruction)
+        lacking = "the instruction names no text in quotation marks"
     if not any(found):
-        raise Unmeasured("the instruction names no text in quotation marks")
+        raise Unmeasured(lacking)
     return found

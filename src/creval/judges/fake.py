@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from creval.core.contract import CONTRACTS, Contract, contract_named
-from creval.judges import fake_chains, fake_writer
+from creval.judges import fake_chains, fake_ice, fake_writer
 
 FAULTS = (
     "rate limit",
@@ -149,7 +149,8 @@ class FakeServer:
 
     def _text(self, asked: Asked, choice: int) -> str:
         chance = random.Random(self._drawn(asked, asked.text, choice))  # noqa: S311
-        written = fake_writer.write(asked.text, chance) or fake_chains.answer(asked.text, chance)
+        writers = (fake_writer.write, fake_chains.answer, fake_ice.answer)
+        written = next(filter(None, (write(asked.text, chance) for write in writers)), None)
         if written is not None:
             unwilling = self.declines > self._drawn(asked, "declined?", 0)
             return fake_writer.REFUSAL if unwilling else written

@@ -71,7 +71,7 @@ def render_list(found: Sequence[Fields], form: str) -> str:
     )
 
 
-def _spoiled(text: str, chance: random.Random) -> str:
+def spoiled(text: str, chance: random.Random) -> str:
     """A sentence as it is, or now and then as a model at high temperature leaves it."""
     if chance.random() >= _GARBLED:
         return text
@@ -130,7 +130,7 @@ def _sequence(text: str, chance: random.Random) -> str:
         found.append(
             {
                 "operation": operation,
-                "instruction": _spoiled(said, chance),
+                "instruction": spoiled(said, chance),
                 "reason": "it suits the scene",
             }
         )
@@ -148,7 +148,7 @@ def _simplified(text: str, chance: random.Random) -> str:
     if not long:
         fields = {"needed": "no", "instruction": ""}
         return chance.choice(("No.", "No, it is short already.", render([fields], "fenced")))
-    fields = {"needed": "yes", "instruction": _spoiled(f"{short}.", chance)}
+    fields = {"needed": "yes", "instruction": spoiled(f"{short}.", chance)}
     form = chance.choice(("json", "fenced", "prose", "lines", "bold"))
     return render([fields], form)
 
@@ -159,7 +159,7 @@ def _compound(text: str, chance: random.Random) -> str:
     said = ", then ".join([parts[0], *(part[:1].lower() + part[1:] for part in parts[1:])]) + "."
     fields = {
         "reasoning": "The edits do not touch each other.",
-        "instruction": _spoiled(said, chance),
+        "instruction": spoiled(said, chance),
     }
     return render([fields], chance.choice(("json", "fenced", "prose", "lines", "bold")))
 
@@ -201,7 +201,7 @@ def _step(text: str, chance: random.Random) -> str:
     if name in ("change background", "change style"):
         old = ""
     fields = {
-        "instruction": _spoiled(said, chance),
+        "instruction": spoiled(said, chance),
         "old": old or "nothing",
         "new": new or "nothing",
     }

@@ -56,6 +56,10 @@ def strengths(card: Scorecard) -> Grid:
             row += _ends(card, _groups(card, name, finest), card.table.card.ranking)
         rows.append(row)
     against = "Beside each: how far above or below the other models' mean." if len(rows) > 1 else ""
+    of = _apart(card)
+    if against and of:
+        plural = card.table.card.level(of).plural.replace("_", " ")
+        against = f"{against[:-1]}, over the {plural} that both it and others support."
     return Grid(heads, rows, caption=against, left=len(heads))
 
 
@@ -66,11 +70,20 @@ def _several(card: Scorecard, level: str) -> bool:
 def _metrics(card: Scorecard, name: str) -> dict[str, float]:
     """How far a model lies above the others in each metric, in shares of its scale."""
     found = {}
+    of = _apart(card)
     for metric in card.table.card.metrics:
-        lead = _lead(card, name, metric.name, "overall", "overall")
-        if lead is not None:
-            found[metric.name] = lead
+        places = [(group, of) for group in card.groups(of)] if of else [("overall", "overall")]
+        leads = [_lead(card, name, metric.name, *place) for place in places]
+        there = [lead for lead in leads if lead is not None]
+        if there:
+            found[metric.name] = sum(there) / len(there)
     return found
+
+
+def _apart(card: Scorecard) -> str:
+    """Where models support not all alike, the level of whose groups the whole is the mean: zeros
+    for what one cannot do say nothing of how it does the rest."""
+    return card.table.card.level("overall").of or "" if any(card.table.unsupported.values()) else ""
 
 
 def _groups(card: Scorecard, name: str, level: str) -> dict[str, float]:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from creval.core.sample import EditStatus
 from creval.report import text
 from creval.report.findings import Grid
 from creval.report.statuses import statuses
@@ -35,6 +36,8 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
             yield "judge's model", _listed(known)
     for name in manifest.get("prompts", {}):
         yield "prompt", name
+    if gauges := run.gauges():
+        yield "gauges", ", ".join(gauges)
     settings = {k: v for k, v in manifest.get("settings", {}).items() if v not in (None, {})}
     if settings:
         yield "settings", _listed(settings)
@@ -76,14 +79,20 @@ def unanswered(run: Run, systems: Sequence[str], samples: Collection[str]) -> li
 
 def absent(run: Run, systems: Sequence[str], samples: Collection[str]) -> Grid | None:
     """Which pictures of these models and samples are not there, the sources' first; none where all
-    are. What there never was to be, because there is no source or no support, is not missing."""
+    are. What there never was to be is not missing: where there is no source or no support, or the
+    benchmark made it impossible."""
+    never = run.unsupported | {
+        (gone.edit.system, gone.edit.sample)
+        for gone in run.missing()
+        if gone.status is EditStatus.IMPOSSIBLE
+    }
     wanted = [(name, run.samples[name].source) for name in samples]
     pictures: dict[str, list[tuple[str, Path | None]]] = {
         "sources": [(name, source) for name, source in wanted if source is not None]
     }
     for key, path in run.pictures():
-        done = (key.system, key.sample) not in run.unsupported
-        if key.system in systems and key.sample in samples and done:
+        chosen = key.system in systems and key.sample in samples
+        if chosen and (key.system, key.sample) not in never:
             pictures.setdefault(f"{key.system}'s edits", []).append((key.sample, path))
     rows = []
     for what, found in pictures.items():

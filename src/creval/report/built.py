@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from creval.report.findings import Findings, Grid, Row
 from creval.report.text import many
@@ -11,21 +11,8 @@ from creval.report.text import many
 def operations(counts: Mapping[str, Mapping[str, int]], pictures: int) -> Findings:
     """How often each operation occurs, by category; those that never do are named below."""
     total = sum(sum(group.values()) for group in counts.values())
-    rows: list[Row] = []
-    breaks = set()
-    for category, group in counts.items():
-        there = {name: number for name, number in group.items() if number}
-        if there and rows:
-            breaks.add(len(rows))
-        for at, (name, number) in enumerate(there.items()):
-            share = f"{100 * number / total:.1f} %"
-            rows.append(["" if at else category, name, f"{number:,}", share])
-    absent = [name for group in counts.values() for name, number in group.items() if not number]
-    caption = f"Never: {', '.join(absent)}." if absent else ""
-    grid = Grid(
-        ["category", "operation", "times", "share"], rows, caption=caption, left=2,
-        breaks=frozenset(breaks),
-    )  # fmt: skip
+    heads = ["category", "operation", "times", "share"]
+    grid = _grouped(counts, heads, "Never", lambda n: [f"{n:,}", f"{100 * n / total:.1f} %"])
     sentence = f"{many(pictures, 'picture')}, {many(total, 'atomic instruction')}."
     data = {"pictures": pictures, "operations": {k: dict(group) for k, group in counts.items()}}
     return Findings([sentence], [grid], data)
@@ -41,3 +28,29 @@ def edit_types(counts: Mapping[str, Mapping[str, int]], kinds: Sequence[str]) ->
     grid = Grid(["edit type", *counts], rows, breaks=frozenset({len(kinds)}))
     sentence = f"{many(sum(total), 'step')} in {many(sum(map(bool, total)), 'subset')}."
     return Findings([sentence], [grid], {"edit_types": {k: dict(v) for k, v in counts.items()}})
+
+
+def tasks(counts: Mapping[str, Mapping[str, int]], unfilled: int) -> Findings:
+    """How many items each of ICE-Bench's tasks has, by group; those without are named below."""
+    grid = _grouped(counts, ["group", "task", "items"], "No items", lambda n: [f"{n:,}"])
+    total = sum(sum(inside.values()) for inside in counts.values())
+    sentence = f"{many(total, 'item')} of {many(len(grid.rows), 'task')}"
+    sentence += f", of which {unfilled:,} wait to be filled in." if unfilled else "."
+    data = {"tasks": {k: dict(v) for k, v in counts.items()}, "unfilled": unfilled}
+    return Findings([sentence], [grid], data)
+
+
+def _grouped(
+    counts: Mapping[str, Mapping[str, int]], heads: Sequence[str], without: str,
+    cells: Callable[[int], list[str]],
+) -> Grid:  # fmt: skip
+    rows: list[Row] = []
+    breaks = set()
+    for group, inside in counts.items():
+        there = [name for name, number in inside.items() if number]
+        if there and rows:
+            breaks.add(len(rows))
+        rows += [["" if at else group, n, *cells(inside[n])] for at, n in enumerate(there)]
+    absent = [name for inside in counts.values() for name, number in inside.items() if not number]
+    caption = f"{without}: {', '.join(absent)}." if absent else ""
+    return Grid(heads, rows, caption=caption, left=2, breaks=frozenset(breaks))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from creval.report.findings import Findings, Grid
+from creval.report.findings import Findings, Grid, Row
 from creval.report.text import interval, many, percent, value, visible
 
 if TYPE_CHECKING:
@@ -15,21 +15,15 @@ if TYPE_CHECKING:
 def changes(found: Sequence[Unchanged], half: float | None, lost: int) -> Findings:
     """What is to be said of edits that hardly changed their sources; from `half` on an instruction
     was followed, and `lost` edits were not looked at."""
-    heads = ["model", "edits", "unchanged", "95 %", "IF", "kept", "followed", "kept by those",
-             "95 %"]  # fmt: skip
-    rows = [
-        [
-            one.system,
-            f"{one.unchanged.total:,}",
-            *percent(one.unchanged),
-            value(one.following),
-            value(one.keeping),
-            f"{one.followed:,}",
-            value(one.kept),
-            interval(one.low, one.high),
-        ]
-        for one in found
+    heads = ["model", "edits", "unchanged", "95 %"]
+    rows: list[Row] = [
+        [one.system, f"{one.unchanged.total:,}", *percent(one.unchanged)] for one in found
     ]
+    if half is not None:
+        heads += ["IF", "kept", "followed", "kept by those", "95 %"]
+        for row, one in zip(rows, found, strict=True):
+            row += [value(one.following), value(one.keeping), f"{one.followed:,}",
+                    value(one.kept), interval(one.low, one.high)]  # fmt: skip
     notes = [
         "unchanged: edits that differ from their source no more than storing it again would make"
         + ("." if half is None else f"; followed: samples with IF of {half:g} or more.")

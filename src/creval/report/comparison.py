@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from creval.report.findings import FAINT, STRONG, Findings, Grid, Row, Spot
 from creval.report.sentences import unsupported
-from creval.report.text import interval, many, value, visible
+from creval.report.text import interval, many, measurement, value, visible
 from creval.stats.missing import ZERO
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ _SHOWN = 3  # questions of a sample
 
 def comparison(found: Comparison) -> Findings:
     """The differences at every level, and the samples in which they are largest."""
-    grids = [_differences(found), *(_gap(found, gap) for gap in found.samples)]
+    apart = [gap for gap in found.samples if gap.questions or gap.measured]
+    grids = [_differences(found), *(_gap(found, gap) for gap in apart)]
     return Findings([_ahead(found), *unsupported(found.table)], grids, _data(found))
 
 
@@ -68,10 +69,10 @@ def _differences(found: Comparison) -> Grid:
     columns = [column for column in card.columns if column in there]
     rows: list[Row] = []
     breaks = set()
-    for level in card.levels:
+    for level, groups in found.table.distinct().items():
         breaks.add(len(rows))
-        for group in level.groups:
-            cells = [found.differences[level.name, group, column] for column in columns]
+        for group in groups:
+            cells = [found.differences[level, group, column] for column in columns]
             if all(cell.value is None for cell in cells):
                 continue
             row: Row = [group]
@@ -97,16 +98,26 @@ def _differences(found: Comparison) -> Grid:
 
 
 def _gap(found: Comparison, gap: SampleGap) -> Grid:
-    """A sample in which the two are far apart, with the questions that make it so."""
+    """A sample in which the two are far apart, with the questions and measurements that make it
+    so."""
     rank = found.table.card.ranking
     scores = " against ".join(f"{scores[rank] or 0:.3g}" for scores in (gap.first, gap.second))
     more = len(gap.questions) - _SHOWN
+    rows: list[Row] = [
+        [f"{one.question.id}, weight {one.question.weight:g}: {one.question.text}", *_said(one)]
+        for one in gap.questions[:_SHOWN]
+    ]
+    rows += [
+        [measurement(one.name, one.metric), *(f"{number:.4g}" for number in one.values)]
+        for one in gap.measured
+    ]
+    head = "question" if gap.questions else "measured"
     return Grid(
-        ["question", *found.table.systems],
         [
-            [f"{one.question.id}, weight {one.question.weight:g}: {one.question.text}", *_said(one)]
-            for one in gap.questions[:_SHOWN]
+            "question or measurement" if gap.questions and gap.measured else head,
+            *found.table.systems,
         ],
+        rows,
         title=f"{gap.sample}: {rank} {scores}. {gap.instruction}",
         caption=f"and {more} more questions" if more > 0 else "",
     )
@@ -139,6 +150,7 @@ def _data(found: Comparison) -> dict[str, Any]:
                 "first": gap.first,
                 "second": gap.second,
                 "questions": [_question(one) for one in gap.questions],
+                "measured": [{**one._asdict(), "values": list(one.values)} for one in gap.measured],
             }
             for gap in found.samples
         ],

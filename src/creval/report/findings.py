@@ -6,7 +6,7 @@ A table (`Grid`) is words and marks; a terminal or a page decides how they look.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from creval.report.text import visible
@@ -56,6 +56,43 @@ class Findings:
         return {"sentences": list(self.sentences), **self.data}
 
 
+def fitting(grid: Grid, width: int) -> list[Grid]:
+    """The same in as many tables as its numbers need in a terminal of this width: in one that is
+    too narrow they would be cut. Each begins with the words, which wrap instead."""
+    wide = [_width(grid, at) + _MARGIN for at in range(len(grid.heads))]
+    words, numbers = sum(wide[: grid.left]), sum(wide[grid.left :])
+    if numbers + min(words, max(width // 4, _NARROWEST * grid.left)) <= width:
+        return [grid]
+    room = width - min(words, max(width // 2, _NARROWEST * grid.left))
+    parts: list[list[int]] = [[]]
+    for at in range(grid.left, len(wide)):
+        if parts[-1] and sum(wide[n] for n in parts[-1]) + wide[at] > room:
+            parts.append([])
+        parts[-1].append(at)
+    shown = [[*range(grid.left), *part] for part in parts]
+    found = [
+        replace(
+            grid,
+            heads=[grid.heads[at] for at in part],
+            rows=[[row[at] for at in part] for row in grid.rows],
+            caption="",
+        )
+        for part in shown
+    ]
+    return [*found[:-1], replace(found[-1], caption=grid.caption)]
+
+
+def _width(grid: Grid, at: int) -> int:
+    """How wide a column is that wraps nothing."""
+    from rich.cells import cell_len
+
+    spots = [spot(row[at]) for row in grid.rows]
+    lines = [line for one in spots for line in (f"{one.text}{one.beside}", one.below)]
+    return max(cell_len(visible(line)) for line in (*grid.heads[at].split("\n"), *lines))
+
+
+_MARGIN = 3  # characters between columns
+_NARROWEST = 12  # characters of a column of words
 _STYLES = {BEST: "bold", SECOND: "underline", STRONG: "bold", FAINT: "dim", ASIDE: "italic"}
 
 
@@ -74,9 +111,7 @@ def rich_table(grid: Grid) -> Table:
             justify="left" if words else "right",
             overflow="fold",
             no_wrap=not words,
-            min_width=min(12, max(len(spot(row[at]).text) for row in grid.rows))
-            if words and grid.rows
-            else None,
+            min_width=min(_NARROWEST, _width(grid, at)) if words else None,
         )
     for number, row in enumerate(grid.rows):
         if number in grid.breaks:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from creval.stats.table import ScoreTable
     from creval.store.run import Run
 
-_ORDER = (EditStatus.REFUSED, EditStatus.FAILED, EditStatus.UNSUPPORTED, EditStatus.ABSENT)
+_ORDER = (
+    EditStatus.REFUSED, EditStatus.FAILED, EditStatus.UNSUPPORTED, EditStatus.IMPOSSIBLE,
+    EditStatus.ABSENT,
+)  # fmt: skip
 _REASONS, _LETTERS = 3, 120  # in a sentence, and of each
 Missing = Mapping[str, Mapping[EditStatus, Counter[str]]]
 """By model and status, how many edits are not there for which reason."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from creval.core.card import Digits
 from creval.report.text import difference, many, visible
 from creval.stats.missing import ZERO
-from creval.stats.scorecard import Difference, Scorecard
+from creval.stats.scorecard import FEWEST, SAMPLE, Difference, Scorecard
 
 if TYPE_CHECKING:
     from creval.stats.correction import Corrected
@@ -21,6 +23,8 @@ def decided(card: Scorecard) -> str:
     name = card.table.card.ranking
     if not card.differences:
         return "There is only one model, so nothing to compare."
+    if all(card.cell(system, name).value is None for system in card.systems):
+        return f"No model has a value in {name} yet, so there is nothing to compare."
     settled = [found for found in card.differences if found.decided]
     open_ = [found for found in card.differences if not found.decided]
     count = len(card.differences)
@@ -58,6 +62,21 @@ def flat(card: Scorecard) -> list[str]:
         "An interval of no width says that all samples scored the same, not that other samples "
         "would."
     ]
+
+
+def few(card: Scorecard, shown: Iterable[tuple[str, str]]) -> list[str]:
+    """Why some of the cells shown have no interval, where there are such; `shown` has groups of
+    samples, each with its level."""
+    for level, group in shown:
+        if level == SAMPLE:
+            continue
+        at = card.table.card.level(level).groups.index(group)
+        value, low = (card.levels[level][name][at] for name in ("value", "low"))
+        if (np.isfinite(value) & np.isnan(low)).any():
+            shared = len(np.unique(card.table.units)) < len(card.table.units)
+            more = ", where those of one picture count as one" if shared else ""
+            return [f"A value without an interval rests on fewer than {FEWEST} samples{more}."]
+    return []
 
 
 def _range(first: int, last: int) -> str:

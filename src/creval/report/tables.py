@@ -120,29 +120,34 @@ class _Spot:
         return text.interval(cell.low, cell.high, self.digits, self.sign)
 
 
-def _spots(card: Scorecard, shown: Shown, groups: Groups) -> list[_Spot]:
+def _spots(card: Scorecard, shown: Shown, groups: Groups, *, leading: bool = False) -> list[_Spot]:
+    rank = card.table.card.ranking
     return [
         _Spot(card, level, group, column, groups)
         for level, group in shown
-        for column in _belonging(card, [(level, group)])
+        for column in sorted(
+            _belonging(card, [(level, group)]), key=lambda column: leading and column != rank
+        )
     ]
 
 
-def grids(card: Scorecard, shown: Shown, groups: Groups, *, wide: int = 0) -> Iterator[Grid]:
+def grids(
+    card: Scorecard, shown: Shown, groups: Groups, *, wide: int = 0, leading: bool = False
+) -> Iterator[Grid]:
     """A value with its coverage, below it its interval.
 
     A table for each group of samples or, where `wide` gives a terminal's width, as many of them
-    beside each other as it has room for.
+    beside each other as it has room for. With `leading` the column that ranks comes first.
     """
     rest = [pair for pair in shown if pair[0] != SAMPLE]
     if wide:
         for pairs in _fitting(card, rest, groups, wide):
-            spots = _spots(card, pairs, groups)
+            spots = _spots(card, pairs, groups, leading=leading)
             yield _grid(card, spots, groups, wide=True)
         return
     for pair in rest:
         title = "" if rest == [("overall", "overall")] else pair[1]
-        yield _grid(card, _spots(card, [pair], groups), groups, title)
+        yield _grid(card, _spots(card, [pair], groups, leading=leading), groups, title)
 
 
 def _fitting(card: Scorecard, shown: Shown, groups: Groups, wide: int) -> Iterator[Shown]:

@@ -95,6 +95,16 @@ def difference(found: Difference, digits: Digits = DIGITS) -> str:
     return f"{value(found.value, digits, '+')} {ends}".rstrip()
 
 
+def measurement(name: str, metric: str) -> str:
+    """What a measurement is called.
+
+    >>> measurement("imaging/PF", "PF")
+    'imaging, for PF'
+    """
+    gauge = name.partition("/")[0]
+    return gauge if gauge == metric else f"{gauge}, for {metric}"
+
+
 def many(number: int, what: str) -> str:
     """So many things: `1 sample`, `2,712 samples`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

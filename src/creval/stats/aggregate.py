@@ -26,20 +26,48 @@ def aggregate(table: ScoreTable, parts: Sequence[Integers], counts: Floats) -> d
     """Each level's values when each sample counts as often as `counts` says.
 
     `counts` has the axes draw, sample. The result has, for each level, the axes draw, group,
-    system, column: the metrics and the composite. NaN is no value.
+    system, column: the metrics and the composite. NaN is no value: what a system does not support
+    counts beside what it does, but alone makes none.
     """
-    systems, _, metrics = table.values.shape
     here = ~np.isnan(table.values)
-    filled = np.where(here, table.values, 0.0)
-    sums: list[Floats] = []
-    sizes: list[Floats] = []
+    sums = _sums(np.where(here, table.values, 0.0), parts, counts)
+    sizes = _sums(here.astype(np.float64), parts, counts)
+    values = {name: _mean(counts, part.sums, part.counts) for name, part in table.parts.items()}
+    drawn = np.stack([counts[:, part].sum(axis=1) for part in parts], axis=1)
+    found = _levels(table, parts, drawn, sums, sizes, values)
+    earned = table.earned
+    if (here & ~earned).any():
+        _clear(table, parts, found, _sums(earned.astype(np.float64), parts, counts))
+    return {name: add_composite(table.card, of) for name, of in found.items()}
+
+
+def _sums(source: Floats, parts: Sequence[Integers], counts: Floats) -> Floats:
+    """Each part's sums over its samples; axes draw, part, system, metric."""
+    systems, _, metrics = source.shape
+    found = []
     for part in parts:
         drawn = np.ascontiguousarray(counts[:, part])
-        for source, into in ((filled, sums), (here.astype(np.float64), sizes)):
-            flat = source[:, part].transpose(1, 0, 2).reshape(len(part), -1)
-            into.append((drawn @ flat).reshape(len(drawn), systems, metrics))
-    values = {name: _mean(counts, part.sums, part.counts) for name, part in table.parts.items()}
-    return _levels(table, parts, np.stack(sums, axis=1), np.stack(sizes, axis=1), values)
+        flat = source[:, part].transpose(1, 0, 2).reshape(len(part), -1)
+        found.append((drawn @ flat).reshape(len(drawn), systems, metrics))
+    return np.stack(found, axis=1)
+
+
+def _clear(
+    table: ScoreTable, parts: Sequence[Integers], values: dict[str, Floats], earned: Floats
+) -> None:
+    """Take away the values of groups in which a system has only what it does not support."""
+    for level in table.card.levels:
+        if level.parts or level.minus is not None:
+            continue
+        for group in range(len(level.groups)):
+            there = earned[:, _inside(table, level, group, parts)].any(axis=1)
+            values[level.name][:, group][~there] = np.nan
+
+
+def _inside(table: ScoreTable, level: Level, group: int, parts: Sequence[Integers]) -> list[int]:
+    """The parts of which a group is made."""
+    inside = table.members(level.name, group)
+    return [n for n, part in enumerate(parts) if inside[part[0]]]
 
 
 def _mean(counts: Floats, sums: Floats, sizes: Floats) -> Floats:
@@ -57,6 +85,7 @@ def _mean(counts: Floats, sums: Floats, sizes: Floats) -> Floats:
 def _levels(
     table: ScoreTable,
     parts: Sequence[Integers],
+    drawn: Floats,
     sums: Floats,
     sizes: Floats,
     values: dict[str, Floats],
@@ -73,15 +102,34 @@ def _levels(
             means.append(values[of][:, at] - values[of][:, less])
         elif level.of is None:
             for group in range(len(level.groups)):
-                inside = table.members(level.name, group)
-                chosen = [n for n, part in enumerate(parts) if inside[part[0]]]
+                chosen = _inside(table, level, group, parts)
                 with np.errstate(invalid="ignore", divide="ignore"):
                     means.append(sums[:, chosen].sum(axis=1) / sizes[:, chosen].sum(axis=1))
         else:
+            often = _often(table, table.card.level(level.of), parts, drawn)
             for finer in children(table, level.name, level.of):
-                means.append(mean_of_present(values[level.of][:, finer], axis=1))
+                means.append(_weighted(values[level.of][:, finer], often[:, finer]))
         values[level.name] = np.stack(means, axis=1)
-    return {name: add_composite(table.card, found) for name, found in values.items()}
+    return values
+
+
+def _often(table: ScoreTable, level: Level, parts: Sequence[Integers], drawn: Floats) -> Floats:
+    """How often each group was drawn: once, unless its samples are drawn with those of others."""
+    found = np.ones((len(drawn), len(level.groups)))
+    for group in range(len(level.groups)):
+        inside = _inside(table, level, group, parts)
+        if inside:
+            found[:, group] = drawn[:, inside].sum(axis=1) / sum(len(parts[n]) for n in inside)
+    return np.round(found, 9)
+
+
+def _weighted(values: Floats, often: Floats) -> Floats:
+    """The mean of the groups that are there, each as often as it was drawn; axes draw, group,
+    system, metric."""
+    weights = np.where(np.isnan(values), 0.0, often[..., None, None])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean: Floats = (weights * np.nan_to_num(values)).sum(axis=1) / weights.sum(axis=1)
+    return mean
 
 
 def _needs(level: Level) -> set[str]:

@@ -34,8 +34,18 @@ def _counts(generator: np.random.Generator, size: int, draws: int) -> Floats:
     return counts.astype(np.float64) * np.float64(size / drawn)
 
 
-def pooled(parts: Sequence[Integers]) -> list[Integers]:
-    """Strata to draw from: parts of one sample, which alone would never vary, are put together."""
+def pooled(parts: Sequence[Integers], owners: Sequence[object] = ()) -> list[Integers]:
+    """Strata to draw from: parts of one sample, which alone would never vary, are put together.
+
+    Those of one owner are put together first, then those that are left.
+    """
+    by_owner: dict[object, list[Integers]] = {}
+    for part, owner in zip(parts, owners or [None] * len(parts), strict=True):
+        by_owner.setdefault(owner, []).append(part)
+    return _joined([part for own in by_owner.values() for part in _joined(own)])
+
+
+def _joined(parts: Sequence[Integers]) -> list[Integers]:
     single = [part for part in parts if len(part) == 1]
     several = [part for part in parts if len(part) > 1]
     if len(single) == 1 and several:
@@ -69,11 +79,23 @@ def replicate(tables: Sequence[ScoreTable], resamples: int, seed: int) -> list[d
     """
     parts, units = strata(tables[0]), tables[0].units
     chunks: list[list[dict[str, Floats]]] = [[] for _ in tables]
-    for drawn in resampled_counts(pooled(unit_strata(parts, units)), resamples, seed):
+    apart = unit_strata(parts, units)
+    for drawn in resampled_counts(pooled(apart, _owners(tables[0], apart)), resamples, seed):
         counts = drawn[:, units]
         for table, into in zip(tables, chunks, strict=True):
             into.append(aggregate(table, parts, counts))
     return [{name: np.concatenate([c[name] for c in of]) for name in of[0]} for of in chunks]
+
+
+def _owners(table: ScoreTable, apart: Sequence[Integers]) -> list[tuple[tuple[int, ...], ...]]:
+    """For each stratum of units the groups in which its samples lie, of levels that others are
+    means of."""
+    of = {level.of for level in table.card.levels if level.of in table.groups}
+    groups = [table.groups[name].tolist() for name in sorted(filter(None, of))]
+    inside: dict[int, list[tuple[int, ...]]] = {}
+    for sample, unit in enumerate(table.units.tolist()):
+        inside.setdefault(unit, []).append(tuple(places[sample] for places in groups))
+    return [tuple(sorted(inside[int(stratum[0])])) for stratum in apart]
 
 
 def interval(draws: Floats, level: float = 0.95) -> tuple[Floats, Floats]:

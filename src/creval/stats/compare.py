@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from creval.benchmarks import protocol_named
 from creval.core.card import Level, Weights
-from creval.core.probe import Question
+from creval.core.probe import Measurement, Question
 from creval.stats.bootstrap import interval, replicate
 from creval.stats.missing import EXCLUDE
 from creval.stats.permutation import p_values
-from creval.stats.scorecard import FEWEST, Difference, number, points, rests_on
+from creval.stats.scorecard import FEWEST, Difference, evidence, number, points, rests_on
 from creval.stats.table import ScoreTable, tabulate
 
 if TYPE_CHECKING:
@@ -35,15 +35,25 @@ class QuestionGap:
     answers: tuple[Answer, Answer]
 
 
+class MeasuredGap(NamedTuple):
+    """What one gauge gives for two systems, and the metric that it counts in."""
+
+    name: str
+    metric: str
+    values: tuple[float, float]
+
+
 @dataclass(frozen=True)
 class SampleGap:
-    """A sample's scores by column for both systems, and the questions that tell them apart."""
+    """A sample's scores by column for both systems, and the questions and measurements that tell
+    them apart."""
 
     sample: str
     instruction: str
     first: Mapping[str, float | None]
     second: Mapping[str, float | None]
     questions: tuple[QuestionGap, ...]
+    measured: tuple[MeasuredGap, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,8 +92,8 @@ def compare(
         value = there[level.name][:, 0] - there[level.name][:, 1]
         for g, group in enumerate(level.groups):
             for c, column in enumerate(pair.card.columns):
-                samples = _samples(pair, level, g, column)
-                enough = samples >= FEWEST and not np.isnan(value[g, c])
+                samples, units = _rests_on(pair, level, g, column)
+                enough = units >= FEWEST and not np.isnan(value[g, c])
                 ends = (number(low[g, c]), number(high[g, c])) if enough else (None, None)
                 whole = (level.name, column) == ("overall", pair.card.ranking)
                 p = tested if whole else None
@@ -92,18 +102,19 @@ def compare(
     return Comparison(pair, differences, tuple(_gaps(run, pair, strict, top)))
 
 
-def _samples(pair: ScoreTable, level: Level, group: int, column: str) -> int:
-    """How many samples a difference rests on: of the metrics behind it, the fewest."""
+def _rests_on(pair: ScoreTable, level: Level, group: int, column: str) -> tuple[int, int]:
+    """On how many samples a difference rests, and on how many units: of the metrics behind it, the
+    fewest."""
     if level.minus is not None:
         finer = pair.card.level(level.minus[0])
         two = (finer.groups.index(name) for name in level.minus[1:])
-        return min(_samples(pair, finer, at, column) for at in two)
+        return min(_rests_on(pair, finer, at, column) for at in two)
     if level.parts:
-        here = (pair.parts[level.name].counts[0, :, group] > 0).sum(axis=0)
+        here = pair.parts[level.name].counts[0, :, group] > 0
     else:
-        members = pair.members(level.name, group)
-        here = (~np.isnan(pair.values[0][members])).sum(axis=0)
-    return int(here[rests_on(pair.card, column)].min())
+        here = evidence(pair)[0] & pair.members(level.name, group)[:, None]
+    here = here[:, rests_on(pair.card, column)]
+    return int(here.sum(axis=0).min()), int(pair.units_in(here).min())
 
 
 def _gaps(run: Run, pair: ScoreTable, strict: bool, top: int) -> list[SampleGap]:
@@ -127,8 +138,21 @@ def _gaps(run: Run, pair: ScoreTable, strict: bool, top: int) -> list[SampleGap]
         both = [values.get((system, sample), {}) for system in pair.systems]
         questions = _question_gaps(run, pair, sample, both, strict)
         instruction = run.samples[sample].instruction
-        gaps.append(SampleGap(sample, instruction, first, second, tuple(questions)))
+        measured = tuple(_measured_gaps(run, sample, both))
+        gaps.append(SampleGap(sample, instruction, first, second, tuple(questions), measured))
     return gaps
+
+
+def _measured_gaps(
+    run: Run, sample: str, both: Sequence[Mapping[str, float | None]]
+) -> Iterator[MeasuredGap]:
+    """The measurements in which two systems differ, in the protocol's order."""
+    for probe in run.probes[sample]:
+        first, second = (found.get(probe.id) for found in both)
+        if not isinstance(probe, Measurement) or first is None or second is None:
+            continue
+        if first != second:
+            yield MeasuredGap(probe.id, probe.metric, (first, second))
 
 
 def _question_gaps(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -38,15 +39,19 @@ def estimate(value: float, ends: tuple[float, float]) -> Estimate:
     return Estimate(number(value), number(ends[0]), number(ends[1]))
 
 
-def mean(values: Floats) -> Estimate:
-    """The mean of values that do not depend on each other, with Student's interval; fewer than five
-    have none."""
+def mean(values: Floats, units: Sequence[str]) -> Estimate:
+    """The mean of values with Student's interval; those of one unit count together, because they
+    tell the same. Fewer than five units have none."""
     if not len(values):
         return NOTHING
     middle = float(values.mean())
-    if len(values) < _FEWEST:
+    place = np.unique(np.asarray(units), return_inverse=True)[1]
+    sums = np.bincount(place.reshape(-1), weights=values - middle)
+    count = len(sums)
+    if count < _FEWEST:
         return Estimate(middle)
-    reach = student(len(values) - 1) * float(values.std(ddof=1)) / len(values) ** 0.5
+    error = (float((sums**2).sum()) * count / (count - 1)) ** 0.5 / len(values)
+    reach = student(count - 1) * error
     return Estimate(middle, middle - reach, middle + reach)
 
 

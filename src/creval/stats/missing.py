@@ -30,7 +30,8 @@ def check_rule(missing: str, common: bool) -> None:
 
 def counting(missing: str) -> frozenset[EditStatus]:
     """The edits that count as failed though there is nothing to score: under `zero` those that were
-    refused, failed or never came. What a system does not support counts as its card says."""
+    refused, failed or never came. What a system does not support counts as its card says; what the
+    benchmark made impossible counts nowhere."""
     return _FAILINGS if missing == ZERO else frozenset()
 
 

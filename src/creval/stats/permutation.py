@@ -21,12 +21,14 @@ def p_values(pairs: ScoreTable, seed: int = 0) -> list[float | None]:
     """The sign-flip p-value of each pair in the column that ranks; two-sided.
 
     The table is of `ScoreTable.pairs`. Samples made from one picture change sides together. None
-    where a metric behind the column has no value.
+    where one of the two has no value of its own in a metric behind the column.
     """
     names = pairs.card.rests_on(pairs.card.ranking)
     columns = [at for at, metric in enumerate(pairs.card.metrics) if metric.name in names]
-    present = ~np.isnan(pairs.values[::2][..., columns])
-    there = [bool(one.any(axis=0).all()) for one in present]
+    there = [
+        bool((one.any(axis=0) & two.any(axis=0)).all())
+        for one, two in zip(*(pairs.earned[at::2, :, columns] for at in (0, 1)), strict=True)
+    ]
     shares = contributions(pairs)
     units = np.zeros((pairs.units.max(initial=-1) + 1, len(shares)))
     np.add.at(units, pairs.units, shares.T)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 FEWEST = 5
-"""Samples below which there is no interval."""
+"""Samples below which there is no interval; those of one picture are one."""
 SAMPLE = "sample"
 """The level below all groups: each sample by its id."""
 
@@ -221,13 +221,9 @@ def rests_on(card: Card, column: str) -> list[int]:
 
 
 def points(table: ScoreTable) -> dict[str, Floats]:
-    """Each level's values; axes group, system, column. What no system could be scored for, or one
-    does not support, has none."""
+    """Each level's values; axes group, system, column."""
     once = aggregate(table, strata(table), np.ones((1, len(table.samples))))
-    return {
-        level.name: np.where(_by_group(table, level, "total") > 0, once[level.name][0], np.nan)
-        for level in table.card.levels
-    }
+    return {level.name: once[level.name][0] for level in table.card.levels}
 
 
 def _differences(
@@ -241,12 +237,22 @@ def _differences(
     there = points(shared)["overall"][0, :, rank]
     draws = drawn[:, 0, :, rank]
     low, high = interval(draws[:, ::2] - draws[:, 1::2])
-    here = ~np.isnan(shared.values[::2])
-    samples = here.sum(axis=1)[:, rests_on(card, card.ranking)].min(axis=1)
+    here = evidence(shared)
+    behind = rests_on(card, card.ranking)
+    samples = here.sum(axis=1)[:, behind].min(axis=1)
+    units = shared.units_in(here)[:, behind].min(axis=1)
     for n, (first, second) in enumerate(pairs):
-        ends = (number(low[n]), number(high[n])) if samples[n] >= FEWEST else (None, None)
+        ends = (number(low[n]), number(high[n])) if units[n] >= FEWEST else (None, None)
         value = number(there[2 * n] - there[2 * n + 1])
         yield Difference(first, second, value, *ends, int(samples[n]), tested[n])
+
+
+def evidence(shared: ScoreTable) -> NDArray[np.bool_]:
+    """What differences of pairs rest on: samples of which at least one system supports what is
+    measured; axes pair, sample, metric."""
+    earned = shared.earned
+    found: NDArray[np.bool_] = earned[::2] | earned[1::2]
+    return found
 
 
 def _arrays(
@@ -256,13 +262,13 @@ def _arrays(
     scored, total = (_by_group(table, level, what) for what in ("scored", "total"))
     if average:
         point, draws = (_with(mean_of_present(a, -2), a) for a in (point, draws))
-        # As many samples as the system has that has the fewest, of those that have any.
+        # As many units as the system has that has the fewest, of those that have any.
         fewest = np.where(there > 0, there, there.max(initial=0)).min(axis=-2)
         there = _with(fewest, there)
         scored, total = (_with(a.sum(axis=-2), a) for a in (scored, total))
     low, high = interval(draws)
     if table.card.composite is not None:
-        # The composite rests on as many samples as that of its metrics which has the fewest.
+        # The composite rests on as many units as that of its metrics which has the fewest.
         least = there[..., rests_on(table.card, table.card.composite.name)].min(axis=-1)
         there[..., -1] = least
     few = (there < FEWEST) | np.isnan(point)
@@ -283,7 +289,8 @@ def _with(last: NDArray[Any], systems: NDArray[Any]) -> NDArray[Any]:
 def _by_group(table: ScoreTable, level: Level, what: str) -> Integers:
     """Counts summed over each group's samples, and over metrics for the composite.
 
-    `what` is scored or total, of probes, or there: how many samples have a value.
+    `what` is scored or total, of probes, or there: of how many units samples have a value that is
+    not only what an unsupported one counts.
     """
     if level.minus is not None:
         of, *two = level.minus
@@ -298,12 +305,18 @@ def _by_group(table: ScoreTable, level: Level, what: str) -> Integers:
     sums: Integers
     if level.parts:
         part = table.parts[level.name]
-        counts = part.counts > 0 if what == "there" else getattr(part, what)
-        sums = counts.sum(axis=1, dtype=np.int64).transpose(1, 0, 2)
+        if what == "there":
+            sums = table.units_in((part.counts > 0).transpose(2, 0, 1, 3))
+        else:
+            sums = getattr(part, what).sum(axis=1, dtype=np.int64).transpose(1, 0, 2)
     else:
-        counts = ~np.isnan(table.values) if what == "there" else getattr(table, what)
         members = [table.members(level.name, n) for n in range(len(level.groups))]
-        sums = np.stack([counts[:, member].sum(axis=1, dtype=np.int64) for member in members])
+        if what == "there":
+            earned = table.earned
+            sums = np.stack([table.units_in(earned & member[:, None]) for member in members])
+        else:
+            counts = getattr(table, what)
+            sums = np.stack([counts[:, member].sum(axis=1, dtype=np.int64) for member in members])
     if table.card.composite is None:
         return sums
     return np.concatenate([sums, sums.sum(axis=-1, keepdims=True)], axis=-1)

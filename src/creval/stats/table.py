@@ -56,6 +56,12 @@ class ScoreTable:
     missing: str = EXCLUDE
     common_of: int | None = None
 
+    @property
+    def earned(self) -> NDArray[np.bool_]:
+        """Where a system has a value of what it supports; what it does not only counts."""
+        found: NDArray[np.bool_] = ~np.isnan(self.values) & (self.total > 0)
+        return found
+
     def of(self, *systems: str) -> ScoreTable:
         """The same for these systems only, in this order."""
         at = [self.systems.index(known_name("model", name, self.systems)) for name in systems]
@@ -89,7 +95,7 @@ class ScoreTable:
         are ranked. What one does not support it does not have, whatever it counts."""
         names = self.card.rests_on(self.card.ranking)
         at = [n for n, metric in enumerate(self.card.metrics) if metric.name in names]
-        here = ~np.isnan(self.values[..., at]) & (self.total[..., at] > 0)
+        here = self.earned[..., at]
         alike = (here == here[:1]).all(axis=(0, 2)) & here[0].any(axis=1)
         return tuple(name for name, kept in zip(self.samples, alike, strict=True) if kept)
 
@@ -99,6 +105,32 @@ class ScoreTable:
             return np.ones(len(self.samples), dtype=np.bool_)
         inside: NDArray[np.bool_] = self.groups[level] == group
         return inside
+
+    def units_in(self, here: NDArray[np.bool_]) -> Integers:
+        """Of how many units a sample is here: what makes an interval sure are they, and not their
+        samples. The last axes but one are samples, and fall away."""
+        order = np.argsort(self.units, kind="stable")
+        starts = np.flatnonzero(np.diff(self.units[order], prepend=-1))
+        found: Integers = np.logical_or.reduceat(here[..., order, :], starts, axis=-2).sum(axis=-2)
+        return found
+
+    def distinct(self) -> dict[str, list[str]]:
+        """The groups of each level. Of those that are made of a finer level's, each set of samples
+        stands once, and one that is a single finer group only at the coarsest level."""
+        coarsest = next((level.name for level in self.card.levels if level.tagged), "")
+        found: dict[str, list[str]] = {}
+        seen: set[bytes] = set()
+        for level in self.card.levels:
+            found[level.name] = list(level.groups)
+            if not level.tagged or level.of is None:
+                continue
+            for at, group in enumerate(level.groups):
+                members = self.members(level.name, at)
+                finer = np.unique(self.groups[level.of][members]).size
+                if members.tobytes() in seen or (finer < 2 and level.name != coarsest):
+                    found[level.name].remove(group)
+                seen.add(members.tobytes())
+        return found
 
     def with_composite(self) -> Floats:
         """The values with the composite behind the metrics; none where a part of it has none, or
@@ -219,6 +251,7 @@ def _tabulated(
     # What a run was not asked for is nobody's failing.
     unseen = set(metrics) if failed else set()
     declared = frozenset() if card.unsupported is None else run.unsupported
+    counted = {metric.name for metric in card.metrics if not metric.raw}
     unsupported = {
         name: [identity for identity in samples if (name, identity) in declared] for name in chosen
     }
@@ -230,7 +263,7 @@ def _tabulated(
         if (system, identity) not in declared:
             return found
         return {
-            metric: Score(card.unsupported if score.total else None, 0, 0)
+            metric: Score(card.unsupported if score.total and metric in counted else None, 0, 0)
             for metric, score in found.items()
         }
 
@@ -303,8 +336,8 @@ def sample_values(run: Run, card: Card, systems: Sequence[str], sample: str) -> 
 
 
 def _units(samples: Sequence[Sample]) -> Integers:
-    """What each sample was made from, numbered: its source picture, or itself."""
-    names = [str(sample.source or sample.id) for sample in samples]
+    """What each sample was made of, numbered."""
+    names = [sample.unit for sample in samples]
     number = {name: at for at, name in enumerate(dict.fromkeys(names))}
     return np.array([number[name] for name in names], dtype=np.int64)
 

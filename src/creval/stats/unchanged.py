@@ -33,10 +33,13 @@ class Unchanged:
 
 
 def followed_from(card: Scorecard) -> float | None:
-    """The score from which on an edit has followed its instruction: half of all that can be."""
+    """The score from which on an edit has followed its instruction: half of all that can be. None
+    where that, or what was kept, is not scored."""
     metrics = {metric.name: metric for metric in card.table.card.metrics}
     metric = metrics.get(_FOLLOWING)
-    return None if metric is None else (metric.low + metric.high) / 2
+    if metric is None or metrics.keys().isdisjoint(_KEEPING):
+        return None
+    return (metric.low + metric.high) / 2
 
 
 def unchanged(run: Run, card: Scorecard, resamples: int = 2_000, seed: int = 0) -> list[Unchanged]:

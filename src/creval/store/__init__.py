@@ -1,7 +1,7 @@
 """The run folder: written once, lost never."""
 
-from creval.store.reader import Held, held_texts
+from creval.store.reader import Held, held_measures, held_texts
 from creval.store.run import Answer, Run, open_run
 from creval.store.store import DATABASE, Store
 
-__all__ = ["DATABASE", "Answer", "Held", "Run", "Store", "held_texts", "open_run"]
+__all__ = ["DATABASE", "Answer", "Held", "Run", "Store", "held_measures", "held_texts", "open_run"]

@@ -24,6 +24,30 @@ class Held(NamedTuple):
     texts: Counter[tuple[str, str, str]]
 
 
+def held_measures(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
+    """A run's manifest, and the voices that have values in it; nothing is written, and no lock is
+    taken."""
+    path = folder / DATABASE
+    if not path.is_file() or not path.stat().st_size:
+        return {}, []
+    with closing(open_reader(path)) as connection:
+        return _manifest(connection), voices_with_values(connection)
+
+
+def voices_with_values(connection: sqlite3.Connection) -> list[str]:
+    """Who has given at least one value."""
+    rows = connection.execute(
+        "SELECT DISTINCT judge FROM voices WHERE EXISTS"
+        " (SELECT 1 FROM verdicts WHERE voice = voices.id AND value IS NOT NULL) ORDER BY judge"
+    )
+    return [judge for (judge,) in rows]
+
+
+def _manifest(connection: sqlite3.Connection) -> Mapping[str, Any]:
+    rows = connection.execute("SELECT key, value FROM manifest").fetchall()
+    return {key: json.loads(value) for key, value in rows}
+
+
 def held_texts(folder: Path) -> Held:
     """What a folder holds of what models wrote; nothing is written, and no lock is taken."""
     path = folder / DATABASE
@@ -35,10 +59,10 @@ def held_texts(folder: Path) -> Held:
         " WHERE replies.status = ? AND text <> '' GROUP BY 1, 2, 3"
     )
     with closing(open_reader(path)) as connection:
-        manifest = connection.execute("SELECT key, value FROM manifest").fetchall()
+        manifest = _manifest(connection)
         rows = connection.execute(query, (Status.ANSWERED.value,)).fetchall()
     texts = Counter({(judge, role, item): number for judge, role, item, number in rows})
-    return Held({key: json.loads(value) for key, value in manifest}, texts)
+    return Held(manifest, texts)
 
 
 def open_reader(path: Path) -> sqlite3.Connection:

@@ -17,7 +17,7 @@ from creval.core.contract import contract_named
 from creval.core.errors import CrevalError, known_name
 from creval.core.probe import EditKey, Measurement, Probe, Question
 from creval.core.sample import Edit, EditStatus, Sample, Step
-from creval.store.reader import open_reader
+from creval.store.reader import open_reader, voices_with_values
 from creval.store.store import DATABASE, read_edit
 
 if TYPE_CHECKING:
@@ -209,6 +209,11 @@ class Run:
             for system, sample, yes, no in rows
         )
 
+    def gauges(self) -> list[str]:
+        """What measured, with the models that were used."""
+        voices = voices_with_values(self._connection)
+        return [name.removeprefix(VOICE) for name in voices if name.startswith(VOICE)]
+
     def voices(self) -> dict[tuple[str, int], int]:
         """How many questions each judge has answered in each repeat."""
         query = (
@@ -230,11 +235,12 @@ class Run:
         return int(self._connection.execute(query).fetchone()[0])
 
     def missing(self) -> list[Missing]:
-        """The edits that were wanted and are not there. None is absent where others of the same
-        system and sample came later, as draws."""
+        """The edits that were wanted and are not there. None is absent, or impossible, where others
+        of the same system and sample came later, as draws."""
         rows = self._connection.execute(
             "SELECT system, sample, draw, status, reason FROM edits"
-            f" WHERE status <> 'done' AND image IS NULL AND {_UNHEARD} AND NOT (status = 'absent'"
+            f" WHERE status <> 'done' AND image IS NULL AND {_UNHEARD}"
+            " AND NOT (status IN ('absent', 'impossible')"
             " AND EXISTS (SELECT 1 FROM edits AS other WHERE other.system = edits.system"
             " AND other.sample = edits.sample AND other.image IS NOT NULL)) ORDER BY id"
         )
@@ -451,6 +457,7 @@ def _sample(identity: str, instruction: str, source: str | None, tags: str, deta
         mask=Path(more["mask"]) if "mask" in more else None,
         references=tuple(map(Path, more.get("references", ()))),
         captions=more.get("captions", {}),
+        made_of=more.get("made_of", ""),
     )
 
 

@@ -18,6 +18,7 @@ from creval.core.probe import Ask, EditKey, Measurement, Probe, Question
 from creval.core.sample import Edit, EditStatus, Sample, Stamp
 from creval.core.verdict import Reply, Status, Verdict
 from creval.store import schema
+from creval.store.lock import lock
 
 DATABASE = "creval.db"
 _LOCK = "creval.lock"
@@ -39,7 +40,7 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CrevalError(f"{self.folder} cannot be written: {error.strerror}.") from error
-        self._lock = _locked(self.folder)
+        self._lock = lock(self.folder / _LOCK)
         try:
             self._connection = _opened(self.folder / DATABASE)
         except BaseException as error:
@@ -302,24 +303,6 @@ class Store:
         return self._voices[key]
 
 
-def _locked(folder: Path) -> sqlite3.Connection:
-    """A lock that the system lets go when its holder dies, however it dies."""
-    try:
-        lock = sqlite3.connect(folder / _LOCK, isolation_level=None, timeout=0)
-    except sqlite3.Error as error:
-        raise CrevalError(f"{folder} cannot be written: {error}.") from error
-    try:
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.Error as error:
-        lock.close()
-        if "locked" in str(error):
-            raise CrevalError(
-                f"another creval is writing to {folder}. Wait for it to end, or give another one."
-            ) from error
-        raise CrevalError(f"{folder} cannot be written: {error}.") from error
-    return lock
-
-
 def _opened(path: Path) -> sqlite3.Connection:
     fresh = not path.exists() or path.stat().st_size == 0
     # One thread at a time uses it, but not always the same.
@@ -371,6 +354,7 @@ def _sample_row(sample: Sample, position: int) -> tuple[object, ...]:
         "mask": _path(sample.mask),
         "references": [_path(reference) for reference in sample.references],
         "captions": dict(sample.captions),
+        "made_of": sample.made_of,
     }
     detail = {key: value for key, value in detail.items() if value}
     source = _path(sample.source)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -25,7 +25,8 @@ CREATE TABLE IF NOT EXISTS vectors (
 class Vectors:
     """Arrays by model and key, in a file of a folder; for several threads.
 
-    A file that cannot be read or written is as good as none: what it would hold is made again.
+    A file that cannot be read or written is as good as none: what it would hold is made again. A
+    damaged one is deleted, so that what is made again is kept again.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -36,7 +37,7 @@ class Vectors:
     def get(self, model: str, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
         """The arrays of these keys, as far as they are there."""
         found = {}
-        with self._lock, suppress(sqlite3.Error, OSError):
+        with self._lock, self._forgiving():
             if self._connection is None and not self._path.is_file():
                 return {}
             for start in range(0, len(keys), _AT_ONCE):
@@ -58,24 +59,33 @@ class Vectors:
             if vector.dtype.name in _KINDS
         ]
         query = "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)"
-        with self._lock, suppress(sqlite3.Error, OSError), self._opened() as connection:
+        with self._lock, self._forgiving(), self._opened() as connection:
             connection.executemany(query, rows)
 
     def close(self) -> None:
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def _forgiving(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            pass
+        except sqlite3.Error as error:
+            if type(error) is sqlite3.DatabaseError:  # it is no database, or a damaged one
+                self._let_go()
+                with suppress(OSError):
+                    self._path.unlink()
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
-            try:
-                self._connection = _connected(self._path)
-            except sqlite3.OperationalError:
-                raise
-            except sqlite3.DatabaseError:  # it is no database, or a damaged one
-                self._path.unlink()
-                self._connection = _connected(self._path)
+            self._connection = _connected(self._path)
         return self._connection
 
 

@@ -45,9 +45,16 @@ class Told(NamedTuple):
     reply: str
 
 
-def said_by(at: Snapshot, probe: Probe, heard: Sequence[Heard]) -> Said:
-    """What all voices together said about one system's edits; of several draws the mean counts."""
+def said_by(
+    at: Snapshot, probe: Probe, heard: Sequence[Heard], whose: tuple[str, str] = ("", "")
+) -> Said:
+    """What all voices together said about one system's edits; of several draws the mean counts.
+
+    `whose` is the system and the sample: nobody is asked about what a system does not support.
+    """
     plain = [one for one in heard if not one.variant]
+    if not plain and whose in at.unsupported:
+        return _said(at, State.UNSCORED, "not supported")
     if not plain:
         return _said(at, State.UNASKED, "")
     draws: dict[int, list[float | None]] = {}

@@ -156,7 +156,7 @@ def _row(at: Snapshot, choice: Choice, item: Item, heard: Sequence[Heard]) -> Ro
     by_system: dict[str, list[Heard]] = {system: [] for system in systems}
     for one in heard:
         by_system.setdefault(one.edit.system, []).append(one)
-    said = [said_by(at, probe, by_system[system]) for system in systems]
+    said = [said_by(at, probe, by_system[name], (name, item.sample)) for name in systems]
     counted = [
         one.state for system, one in zip(systems, said, strict=True) if choice.model in ("", system)
     ]

@@ -26,6 +26,7 @@ _STATES = {
     EditStatus.REFUSED: "Refused",
     EditStatus.FAILED: "Failed",
     EditStatus.UNSUPPORTED: "Not supported",
+    EditStatus.IMPOSSIBLE: "Not possible",
 }
 
 

@@ -124,7 +124,12 @@ def questions(at: Snapshot, run: CloseUp, choice: Choice, number: str) -> dict[s
                 (question.reference or "") if question else "",
                 link("/question", sample=item.sample, id=item.probe.id, **choice.given),
                 [
-                    said_by(at, item.probe, heard.get((system, item.sample, item.probe.id), ()))
+                    said_by(
+                        at,
+                        item.probe,
+                        heard.get((system, item.sample, item.probe.id), ()),
+                        (system, item.sample),
+                    )
                     for system in ranked(at)
                 ],
             )

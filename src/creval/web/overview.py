@@ -24,7 +24,7 @@ class Summary(NamedTuple):
 
     id: str
     heading: str
-    picture: Path | None
+    pictures: Mapping[str, Path]
     total: int
     accepted: int
     dropped: int
@@ -95,7 +95,7 @@ class Overview:
 
         total, accepted, dropped = count("total"), count("accepted"), count("dropped")
         title, flagged = self._review.title, count("flagged")
-        return Summary("", title, None, total, accepted, dropped, flagged, ())
+        return Summary("", title, {}, total, accepted, dropped, flagged, ())
 
     def chosen(self, show: str) -> list[Summary]:
         """The groups that a list shows, in their order."""
@@ -136,7 +136,7 @@ def summary(group: ReviewGroup) -> Summary:
     return Summary(
         group.id,
         group.heading,
-        group.picture,
+        group.pictures,
         len(verdicts),
         verdicts.count(ACCEPTED),
         verdicts.count(DROPPED),

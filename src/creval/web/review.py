@@ -82,7 +82,7 @@ class ReviewApp:
             (
                 one,
                 link("/group", id=encodable(one.id), show=show),
-                link("/picture", group=encodable(one.id), size="small") if one.picture else "",
+                link("/picture", group=encodable(one.id), size="small") if one.pictures else "",
             )
             for one in chosen[page.first_line - 1 : page.last_line]
         ]
@@ -113,9 +113,11 @@ class ReviewApp:
         return RedirectResponse(to, 303)
 
     async def picture(self, request: Request) -> Response:
-        """A group's own picture."""
+        """One of a group's own pictures: the one that is named, or the first."""
         asked = given(request)
-        path = self._overview.known(self._overview.named(asked.get("group", ""))).picture
+        there = self._overview.known(self._overview.named(asked.get("group", ""))).pictures
+        named = {encodable(name): path for name, path in there.items()}
+        path = named.get(asked.get("name", next(iter(named), "")))
         size = asked.get("size", "")
         if path is None or (size and size not in SIDES):
             return PlainTextResponse("There is no such picture in this review.\n", 404)
@@ -193,7 +195,7 @@ class ReviewApp:
         found = {
             "group": group,
             "cards": cards,
-            "picture": _picture(group),
+            "pictures": [_picture(group, name) for name in group.pictures],
             "decided": _decided_words(group),
             "version": group_version(group),
             "accept": link("/accept", group=encodable(group.id), show=show),
@@ -271,17 +273,15 @@ def _decided_words(group: ReviewGroup) -> str:
     return f"{far.decided} of {many(far.total, 'item')} decided"
 
 
-def _picture(group: ReviewGroup) -> Picture | None:
-    if group.picture is None:
-        return None
+def _picture(group: ReviewGroup, name: str) -> Picture:
     width, height, missing = 0, 0, ""
     try:
-        width, height = size_of(group.picture)
+        width, height = size_of(group.pictures[name])
     except ImageError as error:
         missing = str(error)
-    full = link("/picture", group=encodable(group.id))
-    medium = link("/picture", group=encodable(group.id), size="medium")
-    return Picture("", group.picture.name, missing, width, height, medium, full)
+    which = {"group": encodable(group.id), "name": encodable(name)}
+    medium, full = link("/picture", **which, size="medium"), link("/picture", **which)
+    return Picture("", name, missing, width, height, medium, full)
 
 
 def _to_group(group: str, show: str) -> str:

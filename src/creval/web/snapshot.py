@@ -51,8 +51,9 @@ class Item(NamedTuple):
 class Snapshot:
     """All that list pages need, in memory.
 
-    `states` has the axes item, system. `missing` are the edits that are not there. `scores` come
-    later than the rest, which `behind` says: then they are those of the snapshot before, or none.
+    `states` has the axes item, system. `missing` are the edits that are not there; `unsupported`,
+    by system and sample, those that a system cannot make. `scores` come later than the rest, which
+    `behind` says: then they are those of the snapshot before, or none.
     """
 
     folder: str
@@ -68,6 +69,7 @@ class Snapshot:
     scores: Scorecard | None
     notes: tuple[str, ...]
     missing: tuple[Missing, ...] = ()
+    unsupported: frozenset[tuple[str, str]] = frozenset()
     behind: bool = True
 
     @cached_property
@@ -181,6 +183,7 @@ def take(run: CloseUp, before: Snapshot | None = None) -> Snapshot:
         scores=before.scores if before is not None else None,
         notes=_notes(run, table),
         missing=tuple(run.missing()),
+        unsupported=run.unsupported,
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from creval.build.chains import complex_edit
 from creval.build.chains.operations import OPERATIONS
-from creval.build.chains.scribe import NotAcceptedError, Scribe
+from creval.build.scribe import NotAcceptedError, Scribe
 from creval.core.errors import CrevalError
 from creval.engine.writing import UnwrittenError
 from tests.build.chains.made import Script

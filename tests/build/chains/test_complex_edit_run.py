@@ -65,9 +65,9 @@ def test_another_model_or_other_steps_are_refused(tmp_path: Path) -> None:
     images, bench = draw_pictures(tmp_path / "images", 1), tmp_path / "bench"
     with serving(FakeServer(seed=4).app()) as url:
         complex_edit(images, bench, url, retries=4).run()
-        with pytest.raises(CrevalError, match="begun with another models"):
+        with pytest.raises(CrevalError, match="begun with other models"):
             complex_edit(images, bench, url, model="other", retries=4)
-        with pytest.raises(CrevalError, match=r"begun with another steps \(2, not 3\)"):
+        with pytest.raises(CrevalError, match=r"begun with other steps \(2, not 3\)"):
             complex_edit(images, bench, url, steps=3, retries=4)
 
 

@@ -12,7 +12,7 @@ from creval.build.chains import complexbench
 from creval.build.chains.complexbench import Scene, types_of
 from creval.build.chains.kinds import Types
 from creval.build.chains.scenes import Thing
-from creval.build.chains.scribe import NotAcceptedError, Scribe
+from creval.build.scribe import NotAcceptedError, Scribe
 from tests.build.chains.made import Script
 
 SCENE = Scene(

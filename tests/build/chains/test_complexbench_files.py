@@ -26,7 +26,9 @@ def test_what_is_added_is_written_with_its_picture(tmp_path: Path) -> None:
     steps, made = {"new_ins": "Add a kite.", "edit pair": []}, {"writer": "w"}
     entries = Entries(tmp_path / "bench")
     assert not entries.has(SUBSETS, picture.name)
-    entries.add("two-chain", picture.name, picture, steps, made)
+    entries.put_picture(picture.name, picture)
+    assert entries.add("two-chain", picture.name, steps, made)
+    assert not entries.add("two-chain", picture.name, {}, {}), "who is there stays"
     entries.save()
     assert entries.has(["parallel", "two-chain"][1:], picture.name)
     again = Entries(tmp_path / "bench")
@@ -86,7 +88,8 @@ def test_a_long_name_is_cut(tmp_path: Path, letter: str) -> None:
     # As long as a file system allows.
     name = letter * (250 // len(letter.encode())) + ".png"
     entries = Entries(tmp_path / "bench")
-    entries.add("two-chain", name, drawn(tmp_path, name), MADE, {"writer": "w"})
+    entries.put_picture(name, drawn(tmp_path, name))
+    entries.add("two-chain", name, MADE, {"writer": "w"})
     entries.save()
     (sample,) = open_benchmark(tmp_path / "bench").dataset.samples
     assert sample.source is not None
@@ -100,7 +103,8 @@ def test_a_long_name_is_cut(tmp_path: Path, letter: str) -> None:
 def test_every_kind_of_picture_finds_its_place(tmp_path: Path, name: str) -> None:
     picture = drawn(tmp_path, name)
     entries = Entries(tmp_path / "bench")
-    entries.add("two-chain", name, picture, MADE, {})
+    entries.put_picture(name, picture)
+    entries.add("two-chain", name, MADE, {})
     entries.save()
     (sample,) = open_benchmark(tmp_path / "bench").dataset.samples
     assert sample.source is not None
@@ -115,6 +119,6 @@ def test_pictures_of_one_key_are_found_before_anything_is_asked(tmp_path: Path) 
     found = entries.clashes(names)
     assert list(found) == ["7.png", "b/Cat.jpg"]
     assert found["7.png"] == "it would have the key of 007.png; rename it"
-    entries.add("two-chain", "b/Cat.jpg", drawn(tmp_path, "b/Cat.jpg"), MADE, {})
+    entries.add("two-chain", "b/Cat.jpg", MADE, {})
     entries.save()
     assert list(Entries(tmp_path).clashes(names)) == ["7.png", "a/cat.jpg"], "who is there stays"

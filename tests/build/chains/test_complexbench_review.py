@@ -40,8 +40,7 @@ def test_a_sample_is_a_group_and_a_step_an_item(built: Path) -> None:
     assert (len(review.groups()), review.left()) == (4, 12)
     assert review.groups()[-1] == LAST
     group = review.group(LAST)
-    assert group.picture is not None
-    assert group.picture.is_file()
+    assert [path.is_file() for path in group.pictures.values()] == [True]
     assert [item.id for item in group.items] == ["step/1", "step/2", "step/3"]
     kinds = ["step 1", "step 2, upon step 1", "step 3, upon step 2"]
     assert [item.kind for item in group.items] == kinds
@@ -133,3 +132,17 @@ def test_what_cannot_be_shown_is_left_to_bench(built: Path, entry: object) -> No
     assert len(ComplexBenchReview(built).groups()) == 4
     path.unlink()
     assert len(ComplexBenchReview(built).groups()) == 2
+
+
+def test_what_nobody_touched_stays_to_the_letter(built: Path) -> None:
+    path = file_of(built, "three-chain")
+    content = json.loads(path.read_text())
+    _, *others = content["2"]["new_ins"].splitlines()
+    content["2"]["new_ins"] = "\n".join(["Add a  red hat.", *others])
+    path.write_text(json.dumps(content))
+    review = ComplexBenchReview(built)
+    review.decide(LAST, "step/2", ACCEPTED, {})
+    review.decide(LAST, "step/1", ACCEPTED, {"instruction": "Add a  red hat."})
+    first, second, _ = review.group(LAST).items
+    assert (first.fields[0].text, first.verdict) == ("Add a  red hat.", ACCEPTED)
+    assert (second.verdict, second.notes) == (ACCEPTED, ())

@@ -8,9 +8,11 @@ from PIL import Image
 
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.complexbench_release import SUBSETS
+from creval.build.chains.complexbench_review import ComplexBenchReview
 from creval.build.chains.complexbench_run import ComplexBenchBuilding
 from creval.build.chains.kinds import ATTRIBUTE, LEVELS, OBJECT
 from creval.build.chains.scenes import Seen
+from creval.build.review import DROPPED
 from creval.core.errors import CrevalError
 from creval.engine.settings import Settings
 from creval.judges.fake import FakeServer
@@ -100,5 +102,18 @@ def test_another_model_is_refused_before_anybody_looks(tmp_path: Path) -> None:
     with serving(FakeServer(seed=3).app()) as url:
         complexbench(tmp_path, tmp_path / "bench", url).run()
         roles = {"writer": NOWHERE, "checker": NOWHERE}
-        with pytest.raises(CrevalError, match="begun with another models"):
+        with pytest.raises(CrevalError, match="begun with other models"):
             ComplexBenchBuilding(tmp_path / "images", tmp_path / "bench", roles, Settings(), looks)
+
+
+def test_what_people_do_meanwhile_stays(tmp_path: Path) -> None:
+    annotated(tmp_path, FITTING[:2])
+    bench = tmp_path / "bench"
+    with serving(FakeServer(seed=3).app()) as url:
+        complexbench(tmp_path, bench, url, levels=["two-chain"]).run()
+        work = complexbench(tmp_path, bench, url, levels=["two-chain", "three-chain"])
+        review = ComplexBenchReview(bench)  # after the build has read what is there
+        review.decide("two-chain/1", "step/1", DROPPED, {})
+        work.run()
+    assert review.group("two-chain/1").items[0].verdict == DROPPED
+    assert len(entries(bench)["three-chain"]) == 2

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from creval.build.chains import replies, rules
+from creval.build import wording
+from creval.build.chains import replies
 from creval.build.chains.operations import described
-from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe, load_text
+from creval.build.scribe import NotAcceptedError, RejectedError, Scribe, load_text
 from creval.build.words import quotes
 from creval.engine.writing import Expected
 from creval.prompts import Prompt
 
 ROLES = ("writer", "reviser")
 """The writer thinks up sequences, warmly; the same model as reviser shortens and compounds."""
-_ATOMIC = rules.length(3, 60)
+_ATOMIC = wording.length(3, 60)
 _A_STEP = 60  # words of a compound instruction for each of its steps
 
 
@@ -69,7 +70,7 @@ def _sequence(text: str, steps: int) -> list[replies.Atomic]:
         )
     seen: set[str] = set()
     for number, one in enumerate(found, 1):
-        if reason := rules.broken(one.instruction, length=_ATOMIC):
+        if reason := wording.broken(one.instruction, length=_ATOMIC):
             raise RejectedError(f"edit {number}: {reason}")
         if one.instruction.casefold() in seen:
             raise RejectedError(f"edit {number}: duplicate: it says what another one says")
@@ -90,9 +91,9 @@ async def _shorter(scribe: Scribe, prompt: Prompt, atomic: replies.Atomic) -> di
             return said
         if len(found.instruction) >= len(said):
             raise RejectedError("simplification: it is not shorter")
-        reason = rules.broken(
-            found.instruction, length=rules.length(2, 60),
-            lost_words=rules.keeps(quotes(said)),
+        reason = wording.broken(
+            found.instruction, length=wording.length(2, 60),
+            lost_words=wording.keeps(quotes(said)),
         )  # fmt: skip
         if reason:
             raise RejectedError(reason)
@@ -100,7 +101,7 @@ async def _shorter(scribe: Scribe, prompt: Prompt, atomic: replies.Atomic) -> di
 
     try:
         kept["instruction"] = await scribe.insist(
-            "reviser", "simplify", prompt, read, show=False,
+            "reviser", "simplify", prompt, read, show=(),
             instruction=said, format=replies.SIMPLIFY_FORMAT,
         )  # fmt: skip
     except NotAcceptedError as error:
@@ -125,11 +126,11 @@ async def _compounded(
         found = replies.read_compound(text)
         if found is None:
             raise RejectedError("format: one instruction, and only one, is needed")
-        reason = rules.broken(
+        reason = wording.broken(
             found.instruction,
-            length=rules.length(3, _A_STEP * len(sequence)),
-            list=rules.one_sentence_each,
-            lost_words=rules.keeps(kept),
+            length=wording.length(3, _A_STEP * len(sequence)),
+            list=wording.one_sentence_each,
+            lost_words=wording.keeps(kept),
         )
         if reason:
             raise RejectedError(reason)

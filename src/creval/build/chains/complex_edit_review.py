@@ -9,9 +9,10 @@ from typing import Any
 from creval.benchmarks.complex_edit_rows import row_files
 from creval.benchmarks.files import read_json, text_of
 from creval.build.chains.complex_edit_files import SPLIT
-from creval.build.chains.marks import checked, mark, outdate, outdated, verdict_of
 from creval.build.chains.operations import OPERATIONS
+from creval.build.marks import checked, mark, outdate, outdated, verdict_of
 from creval.build.review import OPEN, Field, ReviewGroup, ReviewItem
+from creval.build.turns import turn
 from creval.core.errors import CrevalError, known_name
 from creval.core.files import write_json
 
@@ -22,6 +23,7 @@ class ComplexEditReview:
     title = "Complex-Edit: atomic edits and their compounds"
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._files = {
             path.stem: path for path in row_files(folder).get(SPLIT, ()) if _row_in(path)
         }
@@ -59,21 +61,23 @@ class ComplexEditReview:
         ]
         heading = text_of(content.get("picture")) or identity
         name = Path(text_of(content.get("image"))).name
-        return ReviewGroup(identity, heading, path.parent / name if name else None, tuple(items))
+        pictures = {name: path.parent / name} if name else {}
+        return ReviewGroup(identity, heading, pictures, tuple(items))
 
     def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        path, content = self._row(group)
-        kind, _, number = item.partition("/")
-        entries = content["edit"].get({"atomic": "sequence", "compound": "compound"}.get(kind))
-        if not entries or number not in {f"{n}" for n in range(1, len(entries) + 1)}:
-            raise CrevalError(f"there is no {item!r} in {group}.")
-        entry = entries[int(number) - 1]
-        mark(entry, verdict)
-        if "operation" in fields and kind == "atomic":
-            entry["name"] = known_name("operation", fields["operation"], OPERATIONS)
-        if "instruction" in fields:
-            _change(content["edit"], kind, int(number), checked(fields["instruction"]))
-        write_json(path, content)
+        with turn(self._folder):
+            path, content = self._row(group)
+            kind, _, number = item.partition("/")
+            entries = content["edit"].get({"atomic": "sequence", "compound": "compound"}.get(kind))
+            if not entries or number not in {f"{n}" for n in range(1, len(entries) + 1)}:
+                raise CrevalError(f"there is no {item!r} in {group}.")
+            entry = entries[int(number) - 1]
+            mark(entry, verdict)
+            if "operation" in fields and kind == "atomic":
+                entry["name"] = known_name("operation", fields["operation"], OPERATIONS)
+            if "instruction" in fields:
+                _change(content["edit"], kind, int(number), fields["instruction"])
+            write_json(path, content)
 
     def left(self) -> int:
         return sum(
@@ -94,7 +98,9 @@ def _change(edit: dict[str, Any], kind: str, number: int, said: str) -> None:
     """Give an instruction other words; what contains an atomic one was written with the old."""
     name = "instruction" if kind == "atomic" else "compound_instruction"
     entry = edit["sequence" if kind == "atomic" else "compound"][number - 1]
-    if text_of(entry.get(name)) == said:
+    there = text_of(entry.get(name))
+    said = checked(said, there)
+    if said == there:
         return
     entry[name] = said
     entry.pop("outdated", None)

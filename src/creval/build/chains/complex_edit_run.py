@@ -7,9 +7,9 @@ from typing import Any
 
 from creval.build.chains.complex_edit import ROLES, load_texts, stages, write_chain
 from creval.build.chains.complex_edit_files import Rows
-from creval.build.chains.scribe import Scribe
 from creval.build.manifest import check_folder, fixed_by, keep_manifest, write_record
 from creval.build.pictures import picture_names, some
+from creval.build.scribe import Scribe
 from creval.engine.estimate import Estimate
 from creval.engine.loop import Watch
 from creval.engine.settings import Settings

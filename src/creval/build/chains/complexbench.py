@@ -9,17 +9,18 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from creval.build.chains import replies, rules
+from creval.build import wording
+from creval.build.chains import replies
 from creval.build.chains.kinds import GLOBAL, MEANINGS, Types, draw_types
 from creval.build.chains.replies import Checked, Written
 from creval.build.chains.scenes import Thing, listed, thing_named
-from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe, load_text
+from creval.build.scribe import NotAcceptedError, RejectedError, Scribe, load_text
 from creval.core.files import clean_text
 from creval.engine.writing import Expected
 from creval.prompts import Prompt
 
 STAGES = [Expected("writer", 3, 420, 60), Expected("checker", 1, 330, 160)]
-_LENGTH = rules.length(3, 45)
+_LENGTH = wording.length(3, 45)
 
 
 class Texts(NamedTuple):
@@ -106,7 +107,7 @@ async def _write_step(
         found = replies.read_step(text)
         if found is None:
             raise RejectedError("format: one instruction, and only one, is needed")
-        if broken := rules.broken(found.instruction, length=_LENGTH):
+        if broken := wording.broken(found.instruction, length=_LENGTH):
             raise RejectedError(broken)
         if last is not None and found.instruction.casefold() == last.instruction.casefold():
             raise RejectedError("repetition: it is the one that was not accepted")

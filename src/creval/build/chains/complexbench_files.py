@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath
@@ -10,13 +9,11 @@ from typing import Any
 
 from creval.benchmarks.complexbench_release import SUBSETS
 from creval.benchmarks.files import read_json, text_of
+from creval.build.pictures import kept_ending, put_picture
 from creval.build.sources import safe_name
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text, copy_whole, write_json, write_whole
-from creval.core.images import open_image
+from creval.core.files import clean_text, write_json
 
-_KINDS = frozenset({".jpg", ".jpeg", ".png", ".webp"})
-"""The kinds of pictures that the layout has; others are saved as PNG."""
 _LONGEST = 90  # bytes of a stem: a picture is called KEY-NAME
 
 
@@ -33,8 +30,7 @@ def key_of(name: str) -> str:
 def _image_of(name: str) -> str:
     """What a picture's file is called, besides the key."""
     path = PurePath(name)
-    ending = path.suffix if path.suffix.casefold() in _KINDS else ".png"
-    return safe_name(path.stem, _LONGEST) + ending
+    return safe_name(path.stem, _LONGEST) + kept_ending(path)
 
 
 def file_of(folder: Path, subset: str) -> Path:
@@ -78,17 +74,22 @@ class Entries:
             found |= {name: why for name in group if name != first}
         return found
 
-    def add(
-        self, subset: str, name: str, picture: Path, steps: Mapping[str, Any], made: Any
-    ) -> None:
-        """An entry and its picture; `save` writes the entries. `made` is how it came about."""
-        key, image = key_of(name), _image_of(name)
-        path = self.folder / "data" / "images" / f"{key}-{image}"
+    def put_picture(self, name: str, picture: Path) -> None:
+        """Copy a picture to where it belongs."""
+        path = self.folder / "data" / "images" / f"{key_of(name)}-{_image_of(name)}"
         if not path.is_file():
-            _put(picture, path)
+            put_picture(picture, path)
+
+    def add(self, subset: str, name: str, steps: Mapping[str, Any], made: Any) -> bool:
+        """An entry whose picture is there; `save` writes the entries. `made` is how it came about.
+        Not where somebody has put one of its key there meanwhile."""
+        key = key_of(name)
+        if key in self.subsets[subset]:
+            return False
         facts = {"picture": name, **made}
-        self.subsets[subset][key] = {"img_path": image, **steps, "made": facts}
+        self.subsets[subset][key] = {"img_path": _image_of(name), **steps, "made": facts}
         self._pictures[key.casefold()] = clean_text(name)
+        return True
 
     def save(self, subsets: Iterable[str] = SUBSETS) -> None:
         """Write subsets, in the order of their keys; one without samples is there and empty."""
@@ -96,13 +97,3 @@ class Entries:
             entries = self.subsets[subset].items()
             ordered = sorted(entries, key=lambda one: (len(one[0]), one[0]))
             write_json(file_of(self.folder, subset), dict(ordered))
-
-
-def _put(picture: Path, path: Path) -> None:
-    """Copy a picture; one of another kind than its new name says becomes a PNG."""
-    if picture.suffix == path.suffix:
-        copy_whole(picture, path)
-    else:
-        png = io.BytesIO()
-        open_image(picture).save(png, "PNG")
-        write_whole(path, png.getvalue())

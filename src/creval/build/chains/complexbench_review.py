@@ -10,9 +10,11 @@ from typing import Any
 from creval.benchmarks.complexbench_release import KINDS, NEEDS, SUBSETS
 from creval.benchmarks.files import text_of
 from creval.build.chains.complexbench_files import Entries, file_of
-from creval.build.chains.marks import checked, mark, outdate, outdated, verdict_of
+from creval.build.marks import checked, mark, outdate, outdated, verdict_of
 from creval.build.review import OPEN, Field, ReviewGroup, ReviewItem
-from creval.core.errors import CrevalError, known_name
+from creval.build.turns import turn
+from creval.core.errors import known_name
+from creval.core.files import state_of
 
 
 class ComplexBenchReview:
@@ -27,21 +29,16 @@ class ComplexBenchReview:
     @property
     def _entries(self) -> Entries:
         """The entries as the files hold them now: people may change those meanwhile."""
-        state = [_state(file_of(self._folder, subset)) for subset in SUBSETS]
+        state = [state_of(file_of(self._folder, subset)) for subset in SUBSETS]
         if self._read is None or self._read[0] != state:
             self._read = state, Entries(self._folder)
         return self._read[1]
 
     def groups(self) -> Sequence[str]:
-        return [
-            f"{subset}/{key}"
-            for subset, entries in self._entries.subsets.items()
-            for key, entry in entries.items()
-            if _whole(entry)
-        ]
+        return _groups(self._entries)
 
     def group(self, identity: str) -> ReviewGroup:
-        subset, key, entry = self._entry(identity)
+        subset, key, entry = _entry_in(self._entries, identity)
         needs = NEEDS.get(subset, ((),) * 3)
         lines = text_of(entry["new_ins"]).splitlines()
         items = [
@@ -61,58 +58,67 @@ class ComplexBenchReview:
         ]
         image = Path(f"{key}-{text_of(entry.get('img_path'))}").name
         picture = self._folder / "data" / "images" / image
-        return ReviewGroup(identity, f"{subset}: {key}", picture, tuple(items))
+        return ReviewGroup(identity, f"{subset}: {key}", {image: picture}, tuple(items))
 
     def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        entries = self._entries
-        subset, _, entry = self._entry(group)
-        pairs, lines = entry["edit pair"], text_of(entry["new_ins"]).splitlines()
-        places = {f"step/{at}": at - 1 for at in range(1, len(pairs) + 1)}
-        if item not in places:
-            raise CrevalError(f"there is no {item!r} in {group}.")
-        at = places[item]
-        kind = known_name("edit type", fields.get("type", pairs[at]["edit_type"]), KINDS)
-        said = checked(fields["instruction"]) if "instruction" in fields else lines[at]
-        mark(pairs[at], verdict)
-        pairs[at]["edit_type"] = kind
-        if said != lines[at]:
-            lines[at] = said
-            pairs[at].pop("outdated", None)
-            for later, needs in zip(pairs, NEEDS.get(subset, ()), strict=False):
-                if at in needs:
-                    outdate(later, f"step {at + 1}, on which it builds, was changed afterwards")
-        entry["new_ins"] = "\n".join(lines)
-        entry.pop("dropped", None)
-        if any(pair.get("dropped") for pair in pairs):
-            entry["dropped"] = True
-        entries.save([subset])
+        with turn(self._folder):
+            entries = Entries(self._folder)
+            subset, _, entry = _entry_in(entries, group)
+            _decide(subset, entry, item, verdict, fields)
+            entries.save([subset])
 
     def left(self) -> int:
         return sum(
             verdict_of(pair) == OPEN
             for identity in self.groups()
-            for pair in self._entry(identity)[2]["edit pair"]
+            for pair in _entry_in(self._entries, identity)[2]["edit pair"]
         )
-
-    def _entry(self, identity: str) -> tuple[str, str, dict[str, Any]]:
-        known_name("sample", identity, self.groups())
-        subset, _, key = identity.partition("/")
-        return subset, key, self._entries.subsets[subset][key]
 
 
 _FACTS = {"ori obj": "changes", "new_obj": "makes", "checked": "the second model said"}
 
 
+def _groups(entries: Entries) -> list[str]:
+    return [
+        f"{subset}/{key}"
+        for subset, found in entries.subsets.items()
+        for key, entry in found.items()
+        if _whole(entry)
+    ]
+
+
+def _entry_in(entries: Entries, identity: str) -> tuple[str, str, dict[str, Any]]:
+    known_name("sample", identity, _groups(entries))
+    subset, _, key = identity.partition("/")
+    return subset, key, entries.subsets[subset][key]
+
+
+def _decide(
+    subset: str, entry: dict[str, Any], item: str, verdict: str, fields: Mapping[str, str]
+) -> None:
+    """Write into a sample what was decided about one of its steps."""
+    pairs, lines = entry["edit pair"], text_of(entry["new_ins"]).splitlines()
+    places = {f"step/{at}": at - 1 for at in range(1, len(pairs) + 1)}
+    at = places[known_name("step", item, places)]
+    kind = known_name("edit type", fields.get("type", pairs[at]["edit_type"]), KINDS)
+    said = checked(fields.get("instruction", lines[at]), lines[at])
+    mark(pairs[at], verdict)
+    pairs[at]["edit_type"] = kind
+    if said != lines[at]:
+        lines[at] = said
+        pairs[at].pop("outdated", None)
+        for later, needs in zip(pairs, NEEDS.get(subset, ()), strict=False):
+            if at in needs:
+                outdate(later, f"step {at + 1}, on which it builds, was changed afterwards")
+    entry["new_ins"] = "\n".join(lines)
+    entry.pop("dropped", None)
+    if any(pair.get("dropped") for pair in pairs):
+        entry["dropped"] = True
+
+
 def _kind(number: int, needs: Sequence[int]) -> str:
     upon = " and ".join(f"{needed + 1}" for needed in needs)
     return f"step {number}, upon step {upon}" if upon else f"step {number}"
-
-
-def _state(path: Path) -> object:
-    if not path.is_file():
-        return None
-    found = path.stat()
-    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _whole(entry: Any) -> bool:

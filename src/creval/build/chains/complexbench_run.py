@@ -11,9 +11,10 @@ from creval.build.chains.complexbench import STAGES, Scene, load_texts, types_of
 from creval.build.chains.complexbench_files import Entries
 from creval.build.chains.kinds import LEVELS, Types
 from creval.build.chains.scenes import Seen, choose
-from creval.build.chains.scribe import Scribe
 from creval.build.manifest import check_folder, fixed_by, keep_manifest, write_record
 from creval.build.pictures import picture_names, some
+from creval.build.scribe import Scribe
+from creval.build.turns import turn
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError
 from creval.engine.estimate import Estimate
@@ -132,18 +133,30 @@ class ComplexBenchBuilding:
         return wrote
 
     def _keep(self, wrote: Wrote[dict[str, Any]], rejected: Mapping[str, Sequence[str]]) -> None:
-        """Write what was made."""
+        """Write what was made into what is there now: people may have changed it meanwhile."""
+        for identity, (name, _) in self._jobs.items():
+            if identity not in wrote.made:
+                continue
+            try:
+                self.entries.put_picture(name, self._images / name)
+            except (ImageError, OSError) as error:
+                why = getattr(error, "strerror", None) or error
+                wrote.left_out[identity] = f"its picture cannot be written: {why}"
+                del wrote.made[identity]
+        with turn(self.writing.folder):
+            self.entries = Entries(self.writing.folder)
+            self._add(wrote, rejected)
+            if any(self.entries.subsets.values()):
+                self.entries.save()
+
+    def _add(self, wrote: Wrote[dict[str, Any]], rejected: Mapping[str, Sequence[str]]) -> None:
+        """Put what was made among the entries."""
         made_by: dict[str, Any] = {role: judge.model for role, judge in self.writing.judges.items()}
         made_by["prompts"] = [prompt.version for prompt in self._texts]
         for identity, (name, types) in self._jobs.items():
             if identity not in wrote.made:
                 continue
             steps, made = wrote.made[identity], {**made_by, "rejected": rejected[identity]}
-            try:
-                self.entries.add(types.subset, name, self._images / name, steps, made)
-            except (ImageError, OSError) as error:
-                why = getattr(error, "strerror", None) or error
-                wrote.left_out[identity] = f"its picture cannot be written: {why}"
+            if not self.entries.add(types.subset, name, steps, made):
+                wrote.left_out[identity] = "another one of its key was put there meanwhile"
                 del wrote.made[identity]
-        if any(self.entries.subsets.values()):
-            self.entries.save()

@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from creval.build.chains.operations import operation_named
-from creval.build.chains.records import LONGEST, only, records, tidy, yes_or_no
+from creval.build.records import LONGEST, only, records, tidy, yes_or_no
 
 _NUMBERED = re.compile(r"[\s>*#_-]{0,12}([0-9]{1,2})\s{0,4}[.)、:：]\s{0,4}(\S.*)")
 _NAMED = re.compile(

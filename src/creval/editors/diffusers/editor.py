@@ -57,6 +57,9 @@ class Diffusers(Editor):
                 self.note(f"makes one picture at a time: batches of a {kind.kind} are not tried.")
         return self._pipeline
 
+    def takes(self, extra: str) -> bool:
+        return extra != "mask" or bool(self._found().form.mask)
+
     async def open(self) -> None:
         """Fetch the model. It is loaded only when a picture is asked for that is not there."""
         self._closing = False
@@ -112,8 +115,7 @@ class Diffusers(Editor):
             reason = f"{form.kind} needs a picture to edit"
         if reason:
             raise Fault("unsupported", reason, again=False)
-        if not form.mask:
-            self.without(job, "mask")
+        self.leave_out(job)
         if job.mask is None and form.paints:
             self.note("paints inside masks: where there is none, all of the picture may change.")
         if "generator" not in form.takes:

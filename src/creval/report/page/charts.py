@@ -23,12 +23,13 @@ _RADAR = range(3, 32)  # groups that a circle can show
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot as an element of a page, what it says, a table beside it, and the numbers behind
-    it."""
+    """A plot as an element of a page and its caption, what it says, a table beside it, and the
+    numbers behind it."""
 
     id: str
     title: str
     svg: str
+    caption: str = ""
     words: str = ""
     grids: tuple[Grid, ...] = ()
     table: Grid | None = None
@@ -93,11 +94,12 @@ def _by_level(card: Scorecard, level: str, about: str) -> Chart:
 def _cost(card: Scorecard, about: str, made: costs.Makers) -> Chart:
     """What edits cost beside what they score."""
     table = costs.grid(card, made)
-    drawn = ""
+    drawn = caption = ""
     with suppress(CrevalError):  # neither money nor time is known
-        drawn = plots.svg(plots.cost(card, made, about=about))
+        figure = plots.cost(card, made, about=about)
+        drawn, caption = plots.svg(figure), plots.caption(figure)
     words = " ".join(costs.told(card, made))
-    return Chart("cost", "What each cost", drawn, words, table=table)
+    return Chart("cost", "What each cost", drawn, caption, words, table=table)
 
 
 def _weights(card: Scorecard, about: str) -> Chart:
@@ -116,4 +118,4 @@ def _weights(card: Scorecard, about: str) -> Chart:
 def _chart(
     name: str, title: str, made: Figure, words: str = "", grids: tuple[Grid, ...] = ()
 ) -> Chart:
-    return Chart(name, title, plots.svg(made), words, grids)
+    return Chart(name, title, plots.svg(made), plots.caption(made), words, grids)

@@ -13,6 +13,8 @@ from creval.core.benchmark import Protocol
 from creval.core.probe import Question
 from creval.core.sample import Sample
 from creval.report import text
+from creval.report.findings import Grid
+from creval.report.page.measured import measured
 from creval.report.page.pictures import Picture, Way, edited, picture, way
 from creval.stats.scorecard import SAMPLE, Scorecard
 from creval.store.run import Answer, Run
@@ -41,13 +43,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Shown:
-    """A sample as it is shown, with how its edits came about."""
+    """A sample as it is shown, with how its edits came about, what was asked and measured."""
 
     sample: Sample
     group: str
     pictures: Sequence[Picture]
     ways: Sequence[Way]
     asked: Sequence[Asked]
+    measured: Grid | None
 
 
 @dataclass(frozen=True)
@@ -215,7 +218,7 @@ def _shown(run: Run, card: Scorecard, name: str, link: Path | None) -> Shown:
         for edit in mine:
             draw = f", draw {edit.key.draw}" if len(mine) > 1 else ""
             pictures.append(edited(edit, f"{system}{draw}: {scored}", link))
-        ways += [found for edit in mine if (found := way(edit, ranking, digits, link))]
+        ways += [one for edit in mine if (one := way(edit, ranking, digits, link))]
     answers: dict[tuple[str, str], list[Answer]] = {}
     for answer in run.answers(sample=name):
         answers.setdefault((answer.edit.system, answer.probe), []).append(answer)
@@ -225,13 +228,16 @@ def _shown(run: Run, card: Scorecard, name: str, link: Path | None) -> Shown:
             question,
             [
                 _given(protocol, question, system, answers.get((system, question.id), ()))
+                if (system, name) not in run.unsupported
+                else Given(system, OPEN, "not supported", "")
                 for system in card.systems
             ],
         )
         for question in _questions(run, name)
     ]
     group = " · ".join(dict.fromkeys(sample.tags.values()))
-    return Shown(sample, group, pictures, ways, asked)
+    found = measured(run.probes[name], card.systems, answers)
+    return Shown(sample, group, pictures, ways, asked, found)
 
 
 def _given(protocol: Protocol, question: Question, system: str, answers: Sequence[Answer]) -> Given:

@@ -46,13 +46,14 @@ def page(
         best=answer.best(card),
         decided=sentences.decided(card),
         strengths=answer.strengths(card),
-        overall=_scores(card),
+        scores=_scores(card),
         notes=[
             sentences.basis(card, manifest, resamples, "bold best, underlined second"),
             sentences.strictness(card, int(manifest.get("problems", 0))),
             *sentences.unsupported(card.table),
             *sentences.voices(run, card),
             *sentences.flat(card),
+            *sentences.few(card, tables.chosen(card, [one.name for one in card.table.card.levels])),
             *missing.told(gone),
             *missing.rule(card.table, gone),
         ],
@@ -77,11 +78,22 @@ def _title(card: Scorecard, manifest: Mapping[str, Any]) -> str:
     return f"{manifest['benchmark']}: {many(len(card.systems), 'model')}, {judged}"
 
 
-def _scores(card: Scorecard) -> Grid:
-    """The whole and the groups of the coarsest level beside each other, as papers print them."""
-    level = next((level.name for level in card.table.card.levels if level.tagged), None)
+def _scores(card: Scorecard) -> list[Grid]:
+    """The whole and the groups of the coarsest level beside each other, as papers print them; where
+    that is too wide, a table for each of these groups, and each that is made of several finer."""
+    levels = card.table.card.levels
+    level = next((level.name for level in levels if level.tagged), None)
     shown = tables.chosen(card, ["overall"] if level is None else ["overall", level])
-    if len(shown) * len(tables.columns(card)) > _WIDEST:
-        shown = shown[:1]
-    (grid,) = tables.grids(card, shown, {}, wide=10**6)
-    return grid
+    if len(shown) * len(tables.columns(card)) <= _WIDEST:
+        return list(tables.grids(card, shown, {}, wide=10**6, leading=True))
+    once = card.table.distinct()
+    made = [
+        (level.name, group)
+        for level in levels
+        if level.tagged and level.of
+        for group in card.groups(level.name)
+        if group in once[level.name]
+    ]
+    return [
+        grid for part in (shown[:1], made) for grid in tables.grids(card, part, {}, leading=True)
+    ]

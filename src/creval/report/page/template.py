@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from creval.report.findings import Grid, Spot, spot
-from creval.report.text import visible
+from creval.report.text import many, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -33,6 +33,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_harmless,
     )
+    made.filters["many"] = many
     made.filters["over"] = over
     made.filters["spot"] = _marked
     return made

@@ -1,6 +1,6 @@
 """Plots, as figures of matplotlib that can be shown, saved or changed further."""
 
-from creval.report.plots.canvas import COLOURS
+from creval.report.plots.canvas import COLOURS, caption
 from creval.report.plots.complexity import complexity
 from creval.report.plots.cost import cost
 from creval.report.plots.files import check_suffix, save, svg
@@ -16,6 +16,7 @@ from creval.report.plots.weights import ternary
 __all__ = [
     "COLOURS",
     "about",
+    "caption",
     "check_suffix",
     "complexity",
     "cost",

@@ -156,7 +156,7 @@ def sheet(
     head = 0.3 + (rows * _LINE * 1.08 + 0.06 if rows else 0.0)
     foot = len(caption) * _LINE + 0.12
     made = Figure(figsize=(wide, head + height + foot), layout="constrained")
-    made.set_label(NO_XML.sub("\ufffd", f"{about} {told}".replace(r"\$", "$")).strip())
+    made.set_label(_harmless(f"{about} {told}"))
     parts: Any = made.subfigures(
         3, 1, height_ratios=[head, height, foot], facecolor="none", hspace=0.0
     )
@@ -171,6 +171,7 @@ def sheet(
         # Matplotlib leaves out entries whose names begin with an underscore; words set later stay.
         for words, (name, _) in zip(key.get_texts(), entries, strict=True):
             words.set_text(name)
+    parts[2].set_label(_harmless(about))
     parts[2].text(
         0.008, 1 - 0.04 / foot, "\n".join(caption), ha="left", va="top", fontsize=SMALL,
         linespacing=1.15,
@@ -196,3 +197,12 @@ def words(figure: Figure) -> tuple[str, str]:
     """A figure's title and its caption, for those who cannot see it."""
     title = figure.subfigs[0].get_suptitle() if figure.subfigs else figure.get_suptitle()
     return title.replace(r"\$", "$"), str(figure.get_label() or "")
+
+
+def caption(figure: Figure) -> str:
+    """What stands below a figure, as one line; nothing where it has no foot."""
+    return str(figure.subfigs[-1].get_label() or "") if figure.subfigs else ""
+
+
+def _harmless(words: str) -> str:
+    return NO_XML.sub("\ufffd", words.replace(r"\$", "$")).strip()

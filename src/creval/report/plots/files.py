@@ -6,13 +6,14 @@ import hashlib
 import io
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from creval.core.errors import CrevalError
-from creval.report.plots.canvas import INK, PAPER, style, words
+from creval.report.plots.canvas import INK, PAPER, caption, style, words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,6 +25,7 @@ _METADATA = {
     ".pdf": {"CreationDate": None, "Creator": "creval", "Producer": None},
 }
 _RULES = re.compile(r"\s*<defs>\s*<style[^>]*>.*?</style>\s*</defs>", re.DOTALL)
+_VIEW = re.compile(r'(viewBox="0 0 [0-9.]+ )([0-9.]+)')
 _TAG = re.compile(r"<[^!?][^>]*>")
 _HASHED = re.compile(r'(id="|href="#|url\(#)([a-zA-Z][0-9a-f]{10})(?=["\)])')
 _FONTS = re.compile(r"(font(?:-family)?: [^;\"]*?)'DejaVu Sans'[^;\"]*")
@@ -53,9 +55,11 @@ def svg(made: Figure, title: str = "", description: str = "") -> str:
     """A plot as an element of a page.
 
     It takes the page's width, its words' colour (`currentColor`) and its ground (`--paper`, or what
-    the browser has), and refers to nothing outside itself; its ids are its own.
+    the browser has), and refers to nothing outside itself; its ids are its own. Its caption is left
+    to the page, which can set it in letters of its own size.
     """
-    text = _numbered(_rendered(made, ".svg", transparent=True).decode("utf-8"))
+    with _without_caption(made) as share:
+        text = _numbered(_rendered(made, ".svg", transparent=True).decode("utf-8"))
     _, root, rest = _parted(text)
     own = words(made)
     title, description = title or own[0], description or own[1]
@@ -65,10 +69,25 @@ def svg(made: Figure, title: str = "", description: str = "") -> str:
     rest = _in_tags(rest, lambda tag: _adapted(tag, prefix))
     wide = re.search(r'width="([0-9.]+)pt"', root)
     root = re.sub(r' (?:width|height|version)="[^"]*"', "", root)
+    root = _VIEW.sub(lambda view: f"{view[1]}{float(view[2]) * (1 - share):.6g}", root)
     most = f' style="width: 100%; max-width: {wide[1]}pt; height: auto"' if wide else ""
     root = root[:-1] + f'{most} stroke-linejoin="round" stroke-linecap="butt">'
     root, inside = _named(root, prefix, title, description)
     return f"{root}{inside}{rest}".strip()
+
+
+@contextmanager
+def _without_caption(made: Figure) -> Iterator[float]:
+    """A plot whose caption is not drawn, and how much of its height that leaves empty below."""
+    foot: Any = made.subfigs[-1] if caption(made) else None
+    if foot is None:
+        yield 0.0
+        return
+    foot.set_visible(False)
+    try:
+        yield foot.bbox.height / made.bbox.height
+    finally:
+        foot.set_visible(True)
 
 
 def _adapted(tag: str, prefix: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from creval.report.plots import canvas, subject
 from creval.report.plots.lettering import harmless, wrapped
 from creval.report.text import value
-from creval.stats.scorecard import Cell, Scorecard
+from creval.stats.scorecard import FEWEST, Cell, Scorecard
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,21 +50,34 @@ def radar(
     place = _Place(
         across, rows, max(len(line) for end in ends for line in end.split("\n")), crowded
     )
+    drawn = [
+        [[card.cell(name, column, group, level) for group in groups] for name in systems]
+        for column in columns
+    ]
     made, body = canvas.sheet(
         f"By {harmless(level)}: {', '.join(map(harmless, columns))}",
-        f"{about}{left_out}Each panel says where its centre and its edge lie, and how far "
-        "intervals reach on average (95 %, over samples). A gap is a group without a value.",
+        f"{about}{left_out}Each panel says where its centre and its edge lie{_reaching(drawn)} A "
+        "gap is a group without a value.",
         rows * place.high,
         entries=canvas.key(systems, lines=True),
         told=subject.told(card, columns),
     )
-    for at, column in enumerate(columns):
-        cells = [[card.cell(name, column, group, level) for group in groups] for name in systems]
+    for at, (column, cells) in enumerate(zip(columns, drawn, strict=True)):
         axes = body.add_axes(place.circle(at), projection="polar")
         _panel(axes, cells, ends, *span(card, column, cells), place.size, crowded=crowded)
         body.text(*place.title(at), _title(card, column, cells), ha="center", va="top",
                   fontsize=canvas.SMALL + 0.5)  # fmt: skip
     return made
+
+
+def _reaching(panels: Sequence[Sequence[Sequence[Cell]]]) -> str:
+    """What a caption says of intervals, to the end of its sentence: of those that there are."""
+    there = [c for panel in panels for row in panel for c in row if c.value is not None]
+    few = sum(cell.low is None for cell in there)
+    if there and few == len(there):
+        return f"; there are no intervals, because no group has {FEWEST} samples with a value."
+    rest = f" A group with fewer than {FEWEST} samples has none." if few else ""
+    return f", and how far intervals reach on average (95 %, over samples).{rest}"
 
 
 class _Place:

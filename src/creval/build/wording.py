@@ -1,5 +1,4 @@
-"""Rules that an instruction of a chain must keep, each with a name: what breaks one is asked for
-again."""
+"""Rules that a written text must keep, each with a name: what breaks one is asked for again."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from creval.build.chains.scribe import NotAcceptedError, RejectedError, Scribe, load_text
+from creval.build.scribe import NotAcceptedError, RejectedError, Scribe, load_text
 from creval.core.errors import CrevalError
 from creval.engine.writing import UnwrittenError
 from creval.prompts import Prompt

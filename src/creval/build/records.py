@@ -42,6 +42,8 @@ _SLOTS: Mapping[str, Sequence[str]] = {
     "reference": ("reference",),
     "conflict": ("conflict", "conflicts"),
     "number": ("number", "step", "id"),
+    "caption": ("caption", "description", "sourcecaption", "targetcaption"),
+    "unsuited": ("unsuited", "unsuitable", "doesnotsuit"),
 }  # fmt: skip
 _SLOT_OF = {name: slot for slot, names in _SLOTS.items() for name in names}
 

@@ -1,12 +1,11 @@
-"""What a review decides, written into the entries of chains themselves."""
+"""What a review decides, written into the entries themselves."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from creval.benchmarks.complex_edit_rows import is_dropped
-from creval.benchmarks.files import text_of
-from creval.build.chains import rules
+from creval.benchmarks.files import is_dropped, text_of
+from creval.build import wording
 from creval.build.review import ACCEPTED, DROPPED, OPEN, VERDICTS
 from creval.core.errors import CrevalError, known_name
 
@@ -44,9 +43,16 @@ def outdated(entry: dict[str, Any]) -> tuple[str, ...]:
     return (said,) if said else ()
 
 
-def checked(text: str) -> str:
-    """A changed instruction, in one line; one that cannot stand is refused."""
-    text = " ".join(text.split())
-    if reason := rules.broken(text, length=rules.length(1, 2000)):
+def as_sent(said: str, there: str) -> str:
+    """A text as somebody sent it, in one line; what they did not touch stays to the letter."""
+    return there if said == there else " ".join(said.split())
+
+
+def checked(said: str, there: str = "") -> str:
+    """An instruction as it was sent; a changed one that cannot stand is refused."""
+    text = as_sent(said, there)
+    if text and text == there:
+        return there
+    if reason := wording.broken(text, length=wording.length(1, 2000)):
         raise CrevalError(f"this instruction cannot stand ({reason}).")
     return text

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from creval.build.chains.marks import checked, mark, verdict_of
+from creval.build.marks import checked, mark, verdict_of
 from creval.build.review import ACCEPTED, DROPPED, OPEN, VERDICTS
 from creval.core.errors import CrevalError
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from creval.build.chains.records import only, records, tidy, yes_or_no
+from creval.build.records import only, records, tidy, yes_or_no
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from creval.build.chains.rules import broken, keeps, length, one_sentence_each
+from creval.build.wording import broken, keeps, length, one_sentence_each
 
 SOUND = [
     "Add a red kite above the pier.",

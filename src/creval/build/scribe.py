@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from creval.build.words import declined
@@ -32,7 +33,7 @@ class Scribe:
 
     async def insist(
         self, role: str, stage: str, prompt: Prompt, read: Callable[[str], T], *,
-        reason: str = "", show: bool = True, **places: str,
+        reason: str = "", show: Sequence[Path] | None = None, **places: str,
     ) -> T:  # fmt: skip
         """What `read` makes of a reply; one that it rejects, or that is empty or declines, is asked
         for again."""

@@ -1,0 +1,1 @@
+"""Items of ICE-Bench for anyone's pictures."""

@@ -1,0 +1,99 @@
+"""The pictures that an editor is given for an item: brought and checked, or made of a photo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PIL import Image
+
+from creval.benchmarks.ice_tasks import Task
+from creval.build.ice.controls import OUTPAINTING, Depth, derive
+from creval.build.ice.files import Entry, picture_path, pictures_of
+from creval.build.ice.item import Inputs, words_alone
+from creval.build.ice.jobs import Job
+from creval.build.pictures import put_png
+from creval.core.images import open_mask, size_of
+from creval.engine.writing import UnwrittenError
+from creval.gauges.exhibit import REGION
+
+
+class Preparing:
+    """Makes jobs' inputs ready. Control pictures that are made (`derived`, by the gauges that
+    measure them) are written at once where they will lie in the benchmark's folder."""
+
+    def __init__(self, folder: Path, derived: frozenset[str], depth: str | None) -> None:
+        self._folder, self._derived = folder, derived
+        self._depth = _depth_map(depth) if depth else None
+
+    def check(self) -> None:
+        """Refuse a model for depth that cannot be had, before anything is paid."""
+        if self._depth is not None:
+            self._depth(Image.new("RGB", (64, 64)))
+
+    def inputs(self, job: Job, task: Task) -> Inputs:
+        """What an editor is given. What cannot be opened is known before anything is paid."""
+        pieces = job.pieces
+        if words_alone(task):
+            return Inputs(task, photograph=pieces.picture)
+        own = (pieces.picture,) if pieces.picture else ()
+        references = (pieces.references or own) if task.reference else ()
+        for path in references:
+            size_of(path)
+        if not task.edits or pieces.picture is None:
+            return Inputs(task, references=references)
+        if self._derives(job, task):
+            return self._made(job.item(task), task, pieces.picture, references)
+        mask = pieces.mask if task.masked else None
+        if mask is not None:
+            _check_mask(pieces.picture, mask)
+        return Inputs(task, pieces.picture, mask, references)
+
+    def _derives(self, job: Job, task: Task) -> bool:
+        """Whether a task's control picture is made: not where somebody brought it as such."""
+        if task.name == OUTPAINTING:
+            return job.pieces.mask is None
+        return not job.sure and task.control in self._derived
+
+    def _made(
+        self, item: str, task: Task, photograph: Path, references: tuple[Path, ...]
+    ) -> Inputs:
+        made = derive(task, photograph, self._depth)
+        source = picture_path(self._folder, item, task, "src")
+        put_png(made.source, source)
+        if made.mask is None:
+            return Inputs(task, source, None, references, photograph)
+        mask = picture_path(self._folder, item, task, "mask")
+        put_png(made.mask, mask)
+        return Inputs(task, source, mask, references, photograph)
+
+
+def discard(inputs: Inputs) -> None:
+    """Take away what was made of a photograph; what people brought stays."""
+    for path in (inputs.source, inputs.mask):
+        if inputs.photograph is not None and path is not None:
+            path.unlink(missing_ok=True)
+
+
+def inputs_of(entry: Entry, task: Task, folder: Path) -> Inputs:
+    """The inputs of an item that is there."""
+    there = pictures_of(entry, folder)
+    references = tuple(path for kind, path in there.items() if kind.startswith("reference"))
+    return Inputs(task, there.get("source"), there.get("mask"), references, there.get("photograph"))
+
+
+def _check_mask(picture: Path, mask: Path) -> None:
+    """Refuse a mask that is not for its picture, or does not say where to edit it."""
+    (wide, high), (w, h) = size_of(picture), size_of(mask)
+    if (wide, high) != (w, h):
+        raise UnwrittenError(f"its mask is {w} x {h}, and the picture {wide} x {high}")
+    darkest, lightest = open_mask(mask).getextrema()
+    if not isinstance(lightest, int) or lightest <= REGION:
+        raise UnwrittenError("nothing in its mask is white (what is transparent does not count)")
+    if isinstance(darkest, int) and darkest > REGION:
+        raise UnwrittenError("all of its mask is white: nothing would be kept")
+
+
+def _depth_map(model: str) -> Depth:
+    from creval.gauges.depth import DepthMap
+
+    return DepthMap(model).map_of

@@ -1,0 +1,287 @@
+"""`creval build ice` as a whole: pictures in, items of up to 31 tasks out, everything kept on the
+way."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from creval.benchmarks.files import text_of
+from creval.benchmarks.ice_tasks import TASKS, Task, tasks_named
+from creval.build.ice.controls import DEPTH, DERIVED
+from creval.build.ice.files import Items, made_of, texts_of
+from creval.build.ice.inputs import Preparing, discard, inputs_of
+from creval.build.ice.item import (
+    INSTRUCTION,
+    PARTS,
+    SOURCE_CAPTION,
+    TARGET_CAPTION,
+    Inputs,
+    UnsuitedError,
+    Written,
+    load_texts,
+    stages,
+    words_alone,
+    write_item,
+)
+from creval.build.ice.jobs import Choice, Job
+from creval.build.ice.pieces import name_in
+from creval.build.ice.plan import plan_folder, plan_table
+from creval.build.ice.rows import SOURCE_TYPES
+from creval.build.ice.templates import Templates, blanks
+from creval.build.manifest import check_folder, fixed_by, keep_manifest, write_record
+from creval.build.scribe import Scribe
+from creval.build.turns import turn
+from creval.core.errors import CrevalError, known_name
+from creval.core.images import ImageError
+from creval.engine.estimate import Estimate
+from creval.engine.loop import Watch
+from creval.engine.settings import Settings
+from creval.engine.writing import Desk, Expected, Item, UnwrittenError, Writing, Wrote
+
+_TRIED = 5  # tasks, until one suits a picture
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What can be chosen about items besides the models and their pace."""
+
+    tasks: str = ""
+    each: int = 1
+    items: Path | None = None
+    derive: bool = False
+    people: bool = False
+    templates: Path | None = None
+    source_type: str = ""
+
+    def __post_init__(self) -> None:
+        if self.source_type:
+            known_name("source type", self.source_type, SOURCE_TYPES)
+
+    def choice(self, depth: bool) -> Choice:
+        names = [part.strip() for part in self.tasks.split(",") if part.strip()]
+        tasks = {task.name for name in names for task in tasks_named(name)}
+        derived = DERIVED | {DEPTH} if depth else DERIVED
+        return Choice(frozenset(tasks or TASKS), self.each, derived if self.derive else frozenset())
+
+
+class Made(NamedTuple):
+    """What became of a job: its inputs and texts, and from which template; `before` are the texts
+    of an item that was there."""
+
+    inputs: Inputs
+    written: Written
+    template: str
+    before: Mapping[str, str] = {}
+
+
+class IceBuilding:
+    """Items to be made, or gone on with."""
+
+    what = "item"
+
+    def __init__(
+        self,
+        images: Path,
+        out: Path,
+        roles: Mapping[str, str],
+        wish: Wish,
+        settings: Settings,
+        *,
+        temperature: float = 0.7,
+        dry: bool = False,
+    ) -> None:
+        self.settings, self.wish = settings, wish
+        self._images = Path(os.path.normpath(images))
+        self._texts, self._templates = load_texts(settings.prompts), Templates(wish.templates)
+        self.writing: Writing[Made] = Writing(
+            out, roles, settings, warm={"writer": temperature}, dry=dry
+        )
+        self._fixed = fixed_by(
+            "ice", self.writing, self._texts, temperature=temperature,
+            templates=self._templates.version,
+        )  # fmt: skip
+        check_folder(self.writing, self._fixed)
+        self.items = Items(out)
+        depth = settings.gauges.get(DEPTH)
+        choice = wish.choice(bool(depth))
+        self._preparing = Preparing(out, choice.derived, depth)
+        if wish.items is None:
+            self._plan = plan_folder(self._images, self.items, choice, settings)
+        else:
+            self._plan = plan_table(wish.items, self._images, self.items, choice, settings)
+        self._new = {job.id: job for job in self._plan.jobs}
+        self._lacking = self._left_open(choice)
+        self._before = max(0, self._plan.before - len(self._lacking))
+        self._rejected: dict[str, list[str]] = {}
+        if not self._new and not self.items.entries:
+            faults = list(self._plan.without.items())[:3]
+            why = "; ".join(f"{name}: {why}" for name, why in faults)
+            raise CrevalError(f"there is no item to be made{f' ({why})' if why else ''}.")
+
+    def _left_open(self, choice: Choice) -> dict[str, Inputs]:
+        """Items that are there and lack a text, with their inputs."""
+        return {
+            name: inputs_of(self.items.entries[name], TASKS[one.task], self.items.folder)
+            for name, one in self.items.there().items()
+            if one.task in choice.tasks
+            and (self.settings.limit is None or one.key in self._plan.keys)
+            and self.items.lacks(name, self.wish.people)
+        }
+
+    @property
+    def number(self) -> int:
+        return len(self._new) + len(self._lacking)
+
+    def warnings(self) -> list[str]:
+        """What is to be known before anything is asked."""
+        notes = list(self._plan.notes)
+        if self._before:
+            several = f"{self._before:,} items done before stay as they are."
+            notes.append("1 item done before stays as it is." if self._before == 1 else several)
+        if self._lacking:
+            notes.append(f"there, and without a text, which is written now: {len(self._lacking):,}")
+        if self.wish.people:
+            notes.append("templates are left for people to fill in: creval review BENCH.")
+        return notes
+
+    def estimate(self) -> list[Estimate]:
+        """What each model will take."""
+        return self.writing.estimate(self._asked(), self._stages(), self._lacking)
+
+    def _asked(self) -> list[Item]:
+        new = [Item(job.id, job.pieces.first) for job in self._new.values()]
+        return new + [Item(name, inputs.first) for name, inputs in self._lacking.items()]
+
+    def _stages(self) -> list[Expected]:
+        """What an item takes on average: of new ones, each for the first of its tasks."""
+        described = written = imagined = 0
+        for job in self._new.values():
+            task = job.tasks[0]
+            open_ = bool(blanks(self._template(job, task))) and not job.instruction
+            described += task.edits
+            asked = not self.wish.people if open_ else not job.sure
+            written += asked and not job.instruction
+            imagined += not words_alone(task) and not (open_ and self.wish.people)
+        for name, inputs in self._lacking.items():
+            told = self.items.told(name).texts
+            described += inputs.source is not None and not told[SOURCE_CAPTION]
+            written += not told[INSTRUCTION]
+            imagined += not told[TARGET_CAPTION] and not words_alone(inputs.task)
+        number = max(1, self.number)
+        return stages(described / number, written / number, imagined / number)
+
+    def _template(self, job: Job, task: Task) -> str:
+        return self._templates.draw(task, job.item(task), self.settings.seed)
+
+    def run(self, watch: Watch | None = None) -> Wrote[Made]:
+        """Make what is not made yet, and write it."""
+        self._preparing.check()
+        keep_manifest(self.writing, self._fixed)
+
+        async def make(desk: Desk) -> Made:
+            scribe, name = Scribe(desk, self.settings.retries), desk.item.id
+            self._rejected[name] = scribe.rejected
+            if name in self._new:
+                return await self._make(scribe, self._new[name])
+            return await self._complete(scribe, name)
+
+        calls = sum(stage.calls for stage in self._stages())
+        wrote = self.writing.run(self._asked(), make, calls=calls, watch=watch)
+        wrote.before = self._before
+        wrote.left_out |= self._plan.without
+        self._keep(wrote)
+        write_record(self.writing.folder, self._fixed, wrote.left_out, self._rejected)
+        return wrote
+
+    async def _make(self, scribe: Scribe, job: Job) -> Made:
+        """An item for the first task that suits."""
+        told = Written({INSTRUCTION: job.instruction}, {INSTRUCTION: "given"})
+        if not job.instruction:
+            told = Written({})
+        reasons = []
+        for task in job.tasks[:_TRIED]:
+            inputs = await asyncio.to_thread(self._preparing.inputs, job, task)
+            template = "" if job.instruction else self._template(job, task)
+            try:
+                written = await write_item(
+                    scribe, self._texts, inputs, template, told, people=self.wish.people,
+                    sure=job.sure,
+                )  # fmt: skip
+                return Made(inputs, written, template)
+            except BaseException as error:
+                discard(inputs)
+                if not isinstance(error, UnsuitedError):
+                    raise
+                reasons.append(str(error))
+                scribe.rejected.append(str(error))
+        raise UnwrittenError("; ".join(reasons))
+
+    async def _complete(self, scribe: Scribe, name: str) -> Made:
+        """What an item lacks."""
+        inputs, entry = self._lacking[name], self.items.entries[name]
+        template = text_of(made_of(entry).get("template"))
+        written = await write_item(
+            scribe, self._texts, inputs, template, self.items.told(name), people=self.wish.people
+        )
+        return Made(inputs, written, template, texts_of(entry))
+
+    def _keep(self, wrote: Wrote[Made]) -> None:
+        """Write what was made into what is there now: people may have changed it meanwhile, also
+        while the pictures were copied."""
+        places = self._put_pictures(wrote)
+        with turn(self.writing.folder):
+            self.items = Items(self.writing.folder)
+            self._add(wrote, places)
+            if self.items.entries:
+                self.items.save()
+
+    def _add(self, wrote: Wrote[Made], places: Mapping[str, Mapping[str, str]]) -> None:
+        """Put what was made among the items."""
+        for identity, made in list(wrote.made.items()):
+            parts = {part: self._facts(made, part) for part in PARTS if part in made.written.by}
+            if identity in self._new:
+                job = self._new[identity]
+                picture = job.pieces.first
+                facts = {
+                    "picture": name_in(self._images, picture) if picture else "",
+                    "template": made.template,
+                    "rejected": self._rejected[identity],
+                    **parts,
+                }
+                kept = identity in places and self.items.add(
+                    job, made.inputs.task, places[identity], made.written, facts,
+                    job.source_type or self.wish.source_type,
+                )  # fmt: skip
+            else:
+                kept = self.items.complete(identity, made.before, made.written, parts)
+            if not kept:
+                wrote.left_out[identity] = "it was changed meanwhile; build again"
+                del wrote.made[identity]
+
+    def _put_pictures(self, wrote: Wrote[Made]) -> dict[str, dict[str, str]]:
+        """Copy the pictures of new items, but for those whose names somebody has used meanwhile."""
+        there, places = Items(self.writing.folder), {}
+        for identity, made in list(wrote.made.items()):
+            job = self._new.get(identity)
+            if job is None or (name := job.item(made.inputs.task)) in there.entries:
+                continue
+            try:
+                places[identity] = there.put_pictures(name, made.inputs)
+            except (ImageError, OSError) as error:
+                why = getattr(error, "strerror", None) or error
+                wrote.left_out[identity] = f"its pictures cannot be written: {why}"
+                del wrote.made[identity]
+        return places
+
+    def _facts(self, made: Made, part: str) -> dict[str, Any]:
+        """Where a text comes from."""
+        by, judges = made.written.by[part], self.writing.judges
+        if by not in judges:
+            return {"by": by}
+        prompt = dict(zip((SOURCE_CAPTION, INSTRUCTION, TARGET_CAPTION), self._texts, strict=True))
+        return {"by": judges[by].model, "prompt": prompt[part].version}

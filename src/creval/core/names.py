@@ -1,0 +1,55 @@
+"""What a picture's name stands for: a sample, and which of its draws.
+
+`ID.png` is a sample's edit, `ID--2.png` its second draw; folders stand for an id's slashes. An id
+that ends as a draw's name does is still an id: whoever has one reads `a--2` as that one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Container
+
+_DRAW = re.compile(r"(.+)--([0-9]{1,9})", re.DOTALL)
+_DASHES = re.compile(r"-{2,}(?=[0-9]{1,9}$)")
+_LONGEST = 240  # bytes of a name, with room for what is put around it
+_DEEPEST = 2000  # bytes of all of them together
+
+
+def of_draw(name: str, draw: int) -> str:
+    """What a draw of a sample is called."""
+    return f"{name}--{draw}"
+
+
+def read_name(stem: str, known: Container[str] = ()) -> tuple[str, int]:
+    """The name of a sample, and the draw, that a file's stem stands for; one of the `known` names
+    stands for itself.
+
+    >>> read_name("cat--2"), read_name("cat--2", {"cat--2"})
+    (('cat', 2), ('cat--2', 0))
+    """
+    match = None if stem in known else _DRAW.fullmatch(stem)
+    return (match[1], int(match[2])) if match else (stem, 0)
+
+
+def unlike_draws(name: str) -> str:
+    """A name that is not read as a draw of another's, and much like this one.
+
+    >>> unlike_draws("cat--2")
+    'cat_2'
+    """
+    return _DASHES.sub("_", name)
+
+
+def unnameable(name: str) -> str:
+    """Why no picture can have a sample's id as its name, or would not be found by it; empty where
+    one can."""
+    parts = name.split("/")
+    size = max(len(os.fsencode(part)) for part in parts)
+    if "\0" in name or size > _LONGEST or len(os.fsencode(name)) > _DEEPEST:
+        return "has a name that no file can have"
+    if {"", ".", ".."} & set(parts):
+        return "has a name that leads out of its folder"
+    if any(part.startswith(".") for part in parts):
+        return "has a name as hidden files have"
+    return ""

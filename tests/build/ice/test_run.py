@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from creval.benchmarks import open_benchmark
+from creval.benchmarks.ice_tasks import TASKS
+from creval.build import pictures
+from creval.build.ice import files
+from creval.build.ice.review import IceReview
+from creval.build.ice.run import Wish
+from creval.build.review import DROPPED
+from creval.core.errors import CrevalError
+from creval.judges.fake import FakeServer
+from tests.build.ice.made import (
+    Unwilling,
+    building,
+    draw_all,
+    draw_plain,
+    draw_task,
+    entries,
+    size_of,
+)
+from tests.serving import serving
+
+
+def test_all_tasks_are_built_and_read_without_fault(url: str, tmp_path: Path) -> None:
+    images, out = draw_all(tmp_path / "in"), tmp_path / "bench"
+    work = building(images, out, url, Wish(source_type="real"))
+    wrote = work.run()
+    assert len(wrote.made) + len(wrote.left_out) == 31
+    assert all("does not suit" in why for why in wrote.left_out.values()), wrote.left_out
+    dataset = open_benchmark(out).dataset
+    assert len(dataset.samples) == len(wrote.made) > 25
+    gone = {name for name in TASKS if name not in {s.tags["task"] for s in dataset.samples}}
+    assert {finding.item or finding.where for finding in dataset.findings} == gone
+    for sample in dataset.samples:
+        task = TASKS[sample.tags["task"]]
+        assert (sample.source is not None) == task.edits
+        assert (sample.mask is not None) == task.masked
+        assert bool(sample.references) == bool(task.reference)
+        assert sample.captions["target"]
+        assert ("source" in sample.captions) == task.edits
+        assert sample.tags.get("source_type") == ("real" if task.edits else None)
+        for path in filter(None, (sample.source, sample.mask, *sample.references)):
+            assert size_of(path) == (96, 73)
+        own = images / task.name / "p0.png"
+        brought = [own, own.with_name("p0_mask.png"), own.with_name("p0_ref1.png")]
+        there = (sample.source, sample.mask, *sample.references)
+        for copied, of in zip(there, brought, strict=False):
+            assert copied is None or copied.read_bytes() == of.read_bytes()
+    made = entries(out)[0]["made"]
+    assert made["Instruction"]["by"] in ("w", "template")
+    assert made["TargetCaption"]["prompt"].startswith("ice_target@")
+
+
+def test_a_second_start_asks_nothing_and_new_pictures_join(tmp_path: Path) -> None:
+    images, out = draw_plain(tmp_path / "in", 6), tmp_path / "bench"
+    server = FakeServer(seed=3)
+    with serving(server.app()) as url:
+        first = building(images, out, url).run()
+        before, calls = entries(out), server.stats["requests"]
+        again = building(images, out, url)
+        assert (again.number, again.warnings()) == (0, ["6 items done before stay as they are."])
+        again.run()
+        assert (server.stats["requests"], entries(out)) == (calls, before)
+        draw_plain(images, 8)
+        more = building(images, out, url)
+        assert more.number == 2
+        more.run()
+    assert (len(first.made), len(entries(out))) == (6, 8)
+    assert [entry for entry in entries(out) if entry in before] == before
+
+
+def test_a_task_that_does_not_suit_gives_way_to_another(tmp_path: Path) -> None:
+    images, out = draw_plain(tmp_path / "in", 30), tmp_path / "bench"
+    with serving(FakeServer(seed=2).app()) as url:
+        wrote = building(images, out, url).run()
+    assert (len(wrote.made), wrote.left_out) == (30, {})
+    rejected = [said for entry in entries(out) for said in entry["made"]["rejected"]]
+    assert any("does not suit" in said for said in rejected)
+
+
+def test_people_fill_in_and_the_rest_is_written(url: str, tmp_path: Path) -> None:
+    images, out = tmp_path / "in", tmp_path / "bench"
+    draw_task(images, TASKS["Color Editing"])
+    draw_task(images, TASKS["Subject Addition"])
+    people = Wish(people=True)
+    work = building(images, out, url, people)
+    work.run()
+    assert work.items.unfilled == 2
+    with pytest.raises(CrevalError, match="no item that can be used"):
+        open_benchmark(out)
+    assert building(images, out, url, people).number == 0, "it waits for people"
+    path = out / "dataset" / "data.jsonl"
+    first, second = entries(out)
+    first["Instruction"] = "Make the sky in <SOURCE> green."
+    path.write_text(f"{json.dumps(first)}\n{json.dumps(second)}\n")
+    work = building(images, out, url, people)
+    assert work.number == 1
+    work.run()
+    assert (work.items.unfilled, len(open_benchmark(out).dataset.samples)) == (1, 1)
+    assert entries(out)[0]["Instruction"] == "Make the sky in <SOURCE> green."
+    assert entries(out)[0]["TargetCaption"]
+    building(images, out, url).run()  # a model does what people left
+    assert [finding.rule for finding in open_benchmark(out).dataset.findings] == ["no items"] * 29
+    assert entries(out)[0]["Instruction"] == "Make the sky in <SOURCE> green."
+
+
+def test_an_instruction_of_ones_own_that_is_emptied_waits_for_people(
+    url: str, tmp_path: Path
+) -> None:
+    images, out = draw_plain(tmp_path / "in", 1), tmp_path / "bench"
+    table = tmp_path / "items.csv"
+    table.write_text("image,task,instruction\np00.png,Color Editing,Make <SOURCE> blue.\n")
+    building(images, out, url, Wish(items=table)).run()
+    put(out, {**entries(out)[0], "Instruction": ""})
+    work = building(images, out, url, Wish(items=table))
+    assert (work.number, work.items.unfilled) == (0, 1)
+    (item, *_) = IceReview(out).group("color-editing-p00").items
+    assert item.notes == ("it is still to be written",)
+
+
+def test_a_folder_stays_one_thing(url: str, tmp_path: Path) -> None:
+    images, out = draw_plain(tmp_path / "in", 1), tmp_path / "bench"
+    building(images, out, url).run()
+    with pytest.raises(CrevalError, match="another seed"):
+        building(images, out, url, seed=4)
+    mine = tmp_path / "mine.json"
+    mine.write_text('{"Color Editing": "Paint {it} in <SOURCE>."}')
+    with pytest.raises(CrevalError, match="other templates"):
+        building(images, out, url, Wish(templates=mine))
+
+
+def put(out: Path, *lines: dict[str, object]) -> None:
+    (out / "dataset" / "data.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+
+
+def test_what_people_do_meanwhile_stays(tmp_path: Path) -> None:
+    images, out = draw_plain(tmp_path / "in", 2), tmp_path / "bench"
+    with serving(FakeServer(seed=3).app()) as url:
+        building(images, out, url).run()
+        first, second = entries(out)
+        draw_plain(images, 3)
+        work = building(images, out, url)  # has read what is there
+        put(out, {**first, "dropped": True}, {**second, "SourceCaption": "A word of my own."})
+        work.run()
+    found = {entry["ItemID"]: entry for entry in entries(out)}
+    assert len(found) == 3
+    assert found[first["ItemID"]]["dropped"] is True
+    assert found[second["ItemID"]]["SourceCaption"] == "A word of my own."
+
+
+def test_what_people_do_while_pictures_are_copied_stays(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images, out = tmp_path / "in", tmp_path / "bench"
+    draw_task(images, TASKS["Color Editing"])
+    building(images, out, url).run()
+    draw_task(images, TASKS["Color Editing"], "b")
+
+    def put_picture(picture: Path, path: Path) -> None:
+        IceReview(out).decide("color-editing-a", "Instruction", DROPPED, {})
+        pictures.put_picture(picture, path)
+
+    monkeypatch.setattr(files, "put_picture", put_picture)
+    building(images, out, url).run()
+    assert [entry.get("dropped") for entry in entries(out)] == [True, None]
+
+
+def test_an_instruction_changed_by_hand_is_described_anew(tmp_path: Path) -> None:
+    images, out, server = tmp_path / "in", tmp_path / "bench", FakeServer(seed=3)
+    draw_task(images, TASKS["Color Editing"])
+    with serving(server.app()) as url:
+        building(images, out, url).run()
+        calls, (entry,) = server.stats["requests"], entries(out)
+        put(out, {**entry, "Instruction": "Make the lake in <SOURCE> golden."})
+        work = building(images, out, url)
+        assert [made.calls for made in work.estimate()] == [0, 1]
+        work.run()
+        assert server.stats["requests"] == calls + 1
+        assert building(images, out, url).number == 0
+        mine = {"Instruction": "Make the lake in <SOURCE> red.", "TargetCaption": "A red lake."}
+        put(out, {**entries(out)[0], **mine})
+        assert building(images, out, url).number == 0, "people's own description stays"
+        put(out, {**entries(out)[0], "SourceCaption": "", "Instruction": ""})
+        building(images, out, url).run()
+    (entry,) = entries(out)
+    assert entry["SourceCaption"]
+    assert entry["Instruction"]
+    assert entry["TargetCaption"] == "A red lake."
+
+
+@pytest.mark.parametrize(
+    "change", [{"Task": "Texture Editing"}, {"Task": 7}, {"made": "x"}, {"made": None}]
+)
+def test_a_line_is_never_written_over(change: dict[str, object], url: str, tmp_path: Path) -> None:
+    images, out = tmp_path / "in", tmp_path / "bench"
+    draw_task(images, TASKS["Color Editing"])
+    building(images, out, url).run()
+    line = {**entries(out)[0], **change, "Instruction": "Mine, and mine alone."}
+    put(out, line)
+    building(images, out, url).run()
+    (now,) = entries(out)
+    assert now | {"TargetCaption": ""} == line | {"TargetCaption": ""} or "made" not in change
+    assert now["Instruction"] == "Mine, and mine alone."
+
+
+def test_what_is_written_meanwhile_is_kept(tmp_path: Path) -> None:
+    images, out = tmp_path / "in", tmp_path / "bench"
+    draw_task(images, TASKS["Color Editing"])
+    with serving(FakeServer(seed=3).app()) as url:
+        building(images, out, url, Wish(people=True)).run()
+        (entry,) = entries(out)
+        put(out, {**entry, "Instruction": "Make the lake in <SOURCE> red."})
+        work = building(images, out, url)
+        work.writing.run = _meanwhile(  # type: ignore[method-assign]
+            work.writing.run, lambda: put(out, {**entries(out)[0], "TargetCaption": "A red lake."})
+        )
+        work.run()
+    assert entries(out)[0]["TargetCaption"] == "A red lake."
+
+
+def _meanwhile(run: Any, act: Callable[[], None]) -> Any:
+    def both(*arguments: Any, **options: Any) -> Any:
+        found = run(*arguments, **options)
+        act()
+        return found
+
+    return both
+
+
+def test_tasks_without_blanks_are_looked_at_also_for_people(tmp_path: Path) -> None:
+    images = draw_plain(tmp_path / "in", 2)
+    with serving(Unwilling().app()) as url:
+        wish = Wish(people=True, tasks="Text Removal")
+        assert len(building(images, tmp_path / "bench", url, wish).run().left_out) == 2
+
+
+def test_estimates_are_what_is_asked(tmp_path: Path) -> None:
+    images, out, server = tmp_path / "in", tmp_path / "bench", FakeServer(seed=3)
+    for name in ("Color Editing", "Text Removal", "Text-to-Image Creating", "Face Swap"):
+        draw_task(images, TASKS[name])
+    with serving(server.app()) as url:
+        for wish in (Wish(people=True), Wish()):
+            work, before = building(images, out, url, wish, retries=0), server.stats["requests"]
+            expected = sum(made.calls for made in work.estimate())
+            work.run()
+            assert server.stats["requests"] - before == expected

@@ -1,0 +1,31 @@
+"""The line that says how far judging is."""
+
+from __future__ import annotations
+
+from creval.cli import screen
+from creval.cli.judge import _watcher
+from creval.engine.caller import Progress
+
+
+class Kept(screen.Line):
+    """A line that is always due, and keeps what it shows."""
+
+    def due(self) -> bool:
+        return True
+
+    def show(self, text: str) -> None:
+        self.text = text
+
+
+def shown(**so_far: int) -> str:
+    line = Kept()
+    _watcher(line)(Progress(**so_far))  # type: ignore[arg-type]
+    return line.text
+
+
+def test_what_is_measured_is_counted_apart_from_calls() -> None:
+    """An edit is measured many times."""
+    both = shown(calls=20, done=5, to_measure=1148, measured=79)
+    assert both.startswith("79 of 1,148 measurements, 5 of 20 calls")
+    assert both.endswith(" left")
+    assert "left" not in shown(calls=20, done=20, to_measure=1148, measured=79), "it goes on"

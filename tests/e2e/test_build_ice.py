@@ -1,0 +1,102 @@
+"""`creval build ice` as a user runs it: judged, with its own tables, with what does not suit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from creval.benchmarks import open_benchmark
+from creval.judges.fake import FakeServer
+from tests.build.ice.made import draw_all, draw_plain, entries
+from tests.commands import creval
+from tests.serving import serving
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A benchmark of 31 tasks, made with a writer and a captioner."""
+    folder = tmp_path_factory.mktemp("built")
+    draw_all(folder / "in")
+    (folder / "in" / "Inpaintings").mkdir()
+    Image.new("RGB", (9, 9)).save(folder / "in" / "Inpaintings" / "x.png")
+    with serving(FakeServer(seed=6).app()) as url:
+        command = (
+            "build", "ice", "--images", folder / "in", "--writer", f"openai:w@{url}/v1",
+            "--captioner", f"openai:c@{url}/v1", "--retries", 5, "--source-type", "real",
+            "--max-unanswered", "20", "--out",
+        )  # fmt: skip
+        dry = creval(*command, folder / "bench", "--dry-run", "--json")
+        assert not (folder / "bench").exists()
+        told = json.loads(dry.stdout)
+        assert [made["calls"] for made in told["estimates"]] == [27, 59]
+        done = creval(*command, folder / "bench", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "the folder 'Inpaintings' names no task: its pictures may get any." in done.stderr
+    told = json.loads(done.stdout)
+    assert told["made"] + len(told["left_out"]) == 32
+    assert sum(sum(group.values()) for group in told["tasks"].values()) == told["made"]
+    return folder / "bench"
+
+
+def test_bench_finds_it_without_fault(built: Path) -> None:
+    found = json.loads(creval("bench", built, "--json").stdout)
+    assert found["samples"] == len(entries(built)) > 26
+    assert {problem["rule"] for problem in found["problems"]} <= {"no items"}
+
+
+def test_it_is_judged(built: Path, tmp_path: Path) -> None:
+    edits = tmp_path / "Model"
+    edits.mkdir()
+    for sample in open_benchmark(built).dataset.samples:
+        Image.new("RGB", (96, 73), "red").save(edits / f"{sample.id}.png")
+    with serving(FakeServer().app()) as url:
+        done = creval(
+            "judge", built, "--edits", edits, "--judge", f"openai:n@{url}/v1", "--run",
+            tmp_path / "run", "--metrics", "SRC,PF",
+        )  # fmt: skip
+    assert "edits are measured" in done.stderr, done.stderr
+    assert '"judge": "openai:n@' in creval("score", tmp_path / "run", "--json").stdout
+
+
+def test_a_table_is_shown(tmp_path: Path) -> None:
+    with serving(FakeServer(seed=2).app()) as url:
+        writer = f"openai:w@{url}/v1"
+        common = ("build", "ice", "--images", draw_plain(tmp_path / "in", 3), "--writer", writer)
+        done = creval(*common, "--out", tmp_path / "bench", "--each", 2, "--retries", 5)
+        assert done.returncode == 0, done.stderr
+        assert "6 items of 6 tasks." in done.stdout
+        assert "No items: " in done.stdout
+        assert "Now: creval bench" in done.stderr
+        people = creval(*common, "--out", tmp_path / "people", "--fill", "people", "--tasks", "5")
+        assert "3 items of 1 task, of which 3 wait to be filled in." in people.stdout
+        assert "Fill in 3 templates: creval review" in people.stderr
+        assert "Now: creval bench" not in people.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--fill", "nobody"), "model"),
+        (("--tasks", "Inpaintng"), "Inpainting"),
+        (("--gauge", "depth=x"), "--derive"),
+        (("--gauge", "clip=x", "--derive"), "depth=MODEL"),
+        (("--source-type", "painted"), "generated"),
+        (("--items", "none.csv"), "none.csv cannot be read"),
+        (("--templates", "none.json"), "none.json cannot be read"),
+        (("--images", "nowhere"), "is not a folder of pictures"),
+        (("--max-unanswered", "x"), "takes a percentage"),
+    ],
+)
+def test_wrong_usage_is_told(arguments: tuple[str, str], said: str, tmp_path: Path) -> None:
+    draw_plain(tmp_path / "in", 1)
+    done = creval(
+        "build", "ice", "--images", tmp_path / "in", "--out", tmp_path / "bench", "--writer",
+        "openai:w@http://127.0.0.1:9/v1", *arguments,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "bench").exists()
