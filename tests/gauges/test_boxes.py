@@ -12,6 +12,8 @@ import pytest
 from PIL import Image
 
 from creval.core.errors import CrevalError
+from creval.core.models import load_model
+from creval.gauges import models
 from creval.gauges.boxes import Detector
 from creval.gauges.models import Model
 from tests.gauges.tiny import write_clip, write_grounding_dino, write_owl
@@ -101,13 +103,12 @@ def test_threads_share_one_model(
     model: Path, picture: Image.Image, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads: list[str] = []
-    whole = Model._load
 
-    def counted(self: Model) -> Any:
-        loads.append(self.name)
-        return whole(self)
+    def counted(name: str, *given: Any, **more: Any) -> Any:
+        loads.append(name)
+        return load_model(name, *given, **more)
 
-    monkeypatch.setattr(Model, "_load", counted)
+    monkeypatch.setattr(models, "load_model", counted)
     detector = Detector(str(model), threshold=0.0)
     assert not loads
     with ThreadPoolExecutor(4) as pool:
@@ -134,6 +135,6 @@ def test_damaged_weights_get_a_sentence(tmp_path: Path, picture: Image.Image) ->
 
 
 def test_a_library_that_is_missed_late_gets_a_sentence(tmp_path: Path) -> None:
-    model = Model(str(write_owl(tmp_path)), "AutoModelForZeroShotObjectDetection")
+    model = Model(str(write_owl(tmp_path)), "AutoModelForZeroShotObjectDetection", chosen=True)
     with pytest.raises(CrevalError, match="lacks a library: needs SciPy"), model.in_use():
         raise ImportError("\nneeds\nSciPy")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from creval.core.sample import Sample
+from creval.gauges.embedding import Embeddings
 from creval.gauges.exhibit import Unmeasured
 from creval.gauges.gauge import open_gauges
 from creval.gauges.lettering import Lettering, error_rate, lettering
@@ -20,6 +21,7 @@ from tests.gauges.looking import look
 from tests.gauges.pictures import drawn
 
 (GAUGE,) = open_gauges(["text"], {}).values()
+READ = Embeddings()  # tests draw the same pictures, and reading takes a second
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +31,7 @@ def reader() -> None:
 
 
 def measured(instruction: str, edit: Path, source: Path | None = None) -> Mapping[str, float]:
-    return look(GAUGE, Sample("s", instruction, source), edit)
+    return look(GAUGE, Sample("s", instruction, source), edit, READ)
 
 
 def test_text_that_is_wanted(tmp_path: Path) -> None:
@@ -72,8 +74,8 @@ def test_what_was_never_there_cannot_go(tmp_path: Path) -> None:
         with pytest.raises(Unmeasured, match="what is to go cannot be read in the source"):
             measured(asked, source, source)
     both, sample = ["SALE", "CLOSED"], Sample("s", "", before)
-    assert look(GAUGE, sample, before, removed=both) == {"text_gone": 0.0}
-    assert look(GAUGE, sample, clean, removed=both) == {"text_gone": 1.0}
+    assert look(GAUGE, sample, before, READ, removed=both) == {"text_gone": 0.0}
+    assert look(GAUGE, sample, clean, READ, removed=both) == {"text_gone": 1.0}
 
 
 def test_text_that_is_to_go_where_the_mask_lets_edit(tmp_path: Path) -> None:
@@ -85,13 +87,13 @@ def test_text_that_is_to_go_where_the_mask_lets_edit(tmp_path: Path) -> None:
     mask.save(tmp_path / "mask.png")
     for asked in ("Remove the text in the masked part.", 'Remove the word "SALE".'):
         sample = Sample("s", asked, before, mask=tmp_path / "mask.png")
-        assert look(GAUGE, sample, after) == {"text_gone": 1.0}
-        assert look(GAUGE, sample, before) == {"text_gone": 0.0}
+        assert look(GAUGE, sample, after, READ) == {"text_gone": 1.0}
+        assert look(GAUGE, sample, before, READ) == {"text_gone": 0.0}
         with pytest.raises(Unmeasured, match="the mask marks no region"):
-            look(GAUGE, replace(sample, mask=tmp_path / "empty.png"), before)
+            look(GAUGE, replace(sample, mask=tmp_path / "empty.png"), before, READ)
     elsewhere = Sample("s", 'Remove the word "Opening".', before, mask=tmp_path / "mask.png")
     with pytest.raises(Unmeasured, match="cannot be read in the mask's region of the source"):
-        look(GAUGE, elsewhere, before)
+        look(GAUGE, elsewhere, before, READ)
 
 
 def test_text_that_takes_the_place_of_another(tmp_path: Path) -> None:
@@ -110,18 +112,18 @@ def test_text_that_takes_the_place_of_another(tmp_path: Path) -> None:
 def test_the_measurement_may_say_what_is_meant(tmp_path: Path) -> None:
     edit = drawn(tmp_path / "a.png", "CLOSED")
     sample = Sample("s", "Make it so.")
-    assert look(GAUGE, sample, edit, wanted=["closed"])["text_there"] == 1.0
+    assert look(GAUGE, sample, edit, READ, wanted=["closed"])["text_there"] == 1.0
     sourced = replace(sample, source=edit)
-    assert look(GAUGE, sourced, edit, removed=["closed"]) == {"text_gone": 0.0}
+    assert look(GAUGE, sourced, edit, READ, removed=["closed"]) == {"text_gone": 0.0}
     with pytest.raises(Unmeasured, match="names no text"):
-        look(GAUGE, sample, edit)
+        look(GAUGE, sample, edit, READ)
 
 
 def test_empty_texts_are_no_full_marks(tmp_path: Path) -> None:
     edit, sample = drawn(tmp_path / "a.png", "CLOSED"), Sample("s", "Make it so.")
     with pytest.raises(Unmeasured, match="are empty"):
-        look(GAUGE, sample, edit, wanted=["", " \u200b"], removed=[])
-    assert look(GAUGE, sample, edit, wanted=["", "open"])["text_there"] == 0.0
+        look(GAUGE, sample, edit, READ, wanted=["", " \u200b"], removed=[])
+    assert look(GAUGE, sample, edit, READ, wanted=["", "open"])["text_there"] == 0.0
 
 
 @pytest.mark.parametrize(

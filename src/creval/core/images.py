@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import threading
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
+from creval.core.contexts import SharedContext
 from creval.core.errors import CrevalError
 from creval.core.files import read_bytes
 
@@ -175,39 +175,22 @@ _PNG_EXIF = {"exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp"}
 _ON_THEIR_SIDE = (5, 6, 7, 8)
 
 
-class _Unwarned:
-    """Keeps warnings quiet while any thread is inside: `catch_warnings` alone is for one thread.
-
-    The limit of pixels that counts is ours, and faults in metadata do not concern the pixels.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._inside = threading.Lock(), 0
-        self._quiet = warnings.catch_warnings()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._inside += 1
-            if self._inside == 1:
-                self._quiet = warnings.catch_warnings()
-                self._quiet.__enter__()
-                warnings.simplefilter("ignore")
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._quiet.__exit__(None, None, None)
+@contextmanager
+def _unwarned() -> Iterator[None]:
+    """The limit of pixels that counts is ours, and faults in metadata do not concern the pixels."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
-_unwarned = _Unwarned()
+_quiet = SharedContext(_unwarned)
 
 
 @contextmanager
 def _opened(path: Path, file: Path | io.BytesIO) -> Iterator[ImageFile.ImageFile]:
     """A picture's file, open and of a safe size; whatever goes wrong becomes a sentence."""
     try:
-        with _unwarned, Image.open(file, formats=_formats()) as image:
+        with _quiet, Image.open(file, formats=_formats()) as image:
             _check_size(path, image)
             yield image
     except ImageError:

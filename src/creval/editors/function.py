@@ -19,7 +19,7 @@ from typing import Any
 
 from PIL import Image
 
-from creval.core.aside import Aside
+from creval.core.contexts import aside
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError, open_image, plain
 from creval.editors.apart import Thread
@@ -53,7 +53,7 @@ class Function(Editor):
 
     async def open(self) -> None:
         self._thread, self._turn = _thread(), asyncio.Lock()
-        self._open.enter_context(Aside())
+        self._open.enter_context(aside)
 
     async def close(self) -> None:
         self._open.close()
@@ -132,7 +132,7 @@ def _found(where: str) -> Callable[..., Any]:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        with Aside():
+        with aside:
             found = importlib.import_module(module)
     except (Exception, SystemExit) as error:
         reason = "it exits" if isinstance(error, SystemExit) else error

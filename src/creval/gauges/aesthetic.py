@@ -44,7 +44,7 @@ class Siglip(Embedder):
     def __init__(self, model: str | None = None) -> None:
         self.model = model or SIGLIP.default
         self.name = f"siglip-{HEIGHT}:{identity(self.model)}"
-        self._model = Model(
+        self._model: Model = Model(
             self.model, "SiglipVisionModel", chosen=model is not None,
             processor="AutoImageProcessor",
         )  # fmt: skip
@@ -80,12 +80,10 @@ class Aesthetic(Gauge):
     )
 
     def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._head = tools.chosen("aesthetic")
         self._siglip = tools.share(Siglip, tools.chosen("siglip"))
-        self.name = f"aesthetic@{self._siglip.model}"
-        if self._head is not None:
-            self.name += f"+{self._head}"
-        self._layers = Late(self._load)
+        self._layers = Late(self._load, chosen=self._head is not None)
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
         self._layers.get()  # before a large model is loaded for nothing

@@ -17,8 +17,8 @@ from creval.gauges.models import Model, identity, text_length
 class Detector(Embedder):
     """A detector of the families Grounding DINO, OWL-ViT and OWLv2, from the hub or a folder.
 
-    It is loaded when first used. Several threads may share it; it works for one at a time. Of a
-    picture beside the name of an object it makes a box a row.
+    Several threads may share it; it works for one at a time. Of a picture beside the name of an
+    object it makes a box a row.
     """
 
     batch = 1
@@ -26,7 +26,7 @@ class Detector(Embedder):
     def __init__(self, model: str, threshold: float = 0.3) -> None:
         self.threshold = threshold
         self.name = f"boxes-{threshold}:{identity(model)}"
-        self._model = Model(model, "AutoModelForZeroShotObjectDetection")
+        self._model: Model = Model(model, "AutoModelForZeroShotObjectDetection", chosen=True)
 
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
         made = []

@@ -30,7 +30,9 @@ class Clip(Embedder):
     def __init__(self, model: str | None = None) -> None:
         self.model = model or MODEL.default
         self.name = f"clip:{identity(self.model)}"
-        self._model = Model(self.model, "AutoModel", "get_text_features", chosen=model is not None)
+        self._model: Model = Model(
+            self.model, "AutoModel", "get_text_features", chosen=model is not None
+        )
 
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
         pictures = [thing.image for thing in things if isinstance(thing, Picture)]
@@ -68,8 +70,8 @@ class ClipGauge(Gauge):
     """One that measures with a CLIP; all share it, and what it makes."""
 
     def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self.clip = tools.share(Clip, tools.chosen("clip"))
-        self.name = f"{self.card.name}@{self.clip.model}"
 
 
 class ClipScores(ClipGauge):

@@ -43,9 +43,9 @@ class Outside(Gauge):
     )  # fmt: skip
 
     def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         model = tools.chosen("boxes")
         self._detector: Embedder | None = tools.share(Detector, model) if model else None
-        self.name = f"outside@{model}" if model else "outside"
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
         """To find what steps change in the source, and what they make in the edit."""

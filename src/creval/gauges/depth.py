@@ -39,7 +39,7 @@ class DepthMap(Embedder):
     def __init__(self, model: str | None = None) -> None:
         self.model = model or MODEL.default
         self.name = f"depth-distance:{identity(self.model)}"
-        self._model = Model(
+        self._model: Model = Model(
             self.model, "AutoModelForDepthEstimation", chosen=model is not None,
             processor="AutoImageProcessor",
         )  # fmt: skip
@@ -109,8 +109,8 @@ class Depth(Gauge):
     )
 
     def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._depth = tools.share(DepthMap, tools.chosen("depth"))
-        self.name = f"depth@{self._depth.model}"
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
         return [Wish(self._depth, beside_control(exhibit))]

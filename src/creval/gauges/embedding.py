@@ -16,6 +16,7 @@ from creval.core.errors import CrevalError
 from creval.core.images import ImageError
 from creval.core.models import Missing
 from creval.gauges.exhibit import NoNumber, Picture, Unmeasured
+from creval.gauges.late import Late
 
 Vector = NDArray[Any]
 Thing = Picture | str
@@ -26,12 +27,13 @@ class Embedder(ABC):
     """A model that makes an array of each picture or text.
 
     `name` stands for all that its arrays depend on, so that those that are kept can be taken again.
-    All are kept: they are to be small. `batch` is how many it takes at a time.
+    All are kept: they are to be small. `batch` is how many it takes at a time. The model is made
+    when it is first used.
     """
 
     name: str
     batch = 16
-    _model: Any  # a Late or a Model
+    _model: Late[Any]
 
     def load(self) -> None:
         """Load its model now, which is else done when it is first used."""

@@ -16,7 +16,6 @@ import numpy as np
 
 from creval.core.card import Metric
 from creval.core.errors import CrevalError
-from creval.core.models import Missing
 from creval.gauges.card import GaugeCard, ModelCard
 from creval.gauges.embedding import Embedder, Thing, Vector, Wish
 from creval.gauges.exhibit import Exhibit, Picture, Unmeasured
@@ -42,7 +41,7 @@ class Faces(Embedder):
         self.model = model or MODEL.default
         self.name = f"faces:{identity(self.model)}"
         self._chosen = model is not None
-        self._model = Late(self._load)
+        self._model = Late(self._load, chosen=self._chosen)
 
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
         app = self._model.get()
@@ -60,13 +59,13 @@ class Faces(Embedder):
                 raise ValueError("it has no model that recognises faces")
         except Exception as error:  # it downloads, and asserts
             if isinstance(error, OSError) and not self._chosen:
-                raise Missing(
+                raise CrevalError(
                     f"{self.model} cannot be downloaded ({error.strerror or 'no connection'}): "
                     "fetch it elsewhere, unpack it, and give --gauge face=FOLDER"
                 ) from error
             reason = " ".join(str(error).split()) or "it has no model that finds faces"
-            kind = CrevalError if self._chosen else Missing
-            raise kind(f"{self.model} cannot be loaded by insightface: {reason[:200]}") from error
+            said = f"{self.model} cannot be loaded by insightface: {reason[:200]}"
+            raise CrevalError(said) from error
         return app
 
     def _folder(self) -> str:
@@ -106,8 +105,8 @@ class Face(Gauge):
     )
 
     def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._faces = tools.share(Faces, tools.chosen("face"))
-        self.name = f"face@{self._faces.model}"
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
         return [Wish(self._faces, exhibit.reference), Wish(self._faces, exhibit.edit)]

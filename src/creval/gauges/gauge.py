@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from creval.core.errors import CrevalError, known_name
@@ -13,24 +12,23 @@ from creval.gauges.card import GaugeCard
 from creval.gauges.embedding import Embedder, Vector, Wish
 from creval.gauges.exhibit import Exhibit
 from creval.gauges.late import Late
-from creval.gauges.models import state
+from creval.gauges.models import short_name
 
 T = TypeVar("T")
-_STATE = 8  # characters of the state of a model's files, in a name
 
 
 class Gauge(ABC):
     """Measures edits, in several threads at once; one look gives the values of several metrics.
 
-    `name` tells it apart in a run, with the model that it measures with, if any, and the state of
-    that model's files, if they are here: `clip@MODEL#1f3a5b7c`.
+    `name` tells it apart in a run, with the models that it measures with, if any, and the state of
+    their files, if they are here: `clip@MODEL#1f3a5b7c`.
     """
 
     card: ClassVar[GaugeCard]
-    name: str
 
-    def __init__(self, tools: Tools) -> None:  # noqa: ARG002
-        self.name = self.card.name
+    def __init__(self, tools: Tools) -> None:
+        models = "+".join(map(short_name, tools.models_of(self.card)))
+        self.name = f"{self.card.name}@{models}" if models else self.card.name
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:  # noqa: ARG002
         """What models are to make of pictures and texts first; raises `Unmeasured`."""
@@ -60,6 +58,14 @@ class Tools:
     def chosen(self, use: str) -> str | None:
         """The model that was chosen for a use, if one was."""
         return self._models.get(use)
+
+    def models_of(self, card: GaugeCard) -> Iterator[str]:
+        """The models that a gauge measures with, as far as they can be chosen."""
+        for model in card.models:
+            if model.use in self._models:
+                yield self._models[model.use]
+            elif model.comes in ("hub", "library"):
+                yield model.default
 
     def share(self, kind: Callable[..., T], *arguments: object) -> T:
         """The one thing of a kind that these arguments make."""
@@ -108,14 +114,7 @@ def gauge_kind(name: str) -> type[Gauge]:
 def open_gauges(names: Iterable[str], models: Mapping[str, str]) -> dict[str, Gauge]:
     """Gauges by their names, which share their models: those given, by what they are for."""
     tools = Tools(models)
-    opened = {name: gauge_kind(name)(tools) for name in names}
-    for gauge in opened.values():
-        chosen = [models[model.use] for model in gauge.card.models if model.use in models]
-        for model in chosen:  # files are known by what is in them, wherever they lie
-            if found := state(model):
-                gauge.name = gauge.name.replace(model, Path(model).resolve().name)
-                gauge.name += f"#{found[:_STATE]}"
-    return opened
+    return {name: gauge_kind(name)(tools) for name in names}
 
 
 MODELS = (

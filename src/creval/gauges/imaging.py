@@ -15,7 +15,7 @@ from PIL import Image
 
 from creval.core.card import Metric
 from creval.core.errors import CrevalError
-from creval.core.models import Missing, best_device
+from creval.core.models import best_device
 from creval.gauges.aesthetic import HEIGHT, one_height
 from creval.gauges.card import GaugeCard, ModelCard
 from creval.gauges.embedding import Embedder, Thing, Vector, Wish
@@ -40,8 +40,8 @@ class Musiq(Embedder):
     def __init__(self, model: str | None = None) -> None:
         self.model = model or MODEL.default
         self.name = f"musiq-{HEIGHT}:{identity(self.model)}"
-        self._chosen = model
-        self._model = Late(self._load)
+        self._given = model
+        self._model = Late(self._load, chosen=model is not None)
 
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
         torch, musiq = self._model.get()
@@ -54,15 +54,13 @@ class Musiq(Embedder):
         torch = library("torch", "quality", "MUSIQ")
         pyiqa = library("pyiqa", "quality", "MUSIQ")
         given = {}
-        if self._chosen is not None:
-            given["pretrained_model_path"] = str(safe_weights(self._chosen, _FILES))
+        if self._given is not None:
+            given["pretrained_model_path"] = str(safe_weights(self._given, _FILES))
         try:
             return torch, pyiqa.create_metric("musiq", device=best_device(torch), **given)
         except Exception as error:  # it downloads, and reads what it downloaded
             reason = str(error).strip().partition("\n")[0]
-            if self._chosen is not None:
-                raise CrevalError(f"pyiqa cannot load {self._chosen}: {reason}") from error
-            raise Missing(f"pyiqa cannot load MUSIQ: {reason}") from error
+            raise CrevalError(f"pyiqa cannot load {self._given or 'MUSIQ'}: {reason}") from error
 
 
 def _tensor(picture: Image.Image) -> Any:
@@ -86,8 +84,8 @@ class Imaging(Gauge):
     )
 
     def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._musiq = tools.share(Musiq, tools.chosen("imaging"))
-        self.name = f"imaging@{self._musiq.model}"
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
         return [Wish(self._musiq, exhibit.edit)]

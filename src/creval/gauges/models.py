@@ -15,17 +15,18 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.images import MOST_PIXELS
-from creval.core.models import Missing, load_model
+from creval.core.models import load_model
 from creval.gauges.exhibit import Unmeasured
+from creval.gauges.late import Late
 
 _EVERY, _SAMPLE, _END = 1 << 18, 1 << 12, 1 << 20  # bytes of a file of weights
+_SHOWN = 8  # characters of the state of a model's files
 
 
-class Model:
-    """A model and its processor, from the hub or from a folder, loaded when first used.
+class Model(Late[tuple[Any, Any]]):
+    """A processor and its model, from the hub or from a folder, loaded when first used.
 
-    `kind` is the transformers class that loads it (`AutoModel`), `method` one it must have. One
-    that nobody has `chosen` is `Missing` where it cannot be had.
+    `kind` is the transformers class that loads it (`AutoModel`), `method` one it must have.
     """
 
     def __init__(
@@ -34,47 +35,32 @@ class Model:
         kind: str,
         method: str = "forward",
         *,
-        chosen: bool = True,
+        chosen: bool,
         processor: str = "AutoProcessor",
     ) -> None:
+        super().__init__(self._loaded, chosen=chosen)
         self.name = name
-        self._kind, self._method, self._chosen, self._processor = kind, method, chosen, processor
-        self._lock = Lock()
-        self._loaded: tuple[Any, Any] | None = None
-        self._missing = ""
+        self._kind, self._method, self._processor = kind, method, processor
+        self._use = Lock()
 
     @contextmanager
     def in_use(self) -> Iterator[tuple[Any, Any]]:
         """The processor and the model, for one thread at a time."""
-        with self._lock:
-            if self._missing:
-                raise Missing(self._missing)
-            if self._loaded is None:
-                self._loaded = self._load()
+        with self._use:
+            loaded = self.get()
             try:
                 with import_module("torch").inference_mode():
-                    yield self._loaded
+                    yield loaded
             except ImportError as error:
                 # Some processors look for their libraries only when called: OWLv2's for SciPy.
                 reason = " ".join(str(error).split())
                 raise CrevalError(f"{self.name} lacks a library: {reason}") from error
 
-    def get(self) -> tuple[Any, Any]:
-        """The processor and the model."""
-        with self.in_use() as loaded:
-            return loaded
-
-    def _load(self) -> tuple[Any, Any]:
-        try:
-            # Pictures come as float32, whatever the weights were saved as.
-            processor, model = load_model(
-                self.name, self._kind, dtype="float32", processor=self._processor
-            )
-        except CrevalError as error:
-            if self._chosen and not isinstance(error, Missing):
-                raise
-            self._missing = str(error)
-            raise Missing(self._missing) from error
+    def _loaded(self) -> tuple[Any, Any]:
+        # Pictures come as float32, whatever the weights were saved as.
+        processor, model = load_model(
+            self.name, self._kind, dtype="float32", processor=self._processor
+        )
         if not hasattr(model, self._method):
             found = type(model).__name__
             raise CrevalError(f"{self.name} is a {found}, which has no {self._method}.")
@@ -85,6 +71,12 @@ def identity(name: str) -> str:
     """A model's name, with the state of its files where it lies in a folder or a file."""
     found = state(name)
     return f"{Path(name).resolve()}#{found}" if found else name
+
+
+def short_name(name: str) -> str:
+    """A model's name to be read: files are known by what is in them, wherever they lie."""
+    found = state(name)
+    return f"{Path(name).resolve().name}#{found[:_SHOWN]}" if found else name
 
 
 def state(name: str) -> str:

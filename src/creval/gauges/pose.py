@@ -16,7 +16,7 @@ from PIL import Image
 
 from creval.core.card import Metric
 from creval.core.errors import CrevalError
-from creval.core.models import Missing, best_device
+from creval.core.models import best_device
 from creval.gauges.card import GaugeCard, ModelCard
 from creval.gauges.embedding import Embedder, Thing, Vector, Wish
 from creval.gauges.exhibit import Exhibit
@@ -42,8 +42,7 @@ class PoseMap(Embedder):
     def __init__(self, model: str | None = None) -> None:
         self.model = model or MODEL.default
         self.name = f"pose-distance:{identity(self.model)}"
-        self._chosen = model is not None
-        self._model = Late(self._load)
+        self._model = Late(self._load, chosen=model is not None)
 
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
         detector = self._model.get()
@@ -57,15 +56,15 @@ class PoseMap(Embedder):
         poses = library("controlnet_aux", "poses", "OpenPose")
         if Path(self.model).is_file():
             raise CrevalError(f"{self.model} is a file: give the folder with {', '.join(_FILES)}.")
-        paths = [safe_weights(self.model, (file,), chosen=self._chosen) for file in _FILES]
+        paths = [safe_weights(self.model, (file,)) for file in _FILES]
         try:
             # From the folder where they were looked at, be it the hub's.
             detector = poses.OpenposeDetector.from_pretrained(str(paths[0].parent))
             return detector.to(best_device(torch))
         except Exception as error:  # it reads whatever is there
             reason = str(error).strip().partition("\n")[0]
-            kind = CrevalError if self._chosen else Missing
-            raise kind(f"{self.model} cannot be loaded by controlnet_aux: {reason}") from error
+            said = f"{self.model} cannot be loaded by controlnet_aux: {reason}"
+            raise CrevalError(said) from error
 
 
 def _drawn(detector: Any, picture: Image.Image) -> Grey:
@@ -92,8 +91,8 @@ class Pose(Gauge):
     )
 
     def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._pose = tools.share(PoseMap, tools.chosen("pose"))
-        self.name = f"pose@{self._pose.model}"
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
         return [Wish(self._pose, beside_control(exhibit))]

@@ -53,8 +53,7 @@ class Csd(Embedder):
     def __init__(self, model: str | None = None) -> None:
         self.model = model or MODEL.default
         self.name = f"csd:{identity(self.model)}"
-        self._chosen = model is not None
-        self._model = Late(self._load)
+        self._model = Late(self._load, chosen=model is not None)
 
     def embed(self, things: Sequence[Thing]) -> list[Vector]:
         torch, network, style, side = self._model.get()
@@ -67,7 +66,7 @@ class Csd(Embedder):
     def _load(self) -> tuple[Any, Any, Any, int]:
         torch = library("torch", "local", "CSD")
         library("transformers", "local", "CSD")
-        path = find_weights(self.model, _FILES, chosen=self._chosen)
+        path = find_weights(self.model, _FILES)
         return torch, *_network(load_weights(path), str(path), best_device(torch))
 
 
@@ -148,8 +147,8 @@ class Style(Gauge):
     )
 
     def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._csd = tools.share(Csd, tools.chosen("style"))
-        self.name = f"style@{self._csd.model}"
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
         return [Wish(self._csd, exhibit.reference), Wish(self._csd, exhibit.edit)]

@@ -31,7 +31,7 @@ class Dino(Embedder):
     def __init__(self, model: str | None = None) -> None:
         self.model = model or MODEL.default
         self.name = f"tokens:{identity(self.model)}"
-        self._model = Model(
+        self._model: Model = Model(
             self.model, "AutoModel", chosen=model is not None, processor="AutoImageProcessor"
         )
 
@@ -60,8 +60,8 @@ class Subject(Gauge):
     )
 
     def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
         self._dino = tools.share(Dino, tools.chosen("subject"))
-        self.name = f"subject@{self._dino.model}"
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
         pictures = (exhibit.reference, exhibit.edited_region())

@@ -99,7 +99,7 @@ class Text(Gauge):
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
         self._reader = tools.share(Reader)
-        self.name = f"text@{self._reader.name.removesuffix(' lines')}"
+        self.name += f"@{self._reader.name.removesuffix(' lines')}"
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
         texts = meant(exhibit)

@@ -15,7 +15,7 @@ from creval.core.errors import CrevalError
 from creval.core.models import Missing, check_reachable
 
 
-def find_weights(name: str, files: Sequence[str], *, chosen: bool = True) -> Path:
+def find_weights(name: str, files: Sequence[str]) -> Path:
     """The file of weights that a name stands for: itself, one of `files` in a folder, or the first
     of them in a repository on the hub."""
     path = Path(name)
@@ -32,25 +32,19 @@ def find_weights(name: str, files: Sequence[str], *, chosen: bool = True) -> Pat
         hub = import_module("huggingface_hub")
     except ImportError as error:
         raise Missing(f"{name} needs huggingface_hub: pip install 'creval[local]'.") from error
+    check_reachable(name, files[0])
     try:
-        check_reachable(name, files[0])
         return Path(hub.hf_hub_download(name, files[0]))
     except Exception as error:  # of many kinds
         reason = str(error).strip().partition("\n")[0]
-        said = (
-            reason if isinstance(error, CrevalError) else f"{name} cannot be downloaded: {reason}"
-        )
-        raise (CrevalError if chosen else Missing)(said) from error
+        raise CrevalError(f"{name} cannot be downloaded: {reason}") from error
 
 
-def safe_weights(name: str, files: Sequence[str], *, chosen: bool = True) -> Path:
+def safe_weights(name: str, files: Sequence[str]) -> Path:
     """A file as `find_weights` finds it, for a library that would run what else is in it: one that
     holds more than weights is refused."""
-    path = find_weights(name, files, chosen=chosen)
-    try:
-        load_weights(path)
-    except CrevalError as error:
-        raise (type(error) if chosen else Missing)(str(error)) from error
+    path = find_weights(name, files)
+    load_weights(path)
     return path
 
 
