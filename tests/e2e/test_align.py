@@ -12,7 +12,7 @@ import pytest
 
 from creval.benchmarks import open_benchmark
 from creval.engine.replay import replay
-from creval.stats.table import tabulate
+from creval.stats.tabulate import tabulate
 from creval.store import open_run
 from miniature import write_miniature
 from tests.e2e.test_commands import creval, parsed, right, wrong

@@ -13,7 +13,7 @@ import pytest
 from creval.benchmarks import open_benchmark
 from creval.core.replies import read_reply
 from creval.engine.replay import replay
-from creval.stats.table import tabulate
+from creval.stats.tabulate import tabulate
 from creval.store import Run, open_run
 from tests.e2e.paper import MODELS, TABLE_2_S, TABLE_S1
 

@@ -14,7 +14,8 @@ import pytest
 from creval.benchmarks import open_benchmark
 from creval.engine.deciding import decide
 from creval.stats.race import Rule
-from creval.stats.table import Floats, Integers, ScoreTable, tabulate
+from creval.stats.table import Floats, Integers, ScoreTable
+from creval.stats.tabulate import tabulate
 from creval.store import open_run
 from tests.stats.test_race import Raced, orders, raced
 

@@ -20,11 +20,12 @@ from PIL import Image
 from creval.benchmarks import open_benchmark
 from creval.core.errors import CrevalError
 from creval.engine.deciding import decide
-from creval.engine.judge import Judged, judge
+from creval.engine.judge import judge
+from creval.engine.judged import Judged
 from creval.engine.settings import Settings
 from creval.judges.fake import Asked, FakeServer
 from creval.stats.race import RANKING, Rule
-from creval.stats.table import tabulate
+from creval.stats.tabulate import tabulate
 from creval.store import open_run
 from miniature import write_miniature
 from tests.serving import serving

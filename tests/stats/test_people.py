@@ -7,7 +7,7 @@ from creval.core.probe import EditKey
 from creval.core.ratings import ScoreRow
 from creval.core.verdict import Rating
 from creval.stats.people import Choice, Word, scores_of_rows, scores_of_table, with_means, words
-from creval.stats.table import tabulate
+from creval.stats.tabulate import tabulate
 from creval.store import Run
 
 ROWS = [

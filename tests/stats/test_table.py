@@ -10,7 +10,7 @@ from creval.core.errors import CrevalError
 from creval.core.probe import Ask, EditKey
 from creval.core.sample import Edit
 from creval.core.verdict import Reply, Status, Verdict
-from creval.stats.table import tabulate
+from creval.stats.tabulate import tabulate
 from creval.store import Run, Store, open_run
 
 

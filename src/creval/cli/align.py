@@ -38,7 +38,7 @@ def align(
     from creval.report.people import people
     from creval.stats.align import align as aligned
     from creval.stats.people import scores_of_rows, scores_of_table
-    from creval.stats.table import tabulate
+    from creval.stats.tabulate import tabulate
     from creval.store import open_run
 
     if (run is None) == (scores is None):

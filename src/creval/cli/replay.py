@@ -75,7 +75,7 @@ def replay(
 def _decided(benchmark: Benchmark, done: Replayed, run: str, rule: Rule, seed: int) -> Outcome:
     """What asking for these answers only until the question is settled would have come to."""
     from creval.engine.deciding import decide
-    from creval.stats.table import tabulate
+    from creval.stats.tabulate import tabulate
     from creval.store import open_run
 
     with open_run(run) as opened:

@@ -13,7 +13,8 @@ from creval.core.sample import Edit, EditStatus, Sample
 from creval.engine.plan import Answered, Plan, spread
 from creval.stats.race import Rule
 from creval.stats.stopping import Outcome, Stopping, check_several
-from creval.stats.table import Integers, ScoreTable, sample_values
+from creval.stats.table import Integers, ScoreTable
+from creval.stats.tabulate import sample_values
 from creval.store import Run
 
 

@@ -16,7 +16,8 @@ from creval.stats.bootstrap import interval, replicate
 from creval.stats.missing import EXCLUDE
 from creval.stats.permutation import p_values
 from creval.stats.scorecard import FEWEST, Difference, evidence, number, points, rests_on
-from creval.stats.table import ScoreTable, tabulate
+from creval.stats.table import ScoreTable
+from creval.stats.tabulate import tabulate
 
 if TYPE_CHECKING:
     from creval.store.run import Answer, Run

@@ -21,7 +21,8 @@ from creval.stats.bootstrap import interval, replicate
 from creval.stats.calibration import Calibration, Rates
 from creval.stats.missing import ZERO
 from creval.stats.scorecard import FEWEST, Cell, Scorecard, number, points
-from creval.stats.table import Floats, ScoreTable, add_composite, restricted, tabulate
+from creval.stats.table import Floats, ScoreTable, add_composite
+from creval.stats.tabulate import restricted, tabulate
 from creval.store.run import Run
 
 _LEAST = 0.1  # sensitivity + specificity - 1, below which answers tell too little

@@ -410,7 +410,7 @@ class Run:
         `missing="zero"`, count as failed; with `common` only those count that all systems have.
         """
         from creval.stats.scorecard import scorecard
-        from creval.stats.table import tabulate
+        from creval.stats.tabulate import tabulate
 
         table = tabulate(
             self, strict=strict, subset=subset, weights=weights, systems=systems, missing=missing,

@@ -20,7 +20,8 @@ from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
 from creval.report import missing, sentences
 from creval.stats.scorecard import Scorecard, scorecard
-from creval.stats.table import ScoreTable, tabulate
+from creval.stats.table import ScoreTable
+from creval.stats.tabulate import tabulate
 
 if TYPE_CHECKING:
     from creval.store.closeup import CloseUp
