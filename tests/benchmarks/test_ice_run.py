@@ -19,7 +19,8 @@ from creval.benchmarks.ice_tasks import TASKS
 from creval.cli.bench import summarise
 from creval.core.errors import CrevalError
 from creval.core.probe import EditKey
-from creval.engine.judge import Judged, judge
+from creval.engine.judge import judge
+from creval.engine.judged import Judged
 from creval.engine.settings import Settings
 from creval.gauges.card import GaugeCard
 from creval.gauges.embedding import Vector

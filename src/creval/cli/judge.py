@@ -15,7 +15,8 @@ from creval.core.errors import CrevalError
 if TYPE_CHECKING:
     from creval.core.sample import EditStatus
     from creval.engine.caller import Progress
-    from creval.engine.judge import Judged, Judging
+    from creval.engine.judge import Judging
+    from creval.engine.judged import Judged
     from creval.engine.plan import Answered
 
 _GLANCE = 100  # edits looked at for the estimate in one line
@@ -154,7 +155,7 @@ def judge(
     if dry_run:
         _note_unmatched(judging.found.unmatched)
         _note_missing(judging.missing())
-        if judging.gauges:
+        if judging.gauges.opened:
             screen.note(f"to be measured: {', '.join(judging.plan.gauges)}, which costs nothing")
         if judging.judges:
             estimates.show(estimate(judging, _held(judging)), concurrency, json)
