@@ -30,6 +30,10 @@ def serving(app: web.Application) -> Iterator[str]:
         loop.call_soon(ready.set)  # not before: the word to stop would end the start, and be lost
         loop.run_forever()
         loop.run_until_complete(runner.cleanup())
+        left = asyncio.all_tasks(loop)  # requests that hang
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         loop.close()
 
     thread = threading.Thread(target=run, daemon=True)
