@@ -17,6 +17,7 @@ from creval.engine.settings import Settings
 from creval.judges.fake import FakeServer
 from creval.store import open_run
 from tests.benchmarks.ice_files import write_edits, write_release
+from tests.benchmarks.ice_made import write_models
 from tests.benchmarks.ice_sheet import compared
 from tests.gauges import tiny, tiny_files
 from tests.gauges.test_elsewhere import Drawing, module
@@ -94,13 +95,7 @@ def test_three_of_each_task_the_whole_way(
     module(monkeypatch, "controlnet_aux", OpenposeDetector=Drawing)
     release = write_release(tmp_path / "ICE", each=3)
     able = {"Everything": frozenset(range(1, 32)), "Steered": frozenset({4, 23, 24, 25, 26, 27})}
-    folders = [
-        write_edits(
-            release, tmp_path / "results" / name, seed=at,
-            supports=lambda task, numbers=numbers: task.number in numbers,  # type: ignore[misc]
-        )
-        for at, (name, numbers) in enumerate(able.items())
-    ]  # fmt: skip
+    folders = write_models(release, tmp_path / "results", able)
     given = Settings(gauges={**models, "pose": str(tiny_files.write_poses(tmp_path / "openpose"))})
     with serving(FakeServer().app()) as url:
         done = judge(
