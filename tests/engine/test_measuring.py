@@ -24,13 +24,14 @@ from creval.core.sample import Edit, EditStatus, Sample
 from creval.core.verdict import Status
 from creval.engine.judge import Judging, judge
 from creval.engine.judged import Judged
+from creval.engine.loop import INTERRUPTED
 from creval.engine.measuring import Work, _measured
 from creval.engine.settings import Settings
 from creval.gauges import consistency
 from creval.gauges.clip import Clip
 from creval.gauges.consistency import Outside
 from creval.gauges.embedding import Embeddings, Thing, Vector
-from creval.gauges.exhibit import Exhibit, Shelf, Unmeasured
+from creval.gauges.exhibit import Exhibit, Picture, Shelf, Unmeasured
 from creval.gauges.gauge import Tools
 from creval.gauges.grey import GreyDistance
 from creval.judges.fake import FakeServer
@@ -320,6 +321,36 @@ def test_every_picture_is_decoded_and_embedded_once_and_never_again(
     assert len(embedded) == len(contents), "what models made is still there"
     with open_run(tmp_path / "run") as run:
         assert dict(run.values()) == before
+
+
+def test_interrupted_a_model_ends_with_the_batch_that_it_is_at(
+    miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    model, seen, embed = write_clip(tmp_path / "clip"), list[Thing](), Clip.embed
+
+    def judging() -> Judging:
+        settings = Settings(gauges={"clip": str(model)})
+        edits = [miniature / "edits" / "Keeper"]
+        return Judging(open_benchmark(miniature, "clip"), edits, "", tmp_path / "run", settings)
+
+    first = judging()
+
+    def interrupting(self: Clip, things: Sequence[Thing]) -> list[Vector]:
+        seen.extend(things)
+        if len(seen) == 2:
+            first._interrupt()
+            time.sleep(0.2)
+        return embed(self, things)
+
+    monkeypatch.setattr(Clip, "batch", 1)
+    monkeypatch.setattr(Clip, "embed", interrupting)
+    done = first.ask()
+    assert (done.stopped, done.measured, len(seen)) == (INTERRUPTED, 0, 2)
+    done = judging().ask()
+    assert (done.stopped, done.measured) == ("", 18)
+    digests = [thing.digest for thing in seen if isinstance(thing, Picture)]
+    assert len(digests) == len(set(digests)), "what was made before is not made again"
 
 
 def test_a_mask_or_a_reference_that_changed_is_measured_anew(

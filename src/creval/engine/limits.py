@@ -111,10 +111,14 @@ class Halt:
             self.reason, self.error = reason, error
             self._event.set()
 
+    async def came(self) -> None:
+        """Wait for the word."""
+        await self._event.wait()
+
     async def sleep(self, seconds: float) -> None:
         """Sleep, but no longer than until the word comes."""
         with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._event.wait(), seconds)
+            await asyncio.wait_for(self.came(), seconds)
 
 
 class Purse:

@@ -103,14 +103,25 @@ async def measure(
                     ledger.note(work.edit, seen, broken)
                 records = zip(some, found, strict=True)
                 await ledger.put([_record(work, one.verdicts) for work, one in records])
+                progress.measured += len(some)
             except Exception as error:  # whatever it is, others finish and keep their answers
                 halt.now("error", error)
-            progress.measured += len(some)
 
     pool = ThreadPoolExecutor(threads, thread_name_prefix="creval-gauges")
     with closing(Vectors(run)) as vectors, pool:
         embeddings = Embeddings(vectors)
-        await asyncio.gather(*(keep(pool, embeddings) for _ in range(threads)))
+        stopping = asyncio.create_task(_stop(embeddings, halt))
+        try:
+            await asyncio.gather(*(keep(pool, embeddings) for _ in range(threads)))
+        finally:
+            stopping.cancel()
+
+
+async def _stop(embeddings: Embeddings, halt: Halt) -> None:
+    """Let models end with the batch that they are at: what they made is kept, and whole edits can
+    take minutes."""
+    await halt.came()
+    embeddings.stop()
 
 
 def _record(work: Work, verdicts: Sequence[Verdict]) -> tuple[Ask, Reply, Sequence[Verdict]]:

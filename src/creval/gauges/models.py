@@ -19,7 +19,7 @@ from creval.core.models import load_model
 from creval.gauges.exhibit import Unmeasured
 from creval.gauges.late import Late
 
-_EVERY, _SAMPLE, _END = 1 << 18, 1 << 12, 1 << 20  # bytes of a file of weights
+_EVERY, _SAMPLE, _END = 1 << 18, 1 << 12, 1 << 26  # bytes of a file of weights
 _SHOWN = 8  # characters of the state of a model's files
 
 
@@ -95,8 +95,8 @@ def state(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _sampled(file: Path, size: int, changed: int) -> bytes:  # noqa: ARG001 (tells files apart)
-    """A digest of some bytes in every stretch that a layer could be, so that a model of which only
-    the last one was trained is another; and of the end, where PyTorch's files hold checksums."""
+    """A digest of some bytes in every stretch that a layer could be, and of the whole end, where
+    the last layers are and PyTorch's files hold checksums; a small file is all end."""
     found = hashlib.blake2b(digest_size=16)
     with file.open("rb", buffering=0) as content:
         for at in range(0, size - _END, _EVERY):
