@@ -8,6 +8,9 @@ import pytest
 from creval import __version__
 from creval.build.manifest import check_same, fixed_by, keep_manifest
 from creval.core.errors import CrevalError
+from creval.core.probe import Ask, EditKey
+from creval.core.sample import Edit
+from creval.core.verdict import Reply, Status
 from creval.engine.settings import Settings
 from creval.engine.writing import Writing
 from creval.prompts import Prompt
@@ -29,6 +32,14 @@ def keep(
     keep_manifest(used, fixed_by(system, used, [Prompt("a", text)], steps=steps))
 
 
+def write_text(folder: Path) -> None:
+    """Let a model have written something there."""
+    edit = EditKey("writer", "cat")
+    with Store(folder) as store, store.transaction():
+        store.put_edits([Edit(edit)])
+        store.put_replies([(Ask("m", edit, ("plan",)), Reply(Status.ANSWERED, "A cat."), ())])
+
+
 def test_what_is_used_is_written_down(tmp_path: Path) -> None:
     keep(tmp_path, limit=3)
     with Store(tmp_path) as store:
@@ -41,6 +52,7 @@ def test_what_is_used_is_written_down(tmp_path: Path) -> None:
 
 def test_the_same_goes_on_and_something_else_does_not(tmp_path: Path) -> None:
     keep(tmp_path)
+    write_text(tmp_path)
     keep(tmp_path, limit=9)
     with pytest.raises(CrevalError, match=r"begun with other steps \(4, not 5\)"):
         keep(tmp_path, limit=7, steps=5)
@@ -52,6 +64,13 @@ def test_the_same_goes_on_and_something_else_does_not(tmp_path: Path) -> None:
         keep(tmp_path, "complexbench")
     with Store(tmp_path) as store:
         assert store.manifest["limit"] == 9, "what was refused left nothing behind"
+
+
+def test_before_the_first_text_all_can_be_changed(tmp_path: Path) -> None:
+    keep(tmp_path, model="misspelt", steps=5)
+    keep(tmp_path)
+    with Store(tmp_path) as store:
+        assert store.manifest["steps"] == 4
 
 
 def test_what_an_older_manifest_does_not_say_is_no_difference() -> None:

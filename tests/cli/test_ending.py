@@ -18,7 +18,7 @@ def test_a_budget_that_is_reached(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit) as stopped:
         ending.exit_if_stopped("budget", "written")
     assert stopped.value.exit_code == 1
-    assert "the budget is reached; raise it to go on." in capsys.readouterr().err
+    assert "may not pay the next call; raise it to go on." in capsys.readouterr().err
 
 
 def test_what_came_to_its_end_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

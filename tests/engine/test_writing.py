@@ -87,6 +87,27 @@ def test_a_text_is_asked_for_once(tmp_path: Path) -> None:
         assert len(server.asked) == 7, "another picture is another question"
 
 
+def test_what_items_ask_alike_is_asked_once_in_a_stage_that_is_shared(tmp_path: Path) -> None:
+    async def alike(desk: Desk) -> str:
+        plan = await desk.ask("writer", "plan", PLAN, what="a box")
+        return await desk.ask("teller", "tell", TELL, show=(), plan=plan)
+
+    server, some = Server(), items(tmp_path, "a", "b", "c")
+    with serving(server.app()) as url:
+        roles = {"writer": f"openai:one@{url}/v1", "teller": f"openai:two@{url}/v1"}
+        for number in (2, 3, 3):
+            made = Writing[str](tmp_path / "out", roles, Settings(), shared={"plan"})
+            wrote = made.run(some[:number], alike)
+            assert set(wrote.made.values()) == {"[Tell of [Plan a box.].]"}
+    assert sorted(server.asked) == ["Plan a box.", *["Tell of [Plan a box.]."] * 3]
+
+
+def test_a_budget_needs_prices(tmp_path: Path) -> None:
+    with pytest.raises(CrevalError, match=r"--budget needs the price of openai:one@"):
+        writing(tmp_path, "http://127.0.0.1:9", budget=1.0)
+    writing(tmp_path, "http://127.0.0.1:9", budget=1.0, price=Price(1, 2))
+
+
 def test_what_cannot_be_written_is_left_out_with_its_reason(tmp_path: Path) -> None:
     server = Server()
     with serving(server.app()) as url:

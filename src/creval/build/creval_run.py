@@ -90,7 +90,8 @@ class CrevalBuilding:
         if not wish.blind:
             roles = {role: spec for role, spec in roles.items() if role != "checker"}
         self.notes: list[str] = []
-        self._held = held_texts(out).manifest or read_record(out)
+        held = held_texts(out)  # before the first text, all can be changed
+        self._held = (held.manifest if held.texts else {}) or read_record(out)
         self.sources = self._sources(images)
         self.prompts = load_prompts(settings.prompts)
         warm = {"writer": 1.0 if temperature is None else temperature}
@@ -202,7 +203,7 @@ class CrevalBuilding:
         if entries and not record and not (self.out / DATABASE).exists():
             raise CrevalError(f"{self.out} holds another benchmark already. Give another --out.")
         with Store(self.out) as store, store.transaction():
-            held = store.manifest
+            held = store.manifest if store.texts() else {}
             self._check(held or record)
             there = {
                 identity_of(entry): str(entry["dimension"])

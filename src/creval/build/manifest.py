@@ -34,8 +34,10 @@ def fixed_by(system: str, writing: Writing[Any], prompts: Iterable[Prompt], **sh
 
 def check_folder(writing: Writing[Any], fixed: Fixed) -> None:
     """Refuse to go on in a folder that was begun with something else, or holds a benchmark that
-    was not begun here."""
-    folder, held = writing.folder, writing.held().manifest
+    was not begun here. Before the first text, all can be changed."""
+    folder, (held, texts) = writing.folder, writing.held()
+    if not texts:
+        held = {}
     if not held and (folder / RECORD).is_file():
         record = read_json(folder / RECORD)
         held = record if isinstance(record, dict) else {}
@@ -50,7 +52,8 @@ def keep_manifest(writing: Writing[Any], fixed: Fixed) -> None:
     check_folder(writing, fixed)
     settings = writing.settings
     with Store(writing.folder) as store, store.transaction():
-        check_same(writing.folder, store.manifest, fixed)
+        if store.texts():
+            check_same(writing.folder, store.manifest, fixed)
         more = {"retries": settings.retries, "limit": settings.limit}
         store.put_manifest({**versions(), **more, **fixed})
 

@@ -15,7 +15,10 @@ def exit_if_stopped(stopped: str, kept: str) -> None:
         screen.note(f"stopped: what was {kept} is kept; repeat the command to go on.")
         sys.exit(130)  # all is said: typer.Exit would be taken for an interrupt of its own
     if stopped == "budget":
-        screen.note("stopped: the budget is reached; raise it to go on.")
+        screen.note(
+            "stopped: the budget is reached, or what is left may not pay the next call; raise it "
+            "to go on."
+        )
         raise typer.Exit(1)
 
 

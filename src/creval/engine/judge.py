@@ -74,13 +74,7 @@ class Judging:
         self._check()
 
     def _check(self) -> None:
-        if self.settings.budget is not None:
-            for judge in self.judges:
-                if judge.price is None:
-                    raise CrevalError(
-                        f"--budget needs the price of {judge.name}: add --price IN,OUT in US "
-                        "dollars for a million tokens."
-                    )
+        self.settings.check_prices(self.judges)
         self._check_prompts()
         asked, measured = (any(of.values()) for of in (self.plan.questions, self.plan.measurements))
         there = (edit for edit in self.plan.all_edits() if edit.status is EditStatus.DONE)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from creval.core.errors import CrevalError, known_name
 from creval.gauges.gauge import MODELS
-from creval.judges.judge import Price
+from creval.judges.judge import Judge, Price
 from creval.judges.spec import JudgeOptions
 
 if TYPE_CHECKING:
@@ -92,6 +92,15 @@ class Settings:
             price=self.price,
             key=self.key,
         )
+
+    def check_prices(self, judges: Iterable[Judge]) -> None:
+        """Refuse a budget where a model's price is not known: it could not be kept."""
+        for judge in judges if self.budget is not None else ():
+            if judge.price is None:
+                raise CrevalError(
+                    f"--budget needs the price of {judge.name}: add --price IN,OUT in US dollars "
+                    "for a million tokens."
+                )
 
     def shape(self) -> dict[str, Any]:
         """What an answer depends on besides judge, question and pictures."""

@@ -12,7 +12,16 @@ import contextlib
 import hashlib
 import math
 import os
-from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -112,7 +121,10 @@ Pipeline = Callable[[Desk], Awaitable[T]]
 
 
 class Writing(Generic[T]):
-    """Models in their roles (`writer`, `asker` ...), and the folder in which replies are kept."""
+    """Models in their roles (`writer`, `asker` ...), and the folder in which replies are kept.
+
+    What items ask alike in a stage that is `shared` is asked once, and answered for all.
+    """
 
     def __init__(
         self,
@@ -121,9 +133,10 @@ class Writing(Generic[T]):
         settings: Settings,
         *,
         warm: Mapping[str, float] | None = None,
+        shared: Collection[str] = (),
         dry: bool = False,
     ) -> None:
-        self.folder, self.settings = Path(folder), settings
+        self.folder, self.settings, self._stages_shared = Path(folder), settings, shared
         self.judges: dict[str, Judge] = {}
         options = replace(settings.judge_options(), keyless=dry)
         for role, spec in roles.items():
@@ -132,8 +145,14 @@ class Writing(Generic[T]):
             if len(found) != 1:
                 raise CrevalError(f"--{role} takes one model, not a panel.")
             self.judges[role] = found[0]
+        settings.check_prices(self.judges.values())
+        self._fits = {
+            role: fit_of(judge.vision, settings.image_fit) for role, judge in self.judges.items()
+        }
         self._callers: dict[str, JudgeCaller] = {}
         self._kept: dict[str, str] = {}
+        self._shared: dict[str, str] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
         self._interrupt: Callable[[], object] = lambda: None
 
     def estimate(
@@ -223,6 +242,7 @@ class Writing(Generic[T]):
         watch: Watch | None,
     ) -> Halt:
         halt, self._ledger = Halt(), Ledger(store)
+        self._shared, self._turns = {}, {}
         loop = asyncio.get_running_loop()
         self._interrupt = lambda: loop.call_soon_threadsafe(halt.now, "interrupted")
         purse = Purse(self.settings.budget, store.spent)
@@ -284,11 +304,12 @@ class Writing(Generic[T]):
         again: int,
         shown: Sequence[Encoded],
     ) -> str:
-        """The words of a role's model, from the store or from the model itself."""
-        caller = self._callers[role]
+        """The words of a role's model: from the store, in a stage that is shared from another item
+        that asked the same, or from the model itself."""
+        judge = self.judges[role].name
         digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
         ask = Ask(
-            caller.judge.name,
+            judge,
             EditKey(role, item.id),
             (stage,),
             prompt.version,
@@ -296,13 +317,28 @@ class Writing(Generic[T]):
             {"text": digest, **self._shape(role)},
             again,
         )
+        request = Request(shown, text, None, (), (again,), "free")
+        if stage not in self._stages_shared:
+            return await self._words(ask, request)
+        same = ask._replace(edit=EditKey(role, "")).digest
+        async with self._turns.setdefault(same, asyncio.Lock()):
+            if same in self._shared and ask.digest not in self._kept:
+                words = self._kept[ask.digest] = self._shared[same]
+                await self._ledger.put([(ask, Reply(Status.ANSWERED, words, judge), ())])
+            found = await self._words(ask, request)
+            self._shared[same] = self._kept[ask.digest]
+            return found
+
+    async def _words(self, ask: Ask, request: Request) -> str:
+        """What is kept, or what the model says."""
+        caller, (stage,) = self._callers[ask.edit.system], ask.probes
         progress = caller.progress
         progress.done += 1
         if ask.digest in self._kept:
             progress.cached += 1
             return without_thoughts(self._kept[ask.digest])
         try:
-            made = await caller.make(Request(shown, text, None, (), (again,), "free"))
+            made = await caller.make(request)
         except Fault as fault:
             status = Status.REFUSED if fault.kind == "content filter" else Status.FAILED
             reply = Reply(status, None, caller.judge.name, self.settings.attempts,
@@ -334,8 +370,7 @@ class Writing(Generic[T]):
 
     def encoded(self, role: str, path: Path) -> asyncio.Future[Encoded]:
         """A picture as a role's model takes it, in the making."""
-        judge = self.judges[role]
-        fit = fit_of(judge.vision, self.settings.image_fit)
+        judge, fit = self.judges[role], self._fits[role]
         return asyncio.get_running_loop().run_in_executor(
             self._pool, lambda: judge.prepare(encode(path, fit))
         )
