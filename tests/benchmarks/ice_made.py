@@ -11,6 +11,7 @@ import pytest
 
 import creval.engine.gauges as gauging
 from creval.benchmarks import open_benchmark
+from creval.core.models import Missing
 from creval.engine.judge import judge
 from creval.engine.judged import Judged
 from creval.engine.settings import Settings
@@ -28,11 +29,13 @@ class Made(Gauge):
 
     card = GaugeCard("made", "", (), "")
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, *, here: bool = True) -> None:
+        self.name, self._here = name, here
 
     def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
         sample, edit = exhibit.sample, exhibit.path
+        if not self._here:
+            raise Missing(f"{self.name} is not here")
         if self.name == "face" and sample.references[0].stem.startswith(("0", "1", "2")):
             raise Unmeasured("there is no face in the reference")
         place = int(hashlib.sha256(f"{self.name}{edit}".encode()).hexdigest()[:8], 16) / 2**32
@@ -65,11 +68,18 @@ def write_models(
     ]  # fmt: skip
 
 
-def make_run(root: Path, judge_spec: str = "", **settings: Any) -> Judged:
-    """Judge and measure, with made values, the edits of these models in `root`/results."""
+def make_run(
+    root: Path, judge_spec: str = "", without: Collection[str] = (), **settings: Any
+) -> Judged:
+    """Judge and measure, with made values, the edits of these models in `root`/results; `without`
+    are gauges that are not here."""
+
+    def some(names: Iterable[str], _: Mapping[str, str]) -> dict[str, Gauge]:
+        return {name: Made(name, here=name not in without) for name in names}
+
     folders = [root / "results" / name for name in ABLE]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gauging, "open_gauges", made_of)
+        patch.setattr(gauging, "open_gauges", some)
         return judge(
             open_benchmark(root / "ICE"), folders, judge_spec, root / "run", Settings(**settings)
         )

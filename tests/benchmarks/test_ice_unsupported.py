@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
@@ -158,3 +159,30 @@ def test_zeros_for_what_is_not_supported_are_no_evidence(
     aesthetics = found.differences["overall", "overall", "AES"]
     assert aesthetics.samples == 12
     assert found.differences["task_group", "Global Editing", "AES"].samples == 0
+
+
+def test_what_could_be_measured_of_nobody_counts_against_nobody(tmp_path: Path) -> None:
+    """Neither against a model that does not support the task, nor against one without a picture."""
+    write_models(write_release(tmp_path / "ICE", each=2), tmp_path / "results")
+    pictures = tmp_path / "results" / "Everything" / "images"
+    for task in ("Pose-guided Generation", "Edge-guided Generation"):
+        (pictures / f"{identity(TASKS[task], 0)}.png").unlink()
+    make_run(tmp_path, metrics=("CTRL",), without=("pose",))
+    group = [task.name for task in TASKS.values() if task.group == "Controllable Generation"]
+    with open_run(tmp_path / "run") as run:
+        for missing_ in ("exclude", "zero"):
+            card = run.score(resamples=50, missing=missing_)
+            for system in ("Everything", "Steered"):
+                tasks = [card.cell(system, "CTRL", task).value for task in group]
+                there = [value for value in tasks if value is not None]
+                assert [value is None for value in tasks] == [True, *[False] * 4]
+                assert card.cell(system, "CTRL", "Controllable Generation").value == (
+                    pytest.approx(mean(there))
+                )
+        edges = card.cell("Everything", "CTRL", "Edge-guided Generation")
+        (whole,) = [
+            answer.value
+            for answer in run.answers("Everything", identity(TASKS["Edge-guided Generation"], 1))
+        ]
+        assert whole is not None
+        assert edges.value == pytest.approx((1 - whole) / 2), "what is missing scores zero"

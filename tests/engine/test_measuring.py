@@ -97,7 +97,7 @@ def test_measured_without_a_judge_and_counted_where_not(bench: Path, edits: Path
         assert (cell.scored, cell.total) == (1, 3), "the global sample has none"
         assert card.cell("Model", "L2").value == pytest.approx(0.04)
         assert card.cell("Model", "L1", "COCO-obj-attr-global").total == 0
-        assert "2 edits could not be measured" in " ".join(sentences.voices(opened, card))
+        assert "2 edits lack what could not be measured" in " ".join(sentences.voices(opened, card))
         assert "measured" in sentences.basis(card, opened.manifest, 50)
         table = tables.markdown_table(card, tables.chosen(card, ["overall"]), {})
         assert "0.2000" in table

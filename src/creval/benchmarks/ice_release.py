@@ -48,6 +48,7 @@ LEVELS = (
     Level("task", "tasks", tuple(TASKS)),
 )
 _FIRST = 1 << 20  # bytes in which a first item ends
+_REAL = re.compile(r"\breal\b")
 _GENERATED = re.compile(r"generat|synthe|virtual|\bai\b")
 
 
@@ -183,7 +184,7 @@ class _Reader(NamedTuple):
     def _tags(self, identity: str, task: Task, source: Path | None) -> dict[str, str]:
         tags = task.tags
         said = self._text("SourceImageType")
-        kind = "real" if "real" in said.casefold() else ""
+        kind = "real" if _REAL.search(said.casefold()) else ""
         kind = "generated" if _GENERATED.search(said.casefold()) else kind
         if kind and source is not None:
             tags["source_type"] = kind

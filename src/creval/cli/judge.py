@@ -252,8 +252,7 @@ def _print_summary(done: Judged, judged: bool, run: str, json: bool) -> None:
     if done.measured or done.unmeasured:
         screen.note(f"{done.measured:,} edits are measured")
     if done.unmeasured:
-        lost = sum(number for _, number in done.unmeasured)
-        screen.note(f"{lost:,} could not be measured: {listed(done.unmeasured)}")
+        screen.note(f"{done.lacking:,} lack what could not be measured: {listed(done.unmeasured)}")
     if judged and done.statuses:
         about = "about " if progress.guessed else ""
         spent = f", {about}{money(progress.cost)}" if progress.cost else ""

@@ -30,6 +30,7 @@ class Judged:
     reasons: list[tuple[str, int]] = field(default_factory=list)
     measured: int = 0
     broken: int = 0
+    lacking: int = 0
     unmeasured: list[tuple[str, int]] = field(default_factory=list)
     examples: list[str] = field(default_factory=list)
     outcome: Outcome | None = None
@@ -57,7 +58,7 @@ def summarise(done: Judged, run: Run) -> None:
     """What is unanswered in the run, and why."""
     done.statuses, done.voices = run.statuses(), len(run.voices())
     done.reasons = run.unanswered_reasons()
-    done.measured, done.broken, done.unmeasured = run.measured()
+    done.measured, done.broken, done.lacking, done.unmeasured = run.measured()
     for answer in run.unanswered(5):
         said = answer.said if answer.status in ("unreadable", "ambiguous") else ""
         words = " ".join((said or answer.explanation or answer.status).split())

@@ -201,10 +201,11 @@ def voices(run: Run, card: Scorecard) -> list[str]:
         ties = run.tied(card.table.systems, card.table.samples)
         if ties:
             notes.append(f"{ties:,} of the questions without an answer were tied between voices.")
-    unmeasured = run.measured()[2]
-    if unmeasured:
+    measured = run.measured(card.table.systems, card.table.samples)
+    if measured.lacking:
         notes.append(
-            f"{sum(n for _, n in unmeasured):,} edits could not be measured: {listed(unmeasured)}."
+            f"{measured.lacking:,} edits lack what could not be measured: "
+            f"{listed(measured.reasons)}."
         )
     if run.manifest.get("stopping"):
         notes.append(

@@ -86,7 +86,7 @@ def compare(
     pair = table.pairs([(first, second)])
     (drawn,) = replicate([pair], resamples, seed)
     there = points(pair)
-    (tested,) = p_values(pair.overall(), seed)
+    (tested,) = p_values(pair.ranked(), seed)
     differences = {}
     for level in pair.card.levels:
         low, high = interval(drawn[level.name][:, :, 0] - drawn[level.name][:, :, 1])

@@ -52,7 +52,12 @@ def failings(
         for gone in run.missing()
         if gone.status in statuses and gone.edit.system in systems and gone.edit.sample in samples
     ]
-    open_ = [key for key in run.unjudged() if key.sample in samples and run.probes[key.sample]]
+    heard = run.metrics_heard() if found else ()
+    open_ = [
+        key
+        for key in (run.unjudged() if found else ())
+        if key.sample in samples and any(p.metric in heard for p in run.probes[key.sample])
+    ]
     for name in dict.fromkeys(key.system for key in found):
         count = sum(key.system == name for key in open_)
         if count:

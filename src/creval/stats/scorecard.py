@@ -202,7 +202,7 @@ def scorecard(
 ) -> Scorecard:
     """Score a table: values, percentile intervals over paired resamples, coverage, differences."""
     pairs = list(combinations(table.systems, 2))
-    shared = table.pairs(pairs).overall()
+    shared = table.ranked().pairs(pairs)
     drawn, drawn_pairs = replicate([table, shared], resamples, seed)
     there = points(table)
     levels = {

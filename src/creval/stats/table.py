@@ -129,14 +129,24 @@ class ScoreTable:
         where nothing could be scored."""
         return add_composite(self.card, np.where(self.total > 0, self.values, np.nan))
 
-    def overall(self) -> ScoreTable:
-        """The same without levels that the whole does not rest on."""
-        levels: list[Level] = []
+    def ranked(self) -> ScoreTable:
+        """The same without what the whole's ranking does not rest on: other levels and metrics."""
+        card, levels = self.card, list[Level]()
         name: str | None = "overall"
         while name is not None:
-            levels.append(self.card.level(name))
+            levels.append(card.level(name))
             name = levels[-1].of
-        return replace(self, card=replace(self.card, levels=tuple(levels)), parts={})
+        names = card.rests_on(card.ranking)
+        at = [n for n, metric in enumerate(card.metrics) if metric.name in names]
+        metrics = tuple(card.metrics[n] for n in at)
+        return replace(
+            self,
+            card=replace(card, levels=tuple(levels), metrics=metrics),
+            values=self.values[..., at],
+            scored=self.scored[..., at],
+            total=self.total[..., at],
+            parts={},
+        )
 
 
 def add_composite(card: Card, values: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -102,6 +102,7 @@ class _Filling:
         self._failed = failings(run, missing, self._draws, frozenset(samples))
         self._declared = frozenset() if self._card.unsupported is None else run.unsupported
         self._asking = _Asking(run, systems, samples)
+        self._seen = _Seen(self._card)
         self._places = any(level.parts for level in self._card.levels)
         self._parts = Parts(self._card, systems, samples, self._metrics)
 
@@ -112,7 +113,8 @@ class _Filling:
         }
         for name, identities in unsupported.items():
             self._asking.unasked[name] -= self._asking.questions(identities)
-        self._fail(self._read())
+        self._read()
+        self._fail()
         samples = [self._run.samples[identity] for identity in self._samples]
         rows = [[self._mean(name, sample.id) for sample in samples] for name in self._draws]
         cells = np.array(rows, dtype=np.float64)
@@ -136,35 +138,36 @@ class _Filling:
             strict=self._strict,
         )
 
-    def _read(self) -> set[str]:
-        """Score all draws that there are. Of interest, where others failed, is which metrics the
-        run scores anywhere: what it was not asked for is nobody's failing."""
+    def _read(self) -> None:
+        """Score all draws that there are; where others are missing, also to see of what the run,
+        whichever its systems, has any value."""
         run, wanted = self._run, frozenset(self._samples)
-        unseen = set(self._metrics) if self._failed else set()
+        lacking = bool(self._failed or self._declared)
         with many_small_objects():
             for key, values in run.values(averaged=self._averaged):
                 inside = key.system in self._draws and key.sample in wanted
-                if not inside and not unseen:
+                if not inside and not lacking:
                     continue
                 sample, probes = run.samples[key.sample], run.probes[key.sample]
                 score = self._protocol.score(sample, probes, values, strict=self._strict)
-                if unseen:
-                    unseen -= {name for name in unseen if score[name].value is not None}
+                if lacking:
+                    self._seen.add(sample, score)
                 if inside:
                     self._asking.add(key, values)
                     self._draws[key.system].setdefault(key.sample, []).append(score)
                     if self._places:
                         self._parts.add(key, self._protocol.parts(sample, probes, values))
-        return set(self._metrics) - unseen
 
-    def _fail(self, scored: Collection[str]) -> None:
+    def _fail(self) -> None:
         """Count what failed as draws that score the worst, of all that the run scores."""
         run = self._run
         for key in self._failed:
+            sample = run.samples[key.sample]
+            scored = {name for name in self._metrics if self._seen.has(sample, name)}
             worst = worst_score(self._card, self._unscored(key.system, key.sample), scored)
             self._draws[key.system].setdefault(key.sample, []).append(worst)
             if self._places:
-                nothing = self._protocol.parts(run.samples[key.sample], run.probes[key.sample], {})
+                nothing = self._protocol.parts(sample, run.probes[key.sample], {})
                 self._parts.add(key, worst_parts(self._card, nothing, scored))
 
     def _mean(self, system: str, sample: str) -> list[Score]:
@@ -174,14 +177,48 @@ class _Filling:
     def _unscored(self, system: str, identity: str) -> Mapping[str, Score]:
         """What a sample scores of which there is no verdict."""
         run, card = self._run, self._card
-        found = self._protocol.score(run.samples[identity], run.probes[identity], {})
+        sample = run.samples[identity]
+        found = self._protocol.score(sample, run.probes[identity], {})
         if (system, identity) not in self._declared:
             return found
-        counted = {metric.name for metric in card.metrics if not metric.raw}
-        return {
-            metric: Score(card.unsupported if score.total and metric in counted else None, 0, 0)
-            for metric, score in found.items()
+        counted = {
+            metric.name
+            for metric in card.metrics
+            if not metric.raw
+            and found[metric.name].total
+            and self._seen.has(sample, metric.name, alone=True)
         }
+        return {
+            metric: Score(card.unsupported if metric in counted else None, 0, 0) for metric in found
+        }
+
+
+class _Seen:
+    """Of which metrics a run has values: nobody fails at what was not asked or measured."""
+
+    def __init__(self, card: Card) -> None:
+        level = card.level("overall")
+        while level.of is not None:
+            level = card.level(level.of)
+        self._level = level.name
+        self._anywhere: set[str] = set()
+        self._inside: dict[str, dict[str, bool]] = {}
+
+    def add(self, sample: Sample, score: Mapping[str, Score]) -> None:
+        """A draw's score."""
+        inside = self._inside.setdefault(sample.tags.get(self._level, ""), {})
+        for name, (value, _, total) in score.items():
+            if value is not None:
+                inside[name] = True
+                self._anywhere.add(name)
+            elif total:
+                inside.setdefault(name, False)
+
+    def has(self, sample: Sample, metric: str, *, alone: bool = False) -> bool:
+        """Whether there are values of a metric in the sample's group, the finest that the whole
+        rests on; where nobody has an edit there, anywhere, or as is said for such a group."""
+        inside = self._inside.get(sample.tags.get(self._level, ""), {})
+        return inside.get(metric, alone or metric in self._anywhere)
 
 
 class _Asking:

@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import weakref
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +29,16 @@ VOICE = "gauge:"
 _JUDGED = f"voice IN (SELECT id FROM voices WHERE judge NOT LIKE '{VOICE}%')"
 
 _UNHEARD = "NOT EXISTS (SELECT 1 FROM verdicts WHERE edit = edits.id)"
+
+
+class Measured(NamedTuple):
+    """How many edits have a value of a gauge, at how many one failed, how many lack any value, and
+    why: of how many edits each reason tells."""
+
+    edits: int
+    failed: int
+    lacking: int
+    reasons: list[tuple[str, int]]
 
 
 @dataclass(frozen=True)
@@ -253,6 +264,12 @@ class Run:
         )
         return [EditKey(*row) for row in rows]
 
+    def metrics_heard(self) -> frozenset[str]:
+        """The metrics of which anything was answered or measured, or tried to be."""
+        return frozenset(
+            m for (m,) in self._connection.execute("SELECT DISTINCT metric FROM answers")
+        )
+
     def answers(self, system: str | None = None, sample: str | None = None) -> Iterator[Answer]:
         """The verdicts as they are kept, of one system or sample or of all."""
         query = (
@@ -368,17 +385,27 @@ class Run:
             reasons[reason] = reasons.get(reason, 0) + count
         return sorted(reasons.items(), key=lambda entry: -entry[1])
 
-    def measured(self) -> tuple[int, int, list[tuple[str, int]]]:
-        """How many edits were measured, at how many that failed, and why others were not."""
+    def measured(
+        self, systems: Container[str] | None = None, samples: Container[str] | None = None
+    ) -> Measured:
+        """What gauges came to, of some systems and samples or of all."""
         query = (
-            "SELECT status, explanation, count(DISTINCT edit) FROM verdicts"
-            f" WHERE NOT {_JUDGED} GROUP BY 1, 2 ORDER BY 3 DESC, 2"
+            "SELECT DISTINCT edit, system, sample, verdicts.status, explanation FROM verdicts"
+            f" JOIN edits ON edits.id = edit WHERE NOT {_JUDGED}"
         )
-        rows = list(self._connection.execute(query))
-        done, failed = (
-            sum(n for s, _, n in rows if s == status) for status in ("answered", "failed")
-        )
-        return done, failed, [(reason, n) for status, reason, n in rows if status != "answered"]
+        edits: dict[str, set[int]] = {}
+        reasons: Counter[str] = Counter()
+        for edit, system, sample, status, reason in self._connection.execute(query):
+            if systems is not None and system not in systems:
+                continue
+            if samples is not None and sample not in samples:
+                continue
+            edits.setdefault(status, set()).add(edit)
+            if status != "answered":
+                edits.setdefault("lacking", set()).add(edit)
+                reasons[reason] += 1
+        done, failed, lacking = (len(edits.get(of, ())) for of in ("answered", "failed", "lacking"))
+        return Measured(done, failed, lacking, sorted(reasons.items(), key=lambda r: (-r[1], r[0])))
 
     def unanswered(self, most: int = -1) -> list[Answer]:
         """The verdicts without a value, or the first few of them."""
