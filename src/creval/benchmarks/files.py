@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -21,8 +22,10 @@ def read_json(path: str | Path) -> Any:
 
 
 def text_of(value: object) -> str:
-    """A field that should be text, as text."""
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    """A field that should be text, as text: a number is one too; a list or an object is none."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return ""
+    return str(value) if isinstance(value, str | int | float) else ""
 
 
 def is_dropped(entry: object) -> bool:

@@ -72,6 +72,7 @@ class IceBench(Protocol):
 
     name = "ice-bench"
     card = CARD
+    gauges = tuple(metric.name for metric in RAW_METRICS if metric.name != QA)
 
     def __init__(self) -> None:
         self._weights = {task.name: WEIGHTS[task.group] for task in TASKS.values()}

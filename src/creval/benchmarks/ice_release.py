@@ -34,7 +34,7 @@ from creval.benchmarks.ice_items import (
 from creval.benchmarks.ice_tasks import CATEGORIES, GROUPS, SUBJECTS, TASKS, Task, task_named
 from creval.core.benchmark import Dataset, Finding
 from creval.core.card import Level
-from creval.core.errors import CrevalError
+from creval.core.errors import CrevalError, nearest
 from creval.core.files import clean_text
 from creval.core.images import ImageError, size_of
 from creval.core.sample import Sample
@@ -83,7 +83,9 @@ def load(folder: Path) -> Dataset:
         else:
             samples[sample.id] = sample
     if not samples:
-        raise CrevalError(f"{folder / FILE} holds no item that can be used.")
+        faults = [f"{found.where}: {found.rule}, {found.note}" for found in findings[:3]]
+        why = f" ({'; '.join(faults)})" if faults else ""
+        raise CrevalError(f"{folder / FILE} holds no item that can be used{why}.")
     there = Counter(sample.tags["task"] for sample in samples.values())
     note = "the task is absent; the overall mean is of the others"
     findings += [Finding("no items", name, note=note) for name in TASKS if not there[name]]
@@ -126,7 +128,9 @@ class _Reader(NamedTuple):
         named = self._text("Task")
         task = task_named(named)
         if task is None:
-            return self._left_out("unknown task", f"it is none of the {len(TASKS)}", named)
+            near = nearest(named, TASKS)
+            hint = f", perhaps {near}" if near else ""
+            return self._left_out("unknown task", f"it is none of the {len(TASKS)}{hint}", named)
         source = self._picture(identity, "source", self.entry.get("SourceImage"))
         mask = self._picture(identity, "mask", self.entry.get("SourceMask"))
         names = reference_names(self.entry)

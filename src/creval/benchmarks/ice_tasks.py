@@ -198,6 +198,8 @@ def chosen_weights(
     for_all = {name: of for name, of in given.items() if not isinstance(of, Mapping)}
     if for_all:
         for name in for_all:
+            if name not in DIMENSIONS and task_named(name) is not None:
+                raise CrevalError(f"{name!r} takes the weights of its dimensions, by their names.")
             known_name("dimension", name, DIMENSIONS)
         for task in TASKS.values():
             own = {name: for_all.get(name, 0.0) for name in WEIGHTS[task.group]}
@@ -224,6 +226,9 @@ def _narrowness(name: str) -> int:
 
 def _scaled(task: Task, weights: Mapping[str, float]) -> dict[str, float]:
     total = sum(weights.values())
+    if not any(weights.values()):
+        dimensions = ", ".join(WEIGHTS[task.group])
+        raise CrevalError(f"no weight is above zero for {task.name}, which has {dimensions}.")
     if not all(0 <= weight < math.inf for weight in weights.values()) or not 0 < total < math.inf:
         raise CrevalError(
             f"the weights of {task.name} must be zero or more, and add up to a number above zero."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -72,13 +72,15 @@ class Protocol(ABC):
     """What is asked about an edit, and how one sample is scored from the outcomes.
 
     Everything above a sample (groups, intervals, tables) follows from the card. `prompt` names the
-    text in which its questions are put; `has_strict` says that its authors score in another way.
+    text in which its questions are put; `has_strict` says that its authors score in another way;
+    `gauges` are those that it takes for some samples only.
     """
 
     name: str
     card: Card
     prompt: str = "judge"
     has_strict: bool = False
+    gauges: Collection[str] = ()
 
     @abstractmethod
     def probes(self, sample: Sample) -> Sequence[Probe]:
@@ -170,9 +172,10 @@ class Benchmark:
 
     @cached_property
     def gauges(self) -> frozenset[str]:
-        """The gauges that something is measured with."""
+        """The gauges that something is, or with other samples would be, measured with."""
         probes = (probe for s in self.dataset.samples for probe in self.protocol.probes(s))
-        return frozenset(probe.gauge for probe in probes if isinstance(probe, Measurement))
+        needed = (probe.gauge for probe in probes if isinstance(probe, Measurement))
+        return frozenset(self.protocol.gauges).union(needed)
 
     @property
     def card(self) -> Card:

@@ -20,11 +20,17 @@ def unknown(what: str, name: str, known: Iterable[str]) -> CrevalError:
     "there is no metric 'FI'; did you mean 'IF'? Known: IF, VC, VQ"
     """
     names = list(dict.fromkeys(known))
-    folded = {candidate.casefold(): candidate for candidate in names}
-    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.4)
-    hint = f"; did you mean {folded[near[0]]!r}?" if near else "."
+    near = nearest(name, names)
+    hint = f"; did you mean {near!r}?" if near else "."
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     return CrevalError(f"there is no {what} {name!r}{hint} Known: {shown or 'none'}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that is most like another; empty where none is."""
+    folded = {candidate.casefold(): candidate for candidate in known}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.4)
+    return folded[near[0]] if near else ""
 
 
 def known_name(what: str, name: str, known: Iterable[str]) -> str:

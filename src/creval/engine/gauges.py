@@ -10,6 +10,7 @@ from creval.core.errors import CrevalError
 from creval.core.models import Missing
 from creval.engine.measuring import voice
 from creval.gauges.gauge import Gauge, gauge_names, open_gauges, unused
+from creval.gauges.readiness import readiness
 from creval.store import Store, held_measures
 from creval.store.run import VOICE
 
@@ -37,14 +38,20 @@ class Gauges:
         return [voice(gauge) for gauge in self.opened.values()]
 
     def notes(self) -> list[str]:
-        """What is measured with that was not chosen now, and what was chosen for nothing."""
-        return [
+        """What is measured with that was not chosen now, what was chosen for nothing, and what has
+        to be done before all can be measured."""
+        found = [
             f"measured as before with --gauge {use}={self._models[use]}"
             for use in sorted(self._models.keys() - self._chosen.keys())
-        ] + [
+        ]
+        found += [
             f"--gauge {use}: nothing of what was chosen is measured with it."
             for use in unused(self._chosen, self._names)
         ]
+        for name, gauge in self.opened.items():
+            ready = readiness(gauge.card, self._models)
+            found += [f"to measure {name}: {what}" for what in ready.to_do]
+        return found
 
     def all_models(self, store: Store) -> dict[str, str]:
         """The models that were ever chosen for the run."""

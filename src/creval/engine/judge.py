@@ -95,7 +95,9 @@ class Judging:
         if self.settings.gauges:
             check_uses(self.settings.gauges, self.benchmark.gauges)
         if not any(edit.status is EditStatus.DONE for edit in self.plan.all_edits()):
-            raise CrevalError("none of the chosen samples has an edited picture.")
+            why = next((edit.reason for edit in self.plan.all_edits() if edit.reason), "")
+            told = f" ({why})" if why else ""
+            raise CrevalError(f"none of the chosen samples has an edited picture{told}.")
         needed = measured or any(
             "source" in q.shows for questions in self.plan.questions.values() for q in questions
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 from creval.benchmarks import protocol_named
 from creval.core.benchmark import Protocol
 from creval.core.probe import Question
-from creval.core.sample import Sample
+from creval.core.sample import EditStatus, Sample
 from creval.report import text
 from creval.report.findings import Grid
 from creval.report.page.measured import measured
@@ -178,7 +178,11 @@ def _picked(run: Run, card: Scorecard) -> list[str]:
 
 
 def _unedited(run: Run, card: Scorecard) -> list[str]:
-    gone = [one.edit for one in run.missing() if one.edit.system in card.systems]
+    gone = [
+        one.edit
+        for one in run.missing()
+        if one.edit.system in card.systems and one.status is not EditStatus.UNSUPPORTED
+    ]
     there = set(card.table.samples)
     counts = Counter(key.sample for key in gone if key.sample in there)
     return [name for name, _ in counts.most_common()]
