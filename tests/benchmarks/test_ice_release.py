@@ -93,6 +93,25 @@ def test_a_name_can_stand_for_several_tasks() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "numbers"),
+    [
+        ("2-4", [2, 3, 4]),
+        (" 17 \u2013 22 ", [*range(17, 23)]),
+        ("5-5", [5]),
+        ("1-31", [*range(1, 32)]),
+    ],
+)
+def test_numbers_stand_for_tasks_and_so_do_ranges(given: str, numbers: list[int]) -> None:
+    assert [task.number for task in tasks_named(given)] == numbers
+
+
+@pytest.mark.parametrize("given", ["0", "32", "4-2", "29-32", "3.1", "1_2", "2/4", "-3", "1-2-3"])
+def test_other_numbers_stand_for_none(given: str) -> None:
+    with pytest.raises(CrevalError, match="there is no task"):
+        tasks_named(given)
+
+
+@pytest.mark.parametrize(
     ("inside", "start"),
     [("dataset", ""), ("dataset", "dataset/"), ("data", "data/"), ("dataset", "data/"), ("", "")],
 )
