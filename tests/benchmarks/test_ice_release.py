@@ -111,6 +111,19 @@ def test_other_numbers_stand_for_none(given: str) -> None:
         tasks_named(given)
 
 
+def test_braces_are_to_be_filled_in_where_an_item_was_built(tmp_path: Path) -> None:
+    write_release(tmp_path, each=1)
+    path = tmp_path / "dataset" / "data.jsonl"
+    first, second, *others = (json.loads(line) for line in path.read_text().splitlines())
+    first["Instruction"] = second["Instruction"] = "Draw {the car} in the rain."
+    second["made"] = {"template": "Draw {a scene}."}
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in (first, second, *others)))
+    dataset = loaded(tmp_path)
+    assert dataset.samples[0].instruction == "Draw {the car} in the rain."
+    assert [found.rule for found in dataset.findings] == ["unfilled", "no items"]
+    assert dataset.findings[0].note == "{the car} is not filled in; left out"
+
+
 @pytest.mark.parametrize(
     ("inside", "start"),
     [("dataset", ""), ("dataset", "dataset/"), ("data", "data/"), ("dataset", "data/"), ("", "")],

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,12 @@ from creval.build.review import DROPPED
 from creval.core.errors import CrevalError
 from creval.judges.fake import FakeServer
 from tests.build.ice.made import (
-    Unwilling,
     building,
     draw_all,
     draw_plain,
     draw_task,
     entries,
+    put,
     size_of,
 )
 from tests.serving import serving
@@ -85,46 +84,6 @@ def test_a_task_that_does_not_suit_gives_way_to_another(tmp_path: Path) -> None:
     assert any("does not suit" in said for said in rejected)
 
 
-def test_people_fill_in_and_the_rest_is_written(url: str, tmp_path: Path) -> None:
-    images, out = tmp_path / "in", tmp_path / "bench"
-    draw_task(images, TASKS["Color Editing"])
-    draw_task(images, TASKS["Subject Addition"])
-    people = Wish(people=True)
-    work = building(images, out, url, people)
-    work.run()
-    assert work.items.unfilled == 2
-    with pytest.raises(CrevalError, match="no item that can be used"):
-        open_benchmark(out)
-    assert building(images, out, url, people).number == 0, "it waits for people"
-    path = out / "dataset" / "data.jsonl"
-    first, second = entries(out)
-    first["Instruction"] = "Make the sky in <SOURCE> green."
-    path.write_text(f"{json.dumps(first)}\n{json.dumps(second)}\n")
-    work = building(images, out, url, people)
-    assert work.number == 1
-    work.run()
-    assert (work.items.unfilled, len(open_benchmark(out).dataset.samples)) == (1, 1)
-    assert entries(out)[0]["Instruction"] == "Make the sky in <SOURCE> green."
-    assert entries(out)[0]["TargetCaption"]
-    building(images, out, url).run()  # a model does what people left
-    assert [finding.rule for finding in open_benchmark(out).dataset.findings] == ["no items"] * 29
-    assert entries(out)[0]["Instruction"] == "Make the sky in <SOURCE> green."
-
-
-def test_an_instruction_of_ones_own_that_is_emptied_waits_for_people(
-    url: str, tmp_path: Path
-) -> None:
-    images, out = draw_plain(tmp_path / "in", 1), tmp_path / "bench"
-    table = tmp_path / "items.csv"
-    table.write_text("image,task,instruction\np00.png,Color Editing,Make <SOURCE> blue.\n")
-    building(images, out, url, Wish(items=table)).run()
-    put(out, {**entries(out)[0], "Instruction": ""})
-    work = building(images, out, url, Wish(items=table))
-    assert (work.number, work.items.unfilled) == (0, 1)
-    (item, *_) = IceReview(out).group("color-editing-p00").items
-    assert item.notes == ("it is still to be written",)
-
-
 def test_a_folder_stays_one_thing(url: str, tmp_path: Path) -> None:
     images, out = draw_plain(tmp_path / "in", 1), tmp_path / "bench"
     building(images, out, url).run()
@@ -134,10 +93,6 @@ def test_a_folder_stays_one_thing(url: str, tmp_path: Path) -> None:
     mine.write_text('{"Color Editing": "Paint {it} in <SOURCE>."}')
     with pytest.raises(CrevalError, match="other templates"):
         building(images, out, url, Wish(templates=mine))
-
-
-def put(out: Path, *lines: dict[str, object]) -> None:
-    (out / "dataset" / "data.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
 
 
 def test_what_people_do_meanwhile_stays(tmp_path: Path) -> None:
@@ -232,13 +187,6 @@ def _meanwhile(run: Any, act: Callable[[], None]) -> Any:
         return found
 
     return both
-
-
-def test_tasks_without_blanks_are_looked_at_also_for_people(tmp_path: Path) -> None:
-    images = draw_plain(tmp_path / "in", 2)
-    with serving(Unwilling().app()) as url:
-        wish = Wish(people=True, tasks="Text Removal")
-        assert len(building(images, tmp_path / "bench", url, wish).run().left_out) == 2
 
 
 def test_estimates_are_what_is_asked(tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from creval.benchmarks.ice_items import blanks
 from creval.benchmarks.ice_tasks import TASKS, Task
 from creval.build.ice.kits import KITS
-from creval.build.ice.templates import Templates, blanks, echoed, named, names_of
+from creval.build.ice.templates import Templates, echoed, named, names_of
 from creval.core.errors import CrevalError
 
 

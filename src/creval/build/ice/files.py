@@ -76,7 +76,7 @@ class Items:
         entry = self.entries[name]
         if is_dropped(entry):
             return False
-        if is_open(entry) and (people or not made_of(entry).get("template")):
+        if is_open(entry) and (people or not template_of(entry)):
             return False
         told = self.told(name).texts
         return not all(told[part] for part in PARTS if part != SOURCE_CAPTION) or bool(
@@ -211,6 +211,12 @@ def texts_of(entry: Entry) -> dict[str, str]:
 def is_open(entry: Entry) -> bool:
     """Whether an item has no instruction yet, or one that is still to be filled in."""
     return bool(unfilled(entry)) or not texts_of(entry)[INSTRUCTION]
+
+
+def template_of(entry: Entry) -> str:
+    """What is to be filled in of an item: what people have begun to, else its template."""
+    begun = texts_of(entry)[INSTRUCTION] if unfilled(entry) else ""
+    return begun or text_of(made_of(entry).get("template"))
 
 
 def keep_asked(entry: Entry) -> None:

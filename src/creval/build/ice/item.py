@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.benchmarks.ice_items import NAMED
+from creval.benchmarks.ice_items import NAMED, blanks
 from creval.benchmarks.ice_tasks import Task
 from creval.build import wording
 from creval.build.ice import replies
 from creval.build.ice.kits import KITS
-from creval.build.ice.templates import blanks, echoed, named, names_of
+from creval.build.ice.templates import echoed, named, names_of
 from creval.build.scribe import RejectedError, Scribe, load_text
 from creval.build.words import damage, leftover, quotes
 from creval.engine.writing import Expected, UnwrittenError
@@ -109,8 +109,7 @@ async def write_item(scribe: Scribe, texts: Texts, inputs: Inputs, template: str
         if not people if blanks(template) else not sure:
             said = await _filled(scribe, texts.fill, inputs, template, made)
             made.texts[INSTRUCTION], made.by[INSTRUCTION] = said, "writer"
-    open_ = blanks(template) and made.texts[INSTRUCTION] == template
-    if open_ or made.texts[TARGET_CAPTION]:
+    if blanks(made.texts[INSTRUCTION]) or made.texts[TARGET_CAPTION]:
         return made
     if words_alone(task):
         made.texts[TARGET_CAPTION] = made.texts[INSTRUCTION]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from creval.benchmarks.files import text_of
+from creval.benchmarks.ice_items import blanks
 from creval.benchmarks.ice_tasks import TASKS, Task, tasks_named
 from creval.build.ice.controls import DEPTH, DERIVED
-from creval.build.ice.files import Items, made_of, texts_of
+from creval.build.ice.files import Items, template_of, texts_of
 from creval.build.ice.inputs import Preparing, discard, inputs_of
 from creval.build.ice.item import (
     INSTRUCTION,
@@ -32,7 +32,7 @@ from creval.build.ice.jobs import Choice, Job
 from creval.build.ice.pieces import name_in
 from creval.build.ice.plan import plan_folder, plan_table
 from creval.build.ice.rows import SOURCE_TYPES
-from creval.build.ice.templates import Templates, blanks
+from creval.build.ice.templates import Templates
 from creval.build.manifest import check_folder, fixed_by, keep_manifest, write_record
 from creval.build.scribe import Scribe
 from creval.build.turns import turn
@@ -162,10 +162,11 @@ class IceBuilding:
         described = written = imagined = 0
         for job in self._new.values():
             task = job.tasks[0]
-            open_ = bool(blanks(self._template(job, task))) and not job.instruction
+            template, given = self._begun(job, task)
+            open_ = bool(blanks(template))
             described += task.edits
             asked = not self.wish.people if open_ else not job.sure
-            written += asked and not job.instruction
+            written += asked and not given.texts
             imagined += not words_alone(task) and not (open_ and self.wish.people)
         for name, inputs in self._lacking.items():
             told = self.items.told(name).texts
@@ -175,8 +176,13 @@ class IceBuilding:
         number = max(1, self.number)
         return stages(described / number, written / number, imagined / number)
 
-    def _template(self, job: Job, task: Task) -> str:
-        return self._templates.draw(task, job.item(task), self.settings.seed)
+    def _begun(self, job: Job, task: Task) -> tuple[str, Written]:
+        """The template of an item, and what people told of it. Words of theirs in which something
+        is to be filled in are a template."""
+        if job.instruction and not blanks(job.instruction):
+            return "", Written({INSTRUCTION: job.instruction}, {INSTRUCTION: "given"})
+        drawn = self._templates.draw(task, job.item(task), self.settings.seed)
+        return job.instruction or drawn, Written({})
 
     def run(self, watch: Watch | None = None) -> Wrote[Made]:
         """Make what is not made yet, and write it."""
@@ -200,13 +206,10 @@ class IceBuilding:
 
     async def _make(self, scribe: Scribe, job: Job) -> Made:
         """An item for the first task that suits."""
-        told = Written({INSTRUCTION: job.instruction}, {INSTRUCTION: "given"})
-        if not job.instruction:
-            told = Written({})
         reasons = []
         for task in job.tasks[:_TRIED]:
             inputs = await asyncio.to_thread(self._preparing.inputs, job, task)
-            template = "" if job.instruction else self._template(job, task)
+            template, told = self._begun(job, task)
             try:
                 written = await write_item(
                     scribe, self._texts, inputs, template, told, people=self.wish.people,
@@ -224,7 +227,7 @@ class IceBuilding:
     async def _complete(self, scribe: Scribe, name: str) -> Made:
         """What an item lacks."""
         inputs, entry = self._lacking[name], self.items.entries[name]
-        template = text_of(made_of(entry).get("template"))
+        template = template_of(entry)
         written = await write_item(
             scribe, self._texts, inputs, template, self.items.told(name), people=self.wish.people
         )

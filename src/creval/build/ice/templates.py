@@ -11,19 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from creval.benchmarks.files import read_json
-from creval.benchmarks.ice_items import BLANK, NAMED
+from creval.benchmarks.ice_items import BLANK, NAMED, blanks
 from creval.benchmarks.ice_tasks import Task, tasks_named
 from creval.build.ice.kits import KITS
 from creval.core.errors import CrevalError
-
-
-def blanks(template: str) -> list[str]:
-    """What is to be filled in in a template.
-
-    >>> blanks("Make {the thing} in <SOURCE> {its new colour}.")
-    ['the thing', 'its new colour']
-    """
-    return BLANK.findall(template)
 
 
 def echoed(text: str, template: str) -> list[str]:
