@@ -90,14 +90,17 @@ class Unwilling(FakeServer):
 
 
 class Heard(FakeServer):
-    """A server that remembers what it was asked, and fills in templates soundly."""
+    """A server that fills in templates soundly, remembers what it was asked, and counts the
+    pictures that it was shown."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed=seed)
         self.heard: list[str] = []
+        self.shown = 0
 
     def _text(self, asked: Any, choice: int) -> str:
         self.heard.append(asked.text)
+        self.shown += len(asked.pictures.split("|")) if asked.pictures else 0
         if template := re.search(r"^Template: (.*)$", asked.text, re.MULTILINE):
             return json.dumps({"instruction": BLANK.sub("something red", template[1])})
         return super()._text(asked, choice)

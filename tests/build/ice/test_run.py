@@ -15,7 +15,9 @@ from creval.build.ice.run import Wish
 from creval.build.review import DROPPED
 from creval.core.errors import CrevalError
 from creval.judges.fake import FakeServer
+from tests.benchmarks.ice_files import drawn
 from tests.build.ice.made import (
+    Heard,
     building,
     draw_all,
     draw_plain,
@@ -190,12 +192,14 @@ def _meanwhile(run: Any, act: Callable[[], None]) -> Any:
 
 
 def test_estimates_are_what_is_asked(tmp_path: Path) -> None:
-    images, out, server = tmp_path / "in", tmp_path / "bench", FakeServer(seed=3)
+    images, out, server = tmp_path / "in", tmp_path / "bench", Heard(seed=3)
     for name in ("Color Editing", "Text Removal", "Text-to-Image Creating", "Face Swap"):
         draw_task(images, TASKS[name])
+    drawn(9).save(images / "Face Swap" / "a_ref2.png")
     with serving(server.app()) as url:
         for wish in (Wish(people=True), Wish()):
             work, before = building(images, out, url, wish, retries=0), server.stats["requests"]
-            expected = sum(made.calls for made in work.estimate())
+            made, pictures = work.estimate(), server.shown
             work.run()
-            assert server.stats["requests"] - before == expected
+            assert server.stats["requests"] - before == sum(one.calls for one in made)
+            assert server.shown - pictures == sum(one.pictures for one in made)

@@ -14,7 +14,6 @@ from creval.benchmarks.ice_tasks import GROUPS, TASKS, Task, task_named
 from creval.build.ice.item import (
     INSTRUCTION,
     PARTS,
-    SOURCE_CAPTION,
     TARGET_CAPTION,
     Inputs,
     Written,
@@ -70,18 +69,11 @@ class Items:
                 found[name] = There(text_of(made.get("key")), task.name, text_of(made.get("base")))
         return found
 
-    def lacks(self, name: str, people: bool) -> bool:
-        """Whether a text of an item is still to be written by a model. An instruction that has no
-        template is people's own, and waits for them."""
+    def waits(self, name: str, people: bool) -> bool:
+        """Whether an item is none of a model's business now: people dropped it, or are to say what
+        is to be done. An instruction that has no template is their own."""
         entry = self.entries[name]
-        if is_dropped(entry):
-            return False
-        if is_open(entry) and (people or not template_of(entry)):
-            return False
-        told = self.told(name).texts
-        return not all(told[part] for part in PARTS if part != SOURCE_CAPTION) or bool(
-            entry.get("SourceImage") and not told[SOURCE_CAPTION]
-        )
+        return is_dropped(entry) or (is_open(entry) and (people or not template_of(entry)))
 
     def told(self, name: str) -> Written:
         """What an item has already. What is still open, or was written for other words, is not;

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from creval.benchmarks.ice_items import blanks
 from creval.benchmarks.ice_tasks import TASKS, Task, tasks_named
+from creval.build.ice.asking import UnsuitedError, load_texts, write_item
 from creval.build.ice.controls import DEPTH, DERIVED
 from creval.build.ice.files import Items, template_of, texts_of
 from creval.build.ice.inputs import Preparing, discard, inputs_of
@@ -21,12 +22,10 @@ from creval.build.ice.item import (
     SOURCE_CAPTION,
     TARGET_CAPTION,
     Inputs,
-    UnsuitedError,
+    Step,
     Written,
-    load_texts,
-    stages,
-    words_alone,
-    write_item,
+    expected,
+    steps,
 )
 from creval.build.ice.jobs import Choice, Job
 from creval.build.ice.pieces import name_in
@@ -126,12 +125,30 @@ class IceBuilding:
     def _left_open(self, choice: Choice) -> dict[str, Inputs]:
         """Items that are there and lack a text, with their inputs."""
         return {
-            name: inputs_of(self.items.entries[name], TASKS[one.task], self.items.folder)
+            name: inputs
             for name, one in self.items.there().items()
             if one.task in choice.tasks
             and (self.settings.limit is None or one.key in self._plan.keys)
-            and self.items.lacks(name, self.wish.people)
+            and not self.items.waits(name, self.wish.people)
+            and self._steps(name, inputs := self._inputs(name, one.task))
         }
+
+    def _inputs(self, name: str, task: str) -> Inputs:
+        return inputs_of(self.items.entries[name], TASKS[task], self.items.folder)
+
+    def _steps(self, name: str, inputs: Inputs) -> list[Step]:
+        """What an item that is there lacks."""
+        template = template_of(self.items.entries[name])
+        return steps(inputs, template, self.items.told(name).texts, people=self.wish.people)
+
+    def _first_steps(self, job: Job) -> list[Step]:
+        """What a new item takes, if the first of its tasks suits."""
+        task = job.tasks[0]
+        template, told = self._begun(job, task)
+        return steps(
+            self._preparing.planned(job, task), template, told.texts,
+            people=self.wish.people, sure=job.sure,
+        )  # fmt: skip
 
     @property
     def number(self) -> int:
@@ -158,23 +175,10 @@ class IceBuilding:
         return new + [Item(name, inputs.first) for name, inputs in self._lacking.items()]
 
     def _stages(self) -> list[Expected]:
-        """What an item takes on average: of new ones, each for the first of its tasks."""
-        described = written = imagined = 0
-        for job in self._new.values():
-            task = job.tasks[0]
-            template, given = self._begun(job, task)
-            open_ = bool(blanks(template))
-            described += task.edits
-            asked = not self.wish.people if open_ else not job.sure
-            written += asked and not given.texts
-            imagined += not words_alone(task) and not (open_ and self.wish.people)
-        for name, inputs in self._lacking.items():
-            told = self.items.told(name).texts
-            described += inputs.source is not None and not told[SOURCE_CAPTION]
-            written += not told[INSTRUCTION]
-            imagined += not told[TARGET_CAPTION] and not words_alone(inputs.task)
-        number = max(1, self.number)
-        return stages(described / number, written / number, imagined / number)
+        """What an item takes on average."""
+        new = [self._first_steps(job) for job in self._new.values()]
+        lacking = [self._steps(name, inputs) for name, inputs in self._lacking.items()]
+        return expected(new + lacking)
 
     def _begun(self, job: Job, task: Task) -> tuple[str, Written]:
         """The template of an item, and what people told of it. Words of theirs in which something
