@@ -191,6 +191,38 @@ def _meanwhile(run: Any, act: Callable[[], None]) -> Any:
     return both
 
 
+def test_what_people_wrote_by_hand_is_said_to_be_theirs(url: str, tmp_path: Path) -> None:
+    images, out = tmp_path / "in", tmp_path / "bench"
+    draw_task(images, TASKS["Color Editing"])
+    building(images, out, url).run()
+    (entry,) = entries(out)
+    mine = {"Instruction": "Make the lake in <SOURCE> red.", "SourceCaption": "A lake of mine."}
+    put(out, {**entry, **mine})
+    building(images, out, url).run()
+    made = entries(out)[0]["made"]
+    assert [made[part] for part in mine] == [{"by": "people"}] * 2
+    assert made["TargetCaption"]["by"] == "w"
+    put(out, {**entries(out)[0], "TargetCaption": "A red lake.", "SourceCaption": ""})
+    building(images, out, url).run()
+    made = entries(out)[0]["made"]
+    assert (made["TargetCaption"]["by"], made["SourceCaption"]["by"]) == ("people", "w")
+    before = entries(out)
+    building(images, out, url).run()
+    assert entries(out) == before
+
+
+def test_lines_stay_in_their_order(url: str, tmp_path: Path) -> None:
+    images, out = tmp_path / "in", tmp_path / "bench"
+    for name in "bc":
+        draw_task(images, TASKS["Color Editing"], name)
+    building(images, out, url).run()
+    put(out, *reversed(entries(out)))
+    for name in "ad":
+        draw_task(images, TASKS["Color Editing"], name)
+    building(images, out, url).run()
+    assert [entry["ItemID"][-1] for entry in entries(out)] == ["c", "b", "a", "d"]
+
+
 def test_estimates_are_what_is_asked(tmp_path: Path) -> None:
     images, out, server = tmp_path / "in", tmp_path / "bench", Heard(seed=3)
     for name in ("Color Editing", "Text Removal", "Text-to-Image Creating", "Face Swap"):

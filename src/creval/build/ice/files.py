@@ -18,15 +18,16 @@ from creval.build.ice.item import (
     Inputs,
     Written,
 )
-from creval.build.ice.jobs import Job, There, digest, slug
+from creval.build.ice.jobs import Job, There, slug
 from creval.build.pictures import kept_ending, put_picture
+from creval.build.words import digest
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, write_whole
 
 HOME = "dataset"
 OF, AS = "of", "as"
-"""Digests of the instruction for which an edit was described, and of the description as
-it was built."""
+"""Digests of the instruction for which an edit was described, and of a text as it was built."""
+PEOPLE = "people"
 _TYPES = {"real": "Real Image", "generated": "Generated Image"}
 Entry = dict[str, Any]
 
@@ -82,7 +83,7 @@ class Items:
         texts = texts_of(entry)
         if is_open(entry):
             texts[INSTRUCTION] = ""
-        if (is_open(entry) or is_outdated(entry)) and not is_own(entry):
+        if (is_open(entry) or is_outdated(entry)) and not is_own(entry, TARGET_CAPTION):
             texts[TARGET_CAPTION] = ""
         return Written(texts)
 
@@ -103,9 +104,15 @@ class Items:
             if part in written.by and now[part] == before[part]:
                 entry[part] = clean_text(written.texts[part])
                 made_of(entry)[part] = dict(made[part])
-                if part == TARGET_CAPTION:
-                    keep_digest(entry)
+                _keep_digest(entry, part)
         return True
+
+    def give_people_theirs(self) -> None:
+        """Say of every text that people wrote by hand that it is theirs."""
+        for entry in filter(made_of, self.entries.values()):
+            for part in PARTS:
+                if is_own(entry, part):
+                    give_to_people(entry, part)
 
     def put_pictures(self, name: str, inputs: Inputs) -> dict[str, str]:
         """Copy an item's pictures to where they belong; their names, by what they are."""
@@ -142,7 +149,8 @@ class Items:
             **{part: clean_text(written.texts[part]) for part in PARTS},
             "made": {"key": job.key, "base": job.base, **photograph, **made},
         }
-        keep_digest(self.entries[name])
+        for part in PARTS:
+            _keep_digest(self.entries[name], part)
         return True
 
     @property
@@ -164,10 +172,9 @@ class Items:
         }
 
     def save(self) -> None:
-        """Write all items, a line each."""
-        lines = [clean_text(json.dumps(self.entries[name], ensure_ascii=False)) + "\n"
-                 for name in sorted(self.entries)]  # fmt: skip
-        write_whole(self.path, "".join(lines))
+        """Write all items, a line each, in the order in which they came."""
+        lines = (json.dumps(entry, ensure_ascii=False) for entry in self.entries.values())
+        write_whole(self.path, "".join(f"{clean_text(line)}\n" for line in lines))
 
 
 def made_of(entry: Entry) -> dict[str, Any]:
@@ -176,12 +183,15 @@ def made_of(entry: Entry) -> dict[str, Any]:
     return made if isinstance(made, dict) else {}
 
 
-def part_of(entry: Entry, part: str) -> dict[str, Any]:
-    """How a text of an item came about, and what was decided about it; to be written into."""
-    made = made_of(entry)
-    if not isinstance(made.get(part), dict):
-        made[part] = {}
-    found: dict[str, Any] = made[part]
+def part_of(entry: Entry, part: str) -> Mapping[str, Any]:
+    """How a text of an item came about, and what was decided about it."""
+    found = made_of(entry).get(part)
+    return found if isinstance(found, dict) else {}
+
+
+def part_in(entry: Entry, part: str) -> dict[str, Any]:
+    """The same, to be written into."""
+    found = made_of(entry)[part] = dict(part_of(entry, part))
     return found
 
 
@@ -213,14 +223,23 @@ def template_of(entry: Entry) -> str:
 
 def keep_asked(entry: Entry) -> None:
     """Note for which instruction a description of an edit stands."""
-    part_of(entry, TARGET_CAPTION)[OF] = digest(texts_of(entry)[INSTRUCTION])
+    part_in(entry, TARGET_CAPTION)[OF] = digest(texts_of(entry)[INSTRUCTION])
 
 
-def keep_digest(entry: Entry) -> None:
-    """Note for which instruction an edit was described, and how the description was built."""
-    if said := texts_of(entry)[TARGET_CAPTION]:
-        keep_asked(entry)
-        part_of(entry, TARGET_CAPTION)[AS] = digest(said)
+def _keep_digest(entry: Entry, part: str) -> None:
+    """Note how a text was built and, of an edit's description, for which instruction."""
+    if said := texts_of(entry)[part]:
+        part_in(entry, part)[AS] = digest(said)
+        if part == TARGET_CAPTION:
+            keep_asked(entry)
+
+
+def give_to_people(entry: Entry, part: str) -> None:
+    """Note that people wrote a text."""
+    made = part_in(entry, part)
+    for name in ("prompt", AS):
+        made.pop(name, None)
+    made["by"] = PEOPLE
 
 
 def is_outdated(entry: Entry) -> bool:
@@ -229,7 +248,8 @@ def is_outdated(entry: Entry) -> bool:
     return bool(said and texts[TARGET_CAPTION]) and said != digest(texts[INSTRUCTION])
 
 
-def is_own(entry: Entry) -> bool:
-    """Whether people gave the description of an edit other words."""
-    text = texts_of(entry)[TARGET_CAPTION]
-    return bool(text) and part_of(entry, TARGET_CAPTION).get(AS) != digest(text)
+def is_own(entry: Entry, part: str) -> bool:
+    """Whether a text is people's own, or they gave it other words than it was built with."""
+    text, made = texts_of(entry)[part], part_of(entry, part)
+    now = digest(text)
+    return bool(text) and (made.get("by", PEOPLE) == PEOPLE or made.get(AS, now) != now)

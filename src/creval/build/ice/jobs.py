@@ -7,7 +7,6 @@ folder and the seed, never on what is there already.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections import Counter
@@ -19,6 +18,7 @@ from creval.benchmarks.ice_tasks import TASKS, Task
 from creval.build.ice.controls import DEPTH, DERIVED, OUTPAINTING
 from creval.build.ice.pieces import Pieces, named_by_folder
 from creval.build.sources import safe_name
+from creval.build.words import digest
 from creval.core.names import unlike_draws
 
 _LONGEST = 70  # bytes of a picture's part in an item's id
@@ -111,10 +111,6 @@ def _alike(base: str) -> str:
     return unicodedata.normalize("NFC", base).casefold()
 
 
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
-
-
 def assigned(
     found: Mapping[str, Pieces], choice: Choice, seed: int, named: str = ""
 ) -> tuple[dict[str, list[Job]], dict[str, str]]:
@@ -161,7 +157,7 @@ def _why(reasons: Mapping[Task, str]) -> str:
 
 
 def _drawn(seed: int, name: str) -> str:
-    return hashlib.sha256(f"{seed}|{name}".encode("utf-8", "replace")).hexdigest()
+    return digest(f"{seed}|{name}")
 
 
 def unfit(task: Task, pieces: Pieces, sure: bool, choice: Choice) -> str:

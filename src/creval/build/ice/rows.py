@@ -11,11 +11,12 @@ from typing import Any
 from creval.benchmarks.files import text_of
 from creval.benchmarks.ice_tasks import Task, tasks_named
 from creval.build.ice.item import own_fault
-from creval.build.ice.jobs import Choice, Job, There, base_of, digest, unfit
+from creval.build.ice.jobs import Choice, Job, There, base_of, unfit
 from creval.build.ice.pieces import Pieces, name_in, named_by_folder
 from creval.build.ice.templates import names_of
 from creval.build.pictures import check_apart
 from creval.build.sources import read_rows
+from creval.build.words import digest
 from creval.core.errors import CrevalError, known_name
 
 SOURCE_TYPES = ("real", "generated")

@@ -244,12 +244,13 @@ class IceBuilding:
         with turn(self.writing.folder):
             self.items = Items(self.writing.folder)
             self._add(wrote, places)
+            self.items.give_people_theirs()
             if self.items.entries:
                 self.items.save()
 
     def _add(self, wrote: Wrote[Made], places: Mapping[str, Mapping[str, str]]) -> None:
-        """Put what was made among the items."""
-        for identity, made in list(wrote.made.items()):
+        """Put what was made among the items, new ones by their names."""
+        for identity, made in sorted(wrote.made.items(), key=lambda one: self._item(*one)):
             parts = {part: self._facts(made, part) for part in PARTS if part in made.written.by}
             if identity in self._new:
                 job = self._new[identity]
@@ -269,6 +270,11 @@ class IceBuilding:
             if not kept:
                 wrote.left_out[identity] = "it was changed meanwhile; build again"
                 del wrote.made[identity]
+
+    def _item(self, identity: str, made: Made) -> str:
+        """The id of the item that something was made for."""
+        job = self._new.get(identity)
+        return job.item(made.inputs.task) if job else identity
 
     def _put_pictures(self, wrote: Wrote[Made]) -> dict[str, dict[str, str]]:
         """Copy the pictures of new items, but for those whose names somebody has used meanwhile."""

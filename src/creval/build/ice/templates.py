@@ -3,7 +3,6 @@ was made of them."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import re
@@ -14,6 +13,7 @@ from creval.benchmarks.files import read_json
 from creval.benchmarks.ice_items import BLANK, NAMED, blanks
 from creval.benchmarks.ice_tasks import Task, tasks_named
 from creval.build.ice.kits import KITS
+from creval.build.words import digest
 from creval.core.errors import CrevalError
 
 
@@ -48,7 +48,7 @@ class Templates:
     def version(self) -> str:
         """A name for all of them."""
         content = json.dumps(self._of, sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:12]
+        return digest(content)[:12]
 
     def draw(self, task: Task, item: str, seed: int) -> str:
         """One of a task's templates, by chance."""
