@@ -100,6 +100,16 @@ def test_only_what_is_wanted_is_completed(url: str, tmp_path: Path) -> None:
     assert building(images, out, url).number == 3
 
 
+def test_pictures_of_tasks_that_are_not_chosen_are_not_looked_at(url: str, tmp_path: Path) -> None:
+    images = draw_plain(tmp_path / "in" / "Color Editing", 2).parent
+    draw(images, *(f"Inpainting/{n}.png" for n in "abcdefgh"), "Face Swap/x_mask.png")
+    work = building(images, tmp_path / "bench", url, Wish(tasks="5"), limit=2)
+    assert (work.number, work.warnings()) == (2, [])
+    assert work.run().left_out == {}
+    with pytest.raises(CrevalError, match="--tasks leaves out all that there is"):
+        building(images, tmp_path / "other", url, Wish(tasks="6"))
+
+
 def test_what_cannot_be_used_is_said_before_anything_is_asked(url: str, tmp_path: Path) -> None:
     images = draw(tmp_path / "in", "a.png", "Inpainting/b.png", "Face Swap/c.png")
     work = building(images, tmp_path / "bench", url)

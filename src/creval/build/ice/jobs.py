@@ -111,11 +111,18 @@ def _alike(base: str) -> str:
     return unicodedata.normalize("NFC", base).casefold()
 
 
+def is_wanted(path: str, choice: Choice) -> bool:
+    """Whether a picture is for a task that is chosen, or its folder names none."""
+    named = named_by_folder(path)
+    return not named or any(task.name in choice.tasks for task in named)
+
+
 def assigned(
-    found: Mapping[str, Pieces], choice: Choice, seed: int, named: str = ""
+    found: Mapping[str, Pieces], base: Mapping[str, str], choice: Choice, seed: int, named: str = ""
 ) -> tuple[dict[str, list[Job]], dict[str, str]]:
-    """Jobs for each picture, and the reasons why there is none for some. The first so many of them
-    have all tasks as often as can be; `named` is the name of the folder of all."""
+    """Jobs for each picture, by its part in items' ids (`base`), and the reasons why there is none
+    for some. The first so many of them have all tasks as often as can be; `named` is the name of
+    the folder of all."""
     used = Counter(dict.fromkeys(TASKS, 0))
     jobs: dict[str, list[Job]] = {}
     without: dict[str, str] = {}
@@ -131,7 +138,7 @@ def assigned(
         parts = range(min(choice.each, len(able)))
         used.update(able[part].name for part in parts)
         jobs[name] = [
-            Job(name, "", pieces, tuple(able[part :: choice.each]), part + 1, sure)
+            Job(name, base[name], pieces, tuple(able[part :: choice.each]), part + 1, sure)
             for part in parts
         ]
         if not able:
@@ -151,8 +158,6 @@ def still_to_make(
 
 def _why(reasons: Mapping[Task, str]) -> str:
     said = dict.fromkeys(reasons.values())
-    if not reasons:
-        return "--tasks leaves out the task of its folder"
     return next(iter(said)) if len(said) == 1 else "none of the tasks can be made of it"
 
 

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from creval.build.ice.files import Items
-from creval.build.ice.jobs import Choice, Job, There, assigned, bases, still_to_make, unused
+from creval.build.ice.jobs import (
+    Choice,
+    Job,
+    There,
+    assigned,
+    bases,
+    is_wanted,
+    still_to_make,
+    unused,
+)
 from creval.build.ice.pieces import find_pieces, unnamed_folders
 from creval.build.ice.rows import read_jobs
 from creval.engine.settings import Settings
@@ -36,11 +45,13 @@ class Plan:
 
 def plan_folder(images: Path, items: Items, choice: Choice, settings: Settings) -> Plan:
     """Of a folder: tasks are those that folders name, or any."""
-    found, lost = find_pieces(images, items.folder)
-    wanted, without = assigned(found, choice, settings.seed, images.resolve().name)
+    every, lost = find_pieces(images, items.folder)
+    home, there = images.resolve().name, list(items.there().values())
+    found = {name: of for name, of in every.items() if is_wanted(f"{home}/{name}", choice)}
+    lost = {name: why for name, why in lost.items() if is_wanted(f"{home}/{name}", choice)}
+    base = bases(every, there)
+    wanted, without = assigned(found, base, choice, settings.seed, home)
     keys = set(list(wanted)[: settings.limit])
-    there = list(items.there().values())
-    base = bases(found, there)
     made: dict[str, list[There]] = {}
     for one in there:
         made.setdefault(one.key, []).append(one)
@@ -48,12 +59,12 @@ def plan_folder(images: Path, items: Items, choice: Choice, settings: Settings) 
     for name in sorted(keys):
         left, done = still_to_make(wanted[name], made.get(name, ()), choice)
         before += done
-        for job in (job._replace(base=base[name]) for job in left):
+        for job in left:
             free = tuple(task for task in job.tasks if job.item(task) not in items.entries)
             jobs += [job._replace(tasks=free)] if free else []
     lost |= {name: why for name, why in without.items() if name in keys}
     notes = [f"the folder {name!r} names no task: its pictures may get any."
-             for name in unnamed_folders(found)]  # fmt: skip
+             for name in unnamed_folders(every)]  # fmt: skip
     return Plan(jobs, keys, before, lost, notes)
 
 

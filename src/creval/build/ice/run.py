@@ -120,7 +120,8 @@ class IceBuilding:
         if not self._new and not self.items.entries:
             faults = list(self._plan.without.items())[:3]
             why = "; ".join(f"{name}: {why}" for name, why in faults)
-            raise CrevalError(f"there is no item to be made{f' ({why})' if why else ''}.")
+            none = "--tasks leaves out all that there is" if wish.tasks else "the table is empty"
+            raise CrevalError(f"there is no item to be made ({why or none}).")
 
     def _left_open(self, choice: Choice) -> dict[str, Inputs]:
         """Items that are there and lack a text, with their inputs."""
