@@ -20,6 +20,7 @@ from creval.build.words import digest
 from creval.core.errors import CrevalError, known_name
 
 SOURCE_TYPES = ("real", "generated")
+COLUMNS = ("image", "task", "mask", "references", "instruction", "source_type")
 
 
 def read_jobs(
@@ -70,6 +71,7 @@ def _jobs(path: Path, folder: Path, out: Path) -> Iterator[tuple[int, Job]]:
         if not any(text_of(value).strip() for value in row.values()):
             continue  # as spreadsheets leave them
         try:
+            _check(row)
             job = _job(row, folder)
             for one in job.pieces.all():
                 if one.resolve().is_relative_to(made):
@@ -77,6 +79,20 @@ def _jobs(path: Path, folder: Path, out: Path) -> Iterator[tuple[int, Job]]:
         except CrevalError as error:
             raise CrevalError(f"{path}, row {number}: {error}") from error
         yield number, job
+
+
+def _check(row: Mapping[str, Any]) -> None:
+    """Refuse what would not be looked at, or be taken for something else."""
+    for name, value in row.items():
+        several = value if isinstance(value, list) else [value]
+        if not any(text_of(one).strip() for one in several):
+            continue
+        if not name:
+            raise CrevalError(f"{text_of(several[0])[:80]!r} stands in a column that has no name.")
+        known_name("column", name, COLUMNS)
+        of = several if name == "references" else [value]
+        if not all(isinstance(one, str) for one in of) and (name, type(value)) != ("task", int):
+            raise CrevalError(f"its {name} should be text, and is {text_of(value)[:80]}.")
 
 
 def _job(row: Mapping[str, Any], folder: Path) -> Job:
