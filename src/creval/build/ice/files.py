@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,24 @@ class Items:
                 _keep_digest(entry, part)
         return True
 
+    def add_source_types(self, kinds: Mapping[str, str]) -> None:
+        """Say where sources come from, by what their items are made of, where nobody has."""
+        for entry, kind in self._typed(kinds):
+            if not text_of(entry.get("SourceImageType")).strip():
+                entry["SourceImageType"] = kind
+
+    def of_other_types(self, kinds: Mapping[str, str]) -> list[str]:
+        """Items of which somebody has said something else; that stays."""
+        said = ((entry, text_of(entry.get("SourceImageType")).strip(), kind)
+                for entry, kind in self._typed(kinds))  # fmt: skip
+        return [entry["ItemID"] for entry, now, kind in said if now not in ("", kind)]
+
+    def _typed(self, kinds: Mapping[str, str]) -> Iterator[tuple[Entry, str]]:
+        """Items that have a source, and of which type it is said to be."""
+        for name, one in self.there().items():
+            if kinds.get(one.key) and self.entries[name].get("SourceImage"):
+                yield self.entries[name], _TYPES[kinds[one.key]]
+
     def give_people_theirs(self) -> None:
         """Say of every text that people wrote by hand that it is theirs."""
         for entry in filter(made_of, self.entries.values()):
@@ -129,7 +147,7 @@ class Items:
         return places
 
     def add(self, job: Job, task: Task, places: Mapping[str, str], written: Written,
-            made: Mapping[str, Any], source_type: str = "") -> bool:  # fmt: skip
+            made: Mapping[str, Any]) -> bool:  # fmt: skip
         """An item whose pictures are there; `save` writes the items. Not where somebody has put one
         of its name there meanwhile."""
         name = job.item(task)
@@ -141,7 +159,7 @@ class Items:
             "TaskLevel1": task.category,
             "TaskLevel2": task.group,
             "Task": task.released,
-            "SourceImageType": _TYPES.get(source_type, "") if "src" in places else "",
+            "SourceImageType": "",
             "RegionBased": "mask" in places,
             "SourceImage": places.get("src", ""),
             "SourceMask": places.get("mask", ""),

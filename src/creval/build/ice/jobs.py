@@ -165,17 +165,27 @@ def _drawn(seed: int, name: str) -> str:
     return digest(f"{seed}|{name}")
 
 
-def unfit(task: Task, pieces: Pieces, sure: bool, choice: Choice) -> str:
+class Hints(NamedTuple):
+    """How to bring what a task needs."""
+
+    mask: str = "NAME_mask.png"
+    reference: str = "NAME_ref1.png"
+
+
+def unfit(
+    task: Task, pieces: Pieces, sure: bool, choice: Choice, hints: Hints | None = None
+) -> str:
     """Why pictures cannot serve a task. What somebody brought is used: with a mask or a reference,
     tasks without are for those only who are `sure`; so are pictures that control as they are."""
+    mask, reference = hints or Hints()
     derived = task.control in choice.derived
     borders = task.name == OUTPAINTING and OUTPAINTING in choice.derived
     if task.edits and pieces.picture is None:
         return f"{task.name} needs a picture to edit"
     if task.masked and pieces.mask is None and not borders:
-        return f"{task.name} needs a mask (NAME_mask.png){_made(task.name)}"
+        return f"{task.name} needs a mask ({mask}){_made(task.name)}"
     if task.reference and not pieces.references and (task.edits or pieces.picture is None):
-        return f"{task.name} needs a reference picture (NAME_ref1.png)"
+        return f"{task.name} needs a reference picture ({reference})"
     if task.control and not derived and not sure:
         return f"{task.name} needs a control picture, in a folder of that name{_made(task.control)}"
     idle = not sure and unused(task, pieces)

@@ -29,7 +29,7 @@ from creval.build.ice.item import (
 )
 from creval.build.ice.jobs import Choice, Job
 from creval.build.ice.pieces import name_in
-from creval.build.ice.plan import plan_folder, plan_table
+from creval.build.ice.plan import plan_folder, plan_table, such_as
 from creval.build.ice.rows import SOURCE_TYPES
 from creval.build.ice.templates import Templates
 from creval.build.manifest import check_folder, fixed_by, keep_manifest, write_record
@@ -117,6 +117,8 @@ class IceBuilding:
         self._lacking = self._left_open(choice)
         self._before = max(0, self._plan.before - len(self._lacking))
         self._rejected: dict[str, list[str]] = {}
+        kinds = self._plan.source_types
+        self._source_types = {key: kinds.get(key, wish.source_type) for key in self._plan.keys}
         if not self._new and not self.items.entries:
             faults = list(self._plan.without.items())[:3]
             why = "; ".join(f"{name}: {why}" for name, why in faults)
@@ -152,6 +154,11 @@ class IceBuilding:
         )  # fmt: skip
 
     @property
+    def without(self) -> Mapping[str, str]:
+        """What cannot be used, and why."""
+        return self._plan.without
+
+    @property
     def number(self) -> int:
         return len(self._new) + len(self._lacking)
 
@@ -161,6 +168,8 @@ class IceBuilding:
         if self._before:
             several = f"{self._before:,} items done before stay as they are."
             notes.append("1 item done before stays as it is." if self._before == 1 else several)
+        if others := self.items.of_other_types(self._source_types):
+            notes.append(f"of another source type than is given, which stays: {such_as(others)}")
         if self._lacking:
             notes.append(f"there, and without a text, which is written now: {len(self._lacking):,}")
         if self.wish.people:
@@ -245,6 +254,7 @@ class IceBuilding:
         with turn(self.writing.folder):
             self.items = Items(self.writing.folder)
             self._add(wrote, places)
+            self.items.add_source_types(self._source_types)
             self.items.give_people_theirs()
             if self.items.entries:
                 self.items.save()
@@ -263,9 +273,8 @@ class IceBuilding:
                     **parts,
                 }
                 kept = identity in places and self.items.add(
-                    job, made.inputs.task, places[identity], made.written, facts,
-                    job.source_type or self.wish.source_type,
-                )  # fmt: skip
+                    job, made.inputs.task, places[identity], made.written, facts
+                )
             else:
                 kept = self.items.complete(identity, made.before, made.written, parts)
             if not kept:
