@@ -10,7 +10,7 @@ from PIL import Image
 
 from creval.benchmarks import open_benchmark
 from creval.judges.fake import FakeServer
-from tests.build.ice.made import draw_all, draw_plain, entries
+from tests.build.ice.made import draw, draw_all, draw_plain, entries
 from tests.commands import creval
 from tests.serving import serving
 
@@ -59,6 +59,18 @@ def test_it_is_judged(built: Path, tmp_path: Path) -> None:
         )  # fmt: skip
     assert "edits are measured" in done.stderr, done.stderr
     assert '"judge": "openai:n@' in creval("score", tmp_path / "run", "--json").stdout
+
+
+def test_a_dry_run_tells_what_cannot_be_used(tmp_path: Path) -> None:
+    images = draw(draw_plain(tmp_path / "in", 1), *(f"Inpainting/{n}.png" for n in range(10)))
+    done = creval(
+        "build", "ice", "--images", images, "--out", tmp_path / "bench", "--writer",
+        "openai:w@http://127.0.0.1:9/v1", "--dry-run", "--json",
+    )  # fmt: skip
+    told = json.loads(done.stdout)
+    assert len(told["left_out"]) == 10
+    assert told["left_out"]["Inpainting/3.png"] == "Inpainting needs a mask (NAME_mask.png)"
+    assert done.stderr.count("needs a mask") == 8
 
 
 def test_a_table_is_shown(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def ice(
     work = IceBuilding(
         Path(images), folder, roles, wish, settings, temperature=temperature, dry=common.dry_run
     )
-    wrote = building.carry_out(work, common)
+    wrote = building.carry_out(work, common, work.without)
     if wrote is None:
         return
     building.tell_made(wrote, work.what, out)
