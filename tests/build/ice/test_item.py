@@ -9,13 +9,14 @@ import pytest
 
 from creval.benchmarks.ice_tasks import TASKS
 from creval.build.ice import replies
-from creval.build.ice.asking import UnsuitedError, load_texts, write_item
+from creval.build.ice.asking import load_texts, write_item
 from creval.build.ice.item import (
     INSTRUCTION,
     SOURCE_CAPTION,
     TARGET_CAPTION,
     Inputs,
     Step,
+    UnsuitedError,
     Written,
     expected,
     instruction_fault,

@@ -49,6 +49,8 @@ def test_ones_own_replace_those_of_their_tasks(tmp_path: Path) -> None:
         ({"Face Swap": []}, "a template, or a list"),
         ({"Face Swap": [3]}, "it is no text"),
         ({"Face Swap": "Swap {this"}, "braces do not match"),
+        ({"Text2Image": "{}"}, "a blank in it is empty"),
+        ({"Text2Image": "A picture of { }."}, "a blank in it is empty"),
         ({"Text2Image": "Draw <SOURCE>."}, "has no <SOURCE>"),
         ({"Color Editing": "Colour <REF_1>."}, "has no <REF_1>"),
     ],

@@ -19,6 +19,7 @@ from creval.build.ice.item import (
     WORDS,
     Inputs,
     Step,
+    UnsuitedError,
     Written,
     instruction_fault,
     steps,
@@ -26,7 +27,6 @@ from creval.build.ice.item import (
 from creval.build.ice.kits import KITS
 from creval.build.scribe import RejectedError, Scribe, load_text
 from creval.build.words import quotes
-from creval.engine.writing import UnwrittenError
 from creval.prompts import Prompt
 
 _CAPTION = wording.length(4, 60)  # CLIP reads no more, about
@@ -51,10 +51,6 @@ def load_texts(folder: str | None = None) -> Texts:
         load_text("ice_instruction", folder, "template"),
         load_text("ice_target", folder, "instruction"),
     )
-
-
-class UnsuitedError(UnwrittenError):
-    """A task that makes no sense for a picture."""
 
 
 async def write_item(scribe: Scribe, texts: Texts, inputs: Inputs, template: str, told: Written,

@@ -7,9 +7,9 @@ from pathlib import Path
 from PIL import Image
 
 from creval.benchmarks.ice_tasks import Task
-from creval.build.ice.controls import OUTPAINTING, Depth, derive
+from creval.build.ice.controls import OUTPAINTING, Depth, derive, is_plain
 from creval.build.ice.files import Entry, picture_path, pictures_of
-from creval.build.ice.item import Inputs, words_alone
+from creval.build.ice.item import Inputs, UnsuitedError, words_alone
 from creval.build.ice.jobs import Job
 from creval.build.pictures import put_png
 from creval.core.images import open_mask, size_of
@@ -69,9 +69,21 @@ class Preparing:
     def _make(self, task: Task, photograph: Path, source: Path, mask: Path | None) -> None:
         """Make a control picture and, where there is one, its mask."""
         made = derive(task, photograph, self._depth)
+        if is_plain(made.source):
+            raise UnsuitedError(
+                f"{task.name} does not suit: the picture that is made for it has one plain colour"
+            )
         for picture, path in ((made.source, source), (made.mask, mask)):
             if picture is not None and path is not None:
-                put_png(picture, path)
+                _put(picture, path)
+
+
+def _put(picture: Image.Image, path: Path) -> None:
+    try:
+        put_png(picture, path)
+    except OSError as error:
+        why = error.strerror or error
+        raise UnwrittenError(f"{path} cannot be written: {why}") from error
 
 
 def discard(inputs: Inputs) -> None:

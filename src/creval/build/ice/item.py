@@ -14,7 +14,7 @@ from creval.benchmarks.ice_tasks import Task
 from creval.build import wording
 from creval.build.ice.templates import echoed, named, names_of
 from creval.build.words import damage, leftover, quotes
-from creval.engine.writing import Expected
+from creval.engine.writing import Expected, UnwrittenError
 
 INSTRUCTION, SOURCE_CAPTION, TARGET_CAPTION = "Instruction", "SourceCaption", "TargetCaption"
 PARTS = (INSTRUCTION, SOURCE_CAPTION, TARGET_CAPTION)
@@ -25,6 +25,10 @@ TEMPLATE, WORDS = "template", "instruction"
 _EXPECTED = {SOURCE_CAPTION: (130, 60), INSTRUCTION: (300, 50), TARGET_CAPTION: (300, 90)}
 """Words that a model is sent for a text, and tokens that it writes."""
 _INSTRUCTION = wording.length(3, 120)
+
+
+class UnsuitedError(UnwrittenError):
+    """A task that makes no sense for a picture."""
 
 
 @dataclass(frozen=True)

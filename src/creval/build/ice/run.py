@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from creval.benchmarks.ice_items import blanks
 from creval.benchmarks.ice_tasks import TASKS, Task, tasks_named
-from creval.build.ice.asking import UnsuitedError, load_texts, write_item
+from creval.build.ice.asking import load_texts, write_item
 from creval.build.ice.controls import DEPTH, DERIVED
 from creval.build.ice.files import Items, template_of, texts_of
 from creval.build.ice.inputs import Preparing, discard, inputs_of
@@ -23,6 +23,7 @@ from creval.build.ice.item import (
     TARGET_CAPTION,
     Inputs,
     Step,
+    UnsuitedError,
     Written,
     expected,
     steps,
@@ -222,21 +223,25 @@ class IceBuilding:
         """An item for the first task that suits."""
         reasons = []
         for task in job.tasks[:_TRIED]:
-            inputs = await asyncio.to_thread(self._preparing.inputs, job, task)
-            template, told = self._begun(job, task)
             try:
-                written = await write_item(
-                    scribe, self._texts, inputs, template, told, people=self.wish.people,
-                    sure=job.sure,
-                )  # fmt: skip
-                return Made(inputs, written, template)
-            except BaseException as error:
-                discard(inputs)
-                if not isinstance(error, UnsuitedError):
-                    raise
+                return await self._make_for(task, scribe, job)
+            except UnsuitedError as error:
                 reasons.append(str(error))
                 scribe.rejected.append(str(error))
         raise UnwrittenError("; ".join(reasons))
+
+    async def _make_for(self, task: Task, scribe: Scribe, job: Job) -> Made:
+        """An item for a task, or nothing at all."""
+        inputs = await asyncio.to_thread(self._preparing.inputs, job, task)
+        template, told = self._begun(job, task)
+        try:
+            written = await write_item(
+                scribe, self._texts, inputs, template, told, people=self.wish.people, sure=job.sure
+            )
+        except BaseException:
+            discard(inputs)
+            raise
+        return Made(inputs, written, template)
 
     async def _complete(self, scribe: Scribe, name: str) -> Made:
         """What an item lacks."""
