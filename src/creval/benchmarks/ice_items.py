@@ -16,7 +16,7 @@ from creval.core.files import clean_text, read_bytes
 FILE = "data.jsonl"
 FOLDERS = ("dataset", "data")
 """What the folder of the items may be called in a benchmark's."""
-BLANK = re.compile(r"\{([^{}]{1,200})\}")
+BLANK = re.compile(r"\{([^{}]{0,200})\}")
 """What is to be filled in in a template."""
 NAMED = re.compile(r"[<\[](SOURCE|REF_([0-9]{1,4}))[>\]]")
 """What an instruction calls a picture."""

@@ -9,7 +9,7 @@ import pytest
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.ice_tasks import TASKS
 from creval.build import pictures
-from creval.build.ice import files
+from creval.build.ice import keeping
 from creval.build.ice.review import IceReview
 from creval.build.ice.run import Wish
 from creval.build.review import DROPPED
@@ -124,7 +124,7 @@ def test_what_people_do_while_pictures_are_copied_stays(
         IceReview(out).decide("color-editing-a", "Instruction", DROPPED, {})
         pictures.put_picture(picture, path)
 
-    monkeypatch.setattr(files, "put_picture", put_picture)
+    monkeypatch.setattr(keeping, "put_picture", put_picture)
     building(images, out, url).run()
     assert [entry.get("dropped") for entry in entries(out)] == [True, None]
 
@@ -220,7 +220,7 @@ def test_lines_stay_in_their_order(url: str, tmp_path: Path) -> None:
     for name in "ad":
         draw_task(images, TASKS["Color Editing"], name)
     building(images, out, url).run()
-    assert [entry["ItemID"][-1] for entry in entries(out)] == ["c", "b", "a", "d"]
+    assert [entry["ItemID"][-1] for entry in entries(out)] == ["a", "c", "b", "d"]
 
 
 def test_estimates_are_what_is_asked(tmp_path: Path) -> None:

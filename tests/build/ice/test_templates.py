@@ -62,6 +62,10 @@ def test_what_cannot_be_used_is_refused(content: object, said: str, tmp_path: Pa
         Templates(path)
 
 
+def test_braces_with_nothing_in_them_are_to_be_filled_in_too() -> None:
+    assert blanks("Make {} in <SOURCE> {red}.") == ["", "red"]
+
+
 def test_what_was_copied_instead_of_filled_in() -> None:
     template = "In {a place}, {a person} 2{a thing}."
     assert echoed("In a place, a person 2a thing.", template) == blanks(template)

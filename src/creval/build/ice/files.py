@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,9 @@ from creval.build.ice.item import (
     INSTRUCTION,
     PARTS,
     TARGET_CAPTION,
-    Inputs,
     Written,
 )
 from creval.build.ice.jobs import Job, There, slug
-from creval.build.pictures import kept_ending, put_picture
 from creval.build.words import digest
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, write_whole
@@ -28,7 +27,6 @@ HOME = "dataset"
 OF, AS = "of", "as"
 """Digests of the instruction for which an edit was described, and of a text as it was built."""
 PEOPLE = "people"
-_TYPES = {"real": "Real Image", "generated": "Generated Image"}
 Entry = dict[str, Any]
 
 
@@ -52,6 +50,7 @@ class Items:
             if not name or name in self.entries:
                 raise CrevalError(f"{self.path}, line {number}: it has no ItemID, or one twice.")
             self.entries[name] = entry
+        self._read = list(self.entries)
 
     @staticmethod
     def path_in(folder: Path) -> Path:
@@ -107,44 +106,12 @@ class Items:
                 _keep_digest(entry, part)
         return True
 
-    def add_source_types(self, kinds: Mapping[str, str]) -> None:
-        """Say where sources come from, by what their items are made of, where nobody has."""
-        for entry, kind in self._typed(kinds):
-            if not text_of(entry.get("SourceImageType")).strip():
-                entry["SourceImageType"] = kind
-
-    def of_other_types(self, kinds: Mapping[str, str]) -> list[str]:
-        """Items of which somebody has said something else; that stays."""
-        said = ((entry, text_of(entry.get("SourceImageType")).strip(), kind)
-                for entry, kind in self._typed(kinds))  # fmt: skip
-        return [entry["ItemID"] for entry, now, kind in said if now not in ("", kind)]
-
-    def _typed(self, kinds: Mapping[str, str]) -> Iterator[tuple[Entry, str]]:
-        """Items that have a source, and of which type it is said to be."""
-        for name, one in self.there().items():
-            if kinds.get(one.key) and self.entries[name].get("SourceImage"):
-                yield self.entries[name], _TYPES[kinds[one.key]]
-
     def give_people_theirs(self) -> None:
         """Say of every text that people wrote by hand that it is theirs."""
         for entry in filter(made_of, self.entries.values()):
             for part in PARTS:
                 if is_own(entry, part):
                     give_to_people(entry, part)
-
-    def put_pictures(self, name: str, inputs: Inputs) -> dict[str, str]:
-        """Copy an item's pictures to where they belong; their names, by what they are."""
-        kinds = {"src": inputs.source, "mask": inputs.mask, "photo": inputs.photograph}
-        kinds |= {f"ref{n}": path for n, path in enumerate(inputs.references, 1)}
-        places = {}
-        for kind, path in kinds.items():
-            if path is None:
-                continue
-            to = picture_path(self.folder, name, inputs.task, kind, kept_ending(path))
-            if path != to:
-                put_picture(path, to)
-            places[kind] = to.relative_to(self.folder / HOME).as_posix()
-        return places
 
     def add(self, job: Job, task: Task, places: Mapping[str, str], written: Written,
             made: Mapping[str, Any]) -> bool:  # fmt: skip
@@ -190,8 +157,11 @@ class Items:
         }
 
     def save(self) -> None:
-        """Write all items, a line each, in the order in which they came."""
-        lines = (json.dumps(entry, ensure_ascii=False) for entry in self.entries.values())
+        """Write all items, a line each: those that were there in their order, new ones among them
+        by their names."""
+        new = sorted(self.entries.keys() - set(self._read))
+        names = heapq.merge(self._read, new)
+        lines = (json.dumps(self.entries[name], ensure_ascii=False) for name in names)
         write_whole(self.path, "".join(f"{clean_text(line)}\n" for line in lines))
 
 

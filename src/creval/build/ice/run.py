@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from creval.benchmarks.ice_items import blanks
 from creval.benchmarks.ice_tasks import TASKS, Task, tasks_named
@@ -18,7 +17,6 @@ from creval.build.ice.files import Items, template_of, texts_of
 from creval.build.ice.inputs import Preparing, discard, inputs_of
 from creval.build.ice.item import (
     INSTRUCTION,
-    PARTS,
     SOURCE_CAPTION,
     TARGET_CAPTION,
     Inputs,
@@ -29,15 +27,14 @@ from creval.build.ice.item import (
     steps,
 )
 from creval.build.ice.jobs import Choice, Job
+from creval.build.ice.keeping import Made, keep, of_other_types
 from creval.build.ice.pieces import name_in
 from creval.build.ice.plan import plan_folder, plan_table, such_as
 from creval.build.ice.rows import SOURCE_TYPES
 from creval.build.ice.templates import Templates
 from creval.build.manifest import check_folder, fixed_by, keep_manifest, write_record
 from creval.build.scribe import Scribe
-from creval.build.turns import turn
 from creval.core.errors import CrevalError, known_name
-from creval.core.images import ImageError
 from creval.engine.estimate import Estimate
 from creval.engine.loop import Watch
 from creval.engine.settings import Settings
@@ -67,16 +64,6 @@ class Wish:
         tasks = {task.name for name in names for task in tasks_named(name)}
         derived = DERIVED | {DEPTH} if depth else DERIVED
         return Choice(frozenset(tasks or TASKS), self.each, derived if self.derive else frozenset())
-
-
-class Made(NamedTuple):
-    """What became of a job: its inputs and texts, and from which template; `before` are the texts
-    of an item that was there."""
-
-    inputs: Inputs
-    written: Written
-    template: str
-    before: Mapping[str, str] = {}
 
 
 class IceBuilding:
@@ -169,7 +156,7 @@ class IceBuilding:
         if self._before:
             several = f"{self._before:,} items done before stay as they are."
             notes.append("1 item done before stays as it is." if self._before == 1 else several)
-        if others := self.items.of_other_types(self._source_types):
+        if others := of_other_types(self.items, self._source_types):
             notes.append(f"of another source type than is given, which stays: {such_as(others)}")
         if self._lacking:
             notes.append(f"there, and without a text, which is written now: {len(self._lacking):,}")
@@ -215,7 +202,7 @@ class IceBuilding:
         wrote = self.writing.run(self._asked(), make, calls=calls, watch=watch)
         wrote.before = self._before
         wrote.left_out |= self._plan.without
-        self._keep(wrote)
+        self.items = keep(self.writing.folder, wrote, self._source_types)
         write_record(self.writing.folder, self._fixed, wrote.left_out, self._rejected)
         return wrote
 
@@ -241,75 +228,32 @@ class IceBuilding:
         except BaseException:
             discard(inputs)
             raise
-        return Made(inputs, written, template)
+        picture = job.pieces.first
+        facts = {
+            "picture": name_in(self._images, picture) if picture else "",
+            "template": template,
+            "rejected": scribe.rejected,
+            **self._facts(written),
+        }
+        return Made(job.item(task), inputs, written, facts, job)
 
     async def _complete(self, scribe: Scribe, name: str) -> Made:
         """What an item lacks."""
         inputs, entry = self._lacking[name], self.items.entries[name]
-        template = template_of(entry)
         written = await write_item(
-            scribe, self._texts, inputs, template, self.items.told(name), people=self.wish.people
-        )
-        return Made(inputs, written, template, texts_of(entry))
+            scribe, self._texts, inputs, template_of(entry), self.items.told(name),
+            people=self.wish.people,
+        )  # fmt: skip
+        return Made(name, inputs, written, self._facts(written), before=texts_of(entry))
 
-    def _keep(self, wrote: Wrote[Made]) -> None:
-        """Write what was made into what is there now: people may have changed it meanwhile, also
-        while the pictures were copied."""
-        places = self._put_pictures(wrote)
-        with turn(self.writing.folder):
-            self.items = Items(self.writing.folder)
-            self._add(wrote, places)
-            self.items.add_source_types(self._source_types)
-            self.items.give_people_theirs()
-            if self.items.entries:
-                self.items.save()
-
-    def _add(self, wrote: Wrote[Made], places: Mapping[str, Mapping[str, str]]) -> None:
-        """Put what was made among the items, new ones by their names."""
-        for identity, made in sorted(wrote.made.items(), key=lambda one: self._item(*one)):
-            parts = {part: self._facts(made, part) for part in PARTS if part in made.written.by}
-            if identity in self._new:
-                job = self._new[identity]
-                picture = job.pieces.first
-                facts = {
-                    "picture": name_in(self._images, picture) if picture else "",
-                    "template": made.template,
-                    "rejected": self._rejected[identity],
-                    **parts,
-                }
-                kept = identity in places and self.items.add(
-                    job, made.inputs.task, places[identity], made.written, facts
-                )
-            else:
-                kept = self.items.complete(identity, made.before, made.written, parts)
-            if not kept:
-                wrote.left_out[identity] = "it was changed meanwhile; build again"
-                del wrote.made[identity]
-
-    def _item(self, identity: str, made: Made) -> str:
-        """The id of the item that something was made for."""
-        job = self._new.get(identity)
-        return job.item(made.inputs.task) if job else identity
-
-    def _put_pictures(self, wrote: Wrote[Made]) -> dict[str, dict[str, str]]:
-        """Copy the pictures of new items, but for those whose names somebody has used meanwhile."""
-        there, places = Items(self.writing.folder), {}
-        for identity, made in list(wrote.made.items()):
-            job = self._new.get(identity)
-            if job is None or (name := job.item(made.inputs.task)) in there.entries:
-                continue
-            try:
-                places[identity] = there.put_pictures(name, made.inputs)
-            except (ImageError, OSError) as error:
-                why = getattr(error, "strerror", None) or error
-                wrote.left_out[identity] = f"its pictures cannot be written: {why}"
-                del wrote.made[identity]
-        return places
-
-    def _facts(self, made: Made, part: str) -> dict[str, Any]:
-        """Where a text comes from."""
-        by, judges = made.written.by[part], self.writing.judges
-        if by not in judges:
-            return {"by": by}
-        prompt = dict(zip((SOURCE_CAPTION, INSTRUCTION, TARGET_CAPTION), self._texts, strict=True))
-        return {"by": judges[by].model, "prompt": prompt[part].version}
+    def _facts(self, written: Written) -> dict[str, dict[str, str]]:
+        """Where texts that were written come from."""
+        judges, prompts = self.writing.judges, self._texts
+        of = {SOURCE_CAPTION: prompts.caption, INSTRUCTION: prompts.fill}
+        of[TARGET_CAPTION] = prompts.target
+        return {
+            part: {"by": judges[by].model, "prompt": of[part].version}
+            if by in judges
+            else {"by": by}
+            for part, by in written.by.items()
+        }
