@@ -93,6 +93,38 @@ def test_a_name_can_stand_for_several_tasks() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "numbers"),
+    [
+        ("2-4", [2, 3, 4]),
+        (" 17 \u2013 22 ", [*range(17, 23)]),
+        ("5-5", [5]),
+        ("1-31", [*range(1, 32)]),
+    ],
+)
+def test_numbers_stand_for_tasks_and_so_do_ranges(given: str, numbers: list[int]) -> None:
+    assert [task.number for task in tasks_named(given)] == numbers
+
+
+@pytest.mark.parametrize("given", ["0", "32", "4-2", "29-32", "3.1", "1_2", "2/4", "-3", "1-2-3"])
+def test_other_numbers_stand_for_none(given: str) -> None:
+    with pytest.raises(CrevalError, match="there is no task"):
+        tasks_named(given)
+
+
+def test_braces_are_to_be_filled_in_where_an_item_was_built(tmp_path: Path) -> None:
+    write_release(tmp_path, each=1)
+    path = tmp_path / "dataset" / "data.jsonl"
+    first, second, *others = (json.loads(line) for line in path.read_text().splitlines())
+    first["Instruction"] = second["Instruction"] = "Draw {the car} in the rain."
+    second["made"] = {"template": "Draw {a scene}."}
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in (first, second, *others)))
+    dataset = loaded(tmp_path)
+    assert dataset.samples[0].instruction == "Draw {the car} in the rain."
+    assert [found.rule for found in dataset.findings] == ["unfilled", "no items"]
+    assert dataset.findings[0].note == "{the car} is not filled in; left out"
+
+
+@pytest.mark.parametrize(
     ("inside", "start"),
     [("dataset", ""), ("dataset", "dataset/"), ("data", "data/"), ("dataset", "data/"), ("", "")],
 )

@@ -9,8 +9,9 @@ import pytest
 from PIL import Image
 
 from creval.benchmarks import open_benchmark
+from creval.build.ice.templates import Templates
 from creval.judges.fake import FakeServer
-from tests.build.ice.made import draw_all, draw_plain, entries
+from tests.build.ice.made import draw, draw_all, draw_plain, entries
 from tests.commands import creval
 from tests.serving import serving
 
@@ -61,6 +62,18 @@ def test_it_is_judged(built: Path, tmp_path: Path) -> None:
     assert '"judge": "openai:n@' in creval("score", tmp_path / "run", "--json").stdout
 
 
+def test_a_dry_run_tells_what_cannot_be_used(tmp_path: Path) -> None:
+    images = draw(draw_plain(tmp_path / "in", 1), *(f"Inpainting/{n}.png" for n in range(10)))
+    done = creval(
+        "build", "ice", "--images", images, "--out", tmp_path / "bench", "--writer",
+        "openai:w@http://127.0.0.1:9/v1", "--dry-run", "--json",
+    )  # fmt: skip
+    told = json.loads(done.stdout)
+    assert len(told["left_out"]) == 10
+    assert told["left_out"]["Inpainting/3.png"] == "Inpainting needs a mask (NAME_mask.png)"
+    assert done.stderr.count("needs a mask") == 8
+
+
 def test_a_table_is_shown(tmp_path: Path) -> None:
     with serving(FakeServer(seed=2).app()) as url:
         writer = f"openai:w@{url}/v1"
@@ -74,6 +87,30 @@ def test_a_table_is_shown(tmp_path: Path) -> None:
         assert "3 items of 1 task, of which 3 wait to be filled in." in people.stdout
         assert "Fill in 3 templates: creval review" in people.stderr
         assert "Now: creval bench" not in people.stderr
+
+
+def test_templates_are_shown_as_they_can_be_given(tmp_path: Path) -> None:
+    shown = creval("prompts", "ice_templates").stdout
+    assert json.loads(shown)["Text Removal"][0] == "Remove all text from <SOURCE>."
+    assert "ice_templates" in creval("prompts").stdout
+    creval("prompts", "ice_templates", "--out", tmp_path)
+    path = tmp_path / "ice_templates.json"
+    assert path.read_text(encoding="utf-8") == shown
+    assert Templates(path).version == Templates().version
+    assert creval("prompts", "ice_templates", "--out", tmp_path).returncode == 2
+
+
+def test_where_people_fill_in_no_writer_is_needed(tmp_path: Path) -> None:
+    images = draw_plain(tmp_path / "in", 1)
+    common = ("build", "ice", "--images", images, "--out", tmp_path / "bench", "--tasks", "5")
+    for arguments in ((), ("--fill", "people"), ("--captioner", "openai:c")):
+        done = creval(*common, *arguments)
+        assert (done.returncode, "--writer is missing" in done.stderr) == (2, True)
+    with serving(FakeServer(seed=2).app()) as url:
+        captioner = f"openai:c@{url}/v1"
+        done = creval(*common, "--fill", "people", "--captioner", captioner, "--retries", 5)
+    assert done.returncode == 0, done.stderr
+    assert "Fill in 1 template: creval review" in done.stderr
 
 
 @pytest.mark.parametrize(

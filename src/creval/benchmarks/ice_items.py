@@ -16,7 +16,7 @@ from creval.core.files import clean_text, read_bytes
 FILE = "data.jsonl"
 FOLDERS = ("dataset", "data")
 """What the folder of the items may be called in a benchmark's."""
-BLANK = re.compile(r"\{([^{}]{1,200})\}")
+BLANK = re.compile(r"\{([^{}]{0,200})\}")
 """What is to be filled in in a template."""
 NAMED = re.compile(r"[<\[](SOURCE|REF_([0-9]{1,4}))[>\]]")
 """What an instruction calls a picture."""
@@ -43,12 +43,19 @@ def read_line(line: bytes) -> tuple[dict[str, Any], str]:
     return (found, "") if isinstance(found, dict) else ({}, "it is no object")
 
 
+def blanks(text: str) -> list[str]:
+    """What is to be filled in in a template, or still is in what was made of it.
+
+    >>> blanks("Make {the thing} in <SOURCE> {its new colour}.")
+    ['the thing', 'its new colour']
+    """
+    return BLANK.findall(text)
+
+
 def unfilled(entry: Mapping[str, Any]) -> list[str]:
-    """What of its template nobody has filled in yet, of an item that was built."""
-    made = entry.get("made")
-    template = text_of(made.get("template")) if isinstance(made, dict) else ""
-    said = text_of(entry.get("Instruction"))
-    return [blank for blank in BLANK.findall(template) if f"{{{blank}}}" in said]
+    """What nobody has filled in yet in an item that was built; in others braces are words."""
+    built = isinstance(entry.get("made"), dict)
+    return blanks(text_of(entry.get("Instruction"))) if built else []
 
 
 def reference_names(entry: Mapping[str, Any]) -> list[object]:

@@ -107,7 +107,7 @@ def _entries(path: Path, findings: list[Finding]) -> Iterator[tuple[str, Mapping
         if reason:
             findings.append(Finding("broken line", where, note=f"{reason}; left out"))
         elif open_ := unfilled(entry):
-            note = f"{{{open_[0]}}} of its template is not filled in; left out"
+            note = f"{{{open_[0]}}} is not filled in; left out"
             findings.append(Finding("unfilled", where, text_of(entry.get("ItemID")), note=note))
         elif not is_dropped(entry):
             yield where, entry

@@ -166,6 +166,7 @@ def _folded(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.casefold()).replace("referenced", "reference")
 
 
+_NUMBERS = re.compile(r"\s*([0-9]{1,3})(?:\s*[-\u2013]\s*([0-9]{1,3}))?\s*")
 _BY_NAME = {_folded(name): task for task in TASKS.values() for name in (task.name, task.released)}
 
 
@@ -175,17 +176,26 @@ def task_named(name: str) -> Task | None:
 
 
 def tasks_named(name: str) -> tuple[Task, ...]:
-    """The tasks that a name stands for: a task's, its number, a group's, a category's."""
+    """The tasks that a name stands for: a task's, a group's, a category's, or numbers.
+
+    >>> [task.number for task in tasks_named("17-19")]
+    [17, 18, 19]
+    """
+    if numbers := _NUMBERS.fullmatch(name):
+        return _numbered(name, int(numbers[1]), int(numbers[2] or numbers[1]))
     wanted = _folded(name)
-    one = _BY_NAME.get(wanted)
-    found = [
-        task
-        for task in TASKS.values()
-        if wanted in (str(task.number), *map(_folded, task.tags.values()))
-    ]
-    if one is None and not found:
+    if one := _BY_NAME.get(wanted):
+        return (one,)
+    found = [task for task in TASKS.values() if wanted in map(_folded, task.tags.values())]
+    if not found:
         raise unknown("task", name, [*CATEGORIES, *GROUPS, SUBJECTS, *TASKS])
-    return tuple(found) if one is None else (one,)
+    return tuple(found)
+
+
+def _numbered(name: str, first: int, last: int) -> tuple[Task, ...]:
+    if not 1 <= first <= last <= len(TASKS):
+        raise CrevalError(f"there is no task {name!r}: tasks are numbered from 1 to {len(TASKS)}.")
+    return tuple(TASKS.values())[first - 1 : last]
 
 
 def chosen_weights(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections import Counter
@@ -33,6 +34,11 @@ _REFUSES = re.compile(_REFUSAL, re.IGNORECASE)
 _DECLINED = re.compile(
     rf"\W*(?:{_REFUSAL}|sorry\b|unfortunately, i\b|抱歉|对不起|我无法)", re.IGNORECASE
 )
+
+
+def digest(text: str) -> str:
+    """A short name for a text, which changes with it."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def count_words(text: str) -> int:

@@ -21,7 +21,7 @@ MODEL, PEOPLE = "model", "people"
 def ice(
     images: building.Images,
     out: building.Out,
-    writer: building.Writer,
+    writer: building.Writer = "",
     captioner: Annotated[
         str, typer.Option(metavar="SPEC", help="Who describes pictures; else the writer.")
     ] = "",
@@ -56,7 +56,7 @@ def ice(
     """Let models describe pictures and fill in instructions by task; go on where it stopped."""
     from creval.build.ice.review import IceReview
     from creval.build.ice.run import IceBuilding, Wish
-    from creval.core.errors import known_name
+    from creval.core.errors import CrevalError, known_name
     from creval.report.text import many
 
     known_name("choice of who fills in", fill, (MODEL, PEOPLE))
@@ -64,12 +64,15 @@ def ice(
     wish = Wish(
         tasks, each, _path(items), derive, fill == PEOPLE, _path(templates), source_type.casefold()
     )
-    roles = {"writer": writer, "captioner": captioner or writer}
+    if not writer and not (fill == PEOPLE and captioner):
+        raise CrevalError("--writer is missing; only --fill people with --captioner needs none.")
+    # Without a writer, whoever describes pictures says whether a task suits them.
+    roles = {"writer": writer or captioner, "captioner": captioner or writer}
     folder = Path(out)
     work = IceBuilding(
         Path(images), folder, roles, wish, settings, temperature=temperature, dry=common.dry_run
     )
-    wrote = building.carry_out(work, common)
+    wrote = building.carry_out(work, common, work.without)
     if wrote is None:
         return
     building.tell_made(wrote, work.what, out)

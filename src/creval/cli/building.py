@@ -153,15 +153,18 @@ class Building(Protocol[D]):
     def run(self, watch: Watch | None = None) -> D: ...
 
 
-def carry_out(building: Building[D], common: Common) -> D | None:
-    """Say what it will take and, if that is not all that is wanted, build."""
+def carry_out(
+    building: Building[D], common: Common, left_out: Mapping[str, str] | None = None
+) -> D | None:
+    """Say what it will take and, if that is not all that is wanted, build. What is known to be
+    `left_out`, and why, is told to other programs, too."""
     from creval.report.text import many, visible
 
     for line in building.warnings():
         screen.note(visible(line))
     expected, of = building.estimate(), (building.number, building.what)
     if common.dry_run:
-        estimates.show(expected, building.settings.concurrency, common.json, of)
+        estimates.show(expected, building.settings.concurrency, common.json, of, left_out=left_out)
         return None
     screen.note(f"{many(*of)}: about {estimates.in_a_line(expected)}")
     shown = screen.Line()

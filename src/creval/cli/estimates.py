@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from creval.cli import screen
@@ -17,13 +17,15 @@ def show(
     json: bool,
     of: tuple[int, str] | None = None,
     price: str = "--price IN,OUT",
+    left_out: Mapping[str, str] | None = None,
 ) -> None:
     """A row for each model, or the same as JSON; `of` is what it is for, such as 12 pictures, and
-    `price` what gives a price that is not known."""
+    `price` what gives a price that is not known. JSON also says what is `left_out`, and why."""
     from creval.report.text import many
 
     if json:
-        facts = {f"{of[1]}s": of[0]} if of else {}
+        facts: dict[str, object] = {f"{of[1]}s": of[0]} if of else {}
+        facts |= {} if left_out is None else {"left_out": dict(left_out)}
         screen.print_json({**facts, "estimates": [_facts(made) for made in estimates]})
     else:
         _print_table(estimates)

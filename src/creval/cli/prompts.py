@@ -9,6 +9,8 @@ import typer
 
 from creval.cli import screen
 
+TEMPLATES = "ice_templates"
+
 
 def prompts(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Print this one.")] = None,
@@ -17,22 +19,41 @@ def prompts(
     ] = None,
 ) -> None:
     """List, print or copy the texts that are sent to models."""
-    from creval.core.errors import CrevalError
     from creval.prompts import load_prompt, prompt_names
 
+    if name == TEMPLATES:
+        _give_templates(out)
+        return
     texts = [load_prompt(found) for found in ([name] if name else prompt_names())]
     if out is not None:
-        folder = Path(out)
-        folder.mkdir(parents=True, exist_ok=True)
         for prompt in texts:
-            path = folder / f"{prompt.name}.md"
-            if path.exists():
-                raise CrevalError(f"{path} is there already.")
-            path.write_text(prompt.text, encoding="utf-8")
-            screen.note(f"written: {path}")
+            _write_copy(Path(out) / f"{prompt.name}.md", prompt.text)
     elif name:
         print(texts[0].text, end="")
     else:
         for prompt in texts:
             places = " ".join(f"{{{{{place}}}}}" for place in sorted(prompt.places))
             print(f"{prompt.version}  {places}")
+        print(f"{TEMPLATES}  what `creval build ice` lets models fill in, for its --templates")
+
+
+def _give_templates(out: str | None) -> None:
+    """Print the templates of ICE-Bench's tasks, or write them to a file that can be changed."""
+    from creval.build.ice.kits import KITS
+    from creval.core.files import json_text
+
+    text = json_text({task: kit.templates for task, kit in KITS.items()})
+    if out is None:
+        print(text, end="")
+    else:
+        _write_copy(Path(out) / f"{TEMPLATES}.json", text)
+
+
+def _write_copy(path: Path, text: str) -> None:
+    from creval.core.errors import CrevalError
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        raise CrevalError(f"{path} is there already.")
+    path.write_text(text, encoding="utf-8")
+    screen.note(f"written: {path}")

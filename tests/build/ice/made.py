@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
+from creval.benchmarks.ice_items import BLANK
 from creval.benchmarks.ice_tasks import TASKS, Task
 from creval.build.ice.files import Items
 from creval.build.ice.run import IceBuilding, Wish
@@ -69,6 +71,11 @@ def entries(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
 
 
+def put(out: Path, *lines: dict[str, object]) -> None:
+    """Write the lines of a benchmark, as somebody would by hand."""
+    (out / "dataset" / "data.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+
+
 def size_of(path: Path) -> tuple[int, int]:
     with Image.open(path) as image:
         return image.size
@@ -80,3 +87,20 @@ class Unwilling(FakeServer):
     def _text(self, asked: Any, choice: int) -> str:
         said = super()._text(asked, choice)
         return '{"unsuited": "why"}' if "Template: " in asked.text else said
+
+
+class Heard(FakeServer):
+    """A server that fills in templates soundly, remembers what it was asked, and counts the
+    pictures that it was shown."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed=seed)
+        self.heard: list[str] = []
+        self.shown = 0
+
+    def _text(self, asked: Any, choice: int) -> str:
+        self.heard.append(asked.text)
+        self.shown += len(asked.pictures.split("|")) if asked.pictures else 0
+        if template := re.search(r"^Template: (.*)$", asked.text, re.MULTILINE):
+            return json.dumps({"instruction": BLANK.sub("something red", template[1])})
+        return super()._text(asked, choice)

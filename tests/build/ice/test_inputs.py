@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from PIL import Image
 
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.ice_tasks import TASKS
+from creval.build.ice import inputs
 from creval.build.ice.run import Wish
 from creval.core.errors import CrevalError
 from creval.judges.fake import FakeServer
@@ -89,6 +91,35 @@ def test_a_mask_says_where(level: int, said: str, url: str, tmp_path: Path) -> N
     Image.new("L", (96, 73), level).save(tmp_path / "in" / "Inpainting" / "a_mask.png")
     wrote = building(tmp_path / "in", tmp_path / "bench", url).run()
     assert said in wrote.left_out["inpainting-a"]
+
+
+def test_a_control_picture_of_one_colour_is_none(url: str, tmp_path: Path) -> None:
+    images, out = draw_plain(tmp_path / "in", 1), tmp_path / "bench"
+    Image.new("RGB", (1, 1), "red").save(images / "dot.png")
+    Image.new("RGB", (40, 30), "blue").save(images / "sky.png")
+    wrote = building(images, out, url, Wish(tasks="24,26,27", derive=True)).run()
+    assert len(wrote.made) == 1
+    assert set(wrote.left_out) == {"dot.png: item 1", "sky.png: item 1"}
+    for why in wrote.left_out.values():
+        assert why.count("does not suit: the picture that is made for it has one plain colour") == 3
+    wish = Wish(tasks="5,24", derive=True)
+    again = building(draw_plain(tmp_path / "in", 1), tmp_path / "other", url, wish).run()
+    assert (len(again.made), again.left_out) == (3, {}), "another task may suit"
+
+
+def test_a_picture_that_cannot_be_written_is_named(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_picture: Image.Image, _path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(inputs, "put_png", full)
+    images, out = draw_plain(tmp_path / "in", 1), tmp_path / "bench"
+    wrote = building(images, out, url, Wish(tasks="24", derive=True)).run()
+    path = out / "dataset" / "images" / "edge-guided-generation"
+    assert list(wrote.left_out.values()) == [
+        f"{path / 'edge-guided-generation-p00_src.png'} cannot be written: No space left on device"
+    ]
 
 
 def test_a_model_for_depth_that_is_not_there_costs_nothing(tmp_path: Path) -> None:

@@ -9,18 +9,20 @@ import pytest
 
 from creval.benchmarks.ice_tasks import TASKS
 from creval.build.ice import replies
+from creval.build.ice.asking import load_texts, write_item
 from creval.build.ice.item import (
     INSTRUCTION,
     SOURCE_CAPTION,
     TARGET_CAPTION,
     Inputs,
+    Step,
     UnsuitedError,
     Written,
+    expected,
     instruction_fault,
-    load_texts,
     lost_names,
     own_fault,
-    write_item,
+    steps,
 )
 from creval.build.scribe import NotAcceptedError, Scribe
 from creval.judges import fake_ice
@@ -78,6 +80,27 @@ def test_who_imagines_the_edit_sees_all_inputs() -> None:
     assert shown == [("captioner", [A]), ("writer", [A, B, C]), ("captioner", [A, B, C])]
     assert "Picture 2 is a mask" in script.said[2]
     assert "Picture 3 is a picture to refer to, <REF_1>." in script.said[2]
+
+
+def test_what_an_item_takes_is_known_before() -> None:
+    assert steps(TRY_ON, "Dress <SOURCE> in {a garment}.", {}) == [
+        Step(SOURCE_CAPTION, "captioner", {"source": A}),
+        Step(INSTRUCTION, "writer", {"source": A, "mask": B, "reference 1": C}),
+        Step(TARGET_CAPTION, "captioner", {"source": A, "mask": B, "reference 1": C}),
+    ]
+    assert steps(DEBLUR, "Make <SOURCE> sharp.", {SOURCE_CAPTION: "A house."}) == [
+        Step(INSTRUCTION, "template"), Step(TARGET_CAPTION, "captioner", {"source": A}),
+    ]  # fmt: skip
+    words = Inputs(TASKS["Text-to-Image Creating"], photograph=A)
+    assert steps(words, "{a scene}", {}) == [
+        Step(INSTRUCTION, "writer", {"example": A}), Step(TARGET_CAPTION, "instruction"),
+    ]  # fmt: skip
+    assert steps(words, "{a scene}", {}, people=True) == [Step(INSTRUCTION, "template")]
+    of = [steps(inputs, TEMPLATE, {}) for inputs in (TRY_ON, RECOLOUR, words, RECOLOUR)]
+    assert [(made.role, made.calls, made.pictures) for made in expected(of)] == [
+        ("captioner", 0.75, 1), ("captioner", 0.5, 1), ("captioner", 0.25, 3),
+        ("writer", 0.75, 1), ("writer", 0.25, 3),
+    ]  # fmt: skip
 
 
 def test_a_template_without_blanks_needs_no_writer() -> None:

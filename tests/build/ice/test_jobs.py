@@ -13,7 +13,7 @@ from tests.build.ice.made import draw, draw_all, draw_plain
 
 def test_every_folder_of_a_task_gives_an_item_of_it(tmp_path: Path) -> None:
     found, lost = find_pieces(draw_all(tmp_path / "in", 2), tmp_path / "out")
-    jobs, without = assigned(found, Choice(), 0)
+    jobs, without = assigned(found, bases(found, []), Choice(), 0)
     assert (lost, without) == ({}, {})
     every = [job for of in jobs.values() for job in of]
     assert Counter(task.name for job in every for task in job.tasks) == dict.fromkeys(TASKS, 2)
@@ -22,14 +22,14 @@ def test_every_folder_of_a_task_gives_an_item_of_it(tmp_path: Path) -> None:
 
 def test_tasks_are_spread_evenly(tmp_path: Path) -> None:
     found, _ = find_pieces(draw_plain(tmp_path / "in", 32), tmp_path / "out")
-    jobs, _ = assigned(found, Choice(), 0)
+    jobs, _ = assigned(found, bases(found, []), Choice(), 0)
     first = [of[0].tasks[0].name for of in jobs.values()]
     assert (len({*first}), set(Counter(first).values())) == (16, {2})  # creating, global editing
     assert len({*first[:16]}) == 16, "so they are among the first ones"
-    assert jobs == assigned(found, Choice(), 0)[0]
-    other = assigned(found, Choice(), 1)[0]
+    assert jobs == assigned(found, bases(found, []), Choice(), 0)[0]
+    other = assigned(found, bases(found, []), Choice(), 1)[0]
     assert [jobs[name][0].tasks for name in found] != [other[name][0].tasks for name in found]
-    derived, _ = assigned(found, Choice(derived=DERIVED | {DEPTH}), 0)
+    derived, _ = assigned(found, bases(found, []), Choice(derived=DERIVED | {DEPTH}), 0)
     more = {of[0].tasks[0].name for of in derived.values()} - {*first}
     assert more == {
         "Outpainting", "Edge-guided Generation", "Depth-guided Generation", "Image Colorization",
@@ -39,19 +39,21 @@ def test_tasks_are_spread_evenly(tmp_path: Path) -> None:
 
 def test_several_tasks_a_picture_are_different_ones(tmp_path: Path) -> None:
     found, _ = find_pieces(draw_plain(tmp_path / "in", 3), tmp_path / "out")
-    jobs, _ = assigned(found, Choice(each=5), 0)
+    jobs, _ = assigned(found, bases(found, []), Choice(each=5), 0)
     for of in jobs.values():
         assert [job.part for job in of] == [1, 2, 3, 4, 5]
         tasks = [task.name for job in of for task in job.tasks]
         assert len(tasks) == len(set(tasks)) == 16
     few = Choice(frozenset({"Color Editing", "Style Editing"}), each=5)
-    assert [len(of) for of in assigned(found, few, 0)[0].values()] == [2] * 3, "one for each task"
+    assert [len(of) for of in assigned(found, bases(found, []), few, 0)[0].values()] == [2] * 3, (
+        "one for each task"
+    )
 
 
 def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
     found, _ = find_pieces(draw_plain(tmp_path / "in", 1), tmp_path / "out")
     choice = Choice(each=3)
-    [jobs] = assigned(found, choice, 0)[0].values()
+    [jobs] = assigned(found, bases(found, []), choice, 0)[0].values()
     there = [There("p00.png", jobs[1].tasks[2].name, "p00"), There("p00.png", "Inpainting", "p00")]
     assert still_to_make(jobs, there[:1], choice) == ([jobs[0], jobs[2]], 1)
     assert still_to_make(jobs, there, choice) == ([jobs[0]], 2), "by whatever task"
@@ -106,12 +108,14 @@ def test_what_pictures_can_serve() -> None:
 def test_pictures_without_a_task_are_told(tmp_path: Path) -> None:
     draw(tmp_path, "Inpainting/a.png", "Face Swap/b.png", "c.png")
     found, _ = find_pieces(tmp_path, tmp_path / "out")
-    jobs, without = assigned(found, Choice(frozenset({"Inpainting", "Face Swap"})), 0)
+    jobs, without = assigned(
+        found, bases(found, []), Choice(frozenset({"Inpainting", "Face Swap"})), 0
+    )
     assert not any(jobs.values())
     assert without["Inpainting/a.png"] == "Inpainting needs a mask (NAME_mask.png)"
     assert without["Face Swap/b.png"] == "Face Swap needs a mask (NAME_mask.png)"
     assert "c.png" in without
-    assert assigned({"a.png": found["c.png"]}, Choice(), 0, "Inpainting")[1] == {
+    assert assigned({"a.png": found["c.png"]}, {}, Choice(), 0, "Inpainting")[1] == {
         "a.png": "Inpainting needs a mask (NAME_mask.png)"
     }, "the folder of all counts, too"
     assert Pieces(None, None, ()).first is None

@@ -10,7 +10,7 @@ from creval.benchmarks.ice_tasks import TASKS
 from creval.build.ice.run import Wish
 from creval.core.errors import CrevalError
 from tests.benchmarks.ice_files import drawn
-from tests.build.ice.made import building, draw, draw_plain, draw_task, entries
+from tests.build.ice.made import building, draw, draw_plain, draw_task, entries, put
 
 
 def test_pictures_of_one_name_in_folders_of_several_tasks(url: str, tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_a_table_of_ones_own(url: str, tmp_path: Path) -> None:
     wrote = building(images, out, url, Wish(items=table)).run()
     assert wrote.left_out == {
         "row 2": "its instruction cannot stand (pictures: there is no <REF_1>)",
-        "row 4": "Inpainting needs a mask (NAME_mask.png)",
+        "row 4": "Inpainting needs a mask (in the column mask)",
     }
     first, second = entries(out)
     assert (first["Instruction"], first["SourceImageType"]) == (
@@ -100,12 +100,69 @@ def test_only_what_is_wanted_is_completed(url: str, tmp_path: Path) -> None:
     assert building(images, out, url).number == 3
 
 
+def test_pictures_of_tasks_that_are_not_chosen_are_not_looked_at(url: str, tmp_path: Path) -> None:
+    images = draw_plain(tmp_path / "in" / "Color Editing", 2).parent
+    draw(images, *(f"Inpainting/{n}.png" for n in "abcdefgh"), "Face Swap/x_mask.png")
+    work = building(images, tmp_path / "bench", url, Wish(tasks="5"), limit=2)
+    assert (work.number, work.warnings()) == (2, [])
+    assert work.run().left_out == {}
+    with pytest.raises(CrevalError, match="--tasks leaves out all that there is"):
+        building(images, tmp_path / "other", url, Wish(tasks="6"))
+
+
+def test_rows_that_are_the_same_are_said_and_one_item(url: str, tmp_path: Path) -> None:
+    images, table = draw_plain(tmp_path / "in", 1), tmp_path / "items.csv"
+    table.write_text("image,task\n" + "p00.png,5\n" * 3)
+    work = building(images, tmp_path / "bench", url, Wish(items=table))
+    assert work.warnings() == [
+        "one item is made of rows that are the same: row 2 (as row 1) and 1 more"
+    ]
+    wrote = work.run()
+    assert (len(wrote.made), wrote.left_out) == (1, {})
+
+
+def test_an_item_whose_row_has_other_words_now_is_told_until_it_is_dropped(
+    url: str, tmp_path: Path
+) -> None:
+    images, out, table = draw_plain(tmp_path / "in", 1), tmp_path / "bench", tmp_path / "items.csv"
+    wish = Wish(items=table)
+    for colour in ("red", "blue"):
+        table.write_text(f"image,task,instruction\np00.png,5,Make <SOURCE> {colour}.\n")
+        work = building(images, out, url, wish)
+        work.run()
+    (note,) = work.warnings()
+    assert "color-editing-p00. To be rid of it, drop it in the review or with" in note
+    put(out, *({**one, "dropped": "red" in one["Instruction"]} for one in entries(out)))
+    assert building(images, out, url, wish).warnings() == ["1 item done before stays as it is."]
+
+
+def test_source_types_are_said_of_items_that_have_none(url: str, tmp_path: Path) -> None:
+    images, out, table = draw_plain(tmp_path / "in", 2), tmp_path / "bench", tmp_path / "items.csv"
+
+    def types(said: str, wish: str = "") -> tuple[list[str], list[str]]:
+        table.write_text(f"image,task,source_type\np00.png,5,{said}\np01.png,5,\n")
+        work = building(images, out, url, Wish(items=table, source_type=wish))
+        notes = work.warnings()
+        work.run()
+        return [entry["SourceImageType"] for entry in entries(out)], notes[1:]
+
+    assert types("") == (["", ""], [])
+    assert types("generated") == (["Generated Image", ""], [])
+    assert types("generated", "real") == (["Generated Image", "Real Image"], [])
+    note = "of another source type than is given, which stays: color-editing-p00"
+    assert types("real") == (["Generated Image", "Real Image"], [note])
+
+
 def test_what_cannot_be_used_is_said_before_anything_is_asked(url: str, tmp_path: Path) -> None:
     images = draw(tmp_path / "in", "a.png", "Inpainting/b.png", "Face Swap/c.png")
     work = building(images, tmp_path / "bench", url)
     assert work.warnings() == [
-        "cannot be used: Face Swap/c.png (Face Swap needs a mask (NAME_mask.png)) and 1 more"
+        "cannot be used: Face Swap/c.png (Face Swap needs a mask (NAME_mask.png)), "
+        "Inpainting/b.png (Inpainting needs a mask (NAME_mask.png))"
     ]
+    draw(images, *(f"Inpainting/{number}.png" for number in range(7)))
+    (note,) = building(images, tmp_path / "bench", url).warnings()
+    assert (note.count("needs a mask"), note.endswith(" and 1 more")) == (8, True)
 
 
 def test_a_line_that_cannot_be_read_is_named(url: str, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def rows_of(
     choice: Choice | None = None,
     there: Mapping[str, There] | None = None,
 ) -> tuple[list[Job], dict[str, str]]:
-    return read_jobs(path, folder, folder.parent / "out", choice or Choice(), there or {})
+    return read_jobs(path, folder, folder.parent / "out", choice or Choice(), there or {})[:2]
 
 
 def test_a_table_says_what_belongs_together(folder: Path) -> None:
@@ -69,9 +69,8 @@ def test_rows_that_lack_something_are_told(folder: Path) -> None:
     jobs, without = rows_of(path, folder)
     assert len(jobs) == 1
     assert without == {
-        "row 1": "Inpainting needs a mask (NAME_mask.png)",
+        "row 1": "Inpainting needs a mask (in the column mask)",
         "row 2": "without a picture it needs an instruction",
-        "row 4": "it is the same as row 3",
         "row 5": "its instruction cannot stand (pictures: there is no <REF_1>)",
     }
 
@@ -92,6 +91,32 @@ def test_wrong_rows_are_refused(row: str, said: str, folder: Path) -> None:
         rows_of(table(folder, f"image,task,source_type\n{row}\n"), folder)
     with pytest.raises(CrevalError, match="needs the column image"):
         rows_of(table(folder, "picture,task\na,b\n"), folder)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"masks": "m.png"}, "there is no column 'masks'; did you mean 'mask'?"),
+        ({"instructions": "Make it red."}, ".* did you mean 'instruction'?"),
+        ({"instruction": ["Make it red."]}, r"its instruction should be text, and is \['Make it"),
+        ({"references": ["hat.png", 3]}, "its references should be text"),
+        ({"mask": {"at": 1}}, "its mask should be text"),
+        ({"task": True}, "its task should be text"),
+    ],
+)
+def test_what_nobody_would_look_at_is_refused(
+    row: dict[str, object], said: str, folder: Path
+) -> None:
+    rows = [{"image": "dog.png", "task": 5}, {"image": "dog.png", "task": 5, **row}]
+    with pytest.raises(CrevalError, match=f"items.json, row 2: {said}"):
+        rows_of(table(folder, json.dumps(rows), "items.json"), folder)
+
+
+def test_columns_without_a_name_are_empty(folder: Path) -> None:
+    assert len(rows_of(table(folder, "image,task,,\ndog.png,5,,\ndog.png,6,,,\n"), folder)[0]) == 2
+    for text in ("image,task,\ndog.png,5,x\n", "image,task\ndog.png,5,x\n"):
+        with pytest.raises(CrevalError, match="'x' stands in a column that has no name"):
+            rows_of(table(folder, text), folder)
 
 
 def test_rows_keep_their_items_whatever_comes_between(folder: Path) -> None:

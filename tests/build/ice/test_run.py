@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,19 +9,21 @@ import pytest
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.ice_tasks import TASKS
 from creval.build import pictures
-from creval.build.ice import files
+from creval.build.ice import keeping
 from creval.build.ice.review import IceReview
 from creval.build.ice.run import Wish
 from creval.build.review import DROPPED
 from creval.core.errors import CrevalError
 from creval.judges.fake import FakeServer
+from tests.benchmarks.ice_files import drawn
 from tests.build.ice.made import (
-    Unwilling,
+    Heard,
     building,
     draw_all,
     draw_plain,
     draw_task,
     entries,
+    put,
     size_of,
 )
 from tests.serving import serving
@@ -85,46 +86,6 @@ def test_a_task_that_does_not_suit_gives_way_to_another(tmp_path: Path) -> None:
     assert any("does not suit" in said for said in rejected)
 
 
-def test_people_fill_in_and_the_rest_is_written(url: str, tmp_path: Path) -> None:
-    images, out = tmp_path / "in", tmp_path / "bench"
-    draw_task(images, TASKS["Color Editing"])
-    draw_task(images, TASKS["Subject Addition"])
-    people = Wish(people=True)
-    work = building(images, out, url, people)
-    work.run()
-    assert work.items.unfilled == 2
-    with pytest.raises(CrevalError, match="no item that can be used"):
-        open_benchmark(out)
-    assert building(images, out, url, people).number == 0, "it waits for people"
-    path = out / "dataset" / "data.jsonl"
-    first, second = entries(out)
-    first["Instruction"] = "Make the sky in <SOURCE> green."
-    path.write_text(f"{json.dumps(first)}\n{json.dumps(second)}\n")
-    work = building(images, out, url, people)
-    assert work.number == 1
-    work.run()
-    assert (work.items.unfilled, len(open_benchmark(out).dataset.samples)) == (1, 1)
-    assert entries(out)[0]["Instruction"] == "Make the sky in <SOURCE> green."
-    assert entries(out)[0]["TargetCaption"]
-    building(images, out, url).run()  # a model does what people left
-    assert [finding.rule for finding in open_benchmark(out).dataset.findings] == ["no items"] * 29
-    assert entries(out)[0]["Instruction"] == "Make the sky in <SOURCE> green."
-
-
-def test_an_instruction_of_ones_own_that_is_emptied_waits_for_people(
-    url: str, tmp_path: Path
-) -> None:
-    images, out = draw_plain(tmp_path / "in", 1), tmp_path / "bench"
-    table = tmp_path / "items.csv"
-    table.write_text("image,task,instruction\np00.png,Color Editing,Make <SOURCE> blue.\n")
-    building(images, out, url, Wish(items=table)).run()
-    put(out, {**entries(out)[0], "Instruction": ""})
-    work = building(images, out, url, Wish(items=table))
-    assert (work.number, work.items.unfilled) == (0, 1)
-    (item, *_) = IceReview(out).group("color-editing-p00").items
-    assert item.notes == ("it is still to be written",)
-
-
 def test_a_folder_stays_one_thing(url: str, tmp_path: Path) -> None:
     images, out = draw_plain(tmp_path / "in", 1), tmp_path / "bench"
     building(images, out, url).run()
@@ -134,10 +95,6 @@ def test_a_folder_stays_one_thing(url: str, tmp_path: Path) -> None:
     mine.write_text('{"Color Editing": "Paint {it} in <SOURCE>."}')
     with pytest.raises(CrevalError, match="other templates"):
         building(images, out, url, Wish(templates=mine))
-
-
-def put(out: Path, *lines: dict[str, object]) -> None:
-    (out / "dataset" / "data.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
 
 
 def test_what_people_do_meanwhile_stays(tmp_path: Path) -> None:
@@ -167,7 +124,7 @@ def test_what_people_do_while_pictures_are_copied_stays(
         IceReview(out).decide("color-editing-a", "Instruction", DROPPED, {})
         pictures.put_picture(picture, path)
 
-    monkeypatch.setattr(files, "put_picture", put_picture)
+    monkeypatch.setattr(keeping, "put_picture", put_picture)
     building(images, out, url).run()
     assert [entry.get("dropped") for entry in entries(out)] == [True, None]
 
@@ -234,20 +191,47 @@ def _meanwhile(run: Any, act: Callable[[], None]) -> Any:
     return both
 
 
-def test_tasks_without_blanks_are_looked_at_also_for_people(tmp_path: Path) -> None:
-    images = draw_plain(tmp_path / "in", 2)
-    with serving(Unwilling().app()) as url:
-        wish = Wish(people=True, tasks="Text Removal")
-        assert len(building(images, tmp_path / "bench", url, wish).run().left_out) == 2
+def test_what_people_wrote_by_hand_is_said_to_be_theirs(url: str, tmp_path: Path) -> None:
+    images, out = tmp_path / "in", tmp_path / "bench"
+    draw_task(images, TASKS["Color Editing"])
+    building(images, out, url).run()
+    (entry,) = entries(out)
+    mine = {"Instruction": "Make the lake in <SOURCE> red.", "SourceCaption": "A lake of mine."}
+    put(out, {**entry, **mine})
+    building(images, out, url).run()
+    made = entries(out)[0]["made"]
+    assert [made[part] for part in mine] == [{"by": "people"}] * 2
+    assert made["TargetCaption"]["by"] == "w"
+    put(out, {**entries(out)[0], "TargetCaption": "A red lake.", "SourceCaption": ""})
+    building(images, out, url).run()
+    made = entries(out)[0]["made"]
+    assert (made["TargetCaption"]["by"], made["SourceCaption"]["by"]) == ("people", "w")
+    before = entries(out)
+    building(images, out, url).run()
+    assert entries(out) == before
+
+
+def test_lines_stay_in_their_order(url: str, tmp_path: Path) -> None:
+    images, out = tmp_path / "in", tmp_path / "bench"
+    for name in "bc":
+        draw_task(images, TASKS["Color Editing"], name)
+    building(images, out, url).run()
+    put(out, *reversed(entries(out)))
+    for name in "ad":
+        draw_task(images, TASKS["Color Editing"], name)
+    building(images, out, url).run()
+    assert [entry["ItemID"][-1] for entry in entries(out)] == ["a", "c", "b", "d"]
 
 
 def test_estimates_are_what_is_asked(tmp_path: Path) -> None:
-    images, out, server = tmp_path / "in", tmp_path / "bench", FakeServer(seed=3)
+    images, out, server = tmp_path / "in", tmp_path / "bench", Heard(seed=3)
     for name in ("Color Editing", "Text Removal", "Text-to-Image Creating", "Face Swap"):
         draw_task(images, TASKS[name])
+    drawn(9).save(images / "Face Swap" / "a_ref2.png")
     with serving(server.app()) as url:
         for wish in (Wish(people=True), Wish()):
             work, before = building(images, out, url, wish, retries=0), server.stats["requests"]
-            expected = sum(made.calls for made in work.estimate())
+            made, pictures = work.estimate(), server.shown
             work.run()
-            assert server.stats["requests"] - before == expected
+            assert server.stats["requests"] - before == sum(one.calls for one in made)
+            assert server.shown - pictures == sum(one.pictures for one in made)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from creval.benchmarks.ice_items import blanks
 from creval.benchmarks.ice_tasks import TASKS, Task
 from creval.build.ice.kits import KITS
-from creval.build.ice.templates import Templates, blanks, echoed, named, names_of
+from creval.build.ice.templates import Templates, echoed, named, names_of
 from creval.core.errors import CrevalError
 
 
@@ -48,6 +49,8 @@ def test_ones_own_replace_those_of_their_tasks(tmp_path: Path) -> None:
         ({"Face Swap": []}, "a template, or a list"),
         ({"Face Swap": [3]}, "it is no text"),
         ({"Face Swap": "Swap {this"}, "braces do not match"),
+        ({"Text2Image": "{}"}, "a blank in it is empty"),
+        ({"Text2Image": "A picture of { }."}, "a blank in it is empty"),
         ({"Text2Image": "Draw <SOURCE>."}, "has no <SOURCE>"),
         ({"Color Editing": "Colour <REF_1>."}, "has no <REF_1>"),
     ],
@@ -57,6 +60,10 @@ def test_what_cannot_be_used_is_refused(content: object, said: str, tmp_path: Pa
     path.write_text(json.dumps(content))
     with pytest.raises(CrevalError, match=said):
         Templates(path)
+
+
+def test_braces_with_nothing_in_them_are_to_be_filled_in_too() -> None:
+    assert blanks("Make {} in <SOURCE> {red}.") == ["", "red"]
 
 
 def test_what_was_copied_instead_of_filled_in() -> None:

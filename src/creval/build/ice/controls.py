@@ -50,6 +50,11 @@ def derive(task: Task, photograph: Path, depth: Depth | None = None) -> Control:
     raise CrevalError(f"{task.name}: its control picture cannot be made here.")
 
 
+def is_plain(picture: Image.Image) -> bool:
+    """Whether a picture is of one colour throughout, and so controls nothing."""
+    return all(low == high for low, high in np.atleast_2d(np.array(picture.getextrema())))
+
+
 def _bordered(picture: Image.Image) -> Control:
     """A picture in the middle of a larger one; the mask is white where nothing is yet."""
     wide, high = (max(1, round(_BORDER * side)) for side in picture.size)

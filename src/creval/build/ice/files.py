@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -14,21 +15,18 @@ from creval.benchmarks.ice_tasks import GROUPS, TASKS, Task, task_named
 from creval.build.ice.item import (
     INSTRUCTION,
     PARTS,
-    SOURCE_CAPTION,
     TARGET_CAPTION,
-    Inputs,
     Written,
 )
-from creval.build.ice.jobs import Job, There, digest, slug
-from creval.build.pictures import kept_ending, put_picture
+from creval.build.ice.jobs import Job, There, slug
+from creval.build.words import digest
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, write_whole
 
 HOME = "dataset"
 OF, AS = "of", "as"
-"""Digests of the instruction for which an edit was described, and of the description as
-it was built."""
-_TYPES = {"real": "Real Image", "generated": "Generated Image"}
+"""Digests of the instruction for which an edit was described, and of a text as it was built."""
+PEOPLE = "people"
 Entry = dict[str, Any]
 
 
@@ -52,6 +50,7 @@ class Items:
             if not name or name in self.entries:
                 raise CrevalError(f"{self.path}, line {number}: it has no ItemID, or one twice.")
             self.entries[name] = entry
+        self._read = list(self.entries)
 
     @staticmethod
     def path_in(folder: Path) -> Path:
@@ -70,18 +69,11 @@ class Items:
                 found[name] = There(text_of(made.get("key")), task.name, text_of(made.get("base")))
         return found
 
-    def lacks(self, name: str, people: bool) -> bool:
-        """Whether a text of an item is still to be written by a model. An instruction that has no
-        template is people's own, and waits for them."""
+    def waits(self, name: str, people: bool) -> bool:
+        """Whether an item is none of a model's business now: people dropped it, or are to say what
+        is to be done. An instruction that has no template is their own."""
         entry = self.entries[name]
-        if is_dropped(entry):
-            return False
-        if is_open(entry) and (people or not made_of(entry).get("template")):
-            return False
-        told = self.told(name).texts
-        return not all(told[part] for part in PARTS if part != SOURCE_CAPTION) or bool(
-            entry.get("SourceImage") and not told[SOURCE_CAPTION]
-        )
+        return is_dropped(entry) or (is_open(entry) and (people or not template_of(entry)))
 
     def told(self, name: str) -> Written:
         """What an item has already. What is still open, or was written for other words, is not;
@@ -90,7 +82,7 @@ class Items:
         texts = texts_of(entry)
         if is_open(entry):
             texts[INSTRUCTION] = ""
-        if (is_open(entry) or is_outdated(entry)) and not is_own(entry):
+        if (is_open(entry) or is_outdated(entry)) and not is_own(entry, TARGET_CAPTION):
             texts[TARGET_CAPTION] = ""
         return Written(texts)
 
@@ -111,26 +103,18 @@ class Items:
             if part in written.by and now[part] == before[part]:
                 entry[part] = clean_text(written.texts[part])
                 made_of(entry)[part] = dict(made[part])
-                if part == TARGET_CAPTION:
-                    keep_digest(entry)
+                _keep_digest(entry, part)
         return True
 
-    def put_pictures(self, name: str, inputs: Inputs) -> dict[str, str]:
-        """Copy an item's pictures to where they belong; their names, by what they are."""
-        kinds = {"src": inputs.source, "mask": inputs.mask, "photo": inputs.photograph}
-        kinds |= {f"ref{n}": path for n, path in enumerate(inputs.references, 1)}
-        places = {}
-        for kind, path in kinds.items():
-            if path is None:
-                continue
-            to = picture_path(self.folder, name, inputs.task, kind, kept_ending(path))
-            if path != to:
-                put_picture(path, to)
-            places[kind] = to.relative_to(self.folder / HOME).as_posix()
-        return places
+    def give_people_theirs(self) -> None:
+        """Say of every text that people wrote by hand that it is theirs."""
+        for entry in filter(made_of, self.entries.values()):
+            for part in PARTS:
+                if is_own(entry, part):
+                    give_to_people(entry, part)
 
     def add(self, job: Job, task: Task, places: Mapping[str, str], written: Written,
-            made: Mapping[str, Any], source_type: str = "") -> bool:  # fmt: skip
+            made: Mapping[str, Any]) -> bool:  # fmt: skip
         """An item whose pictures are there; `save` writes the items. Not where somebody has put one
         of its name there meanwhile."""
         name = job.item(task)
@@ -142,7 +126,7 @@ class Items:
             "TaskLevel1": task.category,
             "TaskLevel2": task.group,
             "Task": task.released,
-            "SourceImageType": _TYPES.get(source_type, "") if "src" in places else "",
+            "SourceImageType": "",
             "RegionBased": "mask" in places,
             "SourceImage": places.get("src", ""),
             "SourceMask": places.get("mask", ""),
@@ -150,7 +134,8 @@ class Items:
             **{part: clean_text(written.texts[part]) for part in PARTS},
             "made": {"key": job.key, "base": job.base, **photograph, **made},
         }
-        keep_digest(self.entries[name])
+        for part in PARTS:
+            _keep_digest(self.entries[name], part)
         return True
 
     @property
@@ -172,10 +157,12 @@ class Items:
         }
 
     def save(self) -> None:
-        """Write all items, a line each."""
-        lines = [clean_text(json.dumps(self.entries[name], ensure_ascii=False)) + "\n"
-                 for name in sorted(self.entries)]  # fmt: skip
-        write_whole(self.path, "".join(lines))
+        """Write all items, a line each: those that were there in their order, new ones among them
+        by their names."""
+        new = sorted(self.entries.keys() - set(self._read))
+        names = heapq.merge(self._read, new)
+        lines = (json.dumps(self.entries[name], ensure_ascii=False) for name in names)
+        write_whole(self.path, "".join(f"{clean_text(line)}\n" for line in lines))
 
 
 def made_of(entry: Entry) -> dict[str, Any]:
@@ -184,12 +171,15 @@ def made_of(entry: Entry) -> dict[str, Any]:
     return made if isinstance(made, dict) else {}
 
 
-def part_of(entry: Entry, part: str) -> dict[str, Any]:
-    """How a text of an item came about, and what was decided about it; to be written into."""
-    made = made_of(entry)
-    if not isinstance(made.get(part), dict):
-        made[part] = {}
-    found: dict[str, Any] = made[part]
+def part_of(entry: Entry, part: str) -> Mapping[str, Any]:
+    """How a text of an item came about, and what was decided about it."""
+    found = made_of(entry).get(part)
+    return found if isinstance(found, dict) else {}
+
+
+def part_in(entry: Entry, part: str) -> dict[str, Any]:
+    """The same, to be written into."""
+    found = made_of(entry)[part] = dict(part_of(entry, part))
     return found
 
 
@@ -213,16 +203,31 @@ def is_open(entry: Entry) -> bool:
     return bool(unfilled(entry)) or not texts_of(entry)[INSTRUCTION]
 
 
+def template_of(entry: Entry) -> str:
+    """What is to be filled in of an item: what people have begun to, else its template."""
+    begun = texts_of(entry)[INSTRUCTION] if unfilled(entry) else ""
+    return begun or text_of(made_of(entry).get("template"))
+
+
 def keep_asked(entry: Entry) -> None:
     """Note for which instruction a description of an edit stands."""
-    part_of(entry, TARGET_CAPTION)[OF] = digest(texts_of(entry)[INSTRUCTION])
+    part_in(entry, TARGET_CAPTION)[OF] = digest(texts_of(entry)[INSTRUCTION])
 
 
-def keep_digest(entry: Entry) -> None:
-    """Note for which instruction an edit was described, and how the description was built."""
-    if said := texts_of(entry)[TARGET_CAPTION]:
-        keep_asked(entry)
-        part_of(entry, TARGET_CAPTION)[AS] = digest(said)
+def _keep_digest(entry: Entry, part: str) -> None:
+    """Note how a text was built and, of an edit's description, for which instruction."""
+    if said := texts_of(entry)[part]:
+        part_in(entry, part)[AS] = digest(said)
+        if part == TARGET_CAPTION:
+            keep_asked(entry)
+
+
+def give_to_people(entry: Entry, part: str) -> None:
+    """Note that people wrote a text."""
+    made = part_in(entry, part)
+    for name in ("prompt", AS):
+        made.pop(name, None)
+    made["by"] = PEOPLE
 
 
 def is_outdated(entry: Entry) -> bool:
@@ -231,7 +236,8 @@ def is_outdated(entry: Entry) -> bool:
     return bool(said and texts[TARGET_CAPTION]) and said != digest(texts[INSTRUCTION])
 
 
-def is_own(entry: Entry) -> bool:
-    """Whether people gave the description of an edit other words."""
-    text = texts_of(entry)[TARGET_CAPTION]
-    return bool(text) and part_of(entry, TARGET_CAPTION).get(AS) != digest(text)
+def is_own(entry: Entry, part: str) -> bool:
+    """Whether a text is people's own, or they gave it other words than it was built with."""
+    text, made = texts_of(entry)[part], part_of(entry, part)
+    now = digest(text)
+    return bool(text) and (made.get("by", PEOPLE) == PEOPLE or made.get(AS, now) != now)

@@ -7,9 +7,9 @@ from pathlib import Path
 from PIL import Image
 
 from creval.benchmarks.ice_tasks import Task
-from creval.build.ice.controls import OUTPAINTING, Depth, derive
+from creval.build.ice.controls import OUTPAINTING, Depth, derive, is_plain
 from creval.build.ice.files import Entry, picture_path, pictures_of
-from creval.build.ice.item import Inputs, words_alone
+from creval.build.ice.item import Inputs, UnsuitedError, words_alone
 from creval.build.ice.jobs import Job
 from creval.build.pictures import put_png
 from creval.core.images import open_mask, size_of
@@ -30,23 +30,35 @@ class Preparing:
         if self._depth is not None:
             self._depth(Image.new("RGB", (64, 64)))
 
-    def inputs(self, job: Job, task: Task) -> Inputs:
-        """What an editor is given. What cannot be opened is known before anything is paid."""
+    def planned(self, job: Job, task: Task) -> Inputs:
+        """What an editor will be given, ready or not."""
         pieces = job.pieces
         if words_alone(task):
             return Inputs(task, photograph=pieces.picture)
         own = (pieces.picture,) if pieces.picture else ()
         references = (pieces.references or own) if task.reference else ()
-        for path in references:
-            size_of(path)
         if not task.edits or pieces.picture is None:
             return Inputs(task, references=references)
+        source, mask, photograph = pieces.picture, pieces.mask, None
         if self._derives(job, task):
-            return self._made(job.item(task), task, pieces.picture, references)
-        mask = pieces.mask if task.masked else None
-        if mask is not None:
-            _check_mask(pieces.picture, mask)
-        return Inputs(task, pieces.picture, mask, references)
+            item, photograph = job.item(task), pieces.picture
+            source, mask = (
+                picture_path(self._folder, item, task, kind) for kind in ("src", "mask")
+            )
+        return Inputs(task, source, mask if task.masked else None, references, photograph)
+
+    def inputs(self, job: Job, task: Task) -> Inputs:
+        """What an editor is given. What cannot be opened is known before anything is paid."""
+        found = self.planned(job, task)
+        for path in found.references:
+            size_of(path)
+        if found.source is None:
+            return found
+        if found.photograph is not None:
+            self._make(task, found.photograph, found.source, found.mask)
+        elif found.mask is not None:
+            _check_mask(found.source, found.mask)
+        return found
 
     def _derives(self, job: Job, task: Task) -> bool:
         """Whether a task's control picture is made: not where somebody brought it as such."""
@@ -54,17 +66,24 @@ class Preparing:
             return job.pieces.mask is None
         return not job.sure and task.control in self._derived
 
-    def _made(
-        self, item: str, task: Task, photograph: Path, references: tuple[Path, ...]
-    ) -> Inputs:
+    def _make(self, task: Task, photograph: Path, source: Path, mask: Path | None) -> None:
+        """Make a control picture and, where there is one, its mask."""
         made = derive(task, photograph, self._depth)
-        source = picture_path(self._folder, item, task, "src")
-        put_png(made.source, source)
-        if made.mask is None:
-            return Inputs(task, source, None, references, photograph)
-        mask = picture_path(self._folder, item, task, "mask")
-        put_png(made.mask, mask)
-        return Inputs(task, source, mask, references, photograph)
+        if is_plain(made.source):
+            raise UnsuitedError(
+                f"{task.name} does not suit: the picture that is made for it has one plain colour"
+            )
+        for picture, path in ((made.source, source), (made.mask, mask)):
+            if picture is not None and path is not None:
+                _put(picture, path)
+
+
+def _put(picture: Image.Image, path: Path) -> None:
+    try:
+        put_png(picture, path)
+    except OSError as error:
+        why = error.strerror or error
+        raise UnwrittenError(f"{path} cannot be written: {why}") from error
 
 
 def discard(inputs: Inputs) -> None:

@@ -7,7 +7,6 @@ folder and the seed, never on what is there already.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections import Counter
@@ -19,6 +18,7 @@ from creval.benchmarks.ice_tasks import TASKS, Task
 from creval.build.ice.controls import DEPTH, DERIVED, OUTPAINTING
 from creval.build.ice.pieces import Pieces, named_by_folder
 from creval.build.sources import safe_name
+from creval.build.words import digest
 from creval.core.names import unlike_draws
 
 _LONGEST = 70  # bytes of a picture's part in an item's id
@@ -111,15 +111,18 @@ def _alike(base: str) -> str:
     return unicodedata.normalize("NFC", base).casefold()
 
 
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+def is_wanted(path: str, choice: Choice) -> bool:
+    """Whether a picture is for a task that is chosen, or its folder names none."""
+    named = named_by_folder(path)
+    return not named or any(task.name in choice.tasks for task in named)
 
 
 def assigned(
-    found: Mapping[str, Pieces], choice: Choice, seed: int, named: str = ""
+    found: Mapping[str, Pieces], base: Mapping[str, str], choice: Choice, seed: int, named: str = ""
 ) -> tuple[dict[str, list[Job]], dict[str, str]]:
-    """Jobs for each picture, and the reasons why there is none for some. The first so many of them
-    have all tasks as often as can be; `named` is the name of the folder of all."""
+    """Jobs for each picture, by its part in items' ids (`base`), and the reasons why there is none
+    for some. The first so many of them have all tasks as often as can be; `named` is the name of
+    the folder of all."""
     used = Counter(dict.fromkeys(TASKS, 0))
     jobs: dict[str, list[Job]] = {}
     without: dict[str, str] = {}
@@ -135,7 +138,7 @@ def assigned(
         parts = range(min(choice.each, len(able)))
         used.update(able[part].name for part in parts)
         jobs[name] = [
-            Job(name, "", pieces, tuple(able[part :: choice.each]), part + 1, sure)
+            Job(name, base[name], pieces, tuple(able[part :: choice.each]), part + 1, sure)
             for part in parts
         ]
         if not able:
@@ -155,26 +158,34 @@ def still_to_make(
 
 def _why(reasons: Mapping[Task, str]) -> str:
     said = dict.fromkeys(reasons.values())
-    if not reasons:
-        return "--tasks leaves out the task of its folder"
     return next(iter(said)) if len(said) == 1 else "none of the tasks can be made of it"
 
 
 def _drawn(seed: int, name: str) -> str:
-    return hashlib.sha256(f"{seed}|{name}".encode("utf-8", "replace")).hexdigest()
+    return digest(f"{seed}|{name}")
 
 
-def unfit(task: Task, pieces: Pieces, sure: bool, choice: Choice) -> str:
+class Hints(NamedTuple):
+    """How to bring what a task needs."""
+
+    mask: str = "NAME_mask.png"
+    reference: str = "NAME_ref1.png"
+
+
+def unfit(
+    task: Task, pieces: Pieces, sure: bool, choice: Choice, hints: Hints | None = None
+) -> str:
     """Why pictures cannot serve a task. What somebody brought is used: with a mask or a reference,
     tasks without are for those only who are `sure`; so are pictures that control as they are."""
+    mask, reference = hints or Hints()
     derived = task.control in choice.derived
     borders = task.name == OUTPAINTING and OUTPAINTING in choice.derived
     if task.edits and pieces.picture is None:
         return f"{task.name} needs a picture to edit"
     if task.masked and pieces.mask is None and not borders:
-        return f"{task.name} needs a mask (NAME_mask.png){_made(task.name)}"
+        return f"{task.name} needs a mask ({mask}){_made(task.name)}"
     if task.reference and not pieces.references and (task.edits or pieces.picture is None):
-        return f"{task.name} needs a reference picture (NAME_ref1.png)"
+        return f"{task.name} needs a reference picture ({reference})"
     if task.control and not derived and not sure:
         return f"{task.name} needs a control picture, in a folder of that name{_made(task.control)}"
     idle = not sure and unused(task, pieces)

@@ -46,11 +46,10 @@ def find_pieces(folder: Path, out: Path) -> tuple[dict[str, Pieces], dict[str, s
         path = PurePosixPath(name)
         match = _PART.fullmatch(path.stem)
         stem = (path.parent / (match[1] if match else path.stem)).as_posix()
-        kind = match[2].lower() if match else "src"
-        if kind == "src":
+        if match is None or match[2].lower() == "src":
             main.setdefault(stem, []).append(name)
             continue
-        kind = "mask" if kind == "mask" or not match else f"ref{match[3] or 1}"
+        kind = "mask" if match[2].lower() == "mask" else f"ref{match[3] or 1}"
         if parts.setdefault(stem, {}).setdefault(kind, name) != name:
             lost[name] = f"{parts[stem][kind]} is the same to its picture"
     found = {}
@@ -79,9 +78,10 @@ def name_in(folder: Path, path: Path) -> str:
 
 
 def named_by_folder(name: str) -> tuple[Task, ...]:
-    """The tasks that a folder in a path names, the innermost that does; none where none does."""
+    """The tasks that a folder in a path names, the innermost that does; none where none does.
+    Numbers alone may be days or places."""
     for part in reversed(name.split("/")[:-1]):
-        if not part.isdigit():
+        if any(map(str.isalpha, part)):
             try:
                 return tasks_named(part)
             except CrevalError:

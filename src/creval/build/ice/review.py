@@ -12,11 +12,13 @@ from creval.benchmarks.ice_tasks import task_named
 from creval.build.ice.files import (
     Entry,
     Items,
+    give_to_people,
     is_open,
     is_outdated,
     is_own,
     keep_asked,
     made_of,
+    part_in,
     part_of,
     pictures_of,
     texts_of,
@@ -113,8 +115,8 @@ def _decide(entry: Entry, item: str, verdict: str, fields: Mapping[str, str]) ->
     entry.pop("dropped", None)
     for part in _parts(entry):  # a text brings its whole item back
         if verdict != DROPPED:
-            part_of(entry, part).pop("dropped", None)
-    mark(part_of(entry, item), verdict)
+            part_in(entry, part).pop("dropped", None)
+    mark(part_in(entry, item), verdict)
     if verdict == DROPPED:
         entry["dropped"] = True
     if item == TARGET_CAPTION and verdict == ACCEPTED:
@@ -160,7 +162,7 @@ def _notes(entry: Entry, part: str) -> tuple[str, ...]:
             found.append(f"{left}: `creval build ice` does so")
         return tuple(found)
     if part == TARGET_CAPTION and is_outdated(entry):
-        now = "accept or change it" if is_own(entry) else "accept, change or build again"
+        now = "accept or change it" if is_own(entry, part) else "accept, change or build again"
         return (f"the instruction was changed afterwards: {now}",)
     return ()
 
@@ -182,9 +184,7 @@ def _change(entry: Entry, part: str, said: str) -> None:
     if reason := own_fault(said, names):
         raise CrevalError(f"this cannot stand ({reason}).")
     entry[part] = said
-    made = part_of(entry, part)
-    made.pop("prompt", None)
-    made["by"] = "people"
+    give_to_people(entry, part)
     if part == TARGET_CAPTION:
         keep_asked(entry)
 

@@ -6,30 +6,41 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from creval.benchmarks.files import text_of
 from creval.benchmarks.ice_tasks import Task, tasks_named
 from creval.build.ice.item import own_fault
-from creval.build.ice.jobs import Choice, Job, There, base_of, digest, unfit
+from creval.build.ice.jobs import Choice, Hints, Job, There, base_of, unfit
 from creval.build.ice.pieces import Pieces, name_in, named_by_folder
 from creval.build.ice.templates import names_of
 from creval.build.pictures import check_apart
 from creval.build.sources import read_rows
+from creval.build.words import digest
 from creval.core.errors import CrevalError, known_name
 
 SOURCE_TYPES = ("real", "generated")
+COLUMNS = ("image", "task", "mask", "references", "instruction", "source_type")
+_HINTS = Hints("in the column mask", "in the column references")
+
+
+class Rows(NamedTuple):
+    """The items in a table, in its order; the rows that cannot be used, with the reasons; and those
+    that are the same as others, of which there is one item."""
+
+    jobs: list[Job]
+    without: dict[str, str]
+    same: list[str]
 
 
 def read_jobs(
     path: Path, folder: Path, out: Path, choice: Choice, there: Mapping[str, There | None]
-) -> tuple[list[Job], dict[str, str]]:
-    """The items in a table, in its order, and the rows that cannot be used with the reasons.
-    Pictures are named from the folder; several references are parted by semicolons. `there` are all
-    items in `out`, by their ids, and what those are made of that were built."""
+) -> Rows:
+    """What a table asks for, of the tasks that are chosen. Pictures are named from the folder;
+    several references are parted by semicolons. `there` are all items in `out`, by their ids, and
+    what those are made of that were built."""
     check_apart(folder, out)
-    jobs: list[Job] = []
-    without: dict[str, str] = {}
+    found = Rows([], {}, [])
     bases = {one.key: one.base for one in there.values() if one}
     first: dict[str, int] = {}
     every = list(_jobs(path, folder, out))
@@ -38,24 +49,25 @@ def read_jobs(
         [task] = job.tasks
         if task.name not in choice.tasks:
             continue
-        if reason := _fault(job, choice, first.setdefault(job.key, number), number):
-            without[f"row {number}"] = reason
+        if first.setdefault(job.key, number) != number:
+            found.same.append(f"row {number} (as row {first[job.key]})")
+            continue
+        if reason := _fault(job, choice):
+            found.without[f"row {number}"] = reason
             continue
         # An item that is there keeps its name; others that would share one get a digest.
         if job.key in bases:
             job = job._replace(base=bases[job.key])
         elif often[job.item(task)] > 1 or job.item(task) in there:
             job = job._replace(base=f"{job.base}-{digest(job.key)}")
-        jobs.append(job)
-    return jobs, without
+        found.jobs.append(job)
+    return found
 
 
-def _fault(job: Job, choice: Choice, first: int, number: int) -> str:
-    """Why no item can be made of a row, of whose kind another is the first, if none can."""
+def _fault(job: Job, choice: Choice) -> str:
+    """Why no item can be made of a row, if none can."""
     [task] = job.tasks
-    if first != number:
-        return f"it is the same as row {first}"
-    if reason := unfit(task, job.pieces, True, choice):
+    if reason := unfit(task, job.pieces, True, choice, _HINTS):
         return reason
     if not job.instruction:
         return "" if job.pieces.first else "without a picture it needs an instruction"
@@ -69,6 +81,7 @@ def _jobs(path: Path, folder: Path, out: Path) -> Iterator[tuple[int, Job]]:
         if not any(text_of(value).strip() for value in row.values()):
             continue  # as spreadsheets leave them
         try:
+            _check(row)
             job = _job(row, folder)
             for one in job.pieces.all():
                 if one.resolve().is_relative_to(made):
@@ -76,6 +89,20 @@ def _jobs(path: Path, folder: Path, out: Path) -> Iterator[tuple[int, Job]]:
         except CrevalError as error:
             raise CrevalError(f"{path}, row {number}: {error}") from error
         yield number, job
+
+
+def _check(row: Mapping[str, Any]) -> None:
+    """Refuse what would not be looked at, or be taken for something else."""
+    for name, value in row.items():
+        several = value if isinstance(value, list) else [value]
+        if not any(text_of(one).strip() for one in several):
+            continue
+        if not name:
+            raise CrevalError(f"{text_of(several[0])[:80]!r} stands in a column that has no name.")
+        known_name("column", name, COLUMNS)
+        of = several if name == "references" else [value]
+        if not all(isinstance(one, str) for one in of) and (name, type(value)) != ("task", int):
+            raise CrevalError(f"its {name} should be text, and is {text_of(value)[:80]}.")
 
 
 def _job(row: Mapping[str, Any], folder: Path) -> Job:

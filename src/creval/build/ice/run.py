@@ -8,36 +8,33 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from creval.benchmarks.files import text_of
+from creval.benchmarks.ice_items import blanks
 from creval.benchmarks.ice_tasks import TASKS, Task, tasks_named
+from creval.build.ice.asking import load_texts, write_item
 from creval.build.ice.controls import DEPTH, DERIVED
-from creval.build.ice.files import Items, made_of, texts_of
+from creval.build.ice.files import Items, template_of, texts_of
 from creval.build.ice.inputs import Preparing, discard, inputs_of
 from creval.build.ice.item import (
     INSTRUCTION,
-    PARTS,
     SOURCE_CAPTION,
     TARGET_CAPTION,
     Inputs,
+    Step,
     UnsuitedError,
     Written,
-    load_texts,
-    stages,
-    words_alone,
-    write_item,
+    expected,
+    steps,
 )
 from creval.build.ice.jobs import Choice, Job
+from creval.build.ice.keeping import Made, keep, of_other_types
 from creval.build.ice.pieces import name_in
-from creval.build.ice.plan import plan_folder, plan_table
+from creval.build.ice.plan import plan_folder, plan_table, such_as
 from creval.build.ice.rows import SOURCE_TYPES
-from creval.build.ice.templates import Templates, blanks
+from creval.build.ice.templates import Templates
 from creval.build.manifest import check_folder, fixed_by, keep_manifest, write_record
 from creval.build.scribe import Scribe
-from creval.build.turns import turn
 from creval.core.errors import CrevalError, known_name
-from creval.core.images import ImageError
 from creval.engine.estimate import Estimate
 from creval.engine.loop import Watch
 from creval.engine.settings import Settings
@@ -67,16 +64,6 @@ class Wish:
         tasks = {task.name for name in names for task in tasks_named(name)}
         derived = DERIVED | {DEPTH} if depth else DERIVED
         return Choice(frozenset(tasks or TASKS), self.each, derived if self.derive else frozenset())
-
-
-class Made(NamedTuple):
-    """What became of a job: its inputs and texts, and from which template; `before` are the texts
-    of an item that was there."""
-
-    inputs: Inputs
-    written: Written
-    template: str
-    before: Mapping[str, str] = {}
 
 
 class IceBuilding:
@@ -118,20 +105,46 @@ class IceBuilding:
         self._lacking = self._left_open(choice)
         self._before = max(0, self._plan.before - len(self._lacking))
         self._rejected: dict[str, list[str]] = {}
+        kinds = self._plan.source_types
+        self._source_types = {key: kinds.get(key, wish.source_type) for key in self._plan.keys}
         if not self._new and not self.items.entries:
             faults = list(self._plan.without.items())[:3]
             why = "; ".join(f"{name}: {why}" for name, why in faults)
-            raise CrevalError(f"there is no item to be made{f' ({why})' if why else ''}.")
+            none = "--tasks leaves out all that there is" if wish.tasks else "the table is empty"
+            raise CrevalError(f"there is no item to be made ({why or none}).")
 
     def _left_open(self, choice: Choice) -> dict[str, Inputs]:
         """Items that are there and lack a text, with their inputs."""
         return {
-            name: inputs_of(self.items.entries[name], TASKS[one.task], self.items.folder)
+            name: inputs
             for name, one in self.items.there().items()
             if one.task in choice.tasks
             and (self.settings.limit is None or one.key in self._plan.keys)
-            and self.items.lacks(name, self.wish.people)
+            and not self.items.waits(name, self.wish.people)
+            and self._steps(name, inputs := self._inputs(name, one.task))
         }
+
+    def _inputs(self, name: str, task: str) -> Inputs:
+        return inputs_of(self.items.entries[name], TASKS[task], self.items.folder)
+
+    def _steps(self, name: str, inputs: Inputs) -> list[Step]:
+        """What an item that is there lacks."""
+        template = template_of(self.items.entries[name])
+        return steps(inputs, template, self.items.told(name).texts, people=self.wish.people)
+
+    def _first_steps(self, job: Job) -> list[Step]:
+        """What a new item takes, if the first of its tasks suits."""
+        task = job.tasks[0]
+        template, told = self._begun(job, task)
+        return steps(
+            self._preparing.planned(job, task), template, told.texts,
+            people=self.wish.people, sure=job.sure,
+        )  # fmt: skip
+
+    @property
+    def without(self) -> Mapping[str, str]:
+        """What cannot be used, and why."""
+        return self._plan.without
 
     @property
     def number(self) -> int:
@@ -143,6 +156,8 @@ class IceBuilding:
         if self._before:
             several = f"{self._before:,} items done before stay as they are."
             notes.append("1 item done before stays as it is." if self._before == 1 else several)
+        if others := of_other_types(self.items, self._source_types):
+            notes.append(f"of another source type than is given, which stays: {such_as(others)}")
         if self._lacking:
             notes.append(f"there, and without a text, which is written now: {len(self._lacking):,}")
         if self.wish.people:
@@ -158,25 +173,18 @@ class IceBuilding:
         return new + [Item(name, inputs.first) for name, inputs in self._lacking.items()]
 
     def _stages(self) -> list[Expected]:
-        """What an item takes on average: of new ones, each for the first of its tasks."""
-        described = written = imagined = 0
-        for job in self._new.values():
-            task = job.tasks[0]
-            open_ = bool(blanks(self._template(job, task))) and not job.instruction
-            described += task.edits
-            asked = not self.wish.people if open_ else not job.sure
-            written += asked and not job.instruction
-            imagined += not words_alone(task) and not (open_ and self.wish.people)
-        for name, inputs in self._lacking.items():
-            told = self.items.told(name).texts
-            described += inputs.source is not None and not told[SOURCE_CAPTION]
-            written += not told[INSTRUCTION]
-            imagined += not told[TARGET_CAPTION] and not words_alone(inputs.task)
-        number = max(1, self.number)
-        return stages(described / number, written / number, imagined / number)
+        """What an item takes on average."""
+        new = [self._first_steps(job) for job in self._new.values()]
+        lacking = [self._steps(name, inputs) for name, inputs in self._lacking.items()]
+        return expected(new + lacking)
 
-    def _template(self, job: Job, task: Task) -> str:
-        return self._templates.draw(task, job.item(task), self.settings.seed)
+    def _begun(self, job: Job, task: Task) -> tuple[str, Written]:
+        """The template of an item, and what people told of it. Words of theirs in which something
+        is to be filled in are a template."""
+        if job.instruction and not blanks(job.instruction):
+            return "", Written({INSTRUCTION: job.instruction}, {INSTRUCTION: "given"})
+        drawn = self._templates.draw(task, job.item(task), self.settings.seed)
+        return job.instruction or drawn, Written({})
 
     def run(self, watch: Watch | None = None) -> Wrote[Made]:
         """Make what is not made yet, and write it."""
@@ -194,94 +202,58 @@ class IceBuilding:
         wrote = self.writing.run(self._asked(), make, calls=calls, watch=watch)
         wrote.before = self._before
         wrote.left_out |= self._plan.without
-        self._keep(wrote)
+        self.items = keep(self.writing.folder, wrote, self._source_types)
         write_record(self.writing.folder, self._fixed, wrote.left_out, self._rejected)
         return wrote
 
     async def _make(self, scribe: Scribe, job: Job) -> Made:
         """An item for the first task that suits."""
-        told = Written({INSTRUCTION: job.instruction}, {INSTRUCTION: "given"})
-        if not job.instruction:
-            told = Written({})
         reasons = []
         for task in job.tasks[:_TRIED]:
-            inputs = await asyncio.to_thread(self._preparing.inputs, job, task)
-            template = "" if job.instruction else self._template(job, task)
             try:
-                written = await write_item(
-                    scribe, self._texts, inputs, template, told, people=self.wish.people,
-                    sure=job.sure,
-                )  # fmt: skip
-                return Made(inputs, written, template)
-            except BaseException as error:
-                discard(inputs)
-                if not isinstance(error, UnsuitedError):
-                    raise
+                return await self._make_for(task, scribe, job)
+            except UnsuitedError as error:
                 reasons.append(str(error))
                 scribe.rejected.append(str(error))
         raise UnwrittenError("; ".join(reasons))
 
+    async def _make_for(self, task: Task, scribe: Scribe, job: Job) -> Made:
+        """An item for a task, or nothing at all."""
+        inputs = await asyncio.to_thread(self._preparing.inputs, job, task)
+        template, told = self._begun(job, task)
+        try:
+            written = await write_item(
+                scribe, self._texts, inputs, template, told, people=self.wish.people, sure=job.sure
+            )
+        except BaseException:
+            discard(inputs)
+            raise
+        picture = job.pieces.first
+        facts = {
+            "picture": name_in(self._images, picture) if picture else "",
+            "template": template,
+            "rejected": scribe.rejected,
+            **self._facts(written),
+        }
+        return Made(job.item(task), inputs, written, facts, job)
+
     async def _complete(self, scribe: Scribe, name: str) -> Made:
         """What an item lacks."""
         inputs, entry = self._lacking[name], self.items.entries[name]
-        template = text_of(made_of(entry).get("template"))
         written = await write_item(
-            scribe, self._texts, inputs, template, self.items.told(name), people=self.wish.people
-        )
-        return Made(inputs, written, template, texts_of(entry))
+            scribe, self._texts, inputs, template_of(entry), self.items.told(name),
+            people=self.wish.people,
+        )  # fmt: skip
+        return Made(name, inputs, written, self._facts(written), before=texts_of(entry))
 
-    def _keep(self, wrote: Wrote[Made]) -> None:
-        """Write what was made into what is there now: people may have changed it meanwhile, also
-        while the pictures were copied."""
-        places = self._put_pictures(wrote)
-        with turn(self.writing.folder):
-            self.items = Items(self.writing.folder)
-            self._add(wrote, places)
-            if self.items.entries:
-                self.items.save()
-
-    def _add(self, wrote: Wrote[Made], places: Mapping[str, Mapping[str, str]]) -> None:
-        """Put what was made among the items."""
-        for identity, made in list(wrote.made.items()):
-            parts = {part: self._facts(made, part) for part in PARTS if part in made.written.by}
-            if identity in self._new:
-                job = self._new[identity]
-                picture = job.pieces.first
-                facts = {
-                    "picture": name_in(self._images, picture) if picture else "",
-                    "template": made.template,
-                    "rejected": self._rejected[identity],
-                    **parts,
-                }
-                kept = identity in places and self.items.add(
-                    job, made.inputs.task, places[identity], made.written, facts,
-                    job.source_type or self.wish.source_type,
-                )  # fmt: skip
-            else:
-                kept = self.items.complete(identity, made.before, made.written, parts)
-            if not kept:
-                wrote.left_out[identity] = "it was changed meanwhile; build again"
-                del wrote.made[identity]
-
-    def _put_pictures(self, wrote: Wrote[Made]) -> dict[str, dict[str, str]]:
-        """Copy the pictures of new items, but for those whose names somebody has used meanwhile."""
-        there, places = Items(self.writing.folder), {}
-        for identity, made in list(wrote.made.items()):
-            job = self._new.get(identity)
-            if job is None or (name := job.item(made.inputs.task)) in there.entries:
-                continue
-            try:
-                places[identity] = there.put_pictures(name, made.inputs)
-            except (ImageError, OSError) as error:
-                why = getattr(error, "strerror", None) or error
-                wrote.left_out[identity] = f"its pictures cannot be written: {why}"
-                del wrote.made[identity]
-        return places
-
-    def _facts(self, made: Made, part: str) -> dict[str, Any]:
-        """Where a text comes from."""
-        by, judges = made.written.by[part], self.writing.judges
-        if by not in judges:
-            return {"by": by}
-        prompt = dict(zip((SOURCE_CAPTION, INSTRUCTION, TARGET_CAPTION), self._texts, strict=True))
-        return {"by": judges[by].model, "prompt": prompt[part].version}
+    def _facts(self, written: Written) -> dict[str, dict[str, str]]:
+        """Where texts that were written come from."""
+        judges, prompts = self.writing.judges, self._texts
+        of = {SOURCE_CAPTION: prompts.caption, INSTRUCTION: prompts.fill}
+        of[TARGET_CAPTION] = prompts.target
+        return {
+            part: {"by": judges[by].model, "prompt": of[part].version}
+            if by in judges
+            else {"by": by}
+            for part, by in written.by.items()
+        }

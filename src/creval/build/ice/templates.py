@@ -3,7 +3,6 @@ was made of them."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import re
@@ -11,19 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from creval.benchmarks.files import read_json
-from creval.benchmarks.ice_items import BLANK, NAMED
+from creval.benchmarks.ice_items import BLANK, NAMED, blanks
 from creval.benchmarks.ice_tasks import Task, tasks_named
 from creval.build.ice.kits import KITS
+from creval.build.words import digest
 from creval.core.errors import CrevalError
-
-
-def blanks(template: str) -> list[str]:
-    """What is to be filled in in a template.
-
-    >>> blanks("Make {the thing} in <SOURCE> {its new colour}.")
-    ['the thing', 'its new colour']
-    """
-    return BLANK.findall(template)
 
 
 def echoed(text: str, template: str) -> list[str]:
@@ -57,7 +48,7 @@ class Templates:
     def version(self) -> str:
         """A name for all of them."""
         content = json.dumps(self._of, sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:12]
+        return digest(content)[:12]
 
     def draw(self, task: Task, item: str, seed: int) -> str:
         """One of a task's templates, by chance."""
@@ -86,6 +77,8 @@ def _checked(path: Path, task: Task, text: object) -> str:
     wrong = [name for name in named(words) if name not in names_of(task)]
     if not words:
         why = "it is no text" if not isinstance(text, str) else "it is empty"
+    elif not all(map(str.strip, blanks(words))):
+        why = "a blank in it is empty"
     elif "{" in rest or "}" in rest:
         why = "its braces do not match"
     elif wrong:
