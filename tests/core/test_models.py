@@ -124,5 +124,18 @@ def test_what_was_downloaded_needs_no_hub(tmp_path: Path, monkeypatch: pytest.Mo
     pytest.importorskip("huggingface_hub")
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda *_: str(tmp_path / "c"))
-    models.check_reachable("org/model")
+    for name in models._PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    for offline in (False, True):
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
+        assert not models.check_reachable("org/model"), "what is here is loaded from here alone"
     assert models.on_disk("org/model") == tmp_path / "c"
+
+
+def test_a_tokenizer_that_lost_its_words_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    folder = tiny.write_clip(tmp_path / "clip")
+    for path in folder.glob("tokenizer*"):
+        path.unlink()
+    with pytest.raises(CrevalError, match=r"its tokenizer knows \d+ of \d+ tokens"):
+        models.load_model(str(folder), "AutoModel")

@@ -40,6 +40,13 @@ def vector(clip: Clip, of: Image.Image | str) -> Vector:
     return clip.embed([of if isinstance(of, str) else shown(of)])[0]
 
 
+def test_an_empty_caption_is_none() -> None:
+    both = {"source": "a cat", "target": "a cat with a hat"}
+    assert Sample("s", "", captions=both).is_captioned
+    assert not Sample("s", "", captions={**both, "source": " "}).is_captioned
+    assert not Sample("s", "", captions={"target": "a cat"}).is_captioned
+
+
 def test_vectors_are_those_of_the_model(model: Path, picture: Image.Image) -> None:
     processor = transformers.AutoProcessor.from_pretrained(model)
     direct = transformers.AutoModel.from_pretrained(model).eval()

@@ -57,11 +57,11 @@ def test_without_clipping_it_is_torchmetrics() -> None:
     image = pytest.importorskip("torchmetrics.functional.image")
     torch.set_num_threads(1)
     a, b = luma(noise(1, (70, 41))), luma(slope((70, 41)))
+    one, other = (torch.tensor(of, dtype=torch.float64)[None, None] for of in (a, b))
     # It fills the picture up and cuts that off again: whole windows are what is left.
     _, theirs = image.structural_similarity_index_measure(
-        torch.tensor(a)[None, None], torch.tensor(b)[None, None], data_range=255.0,
-        return_full_image=True,
-    )  # fmt: skip
+        one, other, data_range=255.0, return_full_image=True
+    )
     assert ssim(a, b, clipped=False) == pytest.approx(
         float(theirs[0, 0, 5:-5, 5:-5].mean()), abs=1e-9
     )

@@ -179,6 +179,12 @@ def test_empty_texts_are_no_full_marks(tmp_path: Path) -> None:
         ('An infographic titled “The Journey." Show steps.', Lettering(("The Journey",))),
         ("Include the username “Graceful” at the top.", Lettering(("Graceful",))),
         ('A box labeled "HEROES," please.', Lettering(("HEROES",))),
+        (
+            'Change the words to "Best Dad" instead of "Best Mom".',
+            Lettering(("Best Dad",), ("Best Mom",)),
+        ),
+        ('Make the sign say "GO" rather than "STOP".', Lettering(("GO",), ("STOP",))),
+        ('Translate the sign "SALIDA" into English.', Lettering((), ("SALIDA",))),
     ],
 )
 def test_what_an_instruction_wants(instruction: str, expected: Lettering) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from creval.core.benchmark import Protocol
 from creval.core.card import OVERALL, Card, Metric, Score
 from creval.core.probe import Measurement, Probe
-from creval.core.sample import CAPTIONS, Sample
+from creval.core.sample import Sample
 
 CARD = Card(
     metrics=(
@@ -32,7 +32,7 @@ class ClipProtocol(Protocol):
 
     def probes(self, sample: Sample) -> Sequence[Measurement]:
         names = ["CLIP_img"] if sample.source is not None else []
-        if names and sample.captions.keys() >= CAPTIONS:
+        if names and sample.is_captioned:
             names.append("CLIP_dir")
         return [Measurement(name, name, "clip") for name in names]
 

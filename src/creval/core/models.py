@@ -40,15 +40,16 @@ def load_model(
     folder = Path(name)
     if (folder.is_absolute() or name.startswith(".")) and not folder.is_dir():
         raise CrevalError(f"there is no folder {name} to load a model from.")
+    here = {}
     if not folder.is_dir():
-        check_reachable(name)
+        here = {"local_files_only": not check_reachable(name)}
     elif not any((folder / file).is_file() for file in _CONFIGS):
         raise CrevalError(f"{name} cannot be loaded: there is no {_CONFIGS[0]} in that folder.")
     _quieten(transformers)
     try:
-        prepares = getattr(transformers, processor).from_pretrained(name)
+        prepares = getattr(transformers, processor).from_pretrained(name, **here)
         model, loaded = getattr(transformers, kind).from_pretrained(
-            name, dtype=dtype, output_loading_info=True
+            name, dtype=dtype, output_loading_info=True, **here
         )
         model = model.to(device or best_device(torch)).eval()
     except Exception as error:  # damaged files raise errors of many libraries
@@ -57,6 +58,13 @@ def load_model(
         raise CrevalError(
             f"{name} cannot be loaded: it lacks {len(missing)} weights, such as {missing[0]}, and "
             "with others in their place it would say something else each time."
+        )
+    tokens = getattr(prepares, "tokenizer", None)
+    words = getattr(getattr(model.config, "text_config", model.config), "vocab_size", 0)
+    if tokens is not None and len(tokens) < words / 2:
+        raise CrevalError(
+            f"{name} cannot be loaded: its tokenizer knows {len(tokens)} of {words} tokens; its "
+            "files are missing, or damaged."
         )
     return prepares, model
 
@@ -96,24 +104,28 @@ def on_disk(name: str, file: str = "config.json") -> Path | None:
     return Path(found) if isinstance(found, str) else None
 
 
-def check_reachable(name: str, file: str = "config.json") -> None:
-    """Refuse a model that is neither here nor can be downloaded now; without the minutes that the
-    library would try for."""
-    if on_disk(name, file) is not None:
-        return
+def check_reachable(name: str, file: str = "config.json") -> bool:
+    """Whether the hub can be reached; a model that is not here either is refused. Without the
+    minutes that the library would try for."""
+    here = on_disk(name, file) is not None
     hub = import_module("huggingface_hub")
     if hub.constants.HF_HUB_OFFLINE:
+        if here:
+            return False
         raise CrevalError(
             f"{name} is no folder here, was not downloaded, and HF_HUB_OFFLINE is set."
         )
     if any(os.environ.get(name) for name in _PROXIES):
-        return
+        return True
     address = urlsplit(hub.constants.ENDPOINT)
     port = address.port or (80 if address.scheme == "http" else 443)
     try:
         socket.create_connection((address.hostname or "", port), timeout=_SECONDS).close()
     except OSError as error:
+        if here:
+            return False
         raise CrevalError(
             f"{name} is no folder here, was not downloaded, and {address.hostname} cannot be "
             "reached. Download it elsewhere, and give its folder."
         ) from error
+    return True

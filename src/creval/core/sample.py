@@ -60,6 +60,11 @@ class Sample:
         return self.made_of or str(self.source or self.id)
 
     @property
+    def is_captioned(self) -> bool:
+        """Whether both captions are there."""
+        return all(self.captions.get(of, "").strip() for of in CAPTIONS)
+
+    @property
     def pictures(self) -> tuple[Path, ...]:
         """All that it brings: source, mask and references."""
         found = (self.source, self.mask, *self.references)

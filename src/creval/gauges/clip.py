@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from creval.core.card import Metric
-from creval.core.sample import CAPTIONS
 from creval.gauges.card import GaugeCard, ModelCard
 from creval.gauges.embedding import Embedder, Thing, Vector, Wish, cosine, units
 from creval.gauges.exhibit import Exhibit, Picture
@@ -97,8 +96,8 @@ class ClipScores(ClipGauge):
 
     def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
         things: list[Thing] = [exhibit.source, exhibit.edit]
-        if exhibit.sample.captions.keys() >= CAPTIONS:
-            things += [exhibit.sample.captions[name] for name in ("source", "target")]
+        if exhibit.sample.is_captioned:
+            things += [exhibit.caption(of) for of in ("source", "target")]
         return [Wish(self.clip, thing) for thing in things]
 
     def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002

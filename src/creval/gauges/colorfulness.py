@@ -19,6 +19,7 @@ from creval.gauges.embedding import Vector
 from creval.gauges.exhibit import Exhibit
 from creval.gauges.gauge import Gauge
 
+_ROWS = 256  # of a strip: a large picture is not held several times
 MOST = 255.0 * math.sqrt(1.25 * 1.09)
 """The highest with signs. For red, green, cyan and magenta, rg^2 + yb^2 is 1.25, and nowhere more:
 so with a mean of length m the value is at most sqrt(1.25 - m^2) + 0.3 m, which is sqrt(1.25 * 1.09)
@@ -52,14 +53,18 @@ class Colorfulness(Gauge):
 def colorfulness(picture: Image.Image, *, signed: bool = False) -> float:
     """The colourfulness of a picture in RGB, on [0, 1]."""
     pixels = np.asarray(picture)
-    # Twice the second difference, so that both are whole numbers and their sums exact.
-    red, green, blue = (pixels[..., channel].astype(np.int32) for channel in range(3))
-    differences = [red - green, red + green - 2 * blue]
+    number = pixels.shape[0] * pixels.shape[1]
+    sums, squares = [0, 0], [0, 0]
+    for top in range(0, len(pixels), _ROWS):
+        strip = pixels[top : top + _ROWS].astype(np.int32)
+        red, green, blue = (strip[..., channel] for channel in range(3))
+        # Twice the second difference, so that both are whole numbers and their sums exact.
+        for at, values in enumerate((red - green, red + green - 2 * blue)):
+            sums[at] += int((values if signed else np.abs(values)).sum(dtype=np.int64))
+            squares[at] += int((values * values).sum(dtype=np.int64))
     spread = middle = 0.0
-    for values, scale in zip(differences, (255.0, 510.0), strict=True):
-        values = values if signed else np.abs(values)
-        total, squares = int(values.sum(dtype=np.int64)), int((values * values).sum(dtype=np.int64))
-        mean = total / values.size
-        spread += (squares / values.size - mean * mean) / scale**2
+    for at, scale in enumerate((255.0, 510.0)):
+        mean = sums[at] / number
+        spread += (squares[at] / number - mean * mean) / scale**2
         middle += (mean / scale) ** 2
     return math.sqrt(max(spread, 0.0)) + 0.3 * math.sqrt(middle)

@@ -49,7 +49,8 @@ _TEXT = (
 _WHAT_BECOMES = re.compile(
     rf"(?P<spared>{_SPARING})"
     rf"|(?P<barred>{_NOT}(?:add|writ|put|plac|insert|includ|print|us(?=e|ing)|draw|repeat)\w*)"
-    rf"|(?P<removed>{_NOT}(?:say|read|show|contain)\w*|\bno longer\b|{_TAKING})"
+    rf"|(?P<removed>{_NOT}(?:say|read|show|contain)\w*|\bno longer\b|{_TAKING}"
+    r"|\b(?:instead of|rather than|in place of|translat\w+)\b)"
     r"|(?P<added>\b(?:add|adding|writ(?:e|ing)|put|putting|plac(?:e|ing)|insert|inserting)\b)",
     re.IGNORECASE,
 )

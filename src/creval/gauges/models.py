@@ -15,7 +15,7 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.images import MOST_PIXELS
-from creval.core.models import load_model
+from creval.core.models import Missing, load_model
 from creval.gauges.exhibit import Unmeasured
 from creval.gauges.late import Late
 
@@ -54,7 +54,8 @@ class Model(Late[tuple[Any, Any]]):
             except ImportError as error:
                 # Some processors look for their libraries only when called: OWLv2's for SciPy.
                 reason = " ".join(str(error).split())
-                raise CrevalError(f"{self.name} lacks a library: {reason}") from error
+                kind = CrevalError if self._chosen else Missing
+                raise kind(f"{self.name} lacks a library: {reason}") from error
 
     def _loaded(self) -> tuple[Any, Any]:
         # Pictures come as float32, whatever the weights were saved as.
@@ -68,9 +69,8 @@ class Model(Late[tuple[Any, Any]]):
 
 
 def identity(name: str) -> str:
-    """A model's name, with the state of its files where it lies in a folder or a file."""
-    found = state(name)
-    return f"{Path(name).resolve()}#{found}" if found else name
+    """A model's name or, where it lies in a folder or a file, the state of its files."""
+    return state(name) or name
 
 
 def short_name(name: str) -> str:
@@ -86,7 +86,7 @@ def state(name: str) -> str:
     if not files:
         return ""
     found = hashlib.blake2b(digest_size=8)
-    for file in filter(Path.is_file, files):
+    for file in (file for file in files if file.is_file() and not file.name.startswith(".")):
         there = file.stat()
         found.update(f"{file.name}\x1f{there.st_size}\x1e".encode())
         found.update(_sampled(file.resolve(), there.st_size, there.st_mtime_ns))

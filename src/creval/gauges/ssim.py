@@ -21,7 +21,8 @@ from creval.gauges.embedding import Vector
 from creval.gauges.exhibit import Exhibit, Unmeasured
 from creval.gauges.gauge import Gauge
 
-Luma = NDArray[np.float64]
+Luma = NDArray[np.uint8]
+Floats = NDArray[np.float64]
 WINDOW, SIGMA = 11, 1.5
 _C1, _C2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
 _ROWS, _THREADS = 96, 4
@@ -52,8 +53,11 @@ def luma(picture: Image.Image) -> Luma:
     import cv2
 
     pixels = np.asarray(picture)
-    weighted = cv2.transform(pixels.astype(np.float64), _WEIGHTS)
-    return np.asarray(np.rint(weighted), dtype=np.float64)
+    found = np.empty(pixels.shape[:2], dtype=np.uint8)
+    for top in range(0, len(pixels), _ROWS):
+        strip = pixels[top : top + _ROWS].astype(np.float64)
+        found[top : top + _ROWS] = np.rint(cv2.transform(strip, _WEIGHTS))
+    return found
 
 
 def ssim(first: Luma, second: Luma, *, clipped: bool = True) -> float:
@@ -75,11 +79,13 @@ def ssim(first: Luma, second: Luma, *, clipped: bool = True) -> float:
     return total / (inner[0] * inner[1])
 
 
-def _strip(a: Luma, b: Luma, edge: int, clipped: bool) -> float:
+def _strip(first: Luma, second: Luma, edge: int, clipped: bool) -> float:
     """The sum of SSIM over all windows in a strip."""
     import cv2
 
-    def blurred(of: Luma) -> Luma:
+    a, b = first.astype(np.float64), second.astype(np.float64)
+
+    def blurred(of: Floats) -> Floats:
         found = np.asarray(cv2.GaussianBlur(of, (WINDOW, WINDOW), SIGMA), dtype=np.float64)
         return found[edge:-edge, edge:-edge]
 

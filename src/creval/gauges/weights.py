@@ -32,9 +32,9 @@ def find_weights(name: str, files: Sequence[str]) -> Path:
         hub = import_module("huggingface_hub")
     except ImportError as error:
         raise Missing(f"{name} needs huggingface_hub: pip install 'creval[local]'.") from error
-    check_reachable(name, files[0])
+    reachable = check_reachable(name, files[0])
     try:
-        return Path(hub.hf_hub_download(name, files[0]))
+        return Path(hub.hf_hub_download(name, files[0], local_files_only=not reachable))
     except Exception as error:  # of many kinds
         reason = str(error).strip().partition("\n")[0]
         raise CrevalError(f"{name} cannot be downloaded: {reason}") from error

@@ -128,11 +128,10 @@ def _mean(edits: Sequence[Gauged], metric: Metric) -> Estimate:
             units[one.key.sample] = one.unit
     values = np.array([sum(several) / len(several) for several in draws.values()])
     found = mean(values, list(units.values()))
-    if found.value is None or found.low is None or found.high is None:
-        return found
-    # A predictor can leave its range, and its mean does not leave its own interval.
-    least, most = min(metric.low, found.value), max(metric.high, found.value)
-    return found._replace(low=max(found.low, least), high=min(found.high, most))
+    inside = values.size and metric.low <= values.min() and values.max() <= metric.high
+    if not inside or found.low is None or found.high is None:
+        return found  # a predictor can leave its range
+    return found._replace(low=max(found.low, metric.low), high=min(found.high, metric.high))
 
 
 def _cell(found: Estimate, metric: Metric, measured: int, edits: int) -> Spot:

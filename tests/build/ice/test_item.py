@@ -98,7 +98,7 @@ def test_what_an_item_takes_is_known_before() -> None:
     assert steps(words, "{a scene}", {}, people=True) == [Step(INSTRUCTION, "template")]
     of = [steps(inputs, TEMPLATE, {}) for inputs in (TRY_ON, RECOLOUR, words, RECOLOUR)]
     assert [(made.role, made.calls, made.pictures) for made in expected(of)] == [
-        ("captioner", 0.75, 1), ("captioner", 0.5, 1), ("captioner", 0.25, 3),
+        ("captioner", 0.25, 1), ("captioner", 0.5, 1), ("captioner", 0.25, 3),
         ("writer", 0.75, 1), ("writer", 0.25, 3),
     ]  # fmt: skip
 

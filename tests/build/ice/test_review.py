@@ -53,7 +53,9 @@ def test_an_item_is_a_group_with_all_its_pictures(built: Path) -> None:
     assert [item.id for item in group.items] == ["Instruction", "SourceCaption", "TargetCaption"]
     assert group.items[0].facts["by"] == "template"
     assert "the reference" in group.items[0].facts["task"]
-    assert review.group(COLOUR).items[0].notes[0].startswith("to be filled in: ")
+    what, *blanks = review.group(COLOUR).items[0].notes
+    assert what == "the task: change the colour of something and nothing else"
+    assert all(note.startswith("to be filled in: ") for note in blanks)
 
 
 def test_a_template_is_filled_in_on_the_page(built: Path) -> None:
@@ -80,7 +82,7 @@ def test_what_is_still_to_be_written_is_nothing_to_decide(built: Path) -> None:
     review.decide(COLOUR, "SourceCaption", ACCEPTED, {})
     assert review.left() == left - 2
     (note,) = review.group(COLOUR).items[0].notes
-    assert note == "what an ideal edit shows is still to be written: `creval build ice` does so"
+    assert note == "what an ideal edit shows is still to be written: creval build ice does so"
 
 
 def test_other_words_make_the_description_out_of_date(built: Path, url: str) -> None:

@@ -223,6 +223,18 @@ def test_lines_stay_in_their_order(url: str, tmp_path: Path) -> None:
     assert [entry["ItemID"][-1] for entry in entries(out)] == ["a", "c", "b", "d"]
 
 
+def test_a_picture_is_described_once_for_all_its_items(tmp_path: Path) -> None:
+    server = Heard(seed=3)
+    with serving(server.app()) as url:
+        wish = Wish(tasks="5-8", each=4, people=True)
+        work = building(draw_plain(tmp_path / "in", 2), tmp_path / "bench", url, wish)
+        (made,) = [one for one in work.estimate() if one.calls]
+        assert len(work.run().made) == 8
+    assert server.stats["requests"] == made.calls == 2
+    told = {(e["made"]["picture"], e["SourceCaption"]) for e in entries(tmp_path / "bench")}
+    assert len(told) == 2
+
+
 def test_estimates_are_what_is_asked(tmp_path: Path) -> None:
     images, out, server = tmp_path / "in", tmp_path / "bench", Heard(seed=3)
     for name in ("Color Editing", "Text Removal", "Text-to-Image Creating", "Face Swap"):

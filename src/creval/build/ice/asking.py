@@ -29,6 +29,8 @@ from creval.build.scribe import RejectedError, Scribe, load_text
 from creval.build.words import quotes
 from creval.prompts import Prompt
 
+DESCRIBING = "source caption"
+"""The stage in which a picture is described, for all items that are made of it."""
 _CAPTION = wording.length(4, 60)  # CLIP reads no more, about
 _ABOUT_EDITING = re.compile(
     r"\b(?:edited|original|source|resulting|output|reference|control) (?:image|picture|photo)|"
@@ -82,7 +84,7 @@ async def _caption(scribe: Scribe, prompt: Prompt, step: Step) -> str:
 
     return await scribe.insist(
         step.by,
-        "source caption",
+        DESCRIBING,
         prompt,
         read,
         show=list(step.shown.values()),

@@ -97,12 +97,11 @@ def steps(inputs: Inputs, template: str, told: Mapping[str, str], *, people: boo
 def expected(of: Sequence[Iterable[Step]]) -> list[Expected]:
     """What items take on average, of which these are the steps: a guess before anything is asked,
     but for the number of calls and of pictures."""
-    often = Counter(
-        (step.by, step.part, len(step.shown))
-        for each in of
-        for step in each
-        if step.by in (CAPTIONER, WRITER)
-    )
+    asked = [step for each in of for step in each if step.by in (CAPTIONER, WRITER)]
+    # A picture is described once, for all items that are made of it.
+    once = {tuple(step.shown.values()): step for step in asked if step.part == SOURCE_CAPTION}
+    asked = [*once.values(), *(step for step in asked if step.part != SOURCE_CAPTION)]
+    often = Counter((step.by, step.part, len(step.shown)) for step in asked)
     return [
         Expected(by, count / len(of), *_EXPECTED[part], pictures=pictures)
         for (by, part, pictures), count in sorted(often.items())

@@ -149,9 +149,13 @@ def _item(entry: Entry, part: str) -> ReviewItem:
 
 def _notes(entry: Entry, part: str) -> tuple[str, ...]:
     """Reasons to look twice."""
+    if is_dropped(entry):
+        return ()
     text, template = text_of(entry.get(part)), text_of(made_of(entry).get("template"))
     if part == INSTRUCTION:
         found = [f"to be filled in: {blank}" for blank in unfilled(entry)]
+        if found:  # who fills in must know what for
+            found = [f"the task: {_meaning(entry)}", *found]
         found += [f"it does not name {name}" for name in lost_names(text, template)]
         if not text.strip() and not template:
             found.append("it is still to be written")
@@ -159,7 +163,7 @@ def _notes(entry: Entry, part: str) -> tuple[str, ...]:
             found.append("the words to be written stand in no quotation marks")
         if not is_open(entry) and TARGET_CAPTION not in _parts(entry):
             left = f"{_KINDS[TARGET_CAPTION]} is still to be written"
-            found.append(f"{left}: `creval build ice` does so")
+            found.append(f"{left}: creval build ice does so")
         return tuple(found)
     if part == TARGET_CAPTION and is_outdated(entry):
         now = "accept or change it" if is_own(entry, part) else "accept, change or build again"
@@ -189,10 +193,17 @@ def _change(entry: Entry, part: str, said: str) -> None:
         keep_asked(entry)
 
 
+def _meaning(entry: Entry) -> str:
+    """What an item's task is about."""
+    name = text_of(entry.get("Task"))
+    task = task_named(name)
+    return name if task is None else KITS[task.name].meaning
+
+
 def _facts(entry: Entry) -> dict[str, str]:
     """What an instruction is to be like, and how it came about."""
-    made, task = made_of(entry), task_named(text_of(entry.get("Task")))
-    found = {"task": KITS[task.name].meaning} if task else {}
+    made = made_of(entry)
+    found = {"task": _meaning(entry)}
     if made.get("template"):
         found["template"] = text_of(made["template"])
     rejected = made.get("rejected")

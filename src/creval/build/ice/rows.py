@@ -78,7 +78,7 @@ def _fault(job: Job, choice: Choice) -> str:
 def _jobs(path: Path, folder: Path, out: Path) -> Iterator[tuple[int, Job]]:
     made = out.resolve()
     for number, row in enumerate(read_rows(path, "image"), 1):
-        if not any(text_of(value).strip() for value in row.values()):
+        if not any(map(_said, row.values())):
             continue  # as spreadsheets leave them
         try:
             _check(row)
@@ -91,18 +91,23 @@ def _jobs(path: Path, folder: Path, out: Path) -> Iterator[tuple[int, Job]]:
         yield number, job
 
 
+def _said(value: object) -> bool:
+    """Whether anything stands in a field."""
+    return bool(value.strip() if isinstance(value, str) else value)
+
+
 def _check(row: Mapping[str, Any]) -> None:
     """Refuse what would not be looked at, or be taken for something else."""
     for name, value in row.items():
         several = value if isinstance(value, list) else [value]
-        if not any(text_of(one).strip() for one in several):
+        if not any(map(_said, several)):
             continue
         if not name:
-            raise CrevalError(f"{text_of(several[0])[:80]!r} stands in a column that has no name.")
+            raise CrevalError(f"{str(several[0])[:80]!r} stands in a column that has no name.")
         known_name("column", name, COLUMNS)
         of = several if name == "references" else [value]
         if not all(isinstance(one, str) for one in of) and (name, type(value)) != ("task", int):
-            raise CrevalError(f"its {name} should be text, and is {text_of(value)[:80]}.")
+            raise CrevalError(f"its {name} should be text, and is {str(value)[:80]}.")
 
 
 def _job(row: Mapping[str, Any], folder: Path) -> Job:

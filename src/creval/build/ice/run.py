@@ -11,7 +11,7 @@ from pathlib import Path
 
 from creval.benchmarks.ice_items import blanks
 from creval.benchmarks.ice_tasks import TASKS, Task, tasks_named
-from creval.build.ice.asking import load_texts, write_item
+from creval.build.ice.asking import DESCRIBING, load_texts, write_item
 from creval.build.ice.controls import DEPTH, DERIVED
 from creval.build.ice.files import Items, template_of, texts_of
 from creval.build.ice.inputs import Preparing, discard, inputs_of
@@ -86,7 +86,7 @@ class IceBuilding:
         self._images = Path(os.path.normpath(images))
         self._texts, self._templates = load_texts(settings.prompts), Templates(wish.templates)
         self.writing: Writing[Made] = Writing(
-            out, roles, settings, warm={"writer": temperature}, dry=dry
+            out, roles, settings, warm={"writer": temperature}, shared={DESCRIBING}, dry=dry
         )
         self._fixed = fixed_by(
             "ice", self.writing, self._texts, temperature=temperature,
