@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """More than there are cores, where there are few and there is memory for it: for half of their
-    time tests wait for servers, browsers and other programs."""
+    """More than there are cores, where there are few and there is memory for it: for a third of
+    their time tests wait for servers, browsers and other programs."""
     cores = os.cpu_count() or 1
     if not hasattr(os, "sysconf"):
         return cores
     gigabytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
-    return max(cores, min(2 * cores, 8, int(gigabytes / 3)))
+    return max(cores, min(cores * 3 // 2, 8, int(gigabytes / 3)))
 
 
 @pytest.fixture(scope="session")
