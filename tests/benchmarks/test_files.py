@@ -16,6 +16,7 @@ def test_stems_of_any_path() -> None:
 
 def test_what_should_be_text_becomes_text() -> None:
     assert [text_of(value) for value in ("a", None, 3)] == ["a", "", "3"]
+    assert [text_of(value) for value in (["a"], {"a": 1}, float("nan"))] == [""] * 3
 
 
 def test_faulty_files_become_sentences(tmp_path: Path) -> None:

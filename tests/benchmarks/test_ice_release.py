@@ -137,6 +137,21 @@ def test_pictures_are_found_however_they_are_named(tmp_path: Path, inside: str, 
         assert all(s.source.is_file() for s in dataset.samples if s.source is not None)
 
 
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [("Real Image", "real"), ("real_photo", "real"), ("RealImage", "real"),
+     ("Generated Image", "generated"), ("Unreal Engine render", None),
+     ("Surrealistic painting", None), ("realistic drawing", None)],
+)  # fmt: skip
+def test_a_source_is_real_by_that_word(tmp_path: Path, said: str, kind: str | None) -> None:
+    path = write_release(tmp_path, each=1) / "dataset" / "data.jsonl"
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = [json.dumps({**entry, "SourceImageType": said}) for entry in entries]
+    path.write_text("\n".join(lines))
+    found = {s.tags.get("source_type") for s in loaded(tmp_path).samples if s.source is not None}
+    assert found == {kind}
+
+
 Change = Callable[[dict[str, Any]], object]
 
 

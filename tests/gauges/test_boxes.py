@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from creval.core.errors import CrevalError
-from creval.core.models import load_model
+from creval.core.models import Missing, load_model
 from creval.gauges import models
 from creval.gauges.boxes import Detector
 from creval.gauges.models import Model
@@ -135,6 +135,9 @@ def test_damaged_weights_get_a_sentence(tmp_path: Path, picture: Image.Image) ->
 
 
 def test_a_library_that_is_missed_late_gets_a_sentence(tmp_path: Path) -> None:
-    model = Model(str(write_owl(tmp_path)), "AutoModelForZeroShotObjectDetection", chosen=True)
-    with pytest.raises(CrevalError, match="lacks a library: needs SciPy"), model.in_use():
-        raise ImportError("\nneeds\nSciPy")
+    folder = str(write_owl(tmp_path))
+    for chosen, kind in ((True, CrevalError), (False, Missing)):
+        model = Model(folder, "AutoModelForZeroShotObjectDetection", chosen=chosen)
+        with pytest.raises(kind, match="lacks a library: needs SciPy") as caught, model.in_use():
+            raise ImportError("\nneeds\nSciPy")
+        assert type(caught.value) is kind, "one that nobody chose does not stop the others"

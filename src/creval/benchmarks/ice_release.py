@@ -48,7 +48,7 @@ LEVELS = (
     Level("task", "tasks", tuple(TASKS)),
 )
 _FIRST = 1 << 20  # bytes in which a first item ends
-_REAL = re.compile(r"\breal\b")
+_REAL = re.compile(r"(?<![a-z])real(?!is)")  # neither unreal nor realistic
 _GENERATED = re.compile(r"generat|synthe|virtual|\bai\b")
 
 
