@@ -31,7 +31,7 @@ from PIL import Image
 import shared_data
 
 if TYPE_CHECKING:
-    from creval.judges.judge import Answer, Request
+    from creval.judges.base import Answer, Request
 
 SAMPLES, QUESTIONS, AT_ONCE = 60, 16, 64
 CALLS = SAMPLES * QUESTIONS
@@ -238,9 +238,9 @@ def inside(arguments: list[str]) -> None:
     import resource
 
     from creval.benchmarks import open_benchmark
-    from creval.engine.judge import Judging
-    from creval.engine.settings import Settings
+    from creval.calls.settings import Settings
     from creval.judges.chat import Chat
+    from creval.judging.run import Judging
 
     given = dict(zip(arguments[2::2], arguments[3::2], strict=True))
     settings = Settings(ask="question", image_fit="original", concurrency=AT_ONCE)
@@ -303,7 +303,7 @@ def fitting(folder: Path) -> float:
     from concurrent.futures import ThreadPoolExecutor
 
     from creval.core.images import encode
-    from creval.judges.vision import within
+    from creval.providers.vision import within
 
     paths = [*(folder / "bench" / "image").iterdir(), *(folder / "edits" / "Model").iterdir()]
     start = time.perf_counter()

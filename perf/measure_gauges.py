@@ -19,12 +19,12 @@ import numpy as np
 from PIL import Image
 
 from creval.core.sample import Sample
-from creval.gauges.embedding import Embedder, Embeddings, Thing, Vector
-from creval.gauges.exhibit import Exhibit, Picture, Shelf
-from creval.gauges.gauge import Gauge, open_gauges
-from creval.gauges.pixels import distance
-from creval.gauges.room import Job, measure_all
-from creval.gauges.ssim import luma, ssim
+from creval.metrics.base import Gauge, open_gauges
+from creval.metrics.batch import Job, measure_all
+from creval.metrics.embeddings import Embedder, Embeddings, Thing, Vector
+from creval.metrics.inputs import Exhibit, Picture, Shelf
+from creval.metrics.pixel_distance import distance
+from creval.metrics.ssim import luma, ssim
 
 SIZE = (1632, 1224)  # two megapixels
 TURNS = 9
@@ -104,7 +104,7 @@ def _vector(thing: Thing) -> Vector:
 
 
 def sharing(folder: Path) -> None:
-    import creval.gauges.clip as clip
+    import creval.metrics.clip as clip
 
     took, seen = {}, {}
     edits = _made(folder, 64, 1)
@@ -170,7 +170,7 @@ def peak(many: int) -> float:
 def measure_many(many: int) -> None:
     """Measure so many edits, four of each source, with formulas and with vectors of a model, and
     print the most memory that it took."""
-    import creval.gauges.clip as clip
+    import creval.metrics.clip as clip
 
     clip.Clip = Slow  # type: ignore[assignment, misc]
     with tempfile.TemporaryDirectory() as folder:

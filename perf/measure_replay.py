@@ -19,8 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import shared_data
+from creval.analysis.score_table import score
 from creval.benchmarks import open_benchmark
-from creval.engine.replay import replay
+from creval.judging.replay import replay
 from creval.store import open_run
 from miniature import write_miniature
 
@@ -82,7 +83,7 @@ def read_and_parse(bench: Path, answers: Path) -> None:
 def one_process(bench: Path, answers: Path, run: str) -> None:
     replay(open_benchmark(bench), answers, run)
     with open_run(run) as opened:
-        opened.score()
+        score(opened)
 
 
 def two_commands(bench: Path, answers: Path, run: str) -> None:

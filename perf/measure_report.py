@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from creval.report.page import page
+from creval.analysis.score_table import score
+from creval.report.html import page
 from creval.store import open_run
 from measure_view import MODELS, SAMPLES, write_run
 
@@ -29,7 +30,7 @@ def main() -> None:
             Image.fromarray(noise).resize((1024, 768)).save(path)
         began = time.perf_counter()
         with open_run(run) as opened:
-            card = opened.score()
+            card = score(opened)
             scored = time.perf_counter()
             content = page(opened, card, 2_000)
         done = time.perf_counter()

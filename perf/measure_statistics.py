@@ -8,9 +8,9 @@ import time
 
 import numpy as np
 
-from creval.benchmarks.creval_bench import CARD
+from creval.benchmarks.creval.protocol import CARD
+from creval.stats.score_table import ScoreTable
 from creval.stats.scorecard import scorecard
-from creval.stats.table import ScoreTable
 
 SYSTEMS, SAMPLES, RESAMPLES, ROUNDS = 8, 900, 10_000, 5
 MOST = 2.0  # seconds

@@ -12,13 +12,13 @@ import time
 from pathlib import Path
 
 from creval.benchmarks import open_benchmark
-from creval.benchmarks.touchstone.draw import draw
-from creval.benchmarks.touchstone.editors import EDITORS, edited
-from creval.benchmarks.touchstone.samples import make_samples
-from creval.benchmarks.touchstone.sight import see
-from creval.build.touchstone import build_touchstone
-from creval.core.processes import cores
-from creval.engine.judge import judge
+from creval.core.concurrency import cores
+from creval.judging.run import judge
+from creval.touchstone.build import build_touchstone
+from creval.touchstone.recognition import see
+from creval.touchstone.render import draw
+from creval.touchstone.samples import make_samples
+from creval.touchstone.simulated_edits import EDITORS, edited
 
 SAMPLES = 100
 ALONE = 9  # samples drawn and looked at in this process

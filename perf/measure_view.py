@@ -18,14 +18,16 @@ from urllib.request import urlopen
 import numpy as np
 from PIL import Image
 
-from creval.benchmarks.creval_release import CATEGORY_OF, CLASSES, LEVELS
-from creval.core.probe import Ask, EditKey, Question
-from creval.core.sample import Edit, Sample
-from creval.core.verdict import Reply, Status, Verdict
+from creval.benchmarks.creval.release import CATEGORY_OF, CLASSES, LEVELS
+from creval.core.call import Ask, Reply
+from creval.core.edit import Edit, EditKey
+from creval.core.probe import Question
+from creval.core.sample import Sample
+from creval.core.verdict import Status, Verdict
 from creval.store import Store
-from creval.web.app import Viewer
-from creval.web.current import Current
-from creval.web.serve import address, listen, serve
+from creval.web.common.server import address, listen, serve
+from creval.web.viewer.app import Viewer
+from creval.web.viewer.live_snapshot import Current
 
 MODELS, SAMPLES, ROUNDS = 8, 904, 5
 MOST = 150  # milliseconds

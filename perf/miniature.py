@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from creval.benchmarks.creval_release import CLASSES, METRICS
+from creval.benchmarks.creval.release import CLASSES, METRICS
 
 MODELS: Mapping[str, tuple[float, float, float]] = {
     "Follower": (0.90, 0.60, 0.85),

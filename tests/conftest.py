@@ -12,7 +12,7 @@ import pytest
 import shared_data
 from creval.benchmarks import open_benchmark
 from creval.core.cache import VARIABLE
-from creval.engine.replay import replay
+from creval.judging.replay import replay
 from creval.store import Run, open_run
 from miniature import write_miniature
 from tests import browser

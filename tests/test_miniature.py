@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from creval.analysis.score_table import score
 from creval.benchmarks import open_benchmark
 from creval.core.images import open_image
-from creval.engine.replay import replay
+from creval.judging.replay import replay
 from creval.store import open_run
 from miniature import MODELS, write_miniature
 
@@ -30,7 +31,7 @@ def test_scores_find_the_skills_again(tmp_path: Path) -> None:
     write_miniature(tmp_path, samples=90)
     replay(open_benchmark(tmp_path), tmp_path / "answers", tmp_path / "run")
     with open_run(tmp_path / "run") as run:
-        card = run.score(resamples=500)
+        card = score(run, resamples=500)
     for model, skills in MODELS.items():
         for metric, skill in zip(("IF", "VC", "VQ"), skills, strict=True):
             cell = card.cell(model, metric)

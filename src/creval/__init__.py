@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from creval.benchmarks import open_benchmark as open_benchmark
+    from creval.calls.settings import Settings as Settings
     from creval.core.errors import CrevalError as CrevalError
-    from creval.engine.judge import judge as judge
-    from creval.engine.replay import replay as replay
-    from creval.engine.settings import Settings as Settings
+    from creval.judging.replay import replay as replay
+    from creval.judging.run import judge as judge
     from creval.store.run import open_run as open_run
 
 __version__ = "0.1.0"
@@ -25,11 +25,11 @@ __version__ = "0.1.0"
 # quick and needs nothing heavy.
 _HOMES = {
     "CrevalError": "creval.core.errors",
-    "Settings": "creval.engine.settings",
-    "judge": "creval.engine.judge",
+    "Settings": "creval.calls.settings",
+    "judge": "creval.judging.run",
     "open_benchmark": "creval.benchmarks",
     "open_run": "creval.store.run",
-    "replay": "creval.engine.replay",
+    "replay": "creval.judging.replay",
 }
 __all__ = ["CrevalError", "Settings", "judge", "open_benchmark", "open_run", "replay"]
 

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from creval.analysis.score_table import score as score_run
 from creval.benchmarks import open_benchmark, protocol_named
 from creval.benchmarks.viescore import EditScore, VIEScore
-from creval.core.card import Score
+from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
-from creval.core.replies import read_reply
 from creval.core.sample import Sample
-from creval.engine.judge import judge
-from creval.engine.settings import Settings
-from creval.judges.fake import FakeServer
+from creval.core.schema import Score
+from creval.judging.run import judge
+from creval.parsing.answers import read_reply
 from creval.store import open_run
+from creval.testing.fake_server import FakeServer
 from tests.serving import serving
 
 SAMPLE = Sample("s", "make it red", Path("s.png"))
@@ -77,7 +78,7 @@ def test_it_can_be_put_to_any_dataset(miniature: Path, tmp_path: Path) -> None:
         with pytest.raises(CrevalError, match="holds a run of the protocol"):
             judge(open_benchmark(miniature), edits, spec, tmp_path / "run", Settings())
     with open_run(tmp_path / "run") as run:
-        card = run.score(resamples=100)
+        card = score_run(run, resamples=100)
     assert card.table.card.columns == ("SC", "PQ", "O")
     assert card.table.card.ranking == "O"
     best = card.cell(card.systems[0], "O")

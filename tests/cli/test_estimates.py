@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from creval.calls.estimate import Estimate
 from creval.cli import estimates
-from creval.engine.estimate import Estimate
 
 
 def judge(**more: object) -> Estimate:

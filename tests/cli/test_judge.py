@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from creval.cli import screen
+from creval.calls.retry import Progress
+from creval.cli import console
 from creval.cli.judge import _watcher
-from creval.engine.caller import Progress
 
 
-class Kept(screen.Line):
+class Kept(console.Line):
     """A line that is always due, and keeps what it shows."""
 
     def due(self) -> bool:

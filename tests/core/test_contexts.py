@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from creval.core.contexts import SharedContext, aside
+from creval.core.concurrency import SharedContext, aside
 
 
 def test_the_first_enters_and_the_last_leaves() -> None:

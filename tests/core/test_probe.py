@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from creval.core.probe import Ask, EditKey
+from creval.core.call import Ask
+from creval.core.edit import EditKey
 
 
 def test_the_same_request_has_the_same_digest_and_any_other_another() -> None:

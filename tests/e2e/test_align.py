@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from creval.analysis.score_table import tabulate
 from creval.benchmarks import open_benchmark
-from creval.engine.replay import replay
-from creval.stats.tabulate import tabulate
+from creval.judging.replay import replay
 from creval.store import open_run
 from miniature import write_miniature
 from tests.e2e.test_commands import creval, parsed, right, wrong

@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from creval.benchmarks import open_benchmark
-from creval.build.review import Review
-from creval.judges.fake import FakeServer
-from tests.build.chains.made import annotated, draw_pictures
+from creval.building.review.model import Review
+from creval.testing.fake_server import FakeServer
+from tests.building.chains_made import annotated, draw_pictures
 from tests.commands import Done, creval
 from tests.serving import serving
 
@@ -140,7 +140,7 @@ def test_a_picture_that_cannot_be_written_does_not_stop_the_others(
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(picture, path)
 
-    monkeypatch.setattr("creval.build.chains.complexbench_files.put_picture", put)
+    monkeypatch.setattr("creval.building.complexbench.files.put_picture", put)
     with serving(FakeServer(seed=3).app()) as url:
         done = steps(url, tmp_path, tmp_path / "bench", "--level", "two-chain", "--json")
     told = json.loads(done.stdout)
@@ -190,7 +190,7 @@ def test_a_budget_that_is_reached_opens_no_review(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[Review] = []
-    monkeypatch.setattr("creval.web.review.serve_review", opened.append)
+    monkeypatch.setattr("creval.web.review.app.serve_review", opened.append)
     images = draw_pictures(tmp_path / "images", 6)
     with serving(FakeServer().app()) as url:
         more = ("--price", "1,1", "--concurrency", 1, "--retries", 9, "--review")

@@ -13,8 +13,8 @@ from aiohttp import web
 from PIL import Image
 
 from creval.benchmarks import open_benchmark
-from creval.judges.fake import FakeServer
-from tests.build.chains.made import draw_pictures, rows
+from creval.testing.fake_server import FakeServer
+from tests.building.chains_made import draw_pictures, rows
 from tests.commands import creval
 from tests.serving import serving
 

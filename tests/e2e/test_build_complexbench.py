@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from creval.benchmarks import open_benchmark
-from creval.judges.fake import FakeServer
-from tests.build.chains.made import FITTING, annotated, entries
+from creval.testing.fake_server import FakeServer
+from tests.building.chains_made import FITTING, annotated, entries
 from tests.commands import creval
 from tests.serving import serving
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from creval.judges.fake import FAULTS, FakeServer
 from creval.store import DATABASE
-from tests.build.made import Model, drawn, usual
+from creval.testing.fake_server import FAULTS, FakeServer
+from tests.building.made import Model, drawn, usual
 from tests.serving import serving
 
 

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from creval.benchmarks import open_benchmark
-from creval.build.ice.templates import Templates
-from creval.judges.fake import FakeServer
-from tests.build.ice.made import draw, draw_all, draw_plain, entries
+from creval.building.ice.templates import Templates
+from creval.testing.fake_server import FakeServer
+from tests.building.ice.made import draw, draw_all, draw_plain, entries
 from tests.commands import creval
 from tests.serving import serving
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from creval.judges.fake import FakeServer
-from tests.build.chains.made import FITTING, annotated, draw_pictures, entries, rows
-from tests.build.ice.made import draw_plain
-from tests.build.made import drawn
+from creval.testing.fake_server import FakeServer
+from tests.building.chains_made import FITTING, annotated, draw_pictures, entries, rows
+from tests.building.ice.made import draw_plain
+from tests.building.made import drawn
 from tests.serving import serving
 
 KEPT = "stopped: what was written is kept; repeat the command to go on."

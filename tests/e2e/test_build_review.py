@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from creval.benchmarks.ice_tasks import TASKS
-from creval.build.chains.complexbench_files import file_of
-from creval.judges.fake import FakeServer
-from tests.build.chains.made import FITTING, annotated, draw_pictures, rows
-from tests.build.ice.made import draw_task, entries
-from tests.build.made import drawn
+from creval.benchmarks.ice_bench.tasks import TASKS
+from creval.building.complexbench.files import file_of
+from creval.testing.fake_server import FakeServer
+from tests.building.chains_made import FITTING, annotated, draw_pictures, rows
+from tests.building.ice.made import draw_task, entries
+from tests.building.made import drawn
 from tests.serving import serving
 
 

@@ -364,7 +364,7 @@ def test_a_reader_that_leaves_early_is_no_error(miniature_run: Path) -> None:
 def test_ctrl_c_says_that_it_stopped(tmp_path: Path) -> None:
     write_miniature(tmp_path, samples=9)
     script = (
-        "import os, signal, creval.engine.replay as r\n"
+        "import os, signal, creval.judging.replay as r\n"
         "r.read_answers = lambda *_: os.kill(os.getpid(), signal.SIGINT) or 1 / 0\n"
         "from creval.cli import main; main()"
     )

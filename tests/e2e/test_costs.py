@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from creval.build.touchstone import build_touchstone
+from creval.touchstone.build import build_touchstone
 from tests.e2e.test_commands import parsed, right, wrong
 
 

@@ -9,9 +9,9 @@ import sys
 from inspect import signature
 from pathlib import Path
 
-from creval.build.touchstone import build_touchstone
 from creval.cli import demo
-from creval.judges.fake import FakeServer
+from creval.testing.fake_server import FakeServer
+from creval.touchstone.build import build_touchstone
 from miniature import write_miniature
 from tests.serving import serving
 

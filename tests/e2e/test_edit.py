@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from creval.build.touchstone import build_touchstone
-from creval.judges.fake import FakeServer
+from creval.testing.fake_server import FakeServer
+from creval.touchstone.build import build_touchstone
 from tests.serving import serving
 
 

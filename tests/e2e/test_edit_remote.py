@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 
 from creval.core.images import open_image
-from creval.store.closeup import CloseUp
+from creval.store.lookup import CloseUp
 from miniature import write_miniature
 from tests.editors.asking import KEY, MODELS, PATHS
 from tests.editors.servers import (

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.judges.fake import FAULTS, FakeServer
 from creval.store import DATABASE, open_run
+from creval.testing.fake_server import FAULTS, FakeServer
 from miniature import write_miniature
-from tests.benchmarks.complexbench_files import write_release
+from tests.benchmarks.complexbench_edit.release_files import write_release
 from tests.serving import serving
 
 KEY = "sk-very-secret-0123456789"

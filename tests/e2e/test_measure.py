@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from creval.gauges.gauge import MODELS, gauge_kind, gauge_names
+from creval.metrics.base import MODELS, gauge_kind, gauge_names
 from tests.commands import creval as here
 from tests.e2e.test_commands import creval, parsed, right, wrong
-from tests.gauges.pictures import drawn, noise, slope
-from tests.gauges.tiny import write_clip
+from tests.metrics.images import drawn, noise, slope
+from tests.metrics.tiny import write_clip
 
 
 def test_gauges_are_listed_with_what_they_take() -> None:
@@ -194,7 +194,7 @@ def test_a_place_to_write_is_tried_before_anything_is_measured(
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("measured too soon")
 
-    monkeypatch.setattr("creval.engine.gauging.gauge_edits", measured)
+    monkeypatch.setattr("creval.analysis.measure_edits.gauge_edits", measured)
     (tmp_path / "values.csv").write_text("x")
     (tmp_path / "folder.csv").mkdir()
     edits = ("measure", "ssim", "--bench", miniature, "--edits", miniature / "edits" / "Keeper")

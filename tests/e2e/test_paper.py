@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from creval.analysis.score_table import score, tabulate
 from creval.benchmarks import open_benchmark
-from creval.core.replies import read_reply
-from creval.engine.replay import replay
-from creval.stats.tabulate import tabulate
+from creval.judging.replay import replay
+from creval.parsing.answers import read_reply
 from creval.store import Run, open_run
 from tests.e2e.paper import MODELS, TABLE_2_S, TABLE_S1
 
@@ -45,7 +45,7 @@ def test_strictly_every_sample_has_the_authors_final_score(run: Run, release: Pa
 
 @pytest.mark.parametrize("group", TABLE_S1)
 def test_strictly_the_papers_table_s1_comes_out(run: Run, group: str) -> None:
-    card = run.score(strict=True, subset="paper", resamples=100)
+    card = score(run, strict=True, subset="paper", resamples=100)
     for metric in ("IF", "VQ"):
         for model, theirs in zip(MODELS, TABLE_S1[group][metric], strict=True):
             ours = card.cell(model, metric, group, LEVELS.get(group, "dimension")).value
@@ -53,7 +53,7 @@ def test_strictly_the_papers_table_s1_comes_out(run: Run, group: str) -> None:
 
 
 def test_with_repaired_references_the_papers_table_2_is_near(run: Run) -> None:
-    card = run.score(subset="paper", resamples=100)
+    card = score(run, subset="paper", resamples=100)
     for place, model in enumerate(MODELS):
         assert card.cell(model, "S").value == pytest.approx(TABLE_2_S[model], abs=0.5)
         theirs = TABLE_S1["overall"]["VC"][place]
@@ -62,12 +62,12 @@ def test_with_repaired_references_the_papers_table_2_is_near(run: Run) -> None:
 
 
 def test_every_cell_says_what_it_rests_on(run: Run) -> None:
-    card = run.score(resamples=100)
+    card = score(run, resamples=100)
     for model in MODELS:
         cell = card.cell(model, "S")
         assert cell.total == 15_797
         assert 15_700 < cell.scored < cell.total
-    strict = run.score(strict=True, resamples=100).cell("Bagel", "VC")
+    strict = score(run, strict=True, resamples=100).cell("Bagel", "VC")
     assert (strict.scored, strict.total) == (5798, 5798)
 
 
@@ -77,7 +77,7 @@ def test_a_recording_with_gaps_is_scored_on_what_it_has(release: Path, tmp_path:
     assert len(done.recording.unmatched) == 34
     assert len(done.broken) == 172
     with open_run(tmp_path) as run:
-        card = run.score(resamples=100)
+        card = score(run, resamples=100)
     cell = card.cell("OmniGen2", "IF")
     assert cell.value == pytest.approx(74.4, abs=0.2)
     assert (cell.scored, cell.total) == (3246, 5253)

@@ -9,9 +9,9 @@ import polars
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.build.touchstone import build_touchstone
-from creval.engine.judge import judge
-from creval.engine.settings import Settings
+from creval.calls.settings import Settings
+from creval.judging.run import judge
+from creval.touchstone.build import build_touchstone
 from tests.e2e.test_commands import creval, parsed, right, wrong
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.engine.replay import replay
+from creval.judging.replay import replay
 from miniature import write_miniature
 from tests.e2e.test_commands import right
 

@@ -16,10 +16,18 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Response, expect
 
-from creval.build.review import ACCEPTED, DROPPED, OPEN, Field, Review, ReviewGroup, ReviewItem
-from creval.web.review import review_app
+from creval.building.review.model import (
+    ACCEPTED,
+    DROPPED,
+    OPEN,
+    Field,
+    Review,
+    ReviewGroup,
+    ReviewItem,
+)
+from creval.web.review.app import review_app
 from tests.web.made import picture
-from tests.web.reviewed import Kept, group, instruction, question, sorts_dropped_last
+from tests.web.review.reviewed import Kept, group, instruction, question, sorts_dropped_last
 
 
 @contextmanager
@@ -27,7 +35,7 @@ def reviewing(review: Review, port: int = 0) -> Iterator[str]:
     """The pages of a review, served in a thread; their address."""
     import uvicorn
 
-    from creval.web.serve import address, listen
+    from creval.web.common.server import address, listen
 
     listening = listen("127.0.0.1", port)
     config = uvicorn.Config(review_app(review), log_level="error", lifespan="off", ws="none")
@@ -483,8 +491,8 @@ def test_ctrl_c_says_what_is_left() -> None:
     """And nobody who hangs up meanwhile leaves a traceback behind."""
     script = textwrap.dedent(
         """
-        from creval.web.review import serve_review
-        from tests.web.reviewed import Kept, group
+        from creval.web.review.app import serve_review
+        from tests.web.review.reviewed import Kept, group
         serve_review(Kept([group("one"), group("two")]))
         """
     )

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from creval.analysis.score_table import tabulate
 from creval.benchmarks import open_benchmark
-from creval.engine.deciding import decide
-from creval.stats.race import Rule
-from creval.stats.table import Floats, Integers, ScoreTable
-from creval.stats.tabulate import tabulate
+from creval.judging.early_stopping import decide
+from creval.stats.elimination import Rule
+from creval.stats.score_table import Floats, Integers, ScoreTable
 from creval.store import open_run
-from tests.stats.test_race import Raced, orders, raced
+from tests.stats.test_elimination import Raced, orders, raced
 
 MARGIN = 1.5
 

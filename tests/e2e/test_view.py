@@ -15,12 +15,14 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from creval.benchmarks.creval_release import CATEGORY_OF, LEVELS
-from creval.core.probe import Ask, EditKey, Question
-from creval.core.sample import Edit, EditStatus, Sample, Step
-from creval.core.verdict import Reply, Status, Verdict
+from creval.benchmarks.creval.release import CATEGORY_OF, LEVELS
+from creval.core.call import Ask, Reply
+from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.probe import Question
+from creval.core.sample import Sample, Step
+from creval.core.verdict import Status, Verdict
 from creval.store import Store
-from creval.store.makers import MAKERS, Bill, Maker
+from creval.store.provenance import MAKERS, Bill, Maker
 from tests.e2e.test_commands import right
 from tests.web.made import picture
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from creval.editors.editor import Editor, EditorOptions, Job, Produced
-from creval.editors.remote import Remote
+from creval.editors.base import Editor, EditorOptions, Job, Produced
+from creval.editors.remote.base import Remote
 from creval.editors.spec import open_editor
-from creval.judges.judge import Fault, Unusable
+from creval.providers.errors import Fault, Unusable
 from tests.editors.servers import Provider, jpeg, png
 from tests.serving import serving
 

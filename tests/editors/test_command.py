@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 
 from creval.core.errors import CrevalError
+from creval.editors.base import EditorOptions, Job
 from creval.editors.command import Command
-from creval.editors.editor import EditorOptions, Job
-from creval.judges.judge import Fault, Unusable
+from creval.providers.errors import Fault, Unusable
 from tests.editors.asking import made
 
 PROGRAM = """

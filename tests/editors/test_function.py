@@ -17,9 +17,9 @@ import pytest
 from PIL import Image, ImageOps
 
 from creval.core.errors import CrevalError
-from creval.editors.editor import EditorOptions, Job
+from creval.editors.base import EditorOptions, Job
 from creval.editors.function import Function
-from creval.judges.judge import Fault
+from creval.providers.errors import Fault
 from tests.editors.asking import NoTicket, made
 
 
@@ -197,7 +197,7 @@ async def never(source: Image.Image) -> None:
 
 SCRIPT = """
 import asyncio, sys, time
-from creval.editors.editor import EditorOptions, Job
+from creval.editors.base import EditorOptions, Job
 from creval.editors.function import Function
 
 async def run():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from creval.core.errors import CrevalError
-from creval.editors.editor import EditorOptions
-from creval.editors.remote import Remote
+from creval.editors.base import EditorOptions
+from creval.editors.remote.base import Remote
 from creval.editors.spec import PROVIDERS, open_editor
 
 KEY = "sk-very-secret-123"

@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from creval.core.contract import contract_named
 from creval.core.images import Encoded
+from creval.core.scales import contract_named
+from creval.judges.base import Answer, Request
 from creval.judges.chat import Chat
-from creval.judges.judge import Answer, Choice, Fault, Position, Price, Request, Unusable
-from creval.judges.providers import PROVIDERS
-from creval.judges.vision import vision_of
+from creval.providers.catalog import PROVIDERS
+from creval.providers.errors import Fault, Unusable
+from creval.providers.openai_wire import Choice, Position
+from creval.providers.pricing import Price
+from creval.providers.vision import vision_of
 from tests.serving import serving
 
 KEY = "sk-very-secret-123"

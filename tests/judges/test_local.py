@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from creval.core.contract import contract_named
 from creval.core.errors import CrevalError
 from creval.core.images import Encoded
-from creval.judges.judge import Answer, Fault, Request
+from creval.core.scales import contract_named
+from creval.judges.base import Answer, Request
 from creval.judges.local import Local
+from creval.providers.errors import Fault
 from tests.judges.tiny import write_tiny_model
 
 torch = pytest.importorskip("torch")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from creval.core.errors import CrevalError
+from creval.judges.base import Judge, JudgeOptions
 from creval.judges.chat import Chat
-from creval.judges.judge import Judge, Price
-from creval.judges.providers import PROVIDERS, price_of
-from creval.judges.spec import JudgeOptions, members, open_judges
+from creval.judges.spec import members, open_judges
+from creval.providers.catalog import PROVIDERS, price_of
+from creval.providers.pricing import Price
 
 KEY = "sk-very-secret-123"
 

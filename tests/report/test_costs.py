@@ -9,10 +9,10 @@ import pytest
 
 from creval.core.errors import CrevalError
 from creval.report import costs, plots
-from creval.report.findings import Spot, spot
+from creval.report.output import Spot, spot
 from creval.stats.scorecard import Scorecard, scorecard
-from creval.store.makers import MAKERS, Bill, Maker, makers
-from tests.report.test_plots import EVIL, drawn, marks, texts, value
+from creval.store.provenance import MAKERS, Bill, Maker, makers
+from tests.report.plots.test_plots import EVIL, drawn, marks, texts, value
 from tests.stats.made import table
 
 MADE = {

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from creval.core.probe import EditKey
-from creval.core.sample import Edit, EditStatus
-from creval.report import asked, missing, plots, sentences
+from creval.analysis.score_table import score
+from creval.core.edit import Edit, EditKey, EditStatus
+from creval.report import missing, plots, run_facts, sentences
 from creval.report.export.leaderboard import leaderboard
 from creval.store import Run, Store, open_run
 from tests.stats import written
@@ -51,7 +51,7 @@ def test_reasons_are_harmless_and_short(tmp_path: Path) -> None:
 
 def test_each_rule_says_what_it_does(run: Run) -> None:
     def said(**rule: object) -> list[str]:
-        table = run.score(resamples=100, **rule).table  # type: ignore[arg-type]
+        table = score(run, resamples=100, **rule).table  # type: ignore[arg-type]
         return missing.rule(table, missing.of_table(run, table))
 
     assert said() == ["Edits that are refused or absent are left out of the scores."]
@@ -64,7 +64,7 @@ def test_each_rule_says_what_it_does(run: Run) -> None:
 def test_nothing_is_said_where_nothing_is_missing(tmp_path: Path) -> None:
     written.write(tmp_path, {"A": {"s1": "++++"}}, DIMENSIONS)
     with open_run(tmp_path) as run:
-        table = run.score(resamples=100).table
+        table = score(run, resamples=100).table
         assert missing.rule(table, {}) == []
         assert missing.rule(replace(table, missing="zero"), {}) == [
             "No edit is missing, so none counts as failed."
@@ -82,15 +82,15 @@ def test_metrics_without_a_worst_value_are_named(tmp_path: Path) -> None:
         with Store(tmp_path / name) as store:
             store.put_edits([Edit(EditKey("A", "s1"), EditStatus.REFUSED)])
         with open_run(tmp_path / name) as run:
-            table = replace(run.score(resamples=100).table, missing="zero")
+            table = replace(score(run, resamples=100).table, missing="zero")
             assert expected in missing.rule(table, found)[0]
 
 
 def test_tables_plots_and_leaderboards_name_the_rule(run: Run) -> None:
     plain, zero, common = (
-        run.score(resamples=100),
-        run.score(resamples=100, missing="zero"),
-        run.score(resamples=100, common=True),
+        score(run, resamples=100),
+        score(run, resamples=100, missing="zero"),
+        score(run, resamples=100, common=True),
     )
     for card, words in (
         (plain, "judge j, 4 samples"),
@@ -115,9 +115,9 @@ def test_tables_plots_and_leaderboards_name_the_rule(run: Run) -> None:
 def test_what_is_impossible_is_told_and_not_counted(tmp_path: Path) -> None:
     answers = {"A": {"s1": "++++", "s2": EditStatus.IMPOSSIBLE, "s3": EditStatus.ABSENT}}
     with open_run(written.write(tmp_path, answers, DIMENSIONS)) as run:
-        table = run.score(resamples=100, missing="zero").table
+        table = score(run, resamples=100, missing="zero").table
         found = missing.of_table(run, table)
-        grid = asked.absent(run, ["A"], list(answers["A"]))
+        grid = run_facts.absent(run, ["A"], list(answers["A"]))
     reason = "in the benchmark, s.png does not exist"
     assert missing.told(found) == [f"A lacks 2 edits: 1 impossible ({reason}); 1 absent."]
     assert missing.rule(table, found) == [

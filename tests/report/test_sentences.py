@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from creval.analysis.comparison import compare
+from creval.analysis.score_table import score
 from creval.report import sentences
-from creval.report.comparison import comparison
-from creval.stats.compare import compare
+from creval.report.commands.comparison import comparison
 from creval.stats.scorecard import scorecard
 from creval.store import Run
 from tests.stats.made import table
@@ -27,11 +28,11 @@ def test_one_model_is_not_compared() -> None:
 
 
 def test_what_the_table_rests_on(small_run: Run) -> None:
-    card = small_run.score(resamples=100, weights={"IF": 1, "VC": 1})
+    card = score(small_run, resamples=100, weights={"IF": 1, "VC": 1})
     sentence = sentences.basis(card, small_run.manifest, 100)
     assert "judge recorded:answers, 18 samples; S = 0.5 IF + 0.5 VC + 0 VQ;" in sentence
     assert sentences.strictness(card) == "Every question that was asked was answered."
-    strict = small_run.score(strict=True, resamples=100)
+    strict = score(small_run, strict=True, resamples=100)
     assert sentences.strictness(strict).startswith("Strict, as the authors' scripts score: 0 ")
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from creval.analysis.score_table import score
 from creval.core.errors import CrevalError
 from creval.report import tables
-from creval.report.findings import rich_table
+from creval.report.output import rich_table
 from creval.stats.scorecard import AVERAGE, Scorecard, scorecard
 from creval.store import Run
 from tests.stats.made import table
@@ -64,7 +65,7 @@ def test_markdown_and_latex_mark_the_same_cells(card: Scorecard) -> None:
 
 
 def test_csv_and_json_hold_every_cell_unrounded(small_run: Run) -> None:
-    card = small_run.score(resamples=200)
+    card = score(small_run, resamples=200)
     shown = tables.chosen(card, ["overall", "dimension"])
     rows = list(csv.DictReader(io.StringIO(tables.csv_table(card, shown))))
     assert len(rows) == (1 + 9) * 3 * 4

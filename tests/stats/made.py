@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from creval.benchmarks.creval_bench import CARD
-from creval.stats.table import Floats, ScoreTable
+from creval.benchmarks.creval.protocol import CARD
+from creval.stats.score_table import Floats, ScoreTable
 
 CATEGORY = [0, 0, 0, 1, 1, 1, 2, 2, 2]
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from creval.benchmarks.creval_bench import CARD
-from creval.core.card import Level
+from creval.benchmarks.creval.protocol import CARD
+from creval.core.schema import Level
 from creval.stats.aggregate import shares, strata
 from creval.stats.scorecard import points
 from tests.stats.made import table

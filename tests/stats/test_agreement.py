@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from creval.stats.agreement import agreement, cohen, fleiss, krippendorff, percent
-from creval.stats.table import Floats
+from creval.stats.score_table import Floats
 
 
 def answers(seed: int, voices: int, missing: float = 0.0, most: int = 3) -> Floats:

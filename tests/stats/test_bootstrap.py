@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from creval.core.card import Level
+from creval.core.schema import Level
 from creval.stats.bootstrap import interval, pooled, replicate, resampled_counts
-from creval.stats.table import Floats, ScoreTable
+from creval.stats.score_table import Floats, ScoreTable
 from tests.stats.made import table
 
 

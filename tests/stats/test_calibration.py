@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from creval.analysis.correction import correct
+from creval.analysis.score_table import score
 from creval.benchmarks import open_benchmark
-from creval.benchmarks.touchstone.editors import EDITORS
-from creval.build.calibration import VARIANTS, make_cases, make_trials
-from creval.build.touchstone import build_touchstone
+from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
-from creval.engine.calibrate import hear, read
-from creval.engine.judge import judge
-from creval.engine.settings import Settings
+from creval.judging.calibration import hear, read
+from creval.judging.run import judge
 from creval.stats.calibration import (
     Calibration,
     Rate,
@@ -29,8 +28,10 @@ from creval.stats.calibration import (
     rates,
     turned,
 )
-from creval.stats.correction import correct
 from creval.store import open_run
+from creval.touchstone.build import build_touchstone
+from creval.touchstone.calibration_trials import VARIANTS, make_cases, make_trials
+from creval.touchstone.simulated_edits import EDITORS
 
 TRUE = {"sensitivity": 0.85, "specificity": 0.75}
 
@@ -139,7 +140,7 @@ def covered(seeds: int, folder: Path) -> Iterator[tuple[bool, bool]]:
     benchmark = open_benchmark(folder)
     judge(benchmark, edits, "truth", folder / "truth")
     with open_run(folder / "truth") as run:
-        truth = run.score(resamples=100)
+        truth = score(run, resamples=100)
     for seed in range(seeds):
         settings = Settings(parameters={"seed": seed})
         judge(benchmark, edits, "noisy:0.85,0.75", folder / f"run{seed}", settings)
@@ -147,7 +148,7 @@ def covered(seeds: int, folder: Path) -> Iterator[tuple[bool, bool]]:
         first, second = (Rate(int(chance.binomial(200, p)), 200) for p in TRUE.values())
         found = dict.fromkeys(("IF", "VC", "VQ"), Rates(first, second, 400))
         with open_run(folder / f"run{seed}") as run:
-            card = run.score(resamples=400)
+            card = score(run, resamples=400)
             corrected = correct(run, card, Calibration("noisy", found), resamples=400, seed=seed)
         for system in card.systems:
             for column in card.table.card.columns:
@@ -180,9 +181,9 @@ def test_several_answers_are_corrected_one_by_one(tmp_path: Path) -> None:
     known = Rates(Rate(8500, 10000), Rate(7500, 10000), 20000)
     calibration = Calibration("noisy", dict.fromkeys(("IF", "VC", "VQ"), known))
     with open_run(tmp_path / "truth") as run:
-        truth = run.score(resamples=100)
+        truth = score(run, resamples=100)
     with open_run(tmp_path / "run") as run:
-        card = run.score(resamples=100)
+        card = score(run, resamples=100)
         cells = correct(run, card, calibration, resamples=200).cells
     for system in card.systems:
         true = truth.cell(system, "S").value
@@ -192,7 +193,7 @@ def test_several_answers_are_corrected_one_by_one(tmp_path: Path) -> None:
         open_run(tmp_path / "panel") as run,
         pytest.raises(CrevalError, match="of one judge, and this run has several"),
     ):
-        correct(run, run.score(resamples=100), calibration)
+        correct(run, score(run, resamples=100), calibration)
 
 
 @pytest.mark.study
@@ -208,7 +209,7 @@ def test_what_cannot_be_corrected(tmp_path: Path) -> None:
     judge(open_benchmark(tmp_path), [tmp_path / "edits" / "lazy"], "truth", tmp_path / "run")
     chance = Rates(Rate(50, 100), Rate(51, 100), 200)
     with open_run(tmp_path / "run") as run:
-        card = run.score(resamples=100)
+        card = score(run, resamples=100)
         with pytest.raises(CrevalError, match="hardly better than chance"):
             correct(run, card, Calibration("x", dict.fromkeys(("IF", "VC", "VQ"), chance)))
         with pytest.raises(CrevalError, match="says nothing about VC, VQ"):

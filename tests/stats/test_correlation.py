@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from creval.stats.bootstrap import resampled_counts
 from creval.stats.correlation import CORRELATIONS, around, fisher, kendall, pearson, spearman
-from creval.stats.table import Floats
+from creval.stats.score_table import Floats
 
 stats = pytest.importorskip("scipy.stats")
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}

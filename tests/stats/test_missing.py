@@ -9,19 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from creval.analysis.comparison import compare
+from creval.analysis.correction import correct
+from creval.analysis.score_table import score
 from creval.benchmarks import open_benchmark
-from creval.benchmarks.creval_bench import CREval
+from creval.benchmarks.creval.protocol import CREval
+from creval.core.call import Ask, Reply
+from creval.core.edit import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
-from creval.core.probe import Ask, EditKey, Measurement
-from creval.core.sample import Edit, EditStatus
-from creval.core.verdict import Reply, Status, Verdict
-from creval.engine.manifest import describe
+from creval.core.probe import Measurement
+from creval.core.verdict import Status, Verdict
 from creval.stats.calibration import Calibration
-from creval.stats.compare import compare
-from creval.stats.correction import correct
 from creval.stats.scorecard import Scorecard, scorecard
 from creval.store import Run, Store, open_run
-from tests.benchmarks.complexbench_files import write_release
+from creval.store.manifest import describe
+from tests.benchmarks.complexbench_edit.release_files import write_release
 from tests.stats import made, written
 
 REFUSED, FAILED, ABSENT = EditStatus.REFUSED, EditStatus.FAILED, EditStatus.ABSENT
@@ -47,7 +49,7 @@ def values(card: Scorecard, system: str, group: str = "overall") -> list[float |
 
 
 def test_left_out(run: Run) -> None:
-    card = run.score(resamples=100)
+    card = score(run, resamples=100)
     third = 200 / 3
     assert values(card, "A") == pytest.approx([third, 75, third, 70])
     assert values(card, "A", "Customization") == pytest.approx([100, 62.5, 100, 85])
@@ -57,7 +59,7 @@ def test_left_out(run: Run) -> None:
 
 def test_counted_as_failed(run: Run) -> None:
     """s3 of A is worth nothing: in its dimension, in the mean of dimensions, and in the whole."""
-    card = run.score(resamples=100, missing="zero")
+    card = score(run, resamples=100, missing="zero")
     assert values(card, "A") == pytest.approx([50, 56.25, 50, 52.5])
     assert values(card, "A", "Derivative Characters") == [0, 0, 0, 0]
     assert values(card, "A", "Customization") == pytest.approx([50, 31.25, 50, 42.5])
@@ -72,20 +74,20 @@ def test_counted_as_failed(run: Run) -> None:
 
 def test_what_a_judge_left_open_is_never_zero(run: Run) -> None:
     for rule in ("exclude", "zero"):
-        cell = run.score(resamples=100, missing=rule).cell("B", "VC", "s3", "sample")
+        cell = score(run, resamples=100, missing=rule).cell("B", "VC", "s3", "sample")
         assert (cell.value, cell.scored, cell.total) == (100, 1, 2)
 
 
 def test_strict(run: Run) -> None:
     """The unanswered question of B is wrong then; edits that are not there are as told."""
-    left_out = run.score(resamples=100, strict=True)
+    left_out = score(run, resamples=100, strict=True)
     assert left_out.cell("B", "VC").value == pytest.approx((100 + 100 + 75) / 3)
-    counted = run.score(resamples=100, strict=True, missing="zero")
+    counted = score(run, resamples=100, strict=True, missing="zero")
     assert counted.cell("B", "VC").value == pytest.approx((100 + 100 + 75 + 0) / 4)
 
 
 def test_weights_and_chosen_models(run: Run) -> None:
-    card = run.score(resamples=100, missing="zero", weights={"VC": 1}, systems=("A",))
+    card = score(run, resamples=100, missing="zero", weights={"VC": 1}, systems=("A",))
     assert card.cell("A", "S").value == pytest.approx(56.25)
 
 
@@ -98,7 +100,7 @@ def test_models_are_compared_with_their_failings(run: Run) -> None:
     found = counted.differences["overall", "overall", "VC"]
     assert found.value == pytest.approx((-75 - 100 + 100) / 4)
     assert found.samples == 4
-    (pair,) = run.score(resamples=100, missing="zero").differences
+    (pair,) = score(run, resamples=100, missing="zero").differences
     assert pair.value == pytest.approx(52.5 - 65)
 
 
@@ -107,8 +109,8 @@ def test_intervals_are_those_of_zeros(tmp_path: Path) -> None:
     names = {f"s{n}": "Surreal Fantasy" for n in range(40)}
     given = {n: ("++++" if at < 30 else REFUSED) for at, n in enumerate(names)}
     with open_run(written.write(tmp_path, {"A": given}, names)) as run:
-        left_out = run.score(resamples=500)
-        counted = run.score(resamples=4000, missing="zero")
+        left_out = score(run, resamples=500)
+        counted = score(run, resamples=4000, missing="zero")
     assert left_out.cell("A", "S")[:3] == pytest.approx((100, 100, 100))
     cell = counted.cell("A", "S")
     assert cell.value == pytest.approx(75)
@@ -133,8 +135,8 @@ def binomial_quantile(n: int, p: float, share: float) -> int:
 def test_a_draw_that_was_refused_is_a_draw(tmp_path: Path) -> None:
     given = {"A": {"s1": ["++++", REFUSED, "-+++"]}}
     with open_run(written.write(tmp_path, given, {"s1": "Surreal Fantasy"})) as run:
-        assert run.score(resamples=100).cell("A", "IF").value == pytest.approx(50)
-        counted = run.score(resamples=100, missing="zero")
+        assert score(run, resamples=100).cell("A", "IF").value == pytest.approx(50)
+        counted = score(run, resamples=100, missing="zero")
     assert counted.cell("A", "IF").value == pytest.approx(100 / 3)
     assert counted.cell("A", "VC").value == pytest.approx(200 / 3)
 
@@ -145,12 +147,12 @@ def test_what_came_later_as_draws_is_not_absent(tmp_path: Path) -> None:
         folder = written.write(tmp_path / str(status), given, {"s1": "Surreal Fantasy"})
         with open_run(folder) as run:
             assert run.missing() == []
-            assert run.score(resamples=100, missing="zero").cell("A", "IF").value == 100
+            assert score(run, resamples=100, missing="zero").cell("A", "IF").value == 100
 
 
 def test_repeats_change_nothing(tmp_path: Path) -> None:
     with open_run(written.write(tmp_path, ANSWERS, DIMENSIONS, repeats=3)) as run:
-        card = run.score(resamples=100, missing="zero")
+        card = score(run, resamples=100, missing="zero")
     assert values(card, "A") == pytest.approx([50, 56.25, 50, 52.5])
 
 
@@ -161,7 +163,7 @@ def test_what_a_run_is_not_about_is_never_counted(tmp_path: Path) -> None:
         "B": {"s1": "+++ ", "s2": "+++ ", "s3": "+++ ", "s4": "+++ "},
     }
     with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
-        card = run.score(resamples=100, missing="zero")
+        card = score(run, resamples=100, missing="zero")
     assert values(card, "A") == [50, 50, None, None]
     assert card.cell("A", "IF")[3:] == (2, 4)
 
@@ -173,7 +175,7 @@ def test_a_picture_that_cannot_be_opened_is_not_missing(tmp_path: Path) -> None:
         store.put_edits([broken])
     with open_run(tmp_path) as run:
         assert (run.unopened(), run.missing()) == (1, [])
-        assert run.score(resamples=100, missing="zero").cell("A", "IF").value == 100
+        assert score(run, resamples=100, missing="zero").cell("A", "IF").value == 100
 
 
 def test_unsupported_is_as_the_protocol_says(
@@ -182,10 +184,10 @@ def test_unsupported_is_as_the_protocol_says(
     given = {"A": {"s1": "++++", "s2": EditStatus.UNSUPPORTED}}
     with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
         for rule in ("exclude", "zero"):
-            assert run.score(resamples=100, missing=rule).cell("A", "IF").value == 100
+            assert score(run, resamples=100, missing=rule).cell("A", "IF").value == 100
         monkeypatch.setattr(CREval, "card", replace(CREval.card, unsupported=0.0))
         for rule in ("exclude", "zero"):
-            assert run.score(resamples=100, missing=rule).cell("A", "IF").value == 50
+            assert score(run, resamples=100, missing=rule).cell("A", "IF").value == 50
 
 
 def test_what_the_benchmark_made_impossible_counts_nowhere(
@@ -196,7 +198,7 @@ def test_what_the_benchmark_made_impossible_counts_nowhere(
         for unsupported in (None, 0.0):
             monkeypatch.setattr(CREval, "card", replace(CREval.card, unsupported=unsupported))
             for rule in ("exclude", "zero"):
-                card = run.score(resamples=100, missing=rule)
+                card = score(run, resamples=100, missing=rule)
                 assert card.cell("A", "IF").value == 100
         (gone,) = run.missing()
         assert (gone.edit.sample, gone.reason) == ("s2", "in the benchmark, s.png does not exist")
@@ -207,24 +209,26 @@ def test_half_a_run_has_no_zeros(tmp_path: Path) -> None:
     given = {"A": {"s1": "++++", "s2": REFUSED, "s3": "    "}, "B": {"s1": "++++", "s2": "    "}}
     with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
         with pytest.raises(CrevalError, match="1 edits of 'A' are not judged"):
-            run.score(missing="zero")
-        assert run.score(resamples=100, missing="zero", systems=("B",)).cell("B", "IF").value == 100
+            score(run, missing="zero")
+        assert (
+            score(run, resamples=100, missing="zero", systems=("B",)).cell("B", "IF").value == 100
+        )
 
 
 def test_rules_that_are_none(run: Run, small_run: Run) -> None:
     with pytest.raises(CrevalError, match="takes exclude or zero, not 'none'"):
-        run.score(missing="none")
+        score(run, missing="none")
     with pytest.raises(CrevalError, match="choose one"):
-        run.score(missing="zero", common=True)
+        score(run, missing="zero", common=True)
     with pytest.raises(CrevalError, match="recorded answers do not say"):
-        small_run.score(missing="zero")
+        score(small_run, missing="zero")
     with pytest.raises(CrevalError, match="--correct is for answers"):
-        correct(run, run.score(resamples=100, missing="zero"), Calibration("j", {}))
+        correct(run, score(run, resamples=100, missing="zero"), Calibration("j", {}))
 
 
 def test_samples_that_all_have(run: Run) -> None:
     """s1 and s2: A lacks s3, B s4."""
-    card = run.score(resamples=100, common=True)
+    card = score(run, resamples=100, common=True)
     assert card.table.samples == ("s1", "s2")
     assert card.table.common_of == 4
     assert values(card, "A") == pytest.approx([100, 62.5, 100, 85])
@@ -232,7 +236,7 @@ def test_samples_that_all_have(run: Run) -> None:
     assert card.cell("A", "VC")[3:] == (4, 4)
     assert card.table.unasked == {"A": 0, "B": 0}
     assert card.groups("dimension") == ("Surreal Fantasy",)
-    alone = run.score(resamples=100, common=True, systems=("A",))
+    alone = score(run, resamples=100, common=True, systems=("A",))
     assert alone.table.samples == ("s1", "s2", "s4")
 
 
@@ -240,10 +244,10 @@ def test_an_answer_that_one_lacks_is_left_out_for_all(tmp_path: Path) -> None:
     """s2 has no VC of B, so no S: it is no sample that both have a score of."""
     given = {"A": {"s1": "++++", "s2": "-+++"}, "B": {"s1": "+-++", "s2": "+??+"}}
     with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
-        card = run.score(resamples=100, common=True)
+        card = score(run, resamples=100, common=True)
         assert card.table.samples == ("s1",)
         # By IF alone it is one; its VC still counts for nobody.
-        ranked = run.score(resamples=100, common=True, weights={"IF": 1})
+        ranked = score(run, resamples=100, common=True, weights={"IF": 1})
     assert ranked.table.samples == ("s1", "s2")
     assert ranked.cell("A", "VC")[:1] + ranked.cell("A", "VC")[3:] == (100, 2, 4)
     assert ranked.cell("A", "IF").value == 50
@@ -259,10 +263,10 @@ def test_intervals_of_what_all_have_are_those_of_these_samples(tmp_path: Path) -
     given["A"]["s3"], given["B"]["s7"] = REFUSED, ABSENT
     less = [name for name in names if name not in ("s3", "s7")]
     with open_run(written.write(tmp_path / "1", given, names)) as run:
-        card = run.score(resamples=500, common=True)
+        card = score(run, resamples=500, common=True)
     fewer = {system: {name: said[name] for name in less} for system, said in whole.items()}
     with open_run(written.write(tmp_path / "2", fewer, {n: names[n] for n in less})) as run:
-        expected = run.score(resamples=500)
+        expected = score(run, resamples=500)
     for system in "AB":
         for column in ("IF", "VC", "VQ", "S"):
             assert card.cell(system, column) == expected.cell(system, column)
@@ -273,7 +277,7 @@ def test_no_sample_that_all_have(tmp_path: Path) -> None:
     written.write(tmp_path, given, DIMENSIONS)
     sentence = "of all 2 models; 'B' has one of 1"
     with open_run(tmp_path) as run, pytest.raises(CrevalError, match=sentence):
-        run.score(common=True)
+        score(run, common=True)
 
 
 def test_chains_steps_and_distances(tmp_path: Path) -> None:
@@ -297,7 +301,7 @@ def test_chains_steps_and_distances(tmp_path: Path) -> None:
             ask = Ask("j", key, tuple(verdict.probe for verdict in verdicts))
             store.put_replies([(ask, Reply(Status.ANSWERED), verdicts)])
     with open_run(tmp_path / "run") as run:
-        left_out, counted = (run.score(resamples=100, missing=r) for r in ("exclude", "zero"))
+        left_out, counted = (score(run, resamples=100, missing=r) for r in ("exclude", "zero"))
     assert left_out.cell("A", "score").value == pytest.approx(100)
     assert counted.cell("A", "score").value == pytest.approx(50)
     for subset in counted.groups("subset"):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from creval.analysis.score_table import score
 from creval.core.errors import CrevalError
 from creval.report import sentences
 from creval.stats.scorecard import scorecard
@@ -90,7 +91,7 @@ def test_unknown_names_are_named() -> None:
 
 
 def test_a_frame_holds_every_cell(small_run: Run) -> None:
-    card = small_run.score(resamples=200)
+    card = score(small_run, resamples=200)
     frame = card.frame()
     assert frame.shape[0] == (1 + 3 + 9) * 3 * 4
     assert card.frame("sample").shape[0] == 18 * 3 * 4
@@ -98,8 +99,8 @@ def test_a_frame_holds_every_cell(small_run: Run) -> None:
 
 
 def test_weights_change_the_composite_only(small_run: Run) -> None:
-    plain = small_run.score(resamples=200)
-    other = small_run.score(resamples=200, weights={"IF": 1, "VC": 1})
+    plain = score(small_run, resamples=200)
+    other = score(small_run, resamples=200, weights={"IF": 1, "VC": 1})
     assert other.cell("Keeper", "VC") == plain.cell("Keeper", "VC")
     parts = [plain.cell("Keeper", metric).value or 0 for metric in ("IF", "VC")]
     assert other.cell("Keeper", "S").value == pytest.approx(sum(parts) / 2)

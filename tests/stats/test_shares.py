@@ -5,7 +5,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from creval.stats.shares import Share, wilson
+from creval.stats.intervals import Share, wilson
 
 
 @pytest.mark.parametrize(("found", "total"), [(0, 1), (1, 1), (3, 7), (0, 50), (50, 50), (17, 400)])

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from creval.benchmarks.creval_release import CATEGORY_OF, LEVELS
-from creval.core.probe import Ask, EditKey, Question
-from creval.core.sample import Edit, EditStatus, Sample
-from creval.core.verdict import Reply, Status, Verdict
+from creval.benchmarks.creval.release import CATEGORY_OF, LEVELS
+from creval.core.call import Ask, Reply
+from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.probe import Question
+from creval.core.sample import Sample
+from creval.core.verdict import Status, Verdict
 from creval.store import Store
 
 QUESTIONS = (

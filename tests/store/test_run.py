@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from creval.analysis.score_table import score
+from creval.core.call import Ask, Reply
+from creval.core.edit import Edit, EditKey
 from creval.core.errors import CrevalError
-from creval.core.probe import Ask, EditKey, Question
-from creval.core.sample import Edit, Sample
-from creval.core.verdict import Reply, Status, Verdict
+from creval.core.probe import Question
+from creval.core.sample import Sample
+from creval.core.verdict import Status, Verdict
 from creval.store import Run, Store, open_run
 
 
@@ -43,7 +46,7 @@ def test_three_lines_give_a_frame(miniature: Path, tmp_path: Path) -> None:
 
     bench = creval.open_benchmark(miniature)
     creval.replay(bench, miniature / "answers", tmp_path)
-    frame = creval.open_run(tmp_path).score().frame("overall")
+    frame = score(creval.open_run(tmp_path)).frame("overall")
     assert frame.columns == [
         "level", "group", "model", "metric", "value", "low", "high", "scored", "total",
     ]  # fmt: skip

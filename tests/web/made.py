@@ -10,16 +10,18 @@ import numpy as np
 from PIL import Image
 from starlette.testclient import TestClient
 
-from creval.benchmarks.creval_release import CATEGORY_OF, LEVELS
+from creval.benchmarks.creval.release import CATEGORY_OF, LEVELS
 from creval.core.benchmark import Benchmark
-from creval.core.contract import contract_named
-from creval.core.probe import Ask, EditKey, Measurement, Probe, Question
-from creval.core.sample import Edit, EditStatus, Sample
-from creval.core.verdict import Reply, Status, Verdict
-from creval.engine.manifest import describe
+from creval.core.call import Ask, Reply
+from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.probe import Measurement, Probe, Question
+from creval.core.sample import Sample
+from creval.core.scales import contract_named
+from creval.core.verdict import Status, Verdict
 from creval.store import Store
-from creval.web.app import Viewer
-from creval.web.current import Current
+from creval.store.manifest import describe
+from creval.web.viewer.app import Viewer
+from creval.web.viewer.live_snapshot import Current
 
 QUESTIONS = (
     Question("IF/1", "IF", "Is the hat red?", "yes/no", "Yes", "Yes", 1.0, "Q1"),

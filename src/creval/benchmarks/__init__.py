@@ -1,4 +1,4 @@
-"""The systems. To add one is to add a file that ends in its `SYSTEM`, and a line here."""
+"""Published benchmarks, a package each: how a release is read, and its protocol."""
 
 from __future__ import annotations
 
@@ -6,54 +6,30 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from creval.benchmarks import (
-    clip,
-    complex_edit,
-    complexbench_edit,
-    creval_bench,
-    ice_bench,
-    viescore,
-)
+from creval import registry
 from creval.core.benchmark import Benchmark, Dataset, Finding, Protocol
-from creval.core.errors import CrevalError, known_name
+from creval.core.errors import CrevalError
+from creval.core.filenames import unnameable
 from creval.core.files import many_small_objects
-from creval.core.names import unnameable
-
-SYSTEMS = {
-    system.name: system
-    for system in (
-        creval_bench.SYSTEM,
-        complex_edit.SYSTEM,
-        complexbench_edit.SYSTEM,
-        ice_bench.SYSTEM,
-    )
-}
-_ENTRIES = "creval.protocols"
-# Protocols that can be put to any dataset, besides the systems' own.
-PROTOCOLS: dict[str, Callable[[], Protocol]] = {
-    **{system.name: system.protocol for system in SYSTEMS.values()},
-    complex_edit.ComplexEditProbability.name: complex_edit.ComplexEditProbability,
-    viescore.VIEScore.name: viescore.VIEScore,
-    clip.ClipProtocol.name: clip.ClipProtocol,
-    viescore.EditScore.name: viescore.EditScore,
-}
 
 
 def protocol_named(name: str) -> Protocol:
-    """The protocol called `name`: one of creval's, or of a package that is installed."""
-    if name in PROTOCOLS:
-        return PROTOCOLS[name]()
-    from importlib.metadata import entry_points
+    """Return the protocol of this name: a registered one, or that of a registered benchmark."""
+    if name not in registry.protocols:
+        for own in map(registry.benchmarks.get, registry.benchmarks.names()):
+            if getattr(own.protocol, "name", None) == name:
+                return _made(name, own.protocol)
+    return _made(name, registry.protocols.get(name))
 
-    others = {found.name: found for found in entry_points(group=_ENTRIES)}
-    found = others[known_name("protocol", name, [*PROTOCOLS, *others])]
+
+def _made(name: str, factory: Callable[[], Protocol]) -> Protocol:
     try:
-        made = found.load()()
-    except Exception as error:  # it is somebody else's code
-        raise CrevalError(f"the protocol {name!r} ({found.value}) fails: {error!r}.") from error
-    if not isinstance(made, Protocol):
-        raise CrevalError(f"{found.value} is not a protocol.")
-    return made
+        protocol = factory()
+    except Exception as error:  # code of another package
+        raise CrevalError(f"the protocol {name!r} fails: {error!r}.") from error
+    if not isinstance(protocol, Protocol):
+        raise CrevalError(f"the protocol {name!r} is not a creval Protocol.")
+    return protocol
 
 
 def _nameless(dataset: Dataset) -> Iterator[Finding]:
@@ -76,11 +52,11 @@ def open_benchmark(path: str | Path, protocol: str | None = None) -> Benchmark:
         raise CrevalError(f"{path} does not exist. Give the folder of a benchmark.")
     if not path.is_dir():
         raise CrevalError(f"{path} is a file. Give the folder of a benchmark, unpacked.")
-    for system in SYSTEMS.values():
+    for system in map(registry.benchmarks.get, registry.benchmarks.names()):
         folder = system.recognise(path)
         if folder is not None:
             with many_small_objects():
-                own = protocol_named(protocol or system.name)
+                own = protocol_named(protocol) if protocol else _made(system.name, system.protocol)
                 dataset = system.load(folder)
                 found = (*dataset.findings, *_nameless(dataset))
                 return Benchmark(replace(dataset, findings=found), own)

@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from creval.core.benchmark import Protocol
-from creval.core.card import OVERALL, Card, Metric, Score
 from creval.core.probe import Probe, Question
 from creval.core.sample import Sample
+from creval.core.schema import OVERALL, Card, Metric, Score
 
 _BOTH = ("source", "edit", "instruction")
 _ASKED = (

@@ -18,14 +18,15 @@ from creval.cli import (
     build,
     calibrate,
     compare,
+    console,
     demo,
     edit,
     export,
     fake_server,
-    gauges,
     items,
     judge,
     measure,
+    metrics,
     plot,
     prompts,
     repeats,
@@ -33,7 +34,6 @@ from creval.cli import (
     report,
     review,
     score,
-    screen,
     sensitivity,
     unchanged,
     view,
@@ -63,7 +63,7 @@ for command in (
     review.review,
     plot.plot,
     export.export,
-    gauges.gauges,
+    metrics.gauges,
     measure.measure,
     prompts.prompts,
     fake_server.fake_server,
@@ -95,7 +95,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    screen.show_log()
+    console.show_log()
     try:
         # What a command exits with comes back as a value; an interrupt as 130.
         status = app(standalone_mode=False)
@@ -122,7 +122,7 @@ def main() -> None:
 
 
 def _end(sentence: str, status: int) -> None:
-    from creval.report.text import visible
+    from creval.core.formatting import visible
 
     print(f"creval: {visible(sentence)}", file=sys.stderr)
     sys.exit(status)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import console, options
 from creval.core.errors import CrevalError, known_name
 
 
@@ -36,10 +36,10 @@ def agree(
     seed: options.Seed = 0,
 ) -> None:
     """Say how far judges and repeats, or people, agree with each other."""
-    from creval.core.ratings import read_people, scale_named
-    from creval.report.agreement import agreement
+    from creval.analysis.answers import gather, gather_people
+    from creval.core.human_ratings import read_people, scale_named
+    from creval.report.commands.agreement import agreement
     from creval.stats.agreement import SCALES, by_group
-    from creval.stats.answers import gather, gather_people
     from creval.store import open_run
 
     if distance is not None:
@@ -61,4 +61,4 @@ def agree(
         raise CrevalError("--by needs a run, which knows the groups of samples: give it too.")
     level = None if by is None else levels[known_name("level", by, levels)]
     found = by_group(table, level, distance, resamples, seed)
-    screen.show(agreement(table, found, distance), json)
+    console.show(agreement(table, found, distance), json)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import console, options
 from creval.core.errors import CrevalError, known_name
 
 
@@ -34,11 +34,11 @@ def align(
     seed: options.Seed = 0,
 ) -> None:
     """Hold a run's scores, or any metric's, against people's ratings or choices."""
-    from creval.core.ratings import read_people, read_scores, scale_named
-    from creval.report.people import people
-    from creval.stats.align import align as aligned
-    from creval.stats.people import scores_of_rows, scores_of_table
-    from creval.stats.tabulate import tabulate
+    from creval.analysis.score_table import tabulate
+    from creval.core.human_ratings import read_people, read_scores, scale_named
+    from creval.report.commands.alignment import people
+    from creval.stats.human.alignment import align as aligned
+    from creval.stats.human.ratings import scores_of_rows, scores_of_table
     from creval.store import open_run
 
     if (run is None) == (scores is None):
@@ -66,4 +66,4 @@ def align(
             )
         held = scores_of_table(table)
     found = aligned(said.ratings, held, resamples=resamples, seed=seed)
-    screen.show(people(found, left_out), json)
+    console.show(people(found, left_out), json)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import console, options
 
 if TYPE_CHECKING:
     from creval.core.benchmark import Benchmark, Finding
-    from creval.core.card import Level, Part
     from creval.core.sample import Sample
+    from creval.core.schema import Level, Part
 
 
 def bench(
@@ -23,17 +23,19 @@ def bench(
     json: options.Json = False,
 ) -> None:
     """List the systems, or say what a folder holds, what was repaired in it and what is wrong."""
-    from creval.benchmarks import SYSTEMS, open_benchmark
+    from creval import registry
+    from creval.benchmarks import open_benchmark
 
     if path is None:
+        titles = {name: registry.benchmarks.get(name).title for name in registry.benchmarks.names()}
         if json:
-            screen.print_json({name: system.title for name, system in SYSTEMS.items()})
-        for name, system in SYSTEMS.items() if not json else ():
-            print(f"{name}: {system.title}")
+            console.print_json(titles)
+        for name, title in titles.items() if not json else ():
+            print(f"{name}: {title}")
         return
     summary = summarise(open_benchmark(path))
     if json:
-        screen.print_json(summary)
+        console.print_json(summary)
     else:
         _print(summary)
 
@@ -94,9 +96,9 @@ def _print(summary: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from creval.report.text import visible
+    from creval.core.formatting import visible
 
-    out = screen.console()
+    out = console.console()
     out.print(Text(f"{summary['benchmark']}: {summary['samples']} samples", "bold"))
     for plural, groups in summary["groups"].items():
         table = Table(plural, "number", box=SIMPLE_HEAD, pad_edge=False)

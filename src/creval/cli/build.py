@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import build_complex_edit, build_complexbench, build_creval, build_ice, screen
+from creval.cli import build_complex_edit, build_complexbench, build_creval, build_ice, console
 
 app = typer.Typer(name="build", help="Make a benchmark.")
 
@@ -33,11 +33,11 @@ def touchstone(
     seed: Annotated[int, typer.Option(min=0, help="Another seed draws other pictures.")] = 0,
 ) -> None:
     """Draw a benchmark of which everything is known, to try judges on."""
-    from creval.build.touchstone import build_touchstone
+    from creval.touchstone.build import build_touchstone
 
-    line = screen.Line()
-    made = build_touchstone(Path(out), samples, seed, watch=screen.counting(line, "drawn"))
+    line = console.Line()
+    made = build_touchstone(Path(out), samples, seed, watch=console.counting(line, "drawn"))
     line.clear()
     asked = sum(len(questions) for sample in made for questions in sample.asked.values())
-    screen.note(f"{len(made):,} sample{'s' * (len(made) > 1)} with {asked:,} questions.")
-    screen.note(f"Now: creval bench {quote(out)}")
+    console.note(f"{len(made):,} sample{'s' * (len(made) > 1)} with {asked:,} questions.")
+    console.note(f"Now: creval bench {quote(out)}")

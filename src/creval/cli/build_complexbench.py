@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import building, options, screen
+from creval.cli import build_common, console, options
 
 if TYPE_CHECKING:
-    from creval.build.chains.complexbench_files import Entries
-    from creval.build.chains.complexbench_run import Look
+    from creval.building.complexbench.builder import Look
+    from creval.building.complexbench.files import Entries
 
 
-@building.command
+@build_common.command
 def complexbench(
-    images: building.Images,
-    out: building.Out,
-    writer: building.Writer,
+    images: build_common.Images,
+    out: build_common.Out,
+    writer: build_common.Writer,
     coco: Annotated[
         str | None, typer.Option(metavar="FILE", help="COCO's annotations of the pictures.")
     ] = None,
@@ -35,12 +35,12 @@ def complexbench(
     ] = "all",
     temperature: Annotated[float, typer.Option(min=0, help="Of the writer.")] = 0.7,
     *,
-    common: building.Common,
+    common: build_common.Common,
 ) -> None:
     """Let a model write parallel and chained steps, checked by another; go on where it stopped."""
-    from creval.build.chains.complexbench_review import ComplexBenchReview
-    from creval.build.chains.complexbench_run import ComplexBenchBuilding
-    from creval.build.chains.kinds import LEVELS
+    from creval.building.complexbench.builder import ComplexBenchBuilding
+    from creval.building.complexbench.edit_types import LEVELS
+    from creval.building.complexbench.review import ComplexBenchReview
     from creval.core.errors import known_name
 
     known_name("level", level, (*LEVELS, "all"))
@@ -52,24 +52,24 @@ def complexbench(
         levels=tuple(LEVELS) if level == "all" else (level,), temperature=temperature,
         dry=common.dry_run,
     )  # fmt: skip
-    wrote = building.carry_out(work, common)
+    wrote = build_common.carry_out(work, common)
     if wrote is None:
         return
-    building.tell_made(wrote, work.what, out)
+    build_common.tell_made(wrote, work.what, out)
     there = any(work.entries.subsets.values())
     facts = {
-        "made": len(wrote.made), "not_kept": work.not_kept, **building.facts_of(wrote),
+        "made": len(wrote.made), "not_kept": work.not_kept, **build_common.facts_of(wrote),
     }  # fmt: skip
     if there:
         _tell_kinds(work.entries, facts, common.json)
     elif common.json:
-        screen.print_json(facts)
-    building.end(wrote, common, out, there, ComplexBenchReview)
+        console.print_json(facts)
+    build_common.end(wrote, common, out, there, ComplexBenchReview)
 
 
 def _looking(source: Path, folder: Path, coco: str | None, model: str | None) -> Look:
     """Who tells what is in pictures: annotations, or a detector."""
-    from creval.build.chains.scenes import Seen
+    from creval.building.complexbench.objects import Seen
     from creval.core.errors import CrevalError
 
     if (coco is None) == (model is None):
@@ -77,17 +77,17 @@ def _looking(source: Path, folder: Path, coco: str | None, model: str | None) ->
 
     def look(names: Sequence[str]) -> Seen:
         if coco is not None:
-            from creval.benchmarks.coco import read_pictures
+            from creval.benchmarks.complexbench_edit.coco_boxes import read_pictures
 
             return Seen(read_pictures(Path(coco)), {})
-        from creval.build.chains.detected import detected
-        from creval.gauges.boxes import Detector
+        from creval.building.complexbench.detection import detected
+        from creval.metrics.object_detection import Detector
 
-        line, find = screen.Line(), Detector(str(model)).find
+        line, find = console.Line(), Detector(str(model)).find
         try:
             return detected(
                 folder, {name: source / name for name in names}, str(model), find,
-                screen.counting(line, "pictures looked at"),
+                console.counting(line, "pictures looked at"),
             )  # fmt: skip
         finally:
             line.clear()
@@ -97,8 +97,8 @@ def _looking(source: Path, folder: Path, coco: str | None, model: str | None) ->
 
 def _tell_kinds(entries: Entries, facts: dict[str, Any], json: bool) -> None:
     """How often each type occurs, as a table."""
-    from creval.benchmarks.complexbench_release import KINDS, SUBSETS
-    from creval.report.built import edit_types
+    from creval.benchmarks.complexbench_edit.release import KINDS, SUBSETS
+    from creval.report.commands.built import edit_types
 
     counts = {
         subset: Counter(
@@ -110,6 +110,6 @@ def _tell_kinds(entries: Entries, facts: dict[str, Any], json: bool) -> None:
     }
     found = edit_types(counts, KINDS)
     if json:
-        screen.print_json({**facts, **found.as_json()})
+        console.print_json({**facts, **found.as_json()})
     else:
-        screen.show(found)
+        console.show(found)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from creval.cli import building, screen
+from creval.cli import build_common, console
 
 if TYPE_CHECKING:
-    from creval.build.creval_run import Built
-    from creval.report.findings import Findings
+    from creval.building.creval.builder import Built
+    from creval.report.output import Findings
 
 
-@building.command
+@build_common.command
 def creval(
-    images: building.Images,
-    out: building.Out,
+    images: build_common.Images,
+    out: build_common.Out,
     writer: Annotated[
         str, typer.Option(metavar="SPEC", help="Who writes instructions: openai:gpt-4o ...")
     ],
@@ -44,12 +44,12 @@ def creval(
         float | None, typer.Option(min=0, help="Of the writer, 1 if not given; others have 0.")
     ] = None,
     *,
-    common: building.Common,
+    common: build_common.Common,
 ) -> None:
     """Write instructions and questions for your pictures; go on where it stopped."""
-    from creval.build.creval_review import CrevalReview
-    from creval.build.creval_run import CrevalBuilding, Wish
-    from creval.build.manifest import RECORD
+    from creval.building.creval.builder import CrevalBuilding, Wish
+    from creval.building.creval.review import CrevalReview
+    from creval.building.manifest import RECORD
 
     settings = common.settings(out)
     wish = Wish(dimension, Path(instructions) if instructions else None, rewrite, not no_blind)
@@ -57,18 +57,18 @@ def creval(
     work = CrevalBuilding(
         Path(images), Path(out), roles, wish, settings, temperature=temperature, dry=common.dry_run
     )
-    built = building.carry_out(work, common)
+    built = build_common.carry_out(work, common)
     if built is None:
         return
-    screen.show(_findings(built), common.json)
+    console.show(_findings(built), common.json)
     _note(built)
-    building.tell(built, f"{quote(out)}/{RECORD}")
-    building.end(built, common, out, bool(built.samples), CrevalReview)
+    build_common.tell(built, f"{quote(out)}/{RECORD}")
+    build_common.end(built, common, out, bool(built.samples), CrevalReview)
 
 
 def _findings(built: Built) -> Findings:
-    from creval.benchmarks.creval_release import METRICS
-    from creval.report.findings import Findings, Grid
+    from creval.benchmarks.creval.release import METRICS
+    from creval.report.output import Findings, Grid
 
     counts = [f"{built.questions[metric]:,}" for metric in METRICS]
     row = [f"{built.pictures:,}", f"{built.samples:,}", f"{len(built.left_out):,}", *counts]
@@ -82,30 +82,32 @@ def _findings(built: Built) -> Findings:
         "flagged": built.flagged,
         "unchecked": built.unchecked,
         "left_alone": built.alone,
-        **building.facts_of(built),
+        **build_common.facts_of(built),
     }
     return Findings((), [Grid(heads, [row], left=0)], data)
 
 
 def _note(built: Built) -> None:
     """What was rejected, flagged or left alone, on standard error."""
-    from creval.build.manifest import RECORD
-    from creval.report.text import many, visible
+    from creval.building.manifest import RECORD
+    from creval.core.formatting import many, visible
 
     if built.rejected:
-        rules = ", ".join(f"{rule} {n}" for rule, n in built.rejected.most_common(building.SHOWN))
-        screen.note(f"what was rejected, by rule: {rules}; each with its reason in {RECORD}")
+        rules = ", ".join(
+            f"{rule} {n}" for rule, n in built.rejected.most_common(build_common.SHOWN)
+        )
+        console.note(f"what was rejected, by rule: {rules}; each with its reason in {RECORD}")
     if built.flagged:
-        screen.note(
+        console.note(
             f"{many(built.flagged, 'question')} kept although flagged, because too few were left: "
             'look for "flag"'
         )
     if built.unchecked:
-        screen.note(
+        console.note(
             f"{many(built.unchecked, 'question')} without a second opinion, because the checker "
             'did not answer: look for "on_source": "unanswered"'
         )
-    for name in built.alone[: building.SHOWN]:
-        screen.note(visible(f"not written over, because somebody changed it: {name}"))
-    if len(built.alone) > building.SHOWN:
-        screen.note(f"... and {len(built.alone) - building.SHOWN} more")
+    for name in built.alone[: build_common.SHOWN]:
+        console.note(visible(f"not written over, because somebody changed it: {name}"))
+    if len(built.alone) > build_common.SHOWN:
+        console.note(f"... and {len(built.alone) - build_common.SHOWN} more")

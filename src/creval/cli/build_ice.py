@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from creval.cli import building, options, screen
+from creval.cli import build_common, console, options
 
 if TYPE_CHECKING:
-    from creval.build.ice.files import Items
-    from creval.report.findings import Findings
+    from creval.building.ice.files import Items
+    from creval.report.output import Findings
 
 MODEL, PEOPLE = "model", "people"
 
 
-@building.command
+@build_common.command
 def ice(
-    images: building.Images,
-    out: building.Out,
-    writer: building.Writer = "",
+    images: build_common.Images,
+    out: build_common.Out,
+    writer: build_common.Writer = "",
     captioner: Annotated[
         str, typer.Option(metavar="SPEC", help="Who describes pictures; else the writer.")
     ] = "",
@@ -51,13 +51,13 @@ def ice(
         float, typer.Option(min=0, help="Of the writer; descriptions are written at 0.")
     ] = 0.7,
     *,
-    common: building.Common,
+    common: build_common.Common,
 ) -> None:
     """Let models describe pictures and fill in instructions by task; go on where it stopped."""
-    from creval.build.ice.review import IceReview
-    from creval.build.ice.run import IceBuilding, Wish
+    from creval.building.ice.builder import IceBuilding, Wish
+    from creval.building.ice.review import IceReview
     from creval.core.errors import CrevalError, known_name
-    from creval.report.text import many
+    from creval.core.formatting import many
 
     known_name("choice of who fills in", fill, (MODEL, PEOPLE))
     settings = common.settings(out, _depth(gauge or (), derive))
@@ -72,20 +72,20 @@ def ice(
     work = IceBuilding(
         Path(images), folder, roles, wish, settings, temperature=temperature, dry=common.dry_run
     )
-    wrote = building.carry_out(work, common, work.without)
+    wrote = build_common.carry_out(work, common, work.without)
     if wrote is None:
         return
-    building.tell_made(wrote, work.what, out)
+    build_common.tell_made(wrote, work.what, out)
     found = _findings(work.items)
     if common.json:
-        facts = {"made": len(wrote.made), **building.facts_of(wrote)}
-        screen.print_json({**facts, **found.as_json()})
+        facts = {"made": len(wrote.made), **build_common.facts_of(wrote)}
+        console.print_json({**facts, **found.as_json()})
     else:
-        screen.show(found)
+        console.show(found)
     number, open_ = len(work.items.entries), work.items.unfilled
     if open_ and not common.review:
-        screen.note(f"Fill in {many(open_, 'template')}: creval review {quote(out)}")
-    building.end(wrote, common, out, number > (0 if common.review else open_), IceReview)
+        console.note(f"Fill in {many(open_, 'template')}: creval review {quote(out)}")
+    build_common.end(wrote, common, out, number > (0 if common.review else open_), IceReview)
 
 
 def _path(given: str | None) -> Path | None:
@@ -103,6 +103,6 @@ def _depth(given: list[str] | tuple[()], derive: bool) -> dict[str, str]:
 
 
 def _findings(items: Items) -> Findings:
-    from creval.report.built import tasks
+    from creval.report.commands.built import tasks
 
     return tasks(items.counted(), items.unfilled)

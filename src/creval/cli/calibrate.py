@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from creval.cli import estimates, options, screen
+from creval.cli import console, estimates, options
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
-    from creval.engine.caller import Progress
+    from creval.calls.retry import Progress
 
 
 def calibrate(
@@ -33,14 +33,14 @@ def calibrate(
     dry_run: options.DryRun = False,
 ) -> None:
     """Ask a judge questions whose answers are known, and say what to trust it for."""
-    from creval.build.calibration import PLAIN, VARIANTS, make_cases, make_trials
+    from creval.calls.settings import Settings
     from creval.core.files import write_whole
-    from creval.engine.calibrate import hear, judging, settings_for
-    from creval.engine.estimate import estimate
-    from creval.engine.settings import Settings
     from creval.judges.spec import open_judges
-    from creval.report.calibration import calibration
-    from creval.report.page import findings_page
+    from creval.judging.calibration import hear, judging, settings_for
+    from creval.judging.estimate import estimate
+    from creval.report.commands.calibration import calibration
+    from creval.report.html import findings_page
+    from creval.touchstone.calibration_trials import PLAIN, VARIANTS, make_cases, make_trials
 
     path = Path(out)
     if path.suffix.casefold() != ".json":
@@ -56,16 +56,16 @@ def calibrate(
     # A name that is wrong is said before anything is drawn.
     open_judges(judge, replace(settings.judge_options(), keyless=dry_run))
     cases = make_cases(samples, seed)
-    line = screen.Line()
+    line = console.Line()
     drawn = folder / f"pictures-{samples}-{seed}"
-    trials = make_trials(drawn, cases, names, screen.counting(line, "edits drawn"))
+    trials = make_trials(drawn, cases, names, console.counting(line, "edits drawn"))
     line.clear()
     runs = folder / f"runs-{samples}-{seed}"
     expected = []
     for name in names:
         one = judging(trials[name], judge, runs / name, settings_for(name, settings), dry=dry_run)
         expected += estimate(one, one.answered(), None if dry_run else 50)
-    screen.note(estimates.in_a_line(expected))
+    console.note(estimates.in_a_line(expected))
     if dry_run:
         return
     heard = hear(trials, judge, runs, settings, _watcher)
@@ -73,12 +73,12 @@ def calibrate(
     write_whole(path, dumps(found.as_json(), indent=2))
     page = path.with_suffix(".html")
     write_whole(page, findings_page(f"Can {judge} be trusted?", found))
-    screen.show(found, json)
-    screen.note(f"wrote {out}, for creval score RUN --correct {out}, and {page}, to look at.")
+    console.show(found, json)
+    console.note(f"wrote {out}, for creval score RUN --correct {out}, and {page}, to look at.")
 
 
 def _watcher(variant: str) -> Callable[[Progress], None]:
-    line = screen.Line()
+    line = console.Line()
 
     def watch(progress: Progress) -> None:
         if progress.done >= progress.calls:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import console, options
 
 
 def compare(
@@ -23,9 +23,9 @@ def compare(
     seed: options.Seed = 0,
 ) -> None:
     """Compare two models on the samples that both have: by how much they differ, and where."""
+    from creval.analysis.comparison import compare as compared_runs
     from creval.core.errors import CrevalError
-    from creval.report.comparison import comparison
-    from creval.stats.compare import compare as compared_runs
+    from creval.report.commands.comparison import comparison
     from creval.store import open_run
 
     if first == second:
@@ -43,4 +43,4 @@ def compare(
             top=top,
             missing=missing,
         )
-    screen.show(comparison(found), json)
+    console.show(comparison(found), json)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import screen
+from creval.cli import console
 from creval.cli.judge import judge
 from creval.cli.report import report
 from creval.cli.score import score
@@ -22,9 +22,9 @@ def demo(
     samples: Annotated[int, typer.Option(min=1, max=9999, help="How many.")] = 36,
 ) -> None:
     """Draw a benchmark, edit it in six ways, judge, score and report, offline."""
-    from creval.benchmarks.touchstone.editors import EDITORS
-    from creval.build.touchstone import build_touchstone
     from creval.core.errors import CrevalError
+    from creval.touchstone.build import build_touchstone
+    from creval.touchstone.simulated_edits import EDITORS
 
     folder = Path(out)
     marker = folder / ".creval-demo"
@@ -35,16 +35,16 @@ def demo(
     bench, edits, run = folder / "bench", folder / "edits", folder / "run"
     for made in (bench, run, *(edits / editor for editor in EDITORS)):
         shutil.rmtree(made, ignore_errors=True)
-    screen.note(
+    console.note(
         f"Drawing {samples} sample{'s' * (samples > 1)}, and the edits of {len(EDITORS)} editors "
         f"whose skill is known, into {out} ..."
     )
-    line = screen.Line()
+    line = console.Line()
     build_touchstone(
-        bench, samples, _SEED, edits=edits, watch=screen.counting(line, "pictures drawn")
+        bench, samples, _SEED, edits=edits, watch=console.counting(line, "pictures drawn")
     )
     line.clear()
-    screen.note("Judging them with `pixel`, a judge that looks at the pixels ...")
+    console.note("Judging them with `pixel`, a judge that looks at the pixels ...")
     folders = [str(edits / editor) for editor in EDITORS]
     try:
         judge(str(bench), edits=folders, judge="pixel", run=str(run))
@@ -54,16 +54,16 @@ def demo(
     score(str(run))
     report(str(run), out=str(folder / "report.html"))
     where = quote(str(run))
-    screen.note(
+    console.note(
         f"Look closer:  creval score {where} --by dimension; "
         f"creval compare {where} faithful overeager"
     )
-    screen.note(f"In a browser: creval view {where}")
-    screen.note(
+    console.note(f"In a browser: creval view {where}")
+    console.note(
         f"Your judge:   creval judge {quote(str(bench))} --edits {quote(str(edits))}/* "
         "--judge openai:gpt-4o --run runs/judge"
     )
-    screen.note(
+    console.note(
         "Your models:  creval judge BENCH --edits outputs/ModelA outputs/ModelB "
         "--judge openai:gpt-4o --run runs/models --dry-run"
     )

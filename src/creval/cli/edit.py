@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import ending, estimates, options, screen
+from creval.cli import console, estimates, exit_status, options
 
 if TYPE_CHECKING:
-    from creval.engine.caller import Progress
-    from creval.engine.edit import Edited, EditRun
-    from creval.report.findings import Findings
+    from creval.calls.retry import Progress
+    from creval.editing.run import Edited, EditRun
+    from creval.report.output import Findings
 
 _SHOWN = 8  # reasons in a note
 _ODD = {
@@ -85,10 +85,10 @@ def edit(
 ) -> None:
     """Let a model edit every sample; go on where it stopped."""
     from creval.benchmarks import open_benchmark
-    from creval.editors.editor import EditorOptions
-    from creval.engine.edit import EditRun, Use
-    from creval.engine.editing import EditSettings
-    from creval.engine.plan import chosen
+    from creval.editing.run import EditRun, Use
+    from creval.editing.session import EditSettings
+    from creval.editors.base import EditorOptions
+    from creval.judging.plan import chosen
 
     allowed = options.percent(max_unanswered)
     benchmark = open_benchmark(bench)
@@ -111,21 +111,21 @@ def edit(
         price_flag = "--price USD (of helpers --token-price IN,OUT)"
         estimates.show(expected, concurrency, json, (len(samples), "sample"), price_flag)
         for line in _not_asked(run):
-            screen.note(line)
+            console.note(line)
         return
-    screen.note(estimates.in_a_line(expected))
-    shown = screen.Line()
+    console.note(estimates.in_a_line(expected))
+    shown = console.Line()
     try:
         edited = run.run(_watcher(shown))
     finally:
         shown.clear()
-    screen.show(_findings(edited), json)
+    console.show(_findings(edited), json)
     _end(edited, bench, out, allowed)
 
 
 def _not_asked(run: EditRun) -> list[str]:
     """How many pictures nobody will be asked for, and why."""
-    from creval.report.text import many, visible
+    from creval.core.formatting import many, visible
 
     counted = Counter((edit.status, edit.reason) for edit in run.skipped.values())
     return [
@@ -134,8 +134,8 @@ def _not_asked(run: EditRun) -> list[str]:
     ]
 
 
-def _watcher(line: screen.Line) -> Callable[[str, Progress], None]:
-    from creval.report.text import duration, money
+def _watcher(line: console.Line) -> Callable[[str, Progress], None]:
+    from creval.core.formatting import duration, money
 
     def watch(what: str, progress: Progress) -> None:
         if not line.due():
@@ -159,8 +159,8 @@ def _watcher(line: screen.Line) -> Callable[[str, Progress], None]:
 
 
 def _findings(edited: Edited) -> Findings:
-    from creval.report.findings import Findings, Grid
-    from creval.report.text import duration, many, money, visible
+    from creval.core.formatting import duration, many, money, visible
+    from creval.report.output import Findings, Grid
 
     progress, statuses = edited.progress, edited.statuses
     names = list(dict.fromkeys(["done", "refused", "failed", *statuses]))
@@ -198,7 +198,9 @@ def _findings(edited: Edited) -> Findings:
 
 def _end(edited: Edited, bench: str, out: str, allowed: float) -> None:
     """What comes next, or the exit status."""
-    ending.exit_if_stopped(edited.stopped, "made")
+    exit_status.exit_if_stopped(edited.stopped, "made")
     if edited.statuses["done"]:
-        screen.note(f"Now: creval judge {quote(bench)} --edits {quote(out)} --judge SPEC --run RUN")
-    ending.exit_if_too_many(edited.share_missing, allowed, "of the samples have no picture")
+        console.note(
+            f"Now: creval judge {quote(bench)} --edits {quote(out)} --judge SPEC --run RUN"
+        )
+    exit_status.exit_if_too_many(edited.share_missing, allowed, "of the samples have no picture")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from creval.cli import screen
+from creval.cli import console
 
 if TYPE_CHECKING:
-    from creval.engine.estimate import Estimate
+    from creval.calls.estimate import Estimate
 
 
 def show(
@@ -21,31 +21,31 @@ def show(
 ) -> None:
     """A row for each model, or the same as JSON; `of` is what it is for, such as 12 pictures, and
     `price` what gives a price that is not known. JSON also says what is `left_out`, and why."""
-    from creval.report.text import many
+    from creval.core.formatting import many
 
     if json:
         facts: dict[str, object] = {f"{of[1]}s": of[0]} if of else {}
         facts |= {} if left_out is None else {"left_out": dict(left_out)}
-        screen.print_json({**facts, "estimates": [_facts(made) for made in estimates]})
+        console.print_json({**facts, "estimates": [_facts(made) for made in estimates]})
     else:
         _print_table(estimates)
     paces = " and ".join(f"{pace:g}" for pace in sorted({made.pace for made in estimates}))
-    screen.note(
+    console.note(
         (f"For {many(*of)}, if little has to be asked again. " if of else "")
         + f"Time at {paces} s a call, {concurrency} at once. Image tokens by the "
         "provider's formula; other tokens are guessed. Nothing was asked."
     )
     unopened = max(made.unopened for made in estimates)
     if unopened:
-        screen.note(f"{unopened} edits cannot be opened and are not asked about.")
+        console.note(f"{unopened} edits cannot be opened and are not asked about.")
     unpriced = dict.fromkeys(made.judge for made in estimates if _unpriced(made))
     if unpriced:
-        screen.note(f"No price is known for {', '.join(unpriced)}: {price} gives it.")
+        console.note(f"No price is known for {', '.join(unpriced)}: {price} gives it.")
 
 
 def in_a_line(estimates: Sequence[Estimate]) -> str:
     """What models will take, all of them together."""
-    from creval.report.text import count, many, money
+    from creval.core.formatting import count, many, money
 
     calls = sum(made.calls for made in estimates)
     cached = sum(made.cached for made in estimates)
@@ -60,8 +60,8 @@ def in_a_line(estimates: Sequence[Estimate]) -> str:
 
 
 def _print_table(estimates: Sequence[Estimate]) -> None:
-    from creval.report.findings import Grid
-    from creval.report.text import count, duration, money, size
+    from creval.core.formatting import count, duration, money, size
+    from creval.report.output import Grid
 
     who = "model" if any(made.role for made in estimates) else "judge"
     heads = [who, "calls", "cached", "images", "tokens in", "tokens out", "money", "time"]
@@ -82,7 +82,7 @@ def _print_table(estimates: Sequence[Estimate]) -> None:
         heads.insert(4, "bytes")
         for row, made in zip(rows, estimates, strict=True):
             row.insert(4, size(made.size))
-    screen.print_grid(Grid(heads, rows))
+    console.print_grid(Grid(heads, rows))
 
 
 def _facts(made: Estimate) -> dict[str, object]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import console, options
 
 
 def export(
@@ -26,19 +26,22 @@ def export(
     seed: options.Seed = 0,
 ) -> None:
     """Write verdicts and scores as Parquet and CSV, tables to paste, and a JSON."""
+    from creval.analysis.score_table import score as score_run
     from creval.report.export import check
     from creval.report.export import export as write
     from creval.store import open_run
 
     check(Path(out), force=force)
     with open_run(run) as opened:
-        card = opened.score(
+        card = score_run(opened,
             strict=strict, subset=subset, weights=options.weights(weights, opened.manifest),
             systems=options.names(models, "--models"), resamples=resamples, seed=seed,
             missing=missing, common=common_samples,
         )  # fmt: skip
-        line = screen.Line()
-        watch = screen.counting(line, "verdicts written")
+        line = console.Line()
+        watch = console.counting(line, "verdicts written")
         names = write(opened, card, out, resamples=resamples, force=force, watch=watch)
     line.clear()
-    screen.note(f"wrote {len(names)} files into {out}; {Path(out) / 'README.md'} says what each is")
+    console.note(
+        f"wrote {len(names)} files into {out}; {Path(out) / 'README.md'} says what each is"
+    )

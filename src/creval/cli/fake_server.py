@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from creval.cli import screen
+from creval.cli import console
 
 if TYPE_CHECKING:
-    from creval.judges.fake import FakeServer
+    from creval.testing.fake_server import FakeServer
 
 
 def fake_server(
@@ -33,7 +33,7 @@ def fake_server(
     import asyncio
 
     from creval.core.errors import CrevalError
-    from creval.judges.fake import FakeServer
+    from creval.testing.fake_server import FakeServer
 
     server = FakeServer(
         seed=seed,
@@ -61,8 +61,8 @@ async def _serve(server: FakeServer, port: int) -> None:
         await site.start()
         taken = runner.addresses[0][1]
         url = f"http://127.0.0.1:{taken}"
-        screen.note(f"serving {url}/v1 (counters at {url}/stats); Ctrl-C ends it.")
-        screen.note(f"try: creval judge BENCH --edits DIR --judge openai:fake@{url}/v1 --run RUN")
+        console.note(f"serving {url}/v1 (counters at {url}/stats); Ctrl-C ends it.")
+        console.note(f"try: creval judge BENCH --edits DIR --judge openai:fake@{url}/v1 --run RUN")
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import console, options
 
 
 def items(
@@ -16,10 +16,10 @@ def items(
     json: options.Json = False,
 ) -> None:
     """Say how hard each question is, what it tells, and which are worth rewriting."""
-    from creval.report.items import items as shown
-    from creval.stats.items import item_statistics
+    from creval.analysis.items import item_statistics
+    from creval.report.commands.items import items as shown
     from creval.store import open_run
 
     with open_run(run) as opened:
         found = item_statistics(opened, subset)
-    screen.show(shown(found, top), json)
+    console.show(shown(found, top), json)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import ending, estimates, options, screen
+from creval.cli import console, estimates, exit_status, options
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
-    from creval.core.sample import EditStatus
-    from creval.engine.caller import Progress
-    from creval.engine.judge import Judging
-    from creval.engine.judged import Judged
-    from creval.engine.plan import Answered
+    from creval.calls.retry import Progress
+    from creval.core.edit import EditStatus
+    from creval.judging.plan import Answered
+    from creval.judging.run import Judging
+    from creval.judging.summary import Judged
 
 _GLANCE = 100  # edits looked at for the estimate in one line
 _SHOWN = 8  # reasons, files ... in a note
@@ -111,11 +111,11 @@ def judge(
 ) -> None:
     """Ask a multimodal model about every edit; go on where an earlier run stopped."""
     from creval.benchmarks import open_benchmark
-    from creval.engine.estimate import estimate
-    from creval.engine.judge import Judging
-    from creval.engine.settings import Settings
-    from creval.report.outcome import stopped
-    from creval.report.text import visible
+    from creval.calls.settings import Settings
+    from creval.core.formatting import visible
+    from creval.judging.estimate import estimate
+    from creval.judging.run import Judging
+    from creval.report.commands.early_stopping import stopped
 
     if not run:
         raise CrevalError("give --run RUN, the folder to keep the answers in.")
@@ -151,19 +151,19 @@ def judge(
     folders = [*(edits or ()), *(more or ())]
     judging = Judging(open_benchmark(bench, protocol), folders, judge, run, settings, dry=dry_run)
     for line in judging.warnings():
-        screen.note(visible(line))
+        console.note(visible(line))
     if dry_run:
         _note_unmatched(judging.found.unmatched)
         _note_missing(judging.missing())
         if judging.gauges.opened:
-            screen.note(f"to be measured: {', '.join(judging.plan.gauges)}, which costs nothing")
+            console.note(f"to be measured: {', '.join(judging.plan.gauges)}, which costs nothing")
         if judging.judges:
             estimates.show(estimate(judging, _held(judging)), concurrency, json)
         return
     expected = estimate(judging, judging.answered(), _GLANCE)
     if expected:
-        screen.note(("at most " if settings.until else "") + estimates.in_a_line(expected))
-    shown = screen.Line()
+        console.note(("at most " if settings.until else "") + estimates.in_a_line(expected))
+    shown = console.Line()
     try:
         done = judging.ask(_watcher(shown))
     finally:
@@ -171,12 +171,12 @@ def judge(
     _print_summary(done, bool(judging.judges), run, json)
     settled = None if done.outcome is None else stopped(done.outcome)
     if json:
-        screen.print_json({**_facts(done), **(settled.as_json() if settled else {})})
+        console.print_json({**_facts(done), **(settled.as_json() if settled else {})})
     elif settled:
-        screen.show(settled)
-    ending.exit_if_stopped(done.stopped, "answered")
-    screen.note(f"Now: creval score {quote(run)}")
-    ending.exit_if_too_many(done.share_unanswered, allowed, "of what was wanted did not come")
+        console.show(settled)
+    exit_status.exit_if_stopped(done.stopped, "answered")
+    console.note(f"Now: creval score {quote(run)}")
+    exit_status.exit_if_too_many(done.share_unanswered, allowed, "of what was wanted did not come")
 
 
 def _held(judging: Judging) -> Mapping[str, Answered]:
@@ -186,12 +186,12 @@ def _held(judging: Judging) -> Mapping[str, Answered]:
     except CrevalError as error:
         if "writ" not in str(error):
             raise
-        screen.note(f"what {judging.run} holds already is not counted: {error}")
+        console.note(f"what {judging.run} holds already is not counted: {error}")
         return {}
 
 
-def _watcher(line: screen.Line) -> Callable[[Progress], None]:
-    from creval.report.text import count, duration, money
+def _watcher(line: console.Line) -> Callable[[Progress], None]:
+    from creval.core.formatting import count, duration, money
 
     def watch(progress: Progress) -> None:
         if not line.due():
@@ -226,49 +226,49 @@ def _watcher(line: screen.Line) -> Callable[[Progress], None]:
 
 
 def _print_summary(done: Judged, judged: bool, run: str, json: bool) -> None:
+    from creval.core.formatting import count, duration, money, visible
+    from creval.report.run_facts import statuses
     from creval.report.sentences import listed
-    from creval.report.statuses import statuses
-    from creval.report.text import count, duration, money, visible
 
     progress = done.progress
     for note in done.notes:
-        screen.note(visible(note))
+        console.note(visible(note))
     _note_unmatched(done.unmatched)
     _note_missing(done.missing)
     for name, reason in list(progress.broken.items())[:_SHOWN]:
-        screen.note(visible(f"{name} was not asked about: {reason}"))
+        console.note(visible(f"{name} was not asked about: {reason}"))
     if len(progress.broken) > _SHOWN:
         query = (
             "SELECT system, sample, reason FROM edits WHERE status = 'failed' AND image IS NOT NULL"
         )
         more = len(progress.broken) - _SHOWN
-        screen.note(f'... and {more} more: sqlite3 {quote(run)}/creval.db "{query}"')
+        console.note(f'... and {more} more: sqlite3 {quote(run)}/creval.db "{query}"')
     if progress.faults:
         kinds = ", ".join(f"{kind} {n}" for kind, n in progress.faults.most_common(_SHOWN))
-        screen.note(visible(f"calls that brought no answer: {kinds}"))
+        console.note(visible(f"calls that brought no answer: {kinds}"))
     what = "questions" if done.voices == 1 else f"questions x {done.voices}"
     if done.statuses and not json:
-        screen.print_grid(statuses(done.statuses, what))
+        console.print_grid(statuses(done.statuses, what))
     if done.measured or done.unmeasured:
-        screen.note(f"{done.measured:,} edits are measured")
+        console.note(f"{done.measured:,} edits are measured")
     if done.unmeasured:
-        screen.note(f"{done.lacking:,} lack what could not be measured: {listed(done.unmeasured)}")
+        console.note(f"{done.lacking:,} lack what could not be measured: {listed(done.unmeasured)}")
     if judged and done.statuses:
         about = "about " if progress.guessed else ""
         spent = f", {about}{money(progress.cost)}" if progress.cost else ""
         tokens = progress.tokens_in + progress.tokens_out
-        screen.note(
+        console.note(
             f"{progress.made:,} calls in {duration(time.monotonic() - progress.began)}"
             + (f", {about}{count(tokens)} tokens{spent}" if tokens else "")
         )
     if done.unanswered:
-        screen.note(f"{done.unanswered:,} of {done.asked:,} answers did not come:")
+        console.note(f"{done.unanswered:,} of {done.asked:,} answers did not come:")
         for reason, number in done.reasons[:_SHOWN]:
-            screen.note(visible(f"  {number:,} {reason}"))
+            console.note(visible(f"  {number:,} {reason}"))
         for example in done.examples:
-            screen.note(visible(f"  such as {example}"))
+            console.note(visible(f"  such as {example}"))
         again = "Repeating the command" if judged else "With --judge, the command"
-        screen.note(f"{again} asks them once more.")
+        console.note(f"{again} asks them once more.")
 
 
 def _facts(done: Judged) -> dict[str, Any]:
@@ -292,17 +292,17 @@ def _facts(done: Judged) -> dict[str, Any]:
 
 
 def _note_missing(missing: Mapping[str, Mapping[EditStatus, int]]) -> None:
-    from creval.report.text import many, visible
+    from creval.core.formatting import many, visible
 
     for system, counts in missing.items():
         total = many(sum(counts.values()), "edit")
         words = ", ".join(f"{number:,} {status}" for status, number in counts.items())
-        screen.note(visible(f"{system} lacks {total} ({words}): not asked about"))
+        console.note(visible(f"{system} lacks {total} ({words}): not asked about"))
 
 
 def _note_unmatched(names: Sequence[str]) -> None:
-    from creval.report.text import visible
+    from creval.core.formatting import visible
 
     if names:
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        screen.note(visible(f"{len(names)} pictures belong to no sample: {shown}"))
+        console.note(visible(f"{len(names)} pictures belong to no sample: {shown}"))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import console, options
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from creval.gauges.gauge import Gauge
+    from creval.metrics.base import Gauge
 
 
 def measure(
@@ -61,7 +61,7 @@ def measure(
     json: options.Json = False,
 ) -> None:
     """Measure a benchmark's edits, or one or two pictures, with gauges."""
-    from creval.gauges.gauge import check_uses, open_gauges
+    from creval.metrics.base import check_uses, open_gauges
 
     models = options.models_by_use(gauge or ())
     names = options.names(gauge_names, "GAUGE") or ()
@@ -94,7 +94,7 @@ def _refuse(belongs: str, options: Mapping[str, object]) -> None:
 
 
 def _check_texts(given: Mapping[str, Sequence[str]]) -> None:
-    from creval.gauges.lettering import plain
+    from creval.metrics.requested_text import plain
 
     for name, texts in given.items():
         if not all(map(plain, texts)):
@@ -109,12 +109,12 @@ def _measure_files(
     given: Mapping[str, Any],
     json: bool,
 ) -> None:
+    from creval.core.formatting import visible
     from creval.core.images import size_of
     from creval.core.sample import Sample
-    from creval.gauges.embedding import Embeddings
-    from creval.gauges.exhibit import Exhibit, Shelf
-    from creval.gauges.room import Job, measure_all, values_of
-    from creval.report.text import visible
+    from creval.metrics.batch import Job, measure_all, values_of
+    from creval.metrics.embeddings import Embeddings
+    from creval.metrics.inputs import Exhibit, Shelf
 
     if len(files) > 2:
         raise CrevalError("give one picture, or two: what it is compared with, and the edit.")
@@ -136,12 +136,12 @@ def _measure_files(
         if isinstance(outcome, Exception):
             unmeasured[name] = str(outcome) or repr(outcome)
     if json:
-        screen.print_json({**values, **({"unmeasured": unmeasured} if unmeasured else {})})
+        console.print_json({**values, **({"unmeasured": unmeasured} if unmeasured else {})})
     else:
         for name, value in values.items():
             print(f"{visible(name)}  {value:.6g}")
         for name, reason in unmeasured.items():
-            screen.note(visible(f"{name} not measured: {reason}"))
+            console.note(visible(f"{name} not measured: {reason}"))
     if not values:
         raise typer.Exit(1)
 
@@ -155,18 +155,18 @@ def _measure_edits(
     out: str | None,
     json: bool,
 ) -> None:
+    from creval.analysis.measure_edits import gauge_edits
     from creval.benchmarks import open_benchmark
-    from creval.engine.gauging import gauge_edits
-    from creval.gauges.embedding import Embeddings
-    from creval.report.gauges import check_out, found, write_rows
-    from creval.store.vectors import Vectors
+    from creval.metrics.embeddings import Embeddings
+    from creval.report.commands.metrics import check_out, found, write_rows
+    from creval.store.embedding_cache import Vectors
 
     if out is not None:
         check_out(Path(out))
     if run is not None:
         _check_run(run)
     benchmark = open_benchmark(bench)
-    line = screen.Line()
+    line = console.Line()
     keeper = None
     if run is not None:
         Path(run).mkdir(parents=True, exist_ok=True)
@@ -174,7 +174,7 @@ def _measure_edits(
     try:
         done = gauge_edits(
             benchmark, edits, gauges, Embeddings(keeper), limit=limit,
-            watch=screen.counting(line, "edits measured"),
+            watch=console.counting(line, "edits measured"),
         )  # fmt: skip
     finally:
         line.clear()
@@ -183,8 +183,8 @@ def _measure_edits(
     cards = [gauge.card for gauge in gauges.values()]
     if out is not None:
         write_rows(Path(out), done, cards)
-        screen.note(f"written: {out}")
-    screen.show(found(done, cards), json)
+        console.note(f"written: {out}")
+    console.show(found(done, cards), json)
     if not any(one.values for one in done):
         raise typer.Exit(1)
 

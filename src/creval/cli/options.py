@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.core import card
+from creval.core import schema
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
-    from creval.judges.judge import Price as Dollars
-    from creval.stats.race import Rule
+    from creval.providers.pricing import Price as Dollars
+    from creval.stats.elimination import Rule
 
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
 Benchmark = Annotated[str, typer.Argument(metavar="BENCH", help="The folder of a benchmark.")]
@@ -89,7 +89,7 @@ KeyEnv = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and stop.")]
 
 
-def weights(given: str | None, manifest: Mapping[str, Any]) -> card.Weights | None:
+def weights(given: str | None, manifest: Mapping[str, Any]) -> schema.Weights | None:
     """`IF=0.4,VC=0.6` as numbers by metric, what a JSON file says, or a name of weights that the
     protocol of a run has."""
     if given is None:
@@ -122,15 +122,15 @@ def weights(given: str | None, manifest: Mapping[str, Any]) -> card.Weights | No
     return found
 
 
-def _example(of: card.Card) -> str:
+def _example(of: schema.Card) -> str:
     """A card's own weights as they are given, or all that could be given, alike."""
     metrics = (metric.name for metric in of.metrics if metric.name != of.ranking)
     own = of.composite.weights if of.composite is not None else dict.fromkeys(metrics, 1)
     return ",".join(f"{name}={weight:.3g}" for name, weight in own.items())
 
 
-def _weights_in(file: str) -> card.Weights:
-    from creval.benchmarks.files import read_json
+def _weights_in(file: str) -> schema.Weights:
+    from creval.core.files import read_json
 
     def number(of: object) -> bool:
         return isinstance(of, int | float) and not isinstance(of, bool)
@@ -145,7 +145,7 @@ def _weights_in(file: str) -> card.Weights:
             f"--weights {file}: it should hold an object of numbers by metric, of such objects by "
             "group, or of both."
         )
-    weights: card.Weights = found
+    weights: schema.Weights = found
     return weights
 
 
@@ -155,7 +155,7 @@ def until(question: str | None, alpha: float, margin: float) -> Rule | None:
         if (alpha, margin) != (0.05, 0.0):
             raise CrevalError("--alpha and --margin go with --until-decided best or ranking.")
         return None
-    from creval.stats.race import Rule
+    from creval.stats.elimination import Rule
 
     return Rule(question, alpha, margin)
 
@@ -216,7 +216,7 @@ def models_by_use(given: Sequence[str]) -> dict[str, str]:
 
 def dollars_a_million(given: str | None) -> Dollars | None:
     """`2.5,10` as prices of a million tokens, in and out."""
-    from creval.judges.judge import Price as Dollars
+    from creval.providers.pricing import Price as Dollars
 
     if given is None:
         return None

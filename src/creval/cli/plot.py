@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import console, options
 from creval.core.errors import CrevalError, known_name
 
 if TYPE_CHECKING:
@@ -52,9 +52,10 @@ def plot(
     seed: options.Seed = 0,
 ) -> None:
     """Draw a run: radar, forest, plane, weights, complexity, repeats, groups or cost."""
+    from creval.analysis.score_table import score as score_run
     from creval.report import plots
     from creval.store import open_run
-    from creval.store.makers import makers
+    from creval.store.provenance import makers
 
     known_name("kind of plot", kind, KINDS)
     plots.check_suffix(out)
@@ -73,7 +74,7 @@ def plot(
     else:
         with open_run(run) as opened:
             chosen = options.names(models, "--models")
-            card = opened.score(
+            card = score_run(opened,
                 strict=strict, subset=subset,
                 weights=options.weights(weights, opened.manifest), systems=chosen,
                 resamples=resamples, seed=seed, missing=missing, common=common_samples,
@@ -87,7 +88,7 @@ def plot(
         else:
             made = _drawn(kind, card, level or "", columns, about, len(chosen or ()))
     plots.save(made, out)
-    screen.note(f"wrote {out}: {KINDS[kind]}")
+    console.note(f"wrote {out}: {KINDS[kind]}")
 
 
 def _drawn(
@@ -112,10 +113,10 @@ def _drawn(
 
 
 def _weights(card: Scorecard, about: str, human: str | None, scale: str | None) -> Figure:
-    from creval.core.ratings import read_people, scale_named
+    from creval.core.human_ratings import read_people, scale_named
     from creval.report import plots
+    from creval.stats.human.weight_fit import agreed_weights
     from creval.stats.sensitivity import sensitivity
-    from creval.stats.weights import agreed_weights
 
     found = sensitivity(card)
     if human is None:
@@ -129,10 +130,10 @@ def _weights(card: Scorecard, about: str, human: str | None, scale: str | None) 
 
 
 def _repeats(run: str, seed: int) -> Figure:
+    from creval.analysis.repeats import repeats
     from creval.benchmarks import protocol_named
     from creval.report import plots
-    from creval.report.plots.lettering import harmless
-    from creval.stats.repeats import repeats
+    from creval.report.plots.names import harmless
     from creval.store import open_run
 
     with open_run(run) as opened:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import screen
+from creval.cli import console
 
 TEMPLATES = "ice_templates"
 
@@ -39,7 +39,7 @@ def prompts(
 
 def _give_templates(out: str | None) -> None:
     """Print the templates of ICE-Bench's tasks, or write them to a file that can be changed."""
-    from creval.build.ice.kits import KITS
+    from creval.building.ice.task_kits import KITS
     from creval.core.files import json_text
 
     text = json_text({task: kit.templates for task, kit in KITS.items()})
@@ -56,4 +56,4 @@ def _write_copy(path: Path, text: str) -> None:
     if path.exists():
         raise CrevalError(f"{path} is there already.")
     path.write_text(text, encoding="utf-8")
-    screen.note(f"written: {path}")
+    console.note(f"written: {path}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import console, options
 
 
 def repeats(
@@ -19,10 +19,10 @@ def repeats(
     seed: options.Seed = 0,
 ) -> None:
     """Say how much scores vary between repeats, and how many a wanted error needs."""
-    from creval.report.repeats import repeats as shown
-    from creval.stats.repeats import repeats as measured
+    from creval.analysis.repeats import repeats as measured
+    from creval.report.commands.repeats import repeats as shown
     from creval.store import open_run
 
     with open_run(run) as opened:
         found = measured(opened, seed)
-    screen.show(shown(found, error), json)
+    console.show(shown(found, error), json)

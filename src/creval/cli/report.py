@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import console, options
 from creval.core.errors import CrevalError
 
 _LARGE = 15.0  # MB
@@ -34,8 +34,9 @@ def report(
     seed: options.Seed = 0,
 ) -> None:
     """Write a page: the answer in words, tables, plots, and samples to look at."""
+    from creval.analysis.score_table import score as score_run
     from creval.core.files import write_whole
-    from creval.report.page import page
+    from creval.report.html import page
     from creval.store import open_run
 
     if images not in ("inside", "link"):
@@ -45,9 +46,10 @@ def report(
         raise CrevalError(f"--out {out} is a folder; give a file, such as report.html.")
     if path.suffix.casefold() not in (".html", ".htm"):
         raise CrevalError(f"--out {out}: give a file that ends in .html.")
-    line = screen.Line()
+    line = console.Line()
     with open_run(run) as opened:
-        card = opened.score(
+        card = score_run(
+            opened,
             strict=strict,
             subset=subset,
             weights=options.weights(weights, opened.manifest),
@@ -63,12 +65,12 @@ def report(
             resamples,
             each=samples,
             link=path.parent if images == "link" else None,
-            watch=screen.counting(line, "samples shown"),
+            watch=console.counting(line, "samples shown"),
         )
     line.clear()
     size = write_whole(path, content) / 1e6
-    screen.note(f"wrote {out} ({size:.1f} MB)")
+    console.note(f"wrote {out} ({size:.1f} MB)")
     if size > _LARGE:
-        screen.note(
+        console.note(
             "That is large for a page: --samples N shows fewer, --images link puts none in."
         )

@@ -14,7 +14,7 @@ def review(
     open_: options.Open = False,
 ) -> None:
     """Look through what was built in a browser: accept, change or drop it."""
-    from creval.build.reviews import open_review
-    from creval.web.review import serve_review
+    from creval.building.review.open import open_review
+    from creval.web.review.app import serve_review
 
     serve_review(open_review(Path(bench)), host, port, open_)

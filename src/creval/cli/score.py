@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import console, options
 from creval.core.errors import CrevalError, known_name
 
 
@@ -45,15 +45,18 @@ def score(
     seed: options.Seed = 0,
 ) -> None:
     """Score a run: every cell with its 95 % interval and its coverage."""
-    from creval.report import costs, sentences, tables, text
+    from creval.analysis.score_table import score as score_run
+    from creval.core import formatting
+    from creval.report import costs, sentences, tables
     from creval.report import missing as absent
     from creval.store import open_run
-    from creval.store.makers import makers
+    from creval.store.provenance import makers
 
     if json + csv + markdown + latex > 1:
         raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
     with open_run(run) as opened:
-        card = opened.score(
+        card = score_run(
+            opened,
             strict=strict,
             subset=subset,
             weights=options.weights(weights, opened.manifest),
@@ -72,9 +75,9 @@ def score(
         shown = tables.chosen(card, wanted)
         corrected = None
         if correct is not None:
-            from creval.benchmarks.files import read_json
+            from creval.analysis.correction import correct as corrected_for
+            from creval.core.files import read_json
             from creval.stats.calibration import from_json
-            from creval.stats.correction import correct as corrected_for
 
             rates = from_json(read_json(Path(correct)), correct)
             corrected = corrected_for(opened, card, rates, resamples=resamples, seed=seed)
@@ -99,7 +102,7 @@ def score(
             made = makers(opened.manifest)
             found["makers"] = costs.data({n: made[n] for n in card.systems if n in made})
             more = tables.corrected_json(corrected, shown) if corrected else {}
-            screen.print_json({"sentences": [decided, *rule, *notes], **found, **more})
+            console.print_json({"sentences": [decided, *rule, *notes], **found, **more})
             return
         if csv:
             print(tables.csv_table(card, shown), end="")
@@ -107,21 +110,21 @@ def score(
     if markdown or latex:
         table = tables.markdown_table if markdown else tables.latex_table
         if latex and rule:
-            print("".join(f"% {text.visible(line)}\n" for line in rule), end="")
+            print("".join(f"% {formatting.visible(line)}\n" for line in rule), end="")
         print(table(card, shown, named, wide=wide), end="")
         if markdown and rule:
-            print("".join(f"\n{text.markdown(line)}\n" for line in rule), end="")
+            print("".join(f"\n{formatting.markdown(line)}\n" for line in rule), end="")
         notes.append(decided)
     else:
-        out = screen.console()
+        out = console.console()
         for line in tables.sample_lines(card, shown):
             print(line)
         for grid in tables.grids(card, shown, named, wide=out.width if wide else 0):
-            screen.print_grid(grid)
+            console.print_grid(grid)
         for line in (*rule, decided):
             out.print(line)
         if corrected is not None:
             for grid in tables.corrected_grids(card, corrected, shown):
-                screen.print_grid(grid)
+                console.print_grid(grid)
     for line in notes:
-        screen.note(line)
+        console.note(line)

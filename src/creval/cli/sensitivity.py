@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import options, screen
+from creval.cli import console, options
 from creval.core.errors import CrevalError
 
 
@@ -25,18 +25,19 @@ def sensitivity(
     json: options.Json = False,
 ) -> None:
     """Say who would be best under other weights of the metrics, and how stable the order is."""
-    from creval.core.ratings import read_people, scale_named
+    from creval.analysis.score_table import score as score_run
+    from creval.core.human_ratings import read_people, scale_named
     from creval.report import missing as absent
-    from creval.report.people import lost
-    from creval.report.weights import weights as shown
+    from creval.report.commands.alignment import lost
+    from creval.report.commands.sensitivity import weights as shown
+    from creval.stats.human.weight_fit import AgreedWeights, agreed_weights
     from creval.stats.sensitivity import sensitivity as measured
-    from creval.stats.weights import AgreedWeights, agreed_weights
     from creval.store import open_run
 
     if scale is not None and human is None:
         raise CrevalError("--scale goes with --human FILE.")
     with open_run(run) as opened:
-        card = opened.score(
+        card = score_run(opened,
             strict=strict, subset=subset,
             weights=options.weights(weights, opened.manifest), resamples=100,
             missing=missing, common=common_samples,
@@ -52,4 +53,4 @@ def sensitivity(
             raise CrevalError(
                 f"--human {human}: too few ratings of this run's edits to tell anything."
             )
-    screen.show(shown(found, people, notes), json)
+    console.show(shown(found, people, notes), json)

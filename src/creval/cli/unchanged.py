@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from creval.cli import options, screen
+from creval.cli import console, options
 
 
 def unchanged(
@@ -13,16 +13,17 @@ def unchanged(
     seed: options.Seed = 0,
 ) -> None:
     """Say which models left sources as they were, and what those who did something kept."""
-    from creval.engine.changes import look_for_changes
-    from creval.report.changes import changes
-    from creval.stats.unchanged import followed_from
-    from creval.stats.unchanged import unchanged as measured
+    from creval.analysis.score_table import score as score_run
+    from creval.analysis.unchanged import followed_from
+    from creval.analysis.unchanged import unchanged as measured
+    from creval.analysis.unchanged_scan import look_for_changes
+    from creval.report.commands.unchanged import changes
     from creval.store import open_run
 
-    line = screen.Line()
-    lost = look_for_changes(run, screen.counting(line, "edits looked at"))
+    line = console.Line()
+    lost = look_for_changes(run, console.counting(line, "edits looked at"))
     line.clear()
     with open_run(run) as opened:
-        card = opened.score(subset=subset, resamples=resamples, seed=seed)
+        card = score_run(opened, subset=subset, resamples=resamples, seed=seed)
         found = measured(opened, card, resamples, seed)
-    screen.show(changes(found, followed_from(card), lost), json)
+    console.show(changes(found, followed_from(card), lost), json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from creval.cli import options, screen
+from creval.cli import console, options
 
 
 def view(
@@ -14,12 +14,12 @@ def view(
     open_: options.Open = False,
 ) -> None:
     """Look at a run in a browser: scores, samples, questions, answers, pictures."""
-    from creval.report.text import visible
-    from creval.web.app import Viewer
-    from creval.web.current import Current
-    from creval.web.serve import serve_at
+    from creval.core.formatting import visible
+    from creval.web.common.server import serve_at
+    from creval.web.viewer.app import Viewer
+    from creval.web.viewer.live_snapshot import Current
 
-    line = screen.Line()
+    line = console.Line()
 
     def watch(what: str) -> None:
         if line.due():
@@ -32,7 +32,7 @@ def view(
             host,
             port,
             Viewer(current).app,
-            screen.note,
+            console.note,
             f"viewing {visible(run)}",
             "Whoever reaches this machine can see the run: there is no password.",
             open_,

@@ -1,12 +1,15 @@
 """The nouns that everything else speaks in."""
 
 from creval.core.benchmark import Benchmark, Dataset, Finding, Protocol, System
-from creval.core.card import OVERALL, Card, Composite, Level, Metric, Part, Score
-from creval.core.contract import Contract, contract_named
+from creval.core.call import Ask, Reply
+from creval.core.edit import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
-from creval.core.probe import Ask, EditKey, Measurement, Probe, Question
-from creval.core.sample import Box, Edit, EditStatus, Sample, Step
-from creval.core.verdict import Rating, Reply, Status, Verdict
+from creval.core.human_ratings import Rating
+from creval.core.probe import Measurement, Probe, Question
+from creval.core.sample import Box, Sample, Step
+from creval.core.scales import Contract, contract_named
+from creval.core.schema import OVERALL, Card, Composite, Level, Metric, Part, Score
+from creval.core.verdict import Status, Verdict
 
 __all__ = [
     "OVERALL",

@@ -10,11 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.core.card import OVERALL, Card, Level, Part, Score, Weights
-from creval.core.contract import contract_named
+from creval.core.edit import Edit
 from creval.core.errors import CrevalError, unknown
 from creval.core.probe import Measurement, Probe, Question
-from creval.core.sample import Edit, Sample
+from creval.core.sample import Sample
+from creval.core.scales import contract_named
+from creval.core.schema import OVERALL, Card, Level, Part, Score, Weights
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
-from creval.core.contexts import SharedContext
+from creval.core.concurrency import SharedContext
 from creval.core.errors import CrevalError
 from creval.core.files import read_bytes
 

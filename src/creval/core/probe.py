@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -54,39 +52,3 @@ class Measurement(NamedTuple):
 
 
 Probe = Question | Measurement
-
-
-class EditKey(NamedTuple):
-    """Which edit: `system` is a model, or a model with a strategy; `draw` a seed or candidate."""
-
-    system: str
-    sample: str
-    draw: int = 0
-
-
-class Ask(NamedTuple):
-    """One request to one judge about one edit: the questions by id, and all that shapes the reply.
-
-    `images` are digests, in the order in which the judge sees them. `variant` names a deliberate
-    change (images swapped, question reworded); none is the plain form.
-    """
-
-    judge: str
-    edit: EditKey
-    probes: tuple[str, ...]
-    prompt: str = ""
-    images: tuple[str, ...] = ()
-    parameters: Mapping[str, Any] = MappingProxyType({})
-    repeat: int = 0
-    variant: str = ""
-
-    @property
-    def digest(self) -> str:
-        """The key under which its reply is kept: the same request has the same digest."""
-        system, sample, draw = self.edit
-        parts = (self.judge, system, sample, str(draw), *self.probes, "", self.prompt)
-        parts += (*self.images, "", str(self.repeat), self.variant)
-        if self.parameters:
-            parts += (json.dumps(dict(self.parameters), sort_keys=True),)
-        text = "\x1f".join(parts).encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(text, digest_size=16).hexdigest()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
-
-from creval.core.probe import EditKey
 
 
 class Status(str, Enum):
@@ -27,23 +24,6 @@ class Status(str, Enum):
         return self.value
 
 
-class Reply(NamedTuple):
-    """What one request brought back.
-
-    `text` is what the judge sent, letter by letter, or none where only its parsed answers were
-    kept; `origin` tells where it came from. Money is in US dollars, latency in seconds.
-    """
-
-    status: Status
-    text: str | None = None
-    origin: str = ""
-    attempt: int = 0
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost: float | None = None
-    latency: float | None = None
-
-
 class Verdict(NamedTuple):
     """One probe's outcome for one edit.
 
@@ -56,15 +36,3 @@ class Verdict(NamedTuple):
     value: float | None = None
     said: str = ""
     explanation: str = ""
-
-
-@dataclass(frozen=True)
-class Rating:
-    """A person's word on one edit (`value`), or on two (`choice` is the better one's system, empty
-    where neither is better)."""
-
-    rater: str
-    edits: tuple[EditKey, ...]
-    metric: str
-    value: float | None = None
-    choice: str | None = None

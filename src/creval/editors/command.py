@@ -22,16 +22,9 @@ from typing import IO
 from creval.core.errors import CrevalError
 from creval.core.files import read_bytes
 from creval.core.images import ImageError, encode
-from creval.editors.checks import read_picture
-from creval.editors.editor import (
-    Editor,
-    EditorOptions,
-    Job,
-    Produced,
-    Ticket,
-    refuse_settings,
-)
-from creval.judges.judge import Fault, Unusable
+from creval.editors.base import Editor, EditorOptions, Job, Produced, Ticket, refuse_settings
+from creval.editors.output_checks import read_picture
+from creval.providers.errors import Fault, Unusable
 
 _EACH, _PERHAPS = "references", "source?"
 PLACES = ("source", _PERHAPS, "instruction", "output", "seed", "mask", _EACH)

@@ -19,13 +19,13 @@ from typing import Any
 
 from PIL import Image
 
-from creval.core.contexts import aside
+from creval.core.concurrency import aside
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError, open_image, plain
-from creval.editors.apart import Thread
-from creval.editors.checks import read_picture
-from creval.editors.editor import Editor, EditorOptions, Job, Produced, Ticket
-from creval.judges.judge import Fault
+from creval.editors.base import Editor, EditorOptions, Job, Produced, Ticket
+from creval.editors.output_checks import read_picture
+from creval.editors.worker_thread import Thread
+from creval.providers.errors import Fault
 
 _IN_PNG = ("1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA")  # modes that it can hold
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple
 
-from creval.core.errors import CrevalError, unknown
-from creval.editors.editor import Editor, EditorOptions
-from creval.judges.providers import OWN_KEY
-from creval.judges.spec import find_key, split_address
+from creval import registry
+from creval.core.errors import CrevalError
+from creval.editors.base import Editor, EditorOptions
+from creval.providers.catalog import OWN_KEY
+from creval.providers.specs import find_key, split_address
 
 FLAG = "--editor"
 
@@ -46,17 +46,14 @@ def open_editor(spec: str, options: EditorOptions) -> Editor:
         raise CrevalError(
             f"{FLAG} {spec or '(nothing)'}: give KIND:MODEL, such as openai:gpt-image-1, or for a "
             "server of your own openai:MODEL@http://localhost:8000/v1. "
-            f"Kinds: {', '.join(_KINDS)}."
+            f"Kinds: {', '.join(registry.editors.names())}."
         )
-    if kind not in _KINDS:
-        raise unknown("editor", kind, _KINDS)
-    return _KINDS[kind](spec, options)
+    return registry.editors.get(kind)(spec, rest, options)
 
 
-def _remote(spec: str, options: EditorOptions) -> Editor:
-    """An editor behind a server. A provider's key is never sent to another address."""
-    kind, _, rest = spec.partition(":")
-    provider = PROVIDERS[kind]
+def open_remote(spec: str, rest: str, options: EditorOptions) -> Editor:
+    """Open an editor behind a server. A provider's key is never sent to another address."""
+    provider = PROVIDERS[spec.partition(":")[0]]
     model, at, url = split_address(rest, FLAG)
     if not model:
         raise CrevalError(f"{FLAG} {spec}: give the model's name before the address.")
@@ -64,51 +61,10 @@ def _remote(spec: str, options: EditorOptions) -> Editor:
     needed = (not at or bool(options.key)) and not options.keyless
     key = find_key(variable, f"{FLAG} {spec}", needed=needed)
 
-    from creval.judges.server import Server
+    from creval.providers.http import Server
 
     server = Server(spec, model, url or provider.url, key, variable, options.timeout)
     module, _, name = provider.editor.partition(":")
-    made = getattr(import_module(f"creval.editors.{module}"), name)
+    made = getattr(import_module(f"creval.editors.remote.{module}"), name)
     editor: Editor = made(server, options, own=bool(at))
     return editor
-
-
-def _command(spec: str, options: EditorOptions) -> Editor:
-    from creval.editors.command import Command
-
-    return Command(spec, spec.partition(":")[2], options)
-
-
-def _function(spec: str, options: EditorOptions) -> Editor:
-    from creval.editors.function import Function
-
-    return Function(spec, spec.partition(":")[2], options)
-
-
-def _folder(spec: str, options: EditorOptions) -> Editor:
-    from creval.editors.known import Folder
-
-    return Folder(spec, spec.partition(":")[2], options)
-
-
-def _drawn(spec: str, options: EditorOptions) -> Editor:
-    from creval.editors.known import Drawn
-
-    return Drawn(spec, spec.partition(":")[2], options)
-
-
-def _diffusers(spec: str, options: EditorOptions) -> Editor:
-    from creval.editors.diffusers.editor import Diffusers
-
-    return Diffusers(spec, spec.partition(":")[2], options)
-
-
-# The kinds of editors, each with what makes one of its name.
-_KINDS: dict[str, Callable[[str, EditorOptions], Editor]] = {
-    **dict.fromkeys(PROVIDERS, _remote),
-    "command": _command,
-    "python": _function,
-    "folder": _folder,
-    "touchstone": _drawn,
-    "diffusers": _diffusers,
-}

@@ -18,20 +18,15 @@ import aiohttp
 import pybase64
 from yarl import URL
 
-from creval.core.contract import contract_named
 from creval.core.images import Encoded
-from creval.judges.judge import (
-    Answer,
-    Fault,
-    Judge,
-    Price,
-    Request,
-    Unusable,
-)
-from creval.judges.providers import Provider
-from creval.judges.server import Body, Server
-from creval.judges.vision import Vision
-from creval.judges.wire import USAGE, Said, errors_in, read_choice, read_count
+from creval.core.scales import contract_named
+from creval.judges.base import Answer, Judge, Request
+from creval.providers.catalog import Provider
+from creval.providers.errors import Fault, Unusable
+from creval.providers.http import Body, Server
+from creval.providers.openai_wire import USAGE, Said, errors_in, read_choice, read_count
+from creval.providers.pricing import Price
+from creval.providers.vision import Vision
 
 _LARGEST_REPLY = 1 << 22
 _LOGPROBS = {"logprobs": True, "top_logprobs": 20}

@@ -10,9 +10,11 @@ from typing import Any
 
 from creval.core.errors import CrevalError, known_name
 from creval.core.images import decode
-from creval.core.models import load_model
-from creval.judges.judge import Answer, Choice, Fault, Judge, Position, Request
-from creval.judges.vision import vision_of
+from creval.judges.base import Answer, Judge, JudgeOptions, Request, sampling
+from creval.providers.errors import Fault
+from creval.providers.huggingface import load_model
+from creval.providers.openai_wire import Choice, Position
+from creval.providers.vision import vision_of
 
 _TOP = 20  # options kept for a token
 _OWN = ("batch_size", "device", "dtype", "max_tokens", "temperature", "top_p")
@@ -191,3 +193,10 @@ class Local(Judge):
 
 def _is_memory(error: Exception) -> bool:
     return "out of memory" in str(error).casefold()
+
+
+def open_local(spec: str, rest: str, options: JudgeOptions) -> Judge:
+    """Open a judge that runs in this process: `hf:ORG/MODEL` or `hf:FOLDER`."""
+    if not rest.strip():
+        raise CrevalError(f"{options.flag} {spec}: give hf:ORG/MODEL or hf:FOLDER.")
+    return Local(spec, rest, parameters=sampling(options), logprobs=options.logprobs)

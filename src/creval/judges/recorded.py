@@ -10,12 +10,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from creval.core.contract import contract_named
+from creval.core.call import Reply
 from creval.core.errors import CrevalError, known_name
 from creval.core.files import files_below, read_bytes
 from creval.core.probe import Question
-from creval.core.replies import read_reply
-from creval.core.verdict import Reply, Status, Verdict
+from creval.core.scales import contract_named
+from creval.core.verdict import Status, Verdict
+from creval.parsing.answers import read_reply
 
 # What CREval's script writes where its parser found no answer. It is not the judge's word.
 _NOT_FOUND = frozenset({"未找到对应回答", "don't find model answers"})

@@ -2,49 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
-from urllib.parse import urlsplit
+from dataclasses import replace
 
+from creval import registry
 from creval.core.errors import CrevalError, unknown
 from creval.core.images import Fit
-from creval.judges.judge import Judge, Price
-from creval.judges.providers import OWN_KEY, PROVIDERS, price_of
-from creval.judges.vision import Vision, vision_of, within
+from creval.judges.base import Judge, JudgeOptions, sampling
+from creval.providers.catalog import OWN_KEY, PROVIDERS, price_of
+from creval.providers.specs import find_key, split_address
+from creval.providers.vision import Vision, vision_of, within
 
 LOCAL = "hf"
-# Those that know touchstone's pictures; `noisy` is told how wrong it is.
-_TOUCHSTONE = ("pixel", "truth", "noisy")
-_KINDS = (*PROVIDERS, LOCAL, "panel", "recorded", *_TOUCHSTONE)
-# What stands behind an at sign and can only be meant as an address.
-_ADDRESS = re.compile(
-    r".@(?:[a-z]+://|localhost\b|[0-9]+(?:\.[0-9]+){3}|[\w.-]+:[0-9]+|[\w-]+(?:\.[\w-]+)+(?:/|$))"
-)
-_JOINED = re.compile(rf"\+(?=(?:{'|'.join(_KINDS)}):|(?:pixel|truth)(?:\+|$))")
-
-
-@dataclass(frozen=True)
-class JudgeOptions:
-    """How judges are asked. `parameters` go into every request as they are.
-
-    A temperature of none is 0, or 1 where repeats are wanted. `key` names the environment variable
-    that holds the key, if not the usual one; `keyless` does without, where nothing is asked.
-    `flag` is the option that names them.
-    """
-
-    temperature: float | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    logprobs: bool = False
-    repeat: int = 1
-    timeout: float = 300.0
-    concurrency: int = 16
-    price: Price | None = None
-    key: str | None = None
-    keyless: bool = False
-    flag: str = "--judge"
 
 
 def members(spec: str, flag: str = "--judge") -> list[str]:
@@ -52,7 +21,8 @@ def members(spec: str, flag: str = "--judge") -> list[str]:
     kind, _, rest = spec.partition(":")
     if kind != "panel":
         return [spec]
-    found = [part.strip() for part in _JOINED.split(rest)]
+    kinds = "|".join(map(re.escape, registry.judges.names()))
+    found = [part.strip() for part in re.split(rf"\+(?=(?:{kinds})(?::|\+|$))", rest)]
     if len(found) < 2 or len(set(found)) < len(found):
         raise CrevalError(
             f"{flag} {spec}: a panel has two different judges or more, joined by +, such as "
@@ -97,32 +67,30 @@ def fit_of(vision: Vision, image_fit: str) -> Fit | None:
 
 def _judge(spec: str, options: JudgeOptions) -> Judge:
     kind, colon, rest = spec.partition(":")
-    if kind in _TOUCHSTONE:
-        from creval.judges.touchstone import touchstone_judge
-
-        return touchstone_judge(spec, options.parameters, options.flag)
-    model, at, url = split_address(rest, options.flag)
-    if not colon or not model:
+    if kind == "recorded":
+        raise CrevalError(
+            "recorded answers are replayed: creval replay BENCH --answers DIR --run RUN."
+        )
+    known = kind in registry.judges
+    if (kind in PROVIDERS and not rest.strip()) or not (colon or known):
         raise CrevalError(
             f"{options.flag} {spec or '(nothing)'}: give PROVIDER:MODEL, such as openai:gpt-4o, or "
             "for a server of your own openai:MODEL@http://localhost:8000/v1. "
             f"Providers: {', '.join(PROVIDERS)}; local models: hf:ORG/MODEL or hf:FOLDER; "
             "for touchstone's pictures: pixel, truth, noisy:0.9,0.8."
         )
-    if kind == "recorded":
-        raise CrevalError(
-            "recorded answers are replayed: creval replay BENCH --answers DIR --run RUN."
-        )
-    temperature = options.temperature
-    if temperature is None:
-        temperature = 0.0 if options.repeat == 1 else 1.0
-    parameters = {"temperature": temperature, **options.parameters}
-    if kind == LOCAL:
-        from creval.judges.local import Local
+    if not known:
+        raise unknown(options.flag.removeprefix("--"), kind, [*registry.judges.names(), "panel"])
+    return registry.judges.get(kind)(spec, rest, options)
 
-        return Local(spec, rest, parameters=parameters, logprobs=options.logprobs)
-    if kind not in PROVIDERS:
-        raise unknown(options.flag.removeprefix("--"), kind, _KINDS)
+
+def open_chat(spec: str, rest: str, options: JudgeOptions) -> Judge:
+    """Open a judge behind a server that speaks the OpenAI chat format."""
+    kind = spec.partition(":")[0]
+    model, at, url = split_address(rest, options.flag)
+    if not model:
+        raise CrevalError(f"{options.flag} {spec}: give the model's name before the address.")
+    parameters = sampling(options)
     provider = PROVIDERS[kind]
     if at:
         own = replace(provider, key=options.key or OWN_KEY, several=True, longest=None)
@@ -155,34 +123,3 @@ def _judge(spec: str, options: JudgeOptions) -> Judge:
         timeout=options.timeout,
         connections=options.concurrency,
     )
-
-
-def find_key(variable: str, whose: str, *, needed: bool) -> str:
-    """The key in an environment variable; empty where there is none and none is needed."""
-    key = os.environ.get(variable, "").strip()
-    if not key and needed:
-        raise CrevalError(f"{whose}: put the key into the environment variable {variable}.")
-    if not key.isascii() or not key.isprintable():
-        raise CrevalError(f"the key in {variable} holds characters that no key has.")
-    return key
-
-
-def split_address(rest: str, flag: str = "--judge") -> tuple[str, str, str]:
-    """`MODEL@URL` in its parts; the at sign is empty where there is no address."""
-    match = re.search(r"@(?=https?://)", rest)
-    if match is None:
-        if _ADDRESS.search(rest):
-            raise CrevalError(f"{rest}: an address begins with http:// or https://.")
-        return rest.strip(), "", ""
-    model, url = rest[: match.start()].strip(), rest[match.end() :].strip().rstrip("/")
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise CrevalError(f"{model}: its address is not one ({error}).") from error
-    if not host or parts.username or parts.password or parts.query or parts.fragment:
-        raise CrevalError(
-            f"{flag}: the address of {model} must be like http://host:8000/v1, without a user, "
-            "a key or a query in it. A key belongs into an environment variable (--key-env)."
-        )
-    return model, "@", url.removesuffix("/chat/completions")

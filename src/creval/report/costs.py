@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from creval.report import text
-from creval.report.findings import STRONG, Grid, Row, Spot
+from creval.core import formatting
+from creval.report import numbers
+from creval.report.output import STRONG, Grid, Row, Spot
 from creval.stats.scorecard import Difference, Scorecard
-from creval.store.makers import Maker
+from creval.store.provenance import Maker
 
 DIRECT = "direct"
 Makers = Mapping[str, Maker]
@@ -35,12 +36,17 @@ def grid(card: Scorecard, made: Makers) -> Grid:
             breaks.add(len(rows))
         before = editor
         row: Row = [name, *_facts(maker)]
-        row.append(Spot(text.value(cell.value, digits), text.interval(cell.low, cell.high, digits)))
+        row.append(
+            Spot(
+                formatting.value(cell.value, digits),
+                formatting.interval(cell.low, cell.high, digits),
+            )
+        )
         found = compared[name]
         if found is not None:
-            ends = text.interval(found.low, found.high, digits, "+")
+            ends = formatting.interval(found.low, found.high, digits, "+")
             mark = STRONG if found.decided else ""
-            row.append(Spot(text.value(found.value, digits, "+"), ends, mark))
+            row.append(Spot(formatting.value(found.value, digits, "+"), ends, mark))
         row += [""] * (len(heads) - len(row))
         rows.append(row)
     bold = (
@@ -71,8 +77,8 @@ def ordered(card: Scorecard, made: Makers) -> list[str]:
 def in_words(maker: Maker) -> str:
     """Who made a model's edits, how, and what one took."""
     took = [
-        text.money(maker.cost) if maker.cost is not None else "an unknown cost",
-        text.seconds(maker.seconds) if maker.seconds is not None else "an unknown time",
+        formatting.money(maker.cost) if maker.cost is not None else "an unknown cost",
+        formatting.seconds(maker.seconds) if maker.seconds is not None else "an unknown time",
     ]
     return f"made by {maker.editor}, {maker.strategy}: {' and '.join(took)} an edit"
 
@@ -83,8 +89,8 @@ def _facts(maker: Maker | None) -> list[str | Spot]:
     each = max(maker.edits, 1)
     helpers = (maker.picking.calls + maker.planning.calls) / each
     calls = Spot(f"{maker.editing.calls / each:.3g}", f"helpers {helpers:.3g}" if helpers else "")
-    cost = "unknown" if maker.cost is None else text.money(maker.cost)
-    time = "unknown" if maker.seconds is None else text.seconds(maker.seconds)
+    cost = "unknown" if maker.cost is None else formatting.money(maker.cost)
+    time = "unknown" if maker.seconds is None else formatting.seconds(maker.seconds)
     return [maker.editor, maker.strategy, f"{maker.edits:,}", calls, Spot(cost, _helpers(maker)),
             time]  # fmt: skip
 
@@ -137,8 +143,8 @@ def told(card: Scorecard, made: Makers) -> list[str]:
         maker, plain = made[name], made[found.second]
         decided = "decided" if found.decided else "not decided"
         lines.append(
-            f"{text.visible(maker.editor)}: {text.visible(maker.strategy)} brings "
-            f"{text.difference(found, digits)} {rank} over direct ({decided})"
+            f"{formatting.visible(maker.editor)}: {formatting.visible(maker.strategy)} brings "
+            f"{numbers.difference(found, digits)} {rank} over direct ({decided})"
             f"{_times(maker, plain)}."
         )
     return lines

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from creval.core.sample import EditStatus
-from creval.report.findings import Grid, Row
+from creval.core.edit import EditStatus
+from creval.core.formatting import many, visible
+from creval.report.output import Grid, Row
 from creval.report.sentences import joined, listed
-from creval.report.text import many, visible
 from creval.stats.missing import ZERO, counting
 
 if TYPE_CHECKING:
-    from creval.stats.table import ScoreTable
+    from creval.stats.score_table import ScoreTable
     from creval.store.run import Run
 
 _ORDER = (

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from creval.core.card import Digits
-from creval.report.text import difference, many, visible
+from creval.core.formatting import many, visible
+from creval.core.schema import Digits
+from creval.report.numbers import difference
 from creval.stats.missing import ZERO
 from creval.stats.scorecard import FEWEST, SAMPLE, Difference, Scorecard
 
 if TYPE_CHECKING:
-    from creval.stats.correction import Corrected
-    from creval.stats.table import ScoreTable
+    from creval.analysis.correction import Corrected
+    from creval.stats.score_table import ScoreTable
     from creval.store.run import Run
 
 

@@ -7,10 +7,11 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from creval.analysis.correction import Corrected
+from creval.core import formatting
 from creval.core.errors import known_name
-from creval.report import text
-from creval.report.findings import ASIDE, BEST, SECOND, Grid, Row, Spot
-from creval.stats.correction import Corrected
+from creval.report import numbers
+from creval.report.output import ASIDE, BEST, SECOND, Grid, Row, Spot
 from creval.stats.scorecard import AVERAGE, SAMPLE, Cell, Scorecard
 
 Groups = Mapping[str, Sequence[str]]
@@ -114,10 +115,10 @@ class _Spot:
         return self.card.cell(name, self.column, self.group, self.level)
 
     def value(self, cell: Cell) -> str:
-        return text.value(cell.value, self.digits, self.sign)
+        return formatting.value(cell.value, self.digits, self.sign)
 
     def ends(self, cell: Cell) -> str:
-        return text.interval(cell.low, cell.high, self.digits, self.sign)
+        return formatting.interval(cell.low, cell.high, self.digits, self.sign)
 
 
 def _spots(card: Scorecard, shown: Shown, groups: Groups, *, leading: bool = False) -> list[_Spot]:
@@ -160,7 +161,7 @@ def _fitting(card: Scorecard, shown: Shown, groups: Groups, wide: int) -> Iterat
         for spot in _spots(card, [pair], groups):
             cells = [_cell(spot, name) for name in names]
             lines = (line for cell in cells for line in (cell.text, cell.below))
-            texts = [text.visible(spot.group), *lines]
+            texts = [formatting.visible(spot.group), *lines]
             needed += max(map(len, texts)) + _MARGIN
         if fitting and taken + needed > wide:
             yield fitting
@@ -176,7 +177,7 @@ def sample_lines(card: Scorecard, shown: Shown) -> Iterator[str]:
     samples = [group for level, group in shown if level == SAMPLE]
     if not samples:
         return
-    names = {name: text.visible(name) for name in (*samples, *card.systems)}
+    names = {name: formatting.visible(name) for name in (*samples, *card.systems)}
     wide = [max(len(names[n]) for n in of) for of in (samples, card.systems)]
     digits = {column: card.table.card.metric(column).digits for column in columns(card)}
     head = "".join(f"{column:>16}" for column in digits)
@@ -186,7 +187,7 @@ def sample_lines(card: Scorecard, shown: Shown) -> Iterator[str]:
             row = f"{names[sample]:{wide[0]}}  {names[name]:{wide[1]}}"
             for column, wanted in digits.items():
                 cell = card.cell(name, column, sample, SAMPLE)
-                row += f"{text.value(cell.value, wanted):>9} {text.coverage(cell):>6}"
+                row += f"{formatting.value(cell.value, wanted):>9} {numbers.coverage(cell):>6}"
             yield row
 
 
@@ -210,7 +211,7 @@ def _grid(
 def _cell(spot: _Spot, name: str) -> Spot:
     cell, place = spot.cell(name), spot.marks.get(name, 0)
     shown = f"{spot.value(cell)}{_RAISED[place]}"
-    return Spot(shown, spot.ends(cell), _MARKS.get(place, ""), f" {text.coverage(cell):>6}")
+    return Spot(shown, spot.ends(cell), _MARKS.get(place, ""), f" {numbers.coverage(cell):>6}")
 
 
 def by_group(card: Scorecard, level: str) -> Iterator[Grid]:
@@ -229,7 +230,7 @@ def by_group(card: Scorecard, level: str) -> Iterator[Grid]:
 def markdown_table(card: Scorecard, shown: Shown, groups: Groups, *, wide: bool = False) -> str:
     """A Markdown table: best bold, second underlined."""
     marks = {1: ("**", "**"), 2: ("<u>", "</u>")}
-    head, rows = _rows(card, shown, groups, marks, text.markdown, wide)
+    head, rows = _rows(card, shown, groups, marks, formatting.markdown, wide)
     words = 1 if wide else 2
     head = [name.strip() for name in head]
     rule = ["---"] * words + ["---:"] * (len(head) - words)
@@ -239,12 +240,14 @@ def markdown_table(card: Scorecard, shown: Shown, groups: Groups, *, wide: bool 
 def latex_table(card: Scorecard, shown: Shown, groups: Groups, *, wide: bool = False) -> str:
     """A LaTeX `tabular` for `booktabs`: best bold, second underlined."""
     marks = {1: (r"\textbf{", "}"), 2: (r"\underline{", "}"), 0: (r"{\scriptsize ", "}")}
-    head, rows = _rows(card, shown, groups, marks, text.latex, wide)
+    head, rows = _rows(card, shown, groups, marks, formatting.latex, wide)
     words = 1 if wide else 2
     lines = [" & ".join(head[:words]).title() + " & " + " & ".join(head[words:])]
     if wide:
         each = [(group, _belonging(card, [(level, group)])) for level, group in shown]
-        over = [f"\\multicolumn{{{len(of)}}}{{c}}{{{text.latex(group)}}}" for group, of in each]
+        over = [
+            f"\\multicolumn{{{len(of)}}}{{c}}{{{formatting.latex(group)}}}" for group, of in each
+        ]
         under = [column for _, of in each for column in of]
         lines = [" & ".join(["", *over]), " & ".join(["Model", *under])]
     top = "".join(f"{line} \\\\\n" for line in lines)
@@ -272,7 +275,7 @@ def _rows(
         for spot in spots:
             cell = spot.cell(name)
             start, end = marks.get(spot.marks.get(name, -1), ("", ""))
-            ends = f"{spot.ends(cell)} ({text.coverage(cell)})".strip().replace("%", escape("%"))
+            ends = f"{spot.ends(cell)} ({numbers.coverage(cell)})".strip().replace("%", escape("%"))
             yield f"{start}{spot.value(cell)}{end} {before}{ends}{after}"
 
     if wide:
@@ -300,7 +303,7 @@ def csv_table(card: Scorecard, shown: Shown) -> str:
         for name in _lines(card, {}, level):
             for column in card.table.card.columns:
                 cell = card.cell(name, column, group, level)
-                words = [level, text.visible(group), text.visible(name), column]
+                words = [level, formatting.visible(group), formatting.visible(name), column]
                 writer.writerow([*words, *("" if value is None else value for value in cell)])
     return out.getvalue()
 
@@ -352,8 +355,8 @@ def corrected_grids(card: Scorecard, found: Corrected, shown: Shown) -> Iterator
             for column in columns(card):
                 cell = found.cells[level, group, name, column]
                 digits = card.table.card.metric(column).digits
-                ends = text.interval(cell.low, cell.high, digits)
-                row.append(Spot(text.value(cell.value, digits), ends))
+                ends = formatting.interval(cell.low, cell.high, digits)
+                row.append(Spot(formatting.value(cell.value, digits), ends))
             rows.append(row)
         title = f"corrected{'' if level == 'overall' else f', {group}'}"
         yield Grid(["model", *columns(card)], rows, title)

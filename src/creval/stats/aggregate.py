@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from creval.core.card import Card, Level
-from creval.stats.table import Floats, Integers, ScoreTable, add_composite
+from creval.core.schema import Card, Level
+from creval.stats.score_table import Floats, Integers, ScoreTable, add_composite
 
 
 def strata(table: ScoreTable) -> list[Integers]:

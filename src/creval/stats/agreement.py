@@ -7,17 +7,17 @@ voice says nothing about it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from creval.core.card import Level
-from creval.stats.answers import AnswerTable
+from creval.core.schema import Level
 from creval.stats.bootstrap import interval, resampled_counts
+from creval.stats.score_table import Floats, Integers
 from creval.stats.scorecard import FEWEST
-from creval.stats.table import Floats, Integers
 
 Distance = Callable[[Floats, Floats], Floats]
 """How far apart the answers in the rows and columns of a table of pairs are, by how often each of
@@ -247,3 +247,37 @@ def _ordinal(values: Floats, given: Floats) -> Floats:
 
 DISTANCES: dict[str, Distance] = {"nominal": _nominal, "ordinal": _ordinal}
 SCALES = (*DISTANCES, "interval")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question about one edit, or one thing that people said something about. Answers with
+    `names`, such as yes and no, are not nearer to some than to others."""
+
+    sample: str
+    metric: str
+    tags: Mapping[str, str]
+    names: bool
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """What each voice answered to each question about each edit; axes item, voice.
+
+    `unlike` counts questions that runs put in other words; they are left out.
+    """
+
+    items: tuple[Item, ...]
+    voices: tuple[str, ...]
+    values: Floats
+    unlike: int = 0
+
+    @property
+    def scale(self) -> str:
+        """What counts as near: nothing but the same, or what is as far apart as numbers are."""
+        return "nominal" if all(item.names for item in self.items) else "interval"
+
+    def of(self, chosen: NDArray[np.bool_]) -> AnswerTable:
+        """The same for some of the items."""
+        items = tuple(item for item, taken in zip(self.items, chosen, strict=True) if taken)
+        return replace(self, items=items, values=self.values[chosen])

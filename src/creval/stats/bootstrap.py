@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from creval.stats.aggregate import aggregate, strata
-from creval.stats.table import Floats, Integers, ScoreTable
+from creval.stats.score_table import Floats, Integers, ScoreTable
 
 _AT_ONCE = 1000  # resamples in memory at a time
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from creval.core.errors import CrevalError
-from creval.stats.estimate import NOTHING, Estimate
-from creval.stats.shares import Share, wilson
+from creval.stats.intervals import NOTHING, Estimate, Share, wilson
 
 _MCNEMAR = 6.634896601021213  # the 99 % quantile of chi square with one degree of freedom
 

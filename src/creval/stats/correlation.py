@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from creval.stats.estimate import student
-from creval.stats.table import Floats
+from creval.stats.intervals import student
+from creval.stats.score_table import Floats
 
 Correlation = Callable[[Floats, Floats, Floats], Floats]
 """Of x and y, when each value counts as often as the third says, which has the axes draw, value.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from creval.core.card import Card, Part, Score
+from creval.core.edit import EditStatus
 from creval.core.errors import CrevalError
-from creval.core.probe import EditKey
-from creval.core.sample import EditStatus
+from creval.core.schema import Card, Part, Score
 
 if TYPE_CHECKING:
-    from creval.store.run import Run
+    pass
 
 EXCLUDE, ZERO = "exclude", "zero"
 _FAILINGS = frozenset({EditStatus.REFUSED, EditStatus.FAILED, EditStatus.ABSENT})
@@ -33,40 +32,6 @@ def counting(missing: str) -> frozenset[EditStatus]:
     refused, failed or never came. What a system does not support counts as its card says; what the
     benchmark made impossible counts nowhere."""
     return _FAILINGS if missing == ZERO else frozenset()
-
-
-def failings(
-    run: Run, missing: str, systems: Collection[str], samples: Collection[str]
-) -> list[EditKey]:
-    """The edits of these systems and samples that are not there and count as failed."""
-    statuses = counting(missing)
-    if not statuses:
-        return []
-    if missing == ZERO and "answers_folder" in run.manifest:
-        raise CrevalError(
-            "--missing zero: recorded answers do not say whether an edit that has none was ever "
-            "made."
-        )
-    found = [
-        gone.edit
-        for gone in run.missing()
-        if gone.status in statuses and gone.edit.system in systems and gone.edit.sample in samples
-    ]
-    heard = run.metrics_heard() if found else ()
-    open_ = [
-        key
-        for key in (run.unjudged() if found else ())
-        if key.sample in samples and any(p.metric in heard for p in run.probes[key.sample])
-    ]
-    for name in dict.fromkeys(key.system for key in found):
-        count = sum(key.system == name for key in open_)
-        if count:
-            raise CrevalError(
-                f"--missing zero: {count} edits of {name!r} are not judged, and beside the others "
-                "those that are missing would weigh too much. Repeat `creval judge` until all are, "
-                "or leave missing ones out."
-            )
-    return found
 
 
 def worst_score(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from creval.stats.aggregate import children
-from creval.stats.table import Floats, Integers, ScoreTable
+from creval.stats.score_table import Floats, Integers, ScoreTable
 
 FLIPS = 10_000
 """How many ways of changing samples' sides are tried, where all are too many."""

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from creval.core.card import Card, Level
 from creval.core.errors import known_name, unknown
+from creval.core.schema import Card, Level
 from creval.stats import ranking
 from creval.stats.aggregate import aggregate, mean_of_present, strata
 from creval.stats.bootstrap import interval, replicate
 from creval.stats.permutation import holm, p_values
-from creval.stats.table import Floats, Integers, ScoreTable
+from creval.stats.score_table import Floats, Integers, ScoreTable
 
 if TYPE_CHECKING:
     import polars

@@ -9,8 +9,8 @@ import numpy as np
 
 from creval.core.errors import CrevalError
 from creval.stats.correlation import kendall_of_rows
+from creval.stats.score_table import Floats
 from creval.stats.scorecard import Scorecard
-from creval.stats.table import Floats
 
 STEPS = 100
 """Into how many steps each weight is divided."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from creval.core.errors import CrevalError
@@ -26,3 +28,18 @@ def lock(path: Path, wait: float = 0) -> sqlite3.Connection:
             ) from error
         raise CrevalError(f"{path.parent} cannot be written: {error}.") from error
     return held
+
+
+_LOCK = "creval.lock-files"  # a build holds creval.lock from its beginning to its end
+_WAIT = 30  # seconds
+
+
+@contextmanager
+def turn(folder: Path) -> Iterator[None]:
+    """One's turn in a folder: for reading what is there now, changing and writing it, and for
+    nothing that takes long."""
+    held = lock(folder / _LOCK, _WAIT)
+    try:
+        yield
+    finally:
+        held.close()

@@ -13,16 +13,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from creval.core.card import Level, Weights
-from creval.core.contract import contract_named
+from creval.core.edit import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError, known_name
-from creval.core.probe import EditKey, Measurement, Probe, Question
-from creval.core.sample import Edit, EditStatus, Sample, Step
-from creval.store.reader import open_reader, voices_with_values
-from creval.store.store import DATABASE, read_edit
+from creval.core.probe import Measurement, Probe, Question
+from creval.core.sample import Sample, Step
+from creval.core.scales import contract_named
+from creval.core.schema import Level
+from creval.store.readonly import open_reader, voices_with_values
+from creval.store.writer import DATABASE, read_edit
 
 if TYPE_CHECKING:
-    from creval.stats.scorecard import Scorecard
+    pass
 
 VOICE = "gauge:"
 """How the name of what was measured begins, where a judge's name would stand."""
@@ -417,33 +418,6 @@ class Run:
         )
         rows = self._connection.execute(query, (most,))
         return [Answer(EditKey(*row[:3]), *row[3:]) for row in rows]
-
-    def score(
-        self,
-        *,
-        strict: bool = False,
-        subset: str | None = None,
-        weights: Weights | None = None,
-        systems: tuple[str, ...] | None = None,
-        resamples: int = 2_000,
-        seed: int = 0,
-        average: bool = False,
-        missing: str = "exclude",
-        common: bool = False,
-    ) -> Scorecard:
-        """The scores, with intervals and coverage, at every level of the protocol's card.
-
-        With `average` also the mean over the systems. Samples without an edit are left out or, with
-        `missing="zero"`, count as failed; with `common` only those count that all systems have.
-        """
-        from creval.stats.scorecard import scorecard
-        from creval.stats.tabulate import tabulate
-
-        table = tabulate(
-            self, strict=strict, subset=subset, weights=weights, systems=systems, missing=missing,
-            common=common,
-        )  # fmt: skip
-        return scorecard(table, resamples=resamples, seed=seed, average=average)
 
 
 _WHY = {

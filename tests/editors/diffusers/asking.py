@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from creval.editors.base import EditorOptions, Job, Produced
 from creval.editors.diffusers.editor import Diffusers
-from creval.editors.editor import EditorOptions, Job, Produced
 from creval.editors.spec import open_editor
 from tests.editors.asking import NoTicket
 

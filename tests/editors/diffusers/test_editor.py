@@ -15,18 +15,17 @@ import pytest
 from PIL import Image
 
 from creval.benchmarks import open_benchmark
-from creval.build.touchstone import build_touchstone
+from creval.core.edit import EditKey, EditStatus
 from creval.core.errors import CrevalError
-from creval.core.probe import EditKey
-from creval.core.sample import EditStatus
-from creval.editors.diffusers import form
+from creval.editing.run import Edited, EditRun, Use
+from creval.editing.session import Editing, EditSettings
+from creval.editors.base import EditorOptions, Job
+from creval.editors.diffusers import call_signature
+from creval.editors.diffusers.call_signature import Input
 from creval.editors.diffusers.editor import Diffusers
-from creval.editors.diffusers.form import Input
 from creval.editors.diffusers.pipeline import Pipeline
-from creval.editors.editor import EditorOptions, Job
-from creval.engine.edit import Edited, EditRun, Use
-from creval.engine.editing import Editing, EditSettings
-from creval.judges.judge import Fault, Unusable
+from creval.providers.errors import Fault, Unusable
+from creval.touchstone.build import build_touchstone
 from tests.editors.asking import NoTicket
 from tests.editors.diffusers.asking import apart, came, made, opened, pixels
 from tests.editors.diffusers.conftest import SIZE
@@ -440,5 +439,5 @@ def test_batches_need_concurrency() -> None:
 
 
 def test_all_that_take_batches_are_tried_here() -> None:
-    assert set(BATCHES) == form._BATCHES
-    assert all(form.form_of(form_class(kind)).batches for kind in BATCHES)
+    assert set(BATCHES) == call_signature._BATCHES
+    assert all(call_signature.form_of(form_class(kind)).batches for kind in BATCHES)

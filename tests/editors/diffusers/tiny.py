@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from creval.editors.diffusers.model import libraries
+from creval.editors.diffusers.model_files import libraries
 
 torch: Any = import_module("torch")
 diffusers: Any = import_module("diffusers")

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError
-from creval.editors.diffusers.form import Input, input_of
+from creval.editors.base import Editor, EditorOptions, Job, Produced, Ticket
+from creval.editors.diffusers.call_signature import Input, input_of
 from creval.editors.diffusers.pipeline import NO_MEMORY, Pipeline, Settings
-from creval.editors.editor import Editor, EditorOptions, Job, Produced, Ticket
-from creval.judges.judge import Fault
+from creval.providers.errors import Fault
 
 _MOMENT = 0.2  # seconds that a batch waits for others to come
 _PACE = 15.0  # seconds for a picture, as a guess

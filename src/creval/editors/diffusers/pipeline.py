@@ -9,8 +9,9 @@ from typing import Any
 from PIL import Image
 
 from creval.core.errors import CrevalError, known_name
-from creval.editors.diffusers.form import Form, Input, arguments, check_reserved, form_of
-from creval.editors.diffusers.model import (
+from creval.editors.base import Produced
+from creval.editors.diffusers.call_signature import Form, Input, arguments, check_reserved, form_of
+from creval.editors.diffusers.model_files import (
     DTYPES,
     OFFLOADS,
     class_of,
@@ -23,9 +24,8 @@ from creval.editors.diffusers.model import (
     place,
     step_of,
 )
-from creval.editors.editor import Produced
-from creval.editors.request import Size
-from creval.judges.judge import Fault, Unusable
+from creval.editors.remote.payload import Size
+from creval.providers.errors import Fault, Unusable
 
 NO_MEMORY = "out of memory"
 _OWN = ("batch", "device", "dtype", "guidance", "offload", "pipeline", "pixels", "revision",

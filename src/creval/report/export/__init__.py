@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from creval.core.errors import CrevalError
+from creval.core.formatting import markdown
 from creval.report import missing, sentences, tables
 from creval.report.export import files, frames
 from creval.report.export.leaderboard import leaderboard
 from creval.report.export.readme import commented, readme
-from creval.report.text import markdown
 from creval.stats.scorecard import Scorecard
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from creval import __version__
-from creval.report.text import markdown, visible
+from creval.core.formatting import markdown, visible
 from creval.stats.scorecard import Scorecard
 
 FILES = {

@@ -10,8 +10,8 @@ from creval.report.plots.operations import operations
 from creval.report.plots.plane import plane
 from creval.report.plots.radar import radar
 from creval.report.plots.repeats import repeats
-from creval.report.plots.subject import about
-from creval.report.plots.weights import ternary
+from creval.report.plots.selection import about
+from creval.report.plots.ternary import ternary
 
 __all__ = [
     "COLOURS",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
-from creval.report.plots.lettering import NO_XML, names
+from creval.report.plots.names import NO_XML, names
 from creval.stats.scorecard import Cell
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from creval.core.errors import CrevalError
-from creval.report.plots import canvas, subject
-from creval.report.plots.lettering import harmless, wrapped
+from creval.report.plots import canvas, selection
+from creval.report.plots.names import harmless, wrapped
 from creval.stats.scorecard import Scorecard
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ def complexity(
             "this run has no levels of complexity, as Complex-Edit's have (its levels: "
             f"{', '.join(levels)}): `creval plot RUN groups --level LEVEL` draws any of them."
         )
-    level = subject.finest(card, level, fewest=2)
+    level = selection.finest(card, level, fewest=2)
     steps = card.groups(level)
-    columns = subject.there(card, level, steps, metrics)
-    systems, left_out = subject.chosen(card, most)
+    columns = selection.there(card, level, steps, metrics)
+    systems, left_out = selection.chosen(card, most)
     cells = [card.cell(n, c, g, level) for n in systems for c in columns for g in steps]
     across = min(2, len(columns))
     rows = math.ceil(len(columns) / across)
@@ -49,7 +49,7 @@ def complexity(
         "Each panel has its own scale.",
         rows * 2.5,
         entries=canvas.key(systems, lines=True),
-        told=subject.told(card, columns),
+        told=selection.told(card, columns),
     )
     grid = body.subplots(rows, across, squeeze=False)
     for at, axes in enumerate(grid.flat):
@@ -57,7 +57,7 @@ def complexity(
             axes.set_visible(False)
             continue
         _panel(axes, card, level, steps, columns[at], systems)
-        axes.set_title(subject.heading(card, columns[at], panels=across).replace("\n", " "))
+        axes.set_title(selection.heading(card, columns[at], panels=across).replace("\n", " "))
         if at + across >= len(columns):
             axes.set_xlabel(harmless(level))
     return made

@@ -6,11 +6,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from creval.core.errors import CrevalError
+from creval.core.formatting import money, seconds
 from creval.report.costs import Makers
-from creval.report.plots import canvas, subject
-from creval.report.plots.labels import Segment, Spot, place
-from creval.report.plots.lettering import harmless, names
-from creval.report.text import money, seconds
+from creval.report.plots import canvas, selection
+from creval.report.plots.label_placement import Segment, Spot, place
+from creval.report.plots.names import harmless, names
 from creval.stats.scorecard import Scorecard
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def cost(card: Scorecard, made: Makers, *, about: str = "") -> Figure:
         f"{absent if missing else ''}All calls behind an edit count: candidates, picking, "
         "planning. The axes may show a part of their range.",
         4.2,
-        told=f"{subject.told(card, [rank])} {_told(drawn, in_money)}",
+        told=f"{selection.told(card, [rank])} {_told(drawn, in_money)}",
         wide=6.2,
     )
     axes = body.add_subplot()
@@ -62,7 +62,7 @@ def cost(card: Scorecard, made: Makers, *, about: str = "") -> Figure:
             spots.append(_point(axes, card, name, drawn[name], canvas.look(at), shown[name]))
     metric = card.table.card.metric(rank)
     axes.set_xlabel("US dollars an edit" if in_money else "seconds of calls an edit")
-    axes.set_ylabel(f"{harmless(metric.label)} ({harmless(rank)}, {subject.scale(metric)})")
+    axes.set_ylabel(f"{harmless(metric.label)} ({harmless(rank)}, {selection.scale(metric)})")
     axes.margins(0.14)
     _scale(axes, list(drawn.values()))
     low, high = axes.get_ylim()

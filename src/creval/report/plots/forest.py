@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from creval.report.plots import canvas, subject
-from creval.report.plots.lettering import harmless, names
-from creval.report.text import value
+from creval.core.formatting import value
+from creval.report.plots import canvas, selection
+from creval.report.plots.names import harmless, names
 from creval.stats.scorecard import Scorecard
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def forest(card: Scorecard, *, metrics: Sequence[str] = (), about: str = "") -> 
 
     A bar beside it joins models of whom no two can be told apart.
     """
-    columns = subject.there(card, "overall", ["overall"], metrics)
+    columns = selection.there(card, "overall", ["overall"], metrics)
     rank = card.table.card.ranking
     rows = -(-len(columns) // _PANELS)
     cells = [card.cell(name, column) for name in card.systems for column in columns]
@@ -39,7 +39,7 @@ def forest(card: Scorecard, *, metrics: Sequence[str] = (), about: str = "") -> 
         f"{about}Bars through values: 95 % intervals over samples. {several}{canvas.hollow(cells)}"
         "Each panel has its own scale.",
         rows * (len(card.systems) * _ROW + 0.85),
-        told=subject.told(card, columns),
+        told=selection.told(card, columns),
     )
     shown = names(card.systems, 22, 2)
     grid = body.subplots(rows, min(_PANELS, len(columns)), squeeze=False)
@@ -72,7 +72,7 @@ def _panel(axes: Any, card: Scorecard, column: str, panels: int) -> None:
     axes.set_ylim(len(card.systems) - 0.5, -0.75)
     axes.margins(x=0.16)
     axes.grid(axis="x")
-    axes.set_title(subject.heading(card, column, panels=panels), fontsize=canvas.SMALL, pad=5)
+    axes.set_title(selection.heading(card, column, panels=panels), fontsize=canvas.SMALL, pad=5)
     axes.spines["left"].set_visible(False)
     axes.locator_params(axis="x", nbins=4)
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from creval.report.plots import canvas, subject
-from creval.report.plots.lettering import harmless, wrapped
+from creval.report.plots import canvas, selection
+from creval.report.plots.names import harmless, wrapped
 from creval.stats.scorecard import Scorecard
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ def groups(
     most: int = MOST,
 ) -> Figure:
     """Dots with intervals, a row for each group of a level, a panel for each metric."""
-    level = subject.finest(card, level)
+    level = selection.finest(card, level)
     rows = card.groups(level)
-    columns = subject.there(card, level, rows, metrics)
-    systems, left_out = subject.chosen(card, most)
+    columns = selection.there(card, level, rows, metrics)
+    systems, left_out = selection.chosen(card, most)
     cells = [card.cell(n, c, g, level) for n in systems for c in columns for g in rows]
     minus = card.table.card.level(level).minus is not None
     pitch = min(0.125, max(0.075, _TALL / (len(rows) * (len(systems) + 1))))
@@ -44,7 +44,7 @@ def groups(
         "Each panel has its own scale.",
         blocks * (tall + 0.8),
         entries=canvas.key(systems),
-        told=subject.told(card, columns),
+        told=selection.told(card, columns),
     )
     grid = body.subplots(blocks, min(_PANELS, len(columns)), squeeze=False)
     for at, axes in enumerate(grid.flat):
@@ -82,6 +82,6 @@ def _panel(
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.margins(x=0.06)
     axes.grid(axis="x")
-    axes.set_title(subject.heading(card, column, level, panels), fontsize=canvas.SMALL, pad=5)
+    axes.set_title(selection.heading(card, column, level, panels), fontsize=canvas.SMALL, pad=5)
     axes.spines["left"].set_visible(False)
     axes.locator_params(axis="x", nbins=4)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from creval.report.plots import canvas
-from creval.report.plots.lettering import harmless
+from creval.report.plots.names import harmless
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

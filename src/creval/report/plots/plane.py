@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from creval.core.card import Metric
 from creval.core.errors import CrevalError, known_name
-from creval.report.plots import canvas, subject
-from creval.report.plots.labels import Spot, place
-from creval.report.plots.lettering import harmless, names
+from creval.core.schema import Metric
+from creval.report.plots import canvas, selection
+from creval.report.plots.label_placement import Spot, place
+from creval.report.plots.names import harmless, names
 from creval.stats.scorecard import Cell, Scorecard
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def plane(card: Scorecard, follow: str = "IF", keep: str = "", *, about: str = "
         f"{canvas.hollow(cell for two in drawn.values() for cell in two)}"
         f"{absent if missing else ''}Axes may show a part of their range.",
         4.6,
-        told=subject.told(card, (follow, keep)),
+        told=selection.told(card, (follow, keep)),
         wide=6.2,
     )
     axes = body.add_subplot()
@@ -74,7 +74,7 @@ def plane(card: Scorecard, follow: str = "IF", keep: str = "", *, about: str = "
 
 
 def _words(metric: Metric, column: str) -> str:
-    return f"{harmless(metric.label)} ({harmless(column)}, {subject.scale(metric)})"
+    return f"{harmless(metric.label)} ({harmless(column)}, {selection.scale(metric)})"
 
 
 def _point(axes: Axes, across: Cell, up: Cell, seen: canvas.Look, name: str) -> Spot:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from creval.report.plots import canvas, subject
-from creval.report.plots.lettering import harmless, wrapped
-from creval.report.text import value
+from creval.core.formatting import value
+from creval.report.plots import canvas, selection
+from creval.report.plots.names import harmless, wrapped
 from creval.stats.scorecard import FEWEST, Cell, Scorecard
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ def radar(
     Where no value is near a metric's zero, its circle begins above it; the panel says where. Of
     many groups there is one panel, unless `metrics` names more.
     """
-    level = subject.finest(card, level, fewest=3)
+    level = selection.finest(card, level, fewest=3)
     groups = card.groups(level)
-    columns = subject.there(card, level, groups, metrics)
-    systems, left_out = subject.chosen(card, most)
+    columns = selection.there(card, level, groups, metrics)
+    systems, left_out = selection.chosen(card, most)
     crowded = len(groups) > _CROWDED
     if crowded and not metrics and len(columns) > 1:
         columns = columns[:1]
@@ -60,7 +60,7 @@ def radar(
         "gap is a group without a value.",
         rows * place.high,
         entries=canvas.key(systems, lines=True),
-        told=subject.told(card, columns),
+        told=selection.told(card, columns),
     )
     for at, (column, cells) in enumerate(zip(columns, drawn, strict=True)):
         axes = body.add_axes(place.circle(at), projection="polar")

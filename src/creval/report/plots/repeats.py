@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from creval.core.card import Card
+from creval.core.schema import Card
 from creval.report.plots import canvas
-from creval.report.plots.lettering import harmless
+from creval.report.plots.names import harmless
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from creval.stats.repeats import Repeats
+    from creval.analysis.repeats import Repeats
 
 _FAR = 10**9  # measurements that nobody has observed
 

@@ -1,0 +1,1 @@
+"""A run to numbers: scores, comparisons, agreement, corrections."""

@@ -1,0 +1,196 @@
+"""Two systems side by side: by how much they differ, where, and on which questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from creval.analysis.score_table import tabulate
+from creval.benchmarks import protocol_named
+from creval.core.probe import Measurement, Question
+from creval.core.schema import Level, Weights
+from creval.stats.bootstrap import interval, replicate
+from creval.stats.missing import EXCLUDE
+from creval.stats.permutation import p_values
+from creval.stats.score_table import ScoreTable
+from creval.stats.scorecard import FEWEST, Difference, evidence, number, points, rests_on
+
+if TYPE_CHECKING:
+    from creval.store.run import Answer, Run
+
+
+@dataclass(frozen=True)
+class QuestionGap:
+    """A question that one system passes and the other fails.
+
+    `values` are on its scale, over all judges and repeats; `answers` are the first ones.
+    """
+
+    question: Question
+    winner: str
+    values: tuple[float, float]
+    answers: tuple[Answer, Answer]
+
+
+class MeasuredGap(NamedTuple):
+    """What one gauge gives for two systems, and the metric that it counts in."""
+
+    name: str
+    metric: str
+    values: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class SampleGap:
+    """A sample's scores by column for both systems, and the questions and measurements that tell
+    them apart."""
+
+    sample: str
+    instruction: str
+    first: Mapping[str, float | None]
+    second: Mapping[str, float | None]
+    questions: tuple[QuestionGap, ...]
+    measured: tuple[MeasuredGap, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`first` minus `second`, for each level, group and column, and where it is largest."""
+
+    table: ScoreTable
+    differences: Mapping[tuple[str, str, str], Difference]
+    samples: tuple[SampleGap, ...]
+
+
+def compare(
+    run: Run,
+    first: str,
+    second: str,
+    *,
+    strict: bool = False,
+    subset: str | None = None,
+    weights: Weights | None = None,
+    resamples: int = 2_000,
+    seed: int = 0,
+    top: int = 5,
+    missing: str = EXCLUDE,
+) -> Comparison:
+    """Compare two systems on the samples that both have, and show the `top` largest gaps."""
+    table = tabulate(
+        run, strict=strict, subset=subset, weights=weights, systems=(first, second), missing=missing
+    )
+    pair = table.pairs([(first, second)])
+    (drawn,) = replicate([pair], resamples, seed)
+    there = points(pair)
+    (tested,) = p_values(pair.ranked(), seed)
+    differences = {}
+    for level in pair.card.levels:
+        low, high = interval(drawn[level.name][:, :, 0] - drawn[level.name][:, :, 1])
+        value = there[level.name][:, 0] - there[level.name][:, 1]
+        for g, group in enumerate(level.groups):
+            for c, column in enumerate(pair.card.columns):
+                samples, units = _rests_on(pair, level, g, column)
+                enough = units >= FEWEST and not np.isnan(value[g, c])
+                ends = (number(low[g, c]), number(high[g, c])) if enough else (None, None)
+                whole = (level.name, column) == ("overall", pair.card.ranking)
+                p = tested if whole else None
+                found = Difference(first, second, number(value[g, c]), *ends, samples, p)
+                differences[level.name, group, column] = found
+    return Comparison(pair, differences, tuple(_gaps(run, pair, strict, top)))
+
+
+def _rests_on(pair: ScoreTable, level: Level, group: int, column: str) -> tuple[int, int]:
+    """On how many samples a difference rests, and on how many units: of the metrics behind it, the
+    fewest."""
+    if level.minus is not None:
+        finer = pair.card.level(level.minus[0])
+        two = (finer.groups.index(name) for name in level.minus[1:])
+        return min(_rests_on(pair, finer, at, column) for at in two)
+    if level.parts:
+        here = pair.parts[level.name].counts[0, :, group] > 0
+    else:
+        here = evidence(pair)[0] & pair.members(level.name, group)[:, None]
+    here = here[:, rests_on(pair.card, column)]
+    return int(here.sum(axis=0).min()), int(pair.units_in(here).min())
+
+
+def _gaps(run: Run, pair: ScoreTable, strict: bool, top: int) -> list[SampleGap]:
+    columns = pair.with_composite()
+    rank = pair.card.columns.index(pair.card.ranking)
+    gap = np.nan_to_num(np.abs(columns[0, :, rank] - columns[1, :, rank]))
+    order = [at for at in np.argsort(-gap, kind="stable")[:top] if gap[at] > 0]
+    wanted = {pair.samples[at] for at in order}
+    # Of several draws the first stands for its model.
+    values: dict[tuple[str, str], Mapping[str, float | None]] = {}
+    for key, found in sorted(run.values(), key=itemgetter(0)):
+        if key.system in pair.systems and key.sample in wanted:
+            values.setdefault((key.system, key.sample), found)
+    gaps = []
+    for at in order:
+        sample = pair.samples[at]
+        first, second = (
+            {name: number(value) for name, value in zip(pair.card.columns, row, strict=True)}
+            for row in columns[:, at]
+        )
+        both = [values.get((system, sample), {}) for system in pair.systems]
+        questions = _question_gaps(run, pair, sample, both, strict)
+        instruction = run.samples[sample].instruction
+        measured = tuple(_measured_gaps(run, sample, both))
+        gaps.append(SampleGap(sample, instruction, first, second, tuple(questions), measured))
+    return gaps
+
+
+def _measured_gaps(
+    run: Run, sample: str, both: Sequence[Mapping[str, float | None]]
+) -> Iterator[MeasuredGap]:
+    """The measurements in which two systems differ, in the protocol's order."""
+    for probe in run.probes[sample]:
+        first, second = (found.get(probe.id) for found in both)
+        if not isinstance(probe, Measurement) or first is None or second is None:
+            continue
+        if first != second:
+            yield MeasuredGap(probe.id, probe.metric, (first, second))
+
+
+def _question_gaps(
+    run: Run,
+    pair: ScoreTable,
+    sample: str,
+    values: Sequence[Mapping[str, float | None]],
+    strict: bool,
+) -> list[QuestionGap]:
+    """The questions that decide the sample, those that weigh most first."""
+    protocol = protocol_named(run.manifest["protocol"])
+    said: list[dict[str, Answer]] = [{}, {}]
+    for found, system in zip(said, pair.systems, strict=True):
+        for answer in sorted(run.answers(system, sample), key=lambda answer: answer.edit):
+            found.setdefault(answer.probe, answer)
+    weights = pair.card.rests_on(pair.card.ranking)
+    questions = [probe for probe in run.probes[sample] if isinstance(probe, Question)]
+    total = dict.fromkeys((question.metric for question in questions), 0.0)
+    for question in questions:
+        total[question.metric] += question.weight
+    gaps = []
+    for question in questions:
+        if not all(question.id in found for found in values):
+            continue
+        first, second = (
+            protocol.credit(question, found[question.id], strict=strict) for found in values
+        )
+        if first is not None and second is not None and first != second:
+            answers = (said[0][question.id], said[1][question.id])
+            one, two = (found[question.id] or 0.0 for found in values)
+            winner = pair.systems[int(second > first)]
+            gaps.append(QuestionGap(question, winner, (one, two), answers))
+    gaps.sort(
+        key=lambda gap: (
+            -gap.question.weight
+            * weights.get(gap.question.metric, 0.0)
+            / total[gap.question.metric]
+        )
+    )
+    return gaps

@@ -1,0 +1,47 @@
+"""CLIP scores on any dataset: how near an edit stayed to its source, and whether it went the way
+from the source's caption to the target's (arXiv 2108.00946, 2211.09800).
+
+CLIP_img = cos(edit, source), CLIP_dir = cos(edit - source, target caption - source caption)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from creval.core.benchmark import Protocol
+from creval.core.probe import Measurement, Probe
+from creval.core.sample import Sample
+from creval.core.schema import OVERALL, Card, Metric, Score
+
+CARD = Card(
+    metrics=(
+        Metric("CLIP_img", "cosine of edit and source", -1.0, 1.0),
+        Metric("CLIP_dir", "cosine of the change and the change of captions", -1.0, 1.0),
+    ),
+    composite=None,
+    levels=(OVERALL,),
+    rank="CLIP_img",
+)
+
+
+class ClipProtocol(Protocol):
+    """Two cosines, measured; the second where captions of source and target are there."""
+
+    name = "clip"
+    card = CARD
+
+    def probes(self, sample: Sample) -> Sequence[Measurement]:
+        names = ["CLIP_img"] if sample.source is not None else []
+        if names and sample.is_captioned:
+            names.append("CLIP_dir")
+        return [Measurement(name, name, "clip") for name in names]
+
+    def score(
+        self,
+        sample: Sample,  # noqa: ARG002
+        probes: Sequence[Probe],
+        values: Mapping[str, float | None],
+        *,
+        strict: bool = False,  # noqa: ARG002
+    ) -> dict[str, Score]:
+        return self.one_each(probes, values)

@@ -1,0 +1,1 @@
+"""Complex-Edit: instructions of complexity C1 to C8."""

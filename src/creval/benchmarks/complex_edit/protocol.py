@@ -1,0 +1,93 @@
+"""Complex-Edit: instructions of controlled complexity, rated from 0 to 10 (arXiv 2504.13143).
+
+IF and IP come from source, edit and instruction in one call with reasoning; PQ from the edit alone,
+without reasoning; each is the mean of K measurements (`--repeat K`, 20 in the paper)
+O = (IF + IP + PQ) / 3, by complexity C1 .. C8, and C8 - C1
+token probability: 10 * P(yes) / (P(yes) + P(no)) of a yes/no question for each
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from creval.benchmarks.complex_edit import release
+from creval.core.benchmark import Protocol, System
+from creval.core.probe import Probe, Question
+from creval.core.sample import Sample
+from creval.core.schema import OVERALL, Card, Composite, Metric, Score
+
+CARD = Card(
+    metrics=(
+        Metric("IF", "instruction following", 0.0, 10.0),
+        Metric("IP", "identity preservation", 0.0, 10.0),
+        Metric("PQ", "perceptual quality", 0.0, 10.0),
+    ),
+    composite=Composite("O", "overall", dict.fromkeys(("IF", "IP", "PQ"), 1 / 3)),
+    levels=(OVERALL,),
+)
+
+
+class ComplexEdit(Protocol):
+    """Three scores from 0 to 10, with a rubric for each."""
+
+    name = "complex-edit"
+    card = CARD
+    contract = "0-10"
+    scale = 1.0
+    asks: Mapping[str, str] = {
+        "IF": (
+            "How far do the changes that the instruction asks for appear in the edited image, "
+            "whatever else has changed?"
+        ),
+        "IP": (
+            "How far is all that the instruction does not ask to change the same as in the source "
+            "image, whatever was or was not carried out?"
+        ),
+        "PQ": "How good is the perceptual quality of the image?",
+    }
+    # The rubrics stand in the prompts; this brings them in.
+    rubric = "What each score stands for."
+    prompts = ("complexedit_alignment", "complexedit_quality")
+
+    def probes(self, sample: Sample) -> Sequence[Question]:
+        shows = ("source", "edit", "instruction")[sample.source is None :]
+        aligned, alone = self.prompts
+        common = Question("", "", "", self.contract, rubric=self.rubric)
+        both = common._replace(shows=shows, prompt=aligned, group="alignment", form="reasoned")
+        edit = common._replace(shows=("edit",), prompt=alone, form="bare")
+        put = {"IF": both, "IP": both, "PQ": edit}
+        return [put[m]._replace(id=m, metric=m, text=text) for m, text in self.asks.items()]
+
+    def score(
+        self,
+        sample: Sample,  # noqa: ARG002
+        probes: Sequence[Probe],
+        values: Mapping[str, float | None],
+        *,
+        strict: bool = False,  # noqa: ARG002
+    ) -> dict[str, Score]:
+        return self.one_each(probes, values, self.scale)
+
+
+class ComplexEditProbability(ComplexEdit):
+    """The same from the probability of yes (`--logprobs`), without rubrics."""
+
+    name = "complex-edit-probability"
+    contract = "yes/no"
+    scale = 10.0
+    asks: Mapping[str, str] = {
+        "IF": "Do all changes that the instruction asks for appear in the edited image?",
+        "IP": "Is all that the instruction does not ask to change the same as in the source image?",
+        "PQ": "Is the perceptual quality of the image without fault?",
+    }
+    rubric = ""
+    prompts = ("judge", "judge")
+
+
+SYSTEM = System(
+    name=ComplexEdit.name,
+    title="instructions of complexity C1 to C8, three scores from 0 to 10",
+    recognise=release.recognise,
+    load=release.load,
+    protocol=ComplexEdit,
+)

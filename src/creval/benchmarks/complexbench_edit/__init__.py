@@ -1,0 +1,1 @@
+"""ComplexBench-Edit: chains of dependent instructions."""

@@ -1,0 +1,167 @@
+"""ComplexBench-Edit: chains of dependent instructions, scored step by step (arXiv 2506.12830).
+
+a step's score s_i is from 0 to 5; steps that need each other are a chain, and multiply
+a sample = mean over its chains of the product of s_i / 5, in percent: so
+parallel = mean(s_i / 5), two-chain = (s1/5 * s2/5 + s3/5) / 2, three-chain = product(s_i / 5)
+the average = unweighted mean of the subsets; edit types are means of single steps
+consistency: L1 and L2 outside the boxes of what is edited; the global subset has none
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from creval.benchmarks.complexbench_edit import release
+from creval.benchmarks.complexbench_edit.release import GLOBAL, KINDS, LEVELS
+from creval.core.benchmark import Protocol, System
+from creval.core.probe import Measurement, Probe, Question
+from creval.core.sample import Sample, Step
+from creval.core.schema import Card, Level, Metric, Part, Score
+
+CARD = Card(
+    metrics=(
+        Metric("score", "instructions carried out, along the chain"),
+        Metric("L1", "mean absolute difference outside what was edited", 0.0, 1.0, False),
+        Metric("L2", "mean squared difference outside what was edited", 0.0, 1.0, False),
+    ),
+    composite=None,
+    levels=(*LEVELS, Level("edit_type", "edit_types", KINDS, parts=True)),
+    rank="score",
+)
+_GLOBAL = frozenset({"change background", "change style"})
+_MOST = 5.0
+# How an edit of each type is judged; a step of another type is judged by its words alone.
+CRITERIA = {
+    "add object": (
+        "The object that was to be added must be there, of the kind and in the place that the "
+        "instruction names, at a size and in a light that fit the scene."
+    ),
+    "change object": (
+        "The old object must be gone and the new one must stand in its place, recognisable as what "
+        "the instruction names. Traces of the old one, or a mixture of both, cost points."
+    ),
+    "delete object": (
+        "The object must be gone without a trace, and what lay behind it must be filled in so that "
+        "nobody would miss anything. Another object in its place is a failure."
+    ),
+    "color": (
+        "The object that is named must have the new colour, all over and only it; its form, its "
+        "texture and its shading must stay."
+    ),
+    "pose": (
+        "The body must have taken the new pose or movement, with limbs that could be like that, "
+        "and it must be the same person or animal as before."
+    ),
+    "material": (
+        "The surface of the object that is named must show what the new material looks like, its "
+        "grain and its gloss, while its form stays."
+    ),
+    "content": (
+        "What the object shows or holds (a picture, a screen, a plate) must be the new content, "
+        "inside the object's own borders, in its perspective."
+    ),
+    "text": (
+        "The lettering must read exactly as the instruction says, letter by letter, in the place "
+        "that is named. A missing, wrong or garbled letter is a failure in all but the lowest way."
+    ),
+    "change background": (
+        "The surroundings must be the new ones, everywhere, and what stands in front must be the "
+        "same as before, cut out cleanly and lit as the new scene would light it."
+    ),
+    "change style": (
+        "The whole picture must have the new style, with its typical strokes, colours or textures, "
+        "while what it shows and where stays recognisable."
+    ),
+}
+
+
+class ComplexBenchEdit(Protocol):
+    """One score from 0 to 5 for each step of a sample."""
+
+    name = "complexbench-edit"
+    card = CARD
+    prompt = "complexbench"
+
+    def probes(self, sample: Sample) -> Sequence[Probe]:
+        """The steps' scores, and the consistency of what no step is about, if there is any."""
+        asked = [
+            Question(
+                f"score/{at + 1}",
+                "score",
+                f"How well was instruction {at + 1} carried out ({step.text})?",
+                "0-5",
+                shows=("source", "edit", "instruction"),
+                step=at,
+                rubric=CRITERIA.get(step.kind, ""),
+                group=f"step {at + 1}",
+            )
+            for at, step in enumerate(sample.steps)
+        ]
+        everywhere = sample.tags.get("subset") == GLOBAL or any(
+            step.kind in _GLOBAL for step in sample.steps
+        )
+        if not asked or sample.source is None or everywhere:
+            return asked
+        # Other boxes give other distances.
+        basis = {"steps": [[step.old, step.new, *step.boxes] for step in sample.steps]}
+        return [*asked, *(Measurement(name, name, "outside", basis) for name in ("L1", "L2"))]
+
+    def score(
+        self,
+        sample: Sample,
+        probes: Sequence[Probe],
+        values: Mapping[str, float | None],
+        *,
+        strict: bool = False,  # noqa: ARG002
+    ) -> dict[str, Score]:
+        """A step without an answer leaves the sample without a score."""
+        measured = [probe for probe in probes if isinstance(probe, Measurement)]
+        given = [values.get(probe.id) for probe in probes if probe not in measured]
+        there = [value for value in given if value is not None]
+        whole = None
+        if there and len(there) == len(given):
+            shares = [value / _MOST for value in there]
+            products = [math.prod(shares[at] for at in chain) for chain in chains(sample.steps)]
+            whole = 100.0 * sum(products) / len(products)
+        return self.one_each(measured, values) | {"score": Score(whole, len(there), len(given))}
+
+    def parts(
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None]
+    ) -> dict[str, list[Part]]:
+        """Each step by its edit type."""
+        found = []
+        for probe, step in zip(probes, sample.steps, strict=False):
+            value = values.get(probe.id)
+            if step.kind in KINDS:
+                share = None if value is None else 100.0 * value / _MOST
+                score = Score(share, int(value is not None), 1)
+                found.append(Part(step.kind, "score", score))
+        return {"edit_type": found}
+
+
+def chains(steps: Sequence[Step]) -> list[list[int]]:
+    """The steps' places, those together that need each other.
+
+    >>> chains([Step("a"), Step("b", needs=(0,)), Step("c")])
+    [[0, 1], [2]]
+    """
+    chain_of: dict[int, list[int]] = {}
+    found: list[list[int]] = []
+    for at, step in enumerate(steps):
+        before = next((chain_of[needed] for needed in step.needs if needed in chain_of), None)
+        if before is None:
+            before = []
+            found.append(before)
+        before.append(at)
+        chain_of[at] = before
+    return found
+
+
+SYSTEM = System(
+    name=ComplexBenchEdit.name,
+    title="three instructions a sample, some needing each other, scores from 0 to 5",
+    recognise=release.recognise,
+    load=release.load,
+    protocol=ComplexBenchEdit,
+)

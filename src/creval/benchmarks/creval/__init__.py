@@ -1,0 +1,1 @@
+"""CREval: yes/no questions in three metrics."""

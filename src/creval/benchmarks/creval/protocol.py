@@ -1,0 +1,87 @@
+"""CREval: creative edits judged by yes/no questions in three metrics (arXiv 2603.26174).
+
+a sample's metric = sum(weight * right) / sum(weight), in percent
+S = 0.4 IF + 0.4 VC + 0.2 VQ, at every level
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from creval.benchmarks.creval import release
+from creval.benchmarks.creval.release import LEVELS, METRICS
+from creval.core.benchmark import Protocol, System
+from creval.core.probe import Probe, Question
+from creval.core.sample import Sample
+from creval.core.scales import YesNo
+from creval.core.schema import Card, Composite, Metric, Score
+
+CARD = Card(
+    metrics=(
+        Metric("IF", "instruction following"),
+        Metric("VC", "visual consistency"),
+        Metric("VQ", "visual quality"),
+    ),
+    composite=Composite("S", "overall score", {"IF": 0.4, "VC": 0.4, "VQ": 0.2}),
+    levels=LEVELS,
+)
+
+
+class CREval(Protocol):
+    """CREval's questions and their scoring."""
+
+    name = "creval"
+    card = CARD
+    has_strict = True
+
+    def probes(self, sample: Sample) -> Sequence[Question]:
+        return sample.questions
+
+    def score(
+        self,
+        sample: Sample,  # noqa: ARG002
+        probes: Sequence[Probe],
+        values: Mapping[str, float | None],
+        *,
+        strict: bool = False,
+    ) -> dict[str, Score]:
+        """`strict`: an unanswered question is wrong, and the reference is taken as released."""
+        sums = {metric: [0.0, 0.0, 0, 0] for metric in METRICS}  # right, weight, scored, total
+        for question in probes:
+            if isinstance(question, Question):
+                cell = sums[question.metric]
+                cell[3] += 1
+                if question.id in values:
+                    credit = self.credit(question, values[question.id], strict=strict)
+                    if credit is not None:
+                        cell[0] += question.weight * credit
+                        cell[1] += question.weight
+                        cell[2] += 1
+        return {
+            metric: Score(100.0 * right / weight if weight else None, int(scored), int(total))
+            for metric, (right, weight, scored, total) in sums.items()
+        }
+
+    def credit(
+        self, question: Question, value: float | None, *, strict: bool = False
+    ) -> float | None:
+        if not strict:
+            if value is None or question.reference is None:
+                return None
+            return _YES_NO.credit(value, question.reference)
+        # The authors compare words, whatever their case: `** Yes` is met by no answer.
+        reference = question.released.strip().capitalize()
+        if value is None or reference not in _YES_NO.choices:
+            return 0.0
+        return _YES_NO.credit(value, reference)
+
+
+_YES_NO = YesNo()
+
+SYSTEM = System(
+    name=CREval.name,
+    title="creative edits, yes/no questions on following, consistency and quality",
+    recognise=release.recognise,
+    load=release.load,
+    protocol=CREval,
+)

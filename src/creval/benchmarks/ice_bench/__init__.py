@@ -1,0 +1,1 @@
+"""ICE-Bench: 31 tasks in six dimensions."""

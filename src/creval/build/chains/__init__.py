@@ -1,1 +1,0 @@
-"""Instructions of several steps, written by models for anyone's pictures."""

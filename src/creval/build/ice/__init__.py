@@ -1,1 +1,0 @@
-"""Items of ICE-Bench for anyone's pictures."""

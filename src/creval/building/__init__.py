@@ -1,0 +1,1 @@
+"""Building benchmarks from images."""

@@ -1,0 +1,1 @@
+"""Building Complex-Edit benchmarks."""

@@ -1,0 +1,1 @@
+"""Building ComplexBench-Edit benchmarks."""

@@ -1,0 +1,70 @@
+"""ComplexBench-Edit's ten edit types, and which of them make up a sample of each level.
+
+The paper (arXiv 2506.12830, section 3.1.2) draws chains from a chosen part of the types without
+naming it; what follows which here is what follows which in its released instructions.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from creval.benchmarks.complexbench_edit.release import NEEDS
+
+OBJECT = ("add object", "change object", "delete object")
+ATTRIBUTE = ("color", "pose", "material", "content", "text")
+GLOBAL = ("change background", "change style")
+MEANINGS: Mapping[str, str] = {
+    "add object": "put something into the picture that is not there yet",
+    "change object": "put something else in the place of an object",
+    "delete object": "take an object away",
+    "color": "give an object another colour",
+    "pose": "let a person or an animal take another pose or make another movement",
+    "material": "make an object, or a part of it, of another material",
+    "content": "change what an object shows or holds, such as a screen, a plate or a vase",
+    "text": "write words, given in quotation marks, on an object, or change those that are there",
+    "change background": "put another scene behind everything, which stays as it is",
+    "change style": "give the whole picture another style of drawing, painting or photography",
+}
+# What can be changed after it was made: a chain begins with making something.
+_MAKES = ("add object", "change object")
+_UPON = ("add object", "color", "material", "content")
+_LAST = ("color", "pose", "material", "content", "text", "add object")
+_ALIVE = frozenset({
+    "person", "bird", "cat", "dog", "horse", "sheep", "cow", "elephant", "bear", "zebra", "giraffe",
+    "man", "woman", "child",
+})  # fmt: skip
+PARALLEL = {
+    "COCO-three-obj": (OBJECT, OBJECT, OBJECT),
+    "COCO-two-obj-one-attr": (ATTRIBUTE, OBJECT, OBJECT),
+    "COCO-obj-attr-global": (ATTRIBUTE, OBJECT, GLOBAL),
+}
+_ANY = tuple(MEANINGS)
+LEVELS: Mapping[str, Mapping[str, Sequence[Sequence[str]]]] = {
+    "parallel": PARALLEL,
+    "two-chain": {"two-chain": (_MAKES, _UPON, _ANY)},
+    "three-chain": {"three-chain": (_MAKES, ("add object",), _LAST)},
+}
+"""The subsets of each level, and from which types each of their three steps is drawn."""
+
+
+class Types(NamedTuple):
+    """A sample's subset, its steps' types, and which steps each builds on."""
+
+    subset: str
+    kinds: tuple[str, ...]
+    needs: tuple[tuple[int, ...], ...]
+
+
+def draw_types(level: str, objects: Sequence[str], chance: random.Random, turn: int = 0) -> Types:
+    """Types for a picture of these objects: a pose only where something could take one. Subsets
+    of a level take turns."""
+    alive = any(word in _ALIVE for name in objects for word in name.casefold().split())
+    subsets = LEVELS[level]
+    subset = list(subsets)[turn % len(subsets)]
+    kinds = tuple(
+        chance.choice([kind for kind in pool if kind != "pose" or alive])
+        for pool in subsets[subset]
+    )
+    return Types(subset, kinds, NEEDS.get(subset, ((),) * len(kinds)))

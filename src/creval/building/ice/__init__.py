@@ -1,0 +1,1 @@
+"""Building ICE-Bench items."""

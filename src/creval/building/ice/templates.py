@@ -1,0 +1,103 @@
+"""Templates of instructions: drawn by chance, read from people's own files, and compared with what
+was made of them."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from creval.benchmarks.ice_bench.items import BLANK, NAMED, blanks
+from creval.benchmarks.ice_bench.tasks import Task, tasks_named
+from creval.building.ice.task_kits import KITS
+from creval.core.errors import CrevalError
+from creval.core.files import read_json
+from creval.parsing.text_checks import digest
+
+
+def echoed(text: str, template: str) -> list[str]:
+    """What of a template somebody wrote down as it stands, where something was to be filled in."""
+    parts = re.split(BLANK, template)  # what stands between blanks, and they
+    ends = [re.escape(part) for part in parts[::2]]
+    ends[-1] += r"\Z"
+    # What a lookahead has found is not tried in other ways, of which a long text has too many.
+    filled = (rf"(?=(?P<at{n}>.+?){end})(?P=at{n}){end}" for n, end in enumerate(ends[1:]))
+    match = re.match(ends[0] + "".join(filled), " ".join(text.split()), re.IGNORECASE)
+    if match:
+        return [blank for blank, said in zip(parts[1::2], match.groups(), strict=True)
+                if _bare(said) == _bare(blank)]  # fmt: skip
+    return blanks(template) if _bare(text) == _bare(template) else []
+
+
+def _bare(text: str) -> str:
+    """A text without braces, marks at its ends, and case."""
+    return " ".join(re.sub("[{}]", "", text).split()).strip(" .").casefold()
+
+
+class Templates:
+    """The templates of all tasks; a file of one's own replaces those of the tasks that it names."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._of: dict[str, Sequence[str]] = {name: kit.templates for name, kit in KITS.items()}
+        if path is not None:
+            self._of |= _read(path)
+
+    @property
+    def version(self) -> str:
+        """A name for all of them."""
+        content = json.dumps(self._of, sort_keys=True, ensure_ascii=False)
+        return digest(content)[:12]
+
+    def draw(self, task: Task, item: str, seed: int) -> str:
+        """One of a task's templates, by chance."""
+        chance = random.Random(f"{seed}|{task.number}|{item}")  # noqa: S311
+        return chance.choice(self._of[task.name])
+
+
+def _read(path: Path) -> dict[str, Sequence[str]]:
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise CrevalError(f"{path} should hold an object from tasks to lists of templates.")
+    found: dict[str, Sequence[str]] = {}
+    for name, given in content.items():
+        texts = [given] if isinstance(given, str) else given
+        if not isinstance(texts, list) or not texts:
+            raise CrevalError(f"{path}: {name} should have a template, or a list of them.")
+        for task in tasks_named(name):
+            found[task.name] = [_checked(path, task, text) for text in texts]
+    return found
+
+
+def _checked(path: Path, task: Task, text: object) -> str:
+    """A template that can be used: it names pictures that the task has, and its braces close."""
+    words = " ".join(text.split()) if isinstance(text, str) else ""
+    rest = BLANK.sub("", words)
+    wrong = [name for name in named(words) if name not in names_of(task)]
+    if not words:
+        why = "it is no text" if not isinstance(text, str) else "it is empty"
+    elif not all(map(str.strip, blanks(words))):
+        why = "a blank in it is empty"
+    elif "{" in rest or "}" in rest:
+        why = "its braces do not match"
+    elif wrong:
+        why = f"the task has no {wrong[0]}"
+    else:
+        return words
+    raise CrevalError(f"{path}: this template of {task.name} cannot be used ({why}): {words[:100]}")
+
+
+def names_of(task: Task, references: int = 1) -> tuple[str, ...]:
+    """How instructions for a task name its pictures."""
+    found = ("<SOURCE>",) if task.edits else ()
+    return found + tuple(f"<REF_{n + 1}>" for n in range(references if task.reference else 0))
+
+
+def named(text: str) -> list[str]:
+    """The names of pictures in a text, however they are written.
+
+    >>> named("Give <SOURCE> the style of [REF_1].")
+    ['<SOURCE>', '<REF_1>']
+    """
+    return [f"<{match[1]}>" for match in NAMED.finditer(text)]

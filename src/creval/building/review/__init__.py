@@ -1,0 +1,1 @@
+"""Reviewing built benchmarks: entries, verdicts and fields."""

@@ -1,0 +1,1 @@
+"""Many paid calls: settings, limits, retries, journal, estimates, text generation."""

@@ -1,0 +1,117 @@
+"""What can be chosen about a run: what shapes its answers, what it is about, its pace and price."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from creval.core.errors import CrevalError, known_name
+from creval.judges.base import Judge, JudgeOptions
+from creval.metrics.base import MODELS
+from creval.providers.pricing import Price
+
+if TYPE_CHECKING:
+    from creval.stats.elimination import Rule
+
+WAYS = ("question", "metric", "sample")
+"""What is asked in one call: one question, all of a metric, or all about an edit."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that can be chosen about a run of `judge`.
+
+    The first group shapes what judges answer, and is the same throughout a run. `reasoning` is
+    whether judges think aloud before they answer, if not as each question says; `gauges` are the
+    models to measure with, by what they are for. `retries` bounds
+    how often a question that a reply leaves open is asked again, `attempts` how often a call that
+    brought no reply is made. `budget` is in US dollars, for the whole run; `until` is what is to be
+    decided, after which nothing more is asked.
+    """
+
+    ask: str = "metric"
+    image_fit: str = "provider"
+    show_instruction: bool = False
+    logprobs: bool = False
+    reasoning: bool | None = None
+    rubric: bool = True
+    temperature: float | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    prompts: str | None = None
+    gauges: Mapping[str, str] = field(default_factory=dict)
+
+    repeat: int = 1
+    limit: int | None = None
+    metrics: tuple[str, ...] | None = None
+    groups: tuple[str, ...] | None = None
+    models: tuple[str, ...] | None = None
+    seed: int = 0
+
+    concurrency: int = 32
+    retries: int = 2
+    attempts: int = 12
+    timeout: float = 300.0
+    requests_a_minute: float | None = None
+    tokens_a_minute: float | None = None
+    budget: float | None = None
+    until: Rule | None = None
+    price: Price | None = None
+    key: str | None = None
+
+    def __post_init__(self) -> None:
+        known_name("way to ask", self.ask, WAYS)
+        for name in self.gauges:
+            known_name("use of a model", name, MODELS)
+        if self.logprobs and self.ask != "question":
+            raise CrevalError("--logprobs takes one question a call: add --ask question.")
+        for name in ("repeat", "concurrency", "attempts"):
+            if getattr(self, name) < 1:
+                raise CrevalError(f"--{name} must be 1 or more.")
+        taken = {"model", "messages", "n", "stream", "response_format", "logprobs", "top_logprobs"}
+        for name in sorted(taken & self.parameters.keys()):
+            raise CrevalError(f"--set {name}: creval sets that itself.")
+        if "temperature" in self.parameters:
+            raise CrevalError("give the temperature as --temperature, not with --set.")
+        try:
+            json.dumps([dict(self.parameters), self.temperature, self.timeout], allow_nan=False)
+        except ValueError as error:
+            raise CrevalError("--set, --temperature and --timeout take finite numbers.") from error
+        if not 0 < self.timeout <= 86400:
+            raise CrevalError("--timeout takes up to 86400 seconds.")
+
+    def judge_options(self) -> JudgeOptions:
+        return JudgeOptions(
+            temperature=self.temperature,
+            parameters=self.parameters,
+            logprobs=self.logprobs,
+            repeat=self.repeat,
+            timeout=self.timeout,
+            concurrency=self.concurrency,
+            price=self.price,
+            key=self.key,
+        )
+
+    def check_prices(self, judges: Iterable[Judge]) -> None:
+        """Refuse a budget where a model's price is not known: it could not be kept."""
+        for judge in judges if self.budget is not None else ():
+            if judge.price is None:
+                raise CrevalError(
+                    f"--budget needs the price of {judge.name}: add --price IN,OUT in US dollars "
+                    "for a million tokens."
+                )
+
+    def shape(self) -> dict[str, Any]:
+        """What an answer depends on besides judge, question and pictures."""
+        return {
+            "ask": self.ask,
+            "image_fit": self.image_fit,
+            "show_instruction": self.show_instruction,
+            "logprobs": self.logprobs,
+            "reasoning": self.reasoning,
+            "no_rubric": None if self.rubric else True,
+            "temperature": 0.0 if self.repeat == 1 else 1.0,
+            **({} if self.temperature is None else {"temperature": self.temperature}),
+            "parameters": dict(self.parameters),
+        }

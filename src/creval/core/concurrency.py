@@ -1,0 +1,89 @@
+"""What holds for the whole process while any of its threads is inside."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from typing import TypeVar
+
+from creval.core.errors import CrevalError
+
+
+class SharedContext:
+    """A context of the whole process, which threads enter and leave as they like: `make` makes the
+    one that the first of them enters and the last leaves."""
+
+    def __init__(self, make: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
+        self._make = make
+        self._lock, self._inside = threading.Lock(), 0
+        self._made = contextlib.ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._made.enter_context(self._make())
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._made.close()
+
+
+aside = SharedContext(lambda: contextlib.redirect_stdout(sys.stderr))
+"""Sends what libraries print to standard error: standard output is for results."""
+
+
+_LOOKS = 2.0  # seconds between looks at whether anybody still waits
+Job = TypeVar("Job")
+Done = TypeVar("Done")
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def process_pool(count: int) -> ProcessPoolExecutor:
+    """So many processes, started afresh: copies of a process with threads can hang.
+
+    An interrupt is for the one that started them.
+    """
+    return ProcessPoolExecutor(count, get_context("spawn"), _begin, (os.getpid(),))
+
+
+def _begin(parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End when the process that started this one was killed: nobody else would tell."""
+    while os.getppid() == parent:
+        time.sleep(_LOOKS)
+    os._exit(1)
+
+
+def on_all_cores(work: Callable[[Job], Done], jobs: Iterable[Job]) -> Iterator[Done]:
+    """What comes of each job, in their order, as it is done."""
+    pool = process_pool(cores())
+    try:
+        yield from pool.map(work, jobs, chunksize=4)
+    except BrokenProcessPool as error:
+        raise CrevalError(
+            "a process that did a part of the work has ended; perhaps there was too little memory. "
+            "Repeat the command."
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)

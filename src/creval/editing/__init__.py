@@ -1,0 +1,1 @@
+"""Running editors: strategies, sessions and folders of edits."""

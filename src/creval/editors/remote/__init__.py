@@ -1,0 +1,1 @@
+"""Editors behind an HTTP API."""

@@ -1,0 +1,64 @@
+"""What goes into a request for an edit: seeds, settings, sizes, pictures in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pybase64
+
+from creval.core.images import Encoded
+from creval.editors.base import Job
+
+Size = tuple[int, int]
+
+
+def seed_of(job: Job) -> int:
+    """A job's seed in the range that all servers take.
+
+    >>> seed_of(Job("s", "x", seed=2**31 + 5))
+    5
+    """
+    return job.seed % 2**31
+
+
+def given(body: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A request with the user's settings, which come first; one that is null leaves its name out.
+
+    >>> given({"size": "auto", "seed": 1}, {"size": None, "quality": "low"})
+    {'seed': 1, 'quality': 'low'}
+    """
+    both = {**body, **settings}
+    return {name: value for name, value in both.items() if value is not None}
+
+
+def nearest(size: Size, sizes: Sequence[Size]) -> Size:
+    """The size whose aspect ratio is nearest to another's; the first of those that are as near.
+
+    >>> nearest((800, 600), [(1024, 1024), (1536, 1024), (1024, 1536)])
+    (1536, 1024)
+    """
+    wanted = math.log(size[0] / size[1])
+    return min(sizes, key=lambda other: abs(math.log(other[0] / other[1]) - wanted))
+
+
+def shaped(size: Size, pixels: int, step: int, steepest: float) -> Size:
+    """A size of about so many pixels with another's aspect ratio, as far as that is allowed, in
+    multiples of `step`.
+
+    >>> shaped((1920, 1080), 1024 * 1024, 16, 3.0)
+    (1360, 768)
+    """
+    ratio = min(max(size[0] / size[1], 1 / steepest), steepest)
+    width, height = math.sqrt(pixels * ratio), math.sqrt(pixels / ratio)
+    return max(1, round(width / step)) * step, max(1, round(height / step)) * step
+
+
+def base64_of(picture: Encoded) -> str:
+    return pybase64.b64encode(picture.content).decode("ascii")
+
+
+def data_address(picture: Encoded) -> str:
+    """A picture as an address that holds it."""
+    return f"data:{picture.media};base64,{base64_of(picture)}"

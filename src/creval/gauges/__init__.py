@@ -1,1 +1,0 @@
-"""What is measured of pictures, without asking anybody: one file a gauge."""

@@ -1,0 +1,152 @@
+"""What a judge is to the engine: it takes pictures and a text, and answers."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from creval.core.images import Encoded
+from creval.core.scales import Contract
+from creval.core.verdict import Status
+from creval.providers.openai_wire import Choice
+from creval.providers.pricing import Price
+from creval.providers.vision import Vision
+
+
+class Request(NamedTuple):
+    """Pictures, then a text whose questions under `labels` are to be answered on one scale; or,
+    without either, a text that asks for words (the form `free`).
+
+    `repeats` are the numbers of the independent answers that are wanted; `form` is how they are
+    given, as in `Question`; `questions` are the questions' words alone, in the labels' order, and
+    `shows` what each picture is.
+    """
+
+    pictures: Sequence[Encoded]
+    text: str
+    contract: Contract | None
+    labels: Sequence[str]
+    repeats: Sequence[int] = (0,)
+    form: str = "explained"
+    questions: Sequence[str] = ()
+    shows: Sequence[str] = ("source", "edit")
+
+    @property
+    def choices(self) -> int:
+        """How many independent answers are wanted."""
+        return len(self.repeats)
+
+    @property
+    def structured(self) -> bool:
+        """Whether answers come as JSON."""
+        return self.form not in ("bare", "free")
+
+
+class Answer(NamedTuple):
+    """What one paid call brought: its choices, tokens as the server counts them, and money."""
+
+    choices: tuple[Choice, ...]
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+
+
+class Judge(ABC):
+    """A model that answers. `name` is the judge's in a run; `model` the model's own.
+
+    `several` says whether one request can bring several choices. `learned` collects what the judge
+    turned out not to take, in words. A judge that is not `metered` uses no tokens; `pace` is how
+    many seconds a call takes, as a guess before one was made.
+    """
+
+    name: str
+    model: str
+    vision: Vision
+    price: Price | None = None
+    several: bool = False
+    metered: bool = True
+    pace: float = 5.0
+    learned: list[str]
+
+    def prepare(self, picture: Encoded) -> Encoded:
+        """A picture in the form in which this judge sends it; called in a thread, once each."""
+        return picture
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What a run's manifest keeps about the judge."""
+        return {"model": self.model, "vision": self.vision.name}
+
+    async def open(self) -> None:  # noqa: B027
+        """Get ready, in the event loop in which the asking happens."""
+
+    async def close(self) -> None:  # noqa: B027
+        """Let go of connections."""
+
+    @abstractmethod
+    async def ask(self, request: Request) -> Answer:
+        """Answer; otherwise `Fault`, or `Unusable` where going on makes no sense."""
+
+
+def guess_tokens(judge: Judge, request: Request) -> tuple[float, float]:
+    """Tokens in and out of a request, before it is made."""
+    if not judge.metered:
+        return 0.0, 0.0
+    seen = judge.vision
+    images = 0
+    for picture in request.pictures:
+        size = (picture.width, picture.height)
+        images += seen.tokens(*(seen.fit(*size) if seen.fit else size))
+    out = TOKENS_OUT[request.form] * max(1, len(request.labels)) * request.choices
+    return images + len(request.text) / 4, out
+
+
+def without_thoughts(text: str) -> str:
+    """A reply without what a model thought before it, as some servers send it."""
+    return _THOUGHTS.sub("", text) if "think" in text else text
+
+
+def status_of(choice: Choice) -> Status:
+    """How a reply as a whole ended."""
+    if choice.ended == "refusal":
+        return Status.REFUSED
+    return Status.ANSWERED if choice.text.strip() else Status.MISSING
+
+
+TOKENS_OUT = {"explained": 45, "reasoned": 200, "bare": 2, "free": 700}
+
+
+# Some servers send the beginning of a model's thoughts, some only their end.
+_THOUGHTS = re.compile(r"\A.*</think(?:ing)?>|<think(?:ing)?>.*\Z", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class JudgeOptions:
+    """How judges are asked. `parameters` go into every request as they are.
+
+    A temperature of none is 0, or 1 where repeats are wanted. `key` names the environment variable
+    that holds the key, if not the usual one; `keyless` does without, where nothing is asked.
+    `flag` is the option that names them.
+    """
+
+    temperature: float | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    logprobs: bool = False
+    repeat: int = 1
+    timeout: float = 300.0
+    concurrency: int = 16
+    price: Price | None = None
+    key: str | None = None
+    keyless: bool = False
+    flag: str = "--judge"
+
+
+def sampling(options: JudgeOptions) -> dict[str, Any]:
+    """The parameters of each request, with the temperature: 0, or 1 if repeats are wanted."""
+    temperature = options.temperature
+    if temperature is None:
+        temperature = 0.0 if options.repeat == 1 else 1.0
+    return {"temperature": temperature, **options.parameters}

@@ -1,0 +1,1 @@
+"""A run from judges: plan, requests, workers, early stopping, replay."""

@@ -1,0 +1,1 @@
+"""Metrics measured on images, without a judge."""

@@ -1,0 +1,88 @@
+"""Weights in files of PyTorch's and safetensors' formats: where they lie, and what they hold."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+from creval.core.errors import CrevalError
+from creval.providers.huggingface import Missing, check_reachable
+
+
+def find_weights(name: str, files: Sequence[str]) -> Path:
+    """The file of weights that a name stands for: itself, one of `files` in a folder, or the first
+    of them in a repository on the hub."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    if path.is_dir():
+        for file in files:
+            if (path / file).is_file():
+                return path / file
+        raise CrevalError(f"{name} holds none of {', '.join(files)}.")
+    if path.is_absolute() or name.startswith(".") or name.count("/") != 1:
+        raise CrevalError(f"there is no file or folder {name} to load weights from.")
+    try:
+        hub = import_module("huggingface_hub")
+    except ImportError as error:
+        raise Missing(f"{name} needs huggingface_hub: pip install 'creval[local]'.") from error
+    reachable = check_reachable(name, files[0])
+    try:
+        return Path(hub.hf_hub_download(name, files[0], local_files_only=not reachable))
+    except Exception as error:  # of many kinds
+        reason = str(error).strip().partition("\n")[0]
+        raise CrevalError(f"{name} cannot be downloaded: {reason}") from error
+
+
+def safe_weights(name: str, files: Sequence[str]) -> Path:
+    """A file as `find_weights` finds it, for a library that would run what else is in it: one that
+    holds more than weights is refused."""
+    path = find_weights(name, files)
+    load_weights(path)
+    return path
+
+
+def load_weights(path: Path) -> Mapping[str, Any]:
+    """The tensors in a file by name. Nothing in it is run: a file that holds more than weights is
+    refused."""
+    try:
+        torch = import_module("torch")
+    except ImportError as error:
+        raise Missing(f"{path.name} needs torch: pip install 'creval[local]'.") from error
+    try:
+        if path.suffix == ".safetensors":
+            found: Any = import_module("safetensors.torch").load_file(path)
+        else:
+            # Options of a training run are often saved with its weights, and harmless.
+            with torch.serialization.safe_globals([argparse.Namespace]), catch_warnings():
+                simplefilter("ignore")
+                found = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # damaged files raise errors of many kinds
+        raise CrevalError(f"{path} cannot be loaded: {_reason(path, error)}.") from error
+    for inside in ("model_state_dict", "state_dict"):
+        if isinstance(found, Mapping) and isinstance(found.get(inside), Mapping):
+            found = found[inside]
+    if not isinstance(found, Mapping) or not all(
+        isinstance(name, str) and hasattr(one, "shape") for name, one in found.items()
+    ):
+        raise CrevalError(f"{path} holds no weights by name.")
+    return {name.removeprefix("module."): one for name, one in found.items()}
+
+
+def _reason(path: Path, error: Exception) -> str:
+    """Why a file of weights cannot be loaded. PyTorch's own words advise to run what is in it."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    with path.open("rb") as file:
+        start = file.read(4)
+    if isinstance(error, UnpicklingError) and start.startswith((b"PK", b"\x80")):
+        found = re.search(r"GLOBAL ([\w.]+)", str(error))
+        what = f", {found[1]} for one" if found else ""
+        return f"it holds more than weights{what}, and nothing in it is run"
+    return "it is no file of weights, or a damaged one"

@@ -1,0 +1,87 @@
+"""How far the edges in an edit are from the edges that it was to follow.
+
+The control shows white edges on black; those of the edit are found by Canny (1986) with the
+thresholds 100 and 200. The value is mean |control in grey - edges| / 255.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from creval.core.schema import Metric
+from creval.metrics.base import Gauge, GaugeCard
+from creval.metrics.embeddings import Thing, Vector
+from creval.metrics.inputs import Beside, Exhibit, Picture
+
+_LOW, _HIGH = 100, 200
+
+
+class Canny(Gauge):
+    """The mean absolute difference between two maps of edges."""
+
+    card = GaugeCard(
+        "canny",
+        "how far the edit's edges are from those of the control picture",
+        (Metric("canny", "mean absolute difference of edges", 0.0, 1.0, higher_is_better=False),),
+        "share of a pixel's range",
+        needs=("control",),
+        paper="ICE-Bench; Canny, IEEE TPAMI 8(6), 1986",
+    )
+
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
+        found = edges(np.asarray(exhibit.aligned().image))
+        return {"canny": control_distance(exhibit.source.image, found)}
+
+
+def edges(pixels: Grey) -> Grey:
+    """Where the edges of a picture in RGB are: 255, and 0 elsewhere."""
+    import cv2
+
+    return np.asarray(cv2.Canny(pixels, _LOW, _HIGH))
+
+
+Grey = NDArray[np.uint8]
+
+
+class GreyDistance(Gauge):
+    """The mean absolute difference between two pictures in grey."""
+
+    card = GaugeCard(
+        "grey",
+        "how far the edit in grey is from the control picture in grey",
+        (Metric("grey", "mean absolute difference in grey", 0.0, 1.0, higher_is_better=False),),
+        "share of a pixel's range",
+        needs=("control",),
+        paper="ICE-Bench",
+    )
+
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
+        edited = np.asarray(exhibit.aligned().image.convert("L"))
+        return {"grey": control_distance(exhibit.source.image, edited)}
+
+
+def control_distance(control: Image.Image, found: Grey) -> float:
+    """How far a map taken from the edit is from the control picture in grey, of the same size."""
+    import cv2
+
+    grey = np.asarray(control.convert("L"))
+    return float(cv2.norm(grey, found, cv2.NORM_L1)) / 255.0 / grey.size
+
+
+def beside_control(exhibit: Exhibit) -> Picture:
+    """The edit, in its control's size and beside it: so a model's map of it, which is large, need
+    not be kept, but only how far that is from the control."""
+    return Beside(exhibit.aligned(), exhibit.source)
+
+
+def with_controls(things: Sequence[Thing]) -> list[tuple[Image.Image, Image.Image]]:
+    """Edits and their controls."""
+    return [
+        (thing.image, thing.other.image)
+        for thing in things
+        if isinstance(thing, Beside) and isinstance(thing.other, Picture)
+    ]

@@ -1,0 +1,1 @@
+"""Model replies to data: answers, questions, instructions, records."""

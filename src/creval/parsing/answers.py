@@ -1,0 +1,117 @@
+"""Reading a judge's reply: which question got which answer.
+
+What is read is read only where it can mean one thing; everything else stays unanswered, with a
+status that says why.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+
+from creval.core.probe import Question
+from creval.core.scales import contract_named
+from creval.core.verdict import Status, Verdict
+from creval.parsing.answer_entries import Entry, find_entries, find_line_entries, label_key, plain
+
+_LONGEST_SAID = 400
+_LONGEST_EXPLANATION = 4000
+
+
+def read_reply(
+    text: str, questions: Sequence[Question], labels: Sequence[str] | None = None
+) -> list[Verdict]:
+    """One verdict for each question, in their order, from the reply to all of them.
+
+    `labels` are the names under which the questions were put, if not their own, or Q1, Q2 ... where
+    they have none. Reads fenced or bare JSON: objects in a row, an array, objects inside objects,
+    an object from label to answer; JSON with slips of punctuation; lines such as `Q3: Yes`; and,
+    where one question was asked, the bare answer. An answer without a label goes by the question's
+    text, or by order where there are as many answers as questions.
+    """
+    entries, sound = find_entries(text)
+    if not entries:
+        bare = len(questions) == 1 and contract_named(questions[0].contract).read(text)[0]
+        entries = find_line_entries(text, _answers_of(questions))
+        if bare is Status.ANSWERED:
+            # `Answer: ...` in a line that says otherwise makes it two answers.
+            lines = [entry for entry in entries if entry.number is None]
+            entries = [Entry(None, None, text, text), *lines]
+        # A sound object without an answer is not an answer off the scale.
+        if bare and not entries and not (sound and "{" in text):
+            entries = [Entry(None, None, text, text)]
+    own = [question.label or f"Q{n}" for n, question in enumerate(questions, 1)]
+    keys = [label_key(label) for label in labels or own]
+    return [
+        _verdict(question, given)
+        for question, given in zip(questions, _assign(entries, questions, keys, sound), strict=True)
+    ]
+
+
+def _verdict(question: Question, entries: Sequence[Entry]) -> Verdict:
+    if not entries:
+        status = Status.MISSING if question.text.strip() else Status.UNASKABLE
+        return Verdict(question.id, status)
+    contract = contract_named(question.contract)
+    answer = entries[0].answer
+    status, value = contract.read(answer)
+    said = answer if isinstance(answer, str) else json.dumps(answer)
+    for other in entries[1:]:
+        if contract.read(other.answer) != (status, value):
+            status, value = Status.AMBIGUOUS, None
+            said = f"{said} | {other.answer}"
+            break
+    if len(said) > _LONGEST_SAID:
+        said = said[: _LONGEST_SAID - 1] + "…"
+    return Verdict(question.id, status, value, said, entries[0].explanation[:_LONGEST_EXPLANATION])
+
+
+def _assign(
+    entries: Sequence[Entry], questions: Sequence[Question], keys: Sequence[str | None], sound: bool
+) -> list[list[Entry]]:
+    """For each question, the entries that can only be meant for it.
+
+    A label alone counts only where every label of the reply is one that was asked: a model that
+    counts from zero means other questions by the same numbers.
+    """
+    numbers = [entry.number for entry in entries]
+    bare = sound and not any(entry.number or entry.text for entry in entries)
+    in_order = len(entries) == len(keys) and (bare or numbers == list(keys))
+    labels_hold = {number for number in numbers if number} <= set(keys)
+    given: list[list[Entry]] = [[] for _ in keys]
+    texts = [plain(question.text) for question in questions]
+    for at, entry in enumerate(entries):
+        wording = plain(entry.text or "")
+        quoted = {n for n, text in enumerate(texts) if wording and text == wording}
+        named = {n for n, key in enumerate(keys) if entry.number and key == entry.number}
+        if in_order:
+            named = {at}
+        elif len(keys) == 1 and not entry.number and not wording:
+            named = {0}
+        if named and quoted:
+            # A question without words, which releases have, contradicts no wording.
+            named = {n for n in named if n in quoted or not texts[n]}
+        elif quoted or len(named) > 1 or not labels_hold:
+            named = quoted
+        elif wording:
+            named = {n for n in named if _alike(entry.text or "", questions[n].text)}
+        for n in named:
+            given[n].append(entry)
+    return given
+
+
+def _alike(wording: str, text: str) -> bool:
+    """Whether a reply's wording can be a question's, shortened or put otherwise."""
+    said, asked = (set(_WORD.findall(words.casefold())) for words in (wording, text))
+    return not asked or 2 * len(said & asked) >= min(len(said), len(asked))
+
+
+_WORD = re.compile(r"\w+")
+
+
+def _answers_of(questions: Sequence[Question]) -> Callable[[str], bool]:
+    """Whether a text is an answer on the scale of any of these questions."""
+    contracts = [contract_named(name) for name in dict.fromkeys(q.contract for q in questions)]
+    readable = (Status.ANSWERED, Status.INAPPLICABLE, Status.AMBIGUOUS)
+    return lambda text: any(contract.read(text)[0] in readable for contract in contracts)

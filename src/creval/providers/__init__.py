@@ -1,0 +1,1 @@
+"""Reaching models: HTTP, wire formats, specs, prices and the Hugging Face hub."""

@@ -1,0 +1,113 @@
+"""Who serves models over the OpenAI chat wire format, and what they are known to take.
+
+Prices are list prices in US dollars for a million tokens in and out, as published in autumn 2026;
+`--price` replaces them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from creval.providers.pricing import Price
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider's address, the environment variable that holds the key, and what it takes.
+
+    What is not known to be refused is tried, and the judge learns from the first refusal. `longest`
+    is a limit on a reply's tokens, sent where leaving it out costs something.
+    """
+
+    name: str
+    url: str
+    key: str
+    schema: bool = True
+    logprobs: bool = True
+    several: bool = False
+    longest: int | None = None
+
+
+PROVIDERS = {
+    provider.name: provider
+    for provider in (
+        Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", several=True),
+        Provider(
+            "google",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "GEMINI_API_KEY",
+            logprobs=False,
+        ),
+        # It passes over a schema and over log-probabilities without a word.
+        Provider(
+            "anthropic",
+            "https://api.anthropic.com/v1",
+            "ANTHROPIC_API_KEY",
+            schema=False,
+            logprobs=False,
+        ),
+        # Without a limit it reserves credit for the longest reply that the model can give.
+        Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", longest=8192),
+        Provider(
+            "dashscope",
+            "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+            "DASHSCOPE_API_KEY",
+        ),
+    )
+}
+
+OWN_KEY = "CREVAL_API_KEY"
+"""Where the key for a server of one's own is looked for. A provider's key is never sent there."""
+
+_PRICES = {
+    "gpt-4o": (2.5, 10),
+    "gpt-4o-mini": (0.15, 0.6),
+    "gpt-4.1": (2, 8),
+    "gpt-4.1-mini": (0.4, 1.6),
+    "gpt-4.1-nano": (0.1, 0.4),
+    "o3": (2, 8),
+    "o4-mini": (1.1, 4.4),
+    "gpt-5": (1.25, 10),
+    "gpt-5.1": (1.25, 10),
+    "gpt-5-mini": (0.25, 2),
+    "gpt-5-nano": (0.05, 0.4),
+    "gpt-5.2": (1.75, 14),
+    "gpt-5.4": (2.5, 15),
+    "gpt-5.4-mini": (0.75, 4.5),
+    "gpt-5.4-nano": (0.2, 1.25),
+    "gpt-5.5": (5, 30),
+    "gemini-2.0-flash": (0.1, 0.4),
+    "gemini-2.5-pro": (1.25, 10),
+    "gemini-2.5-flash": (0.3, 2.5),
+    "gemini-2.5-flash-lite": (0.1, 0.4),
+    "gemini-3-pro-preview": (2, 12),
+    "gemini-3.1-pro-preview": (2, 12),
+    "gemini-3-flash-preview": (0.5, 3),
+    "claude-haiku-4-5": (1, 5),
+    "claude-sonnet-4": (3, 15),
+    "claude-sonnet-4-5": (3, 15),
+    "claude-sonnet-5": (2, 10),
+    "claude-opus-4": (15, 75),
+    "claude-opus-4-1": (15, 75),
+    "claude-opus-4-5": (5, 25),
+    "claude-opus-5": (5, 25),
+    "qwen-vl-max": (0.8, 3.2),
+    "qwen-vl-plus": (0.21, 0.63),
+}
+
+
+def price_of(model: str) -> Price | None:
+    """A model's list price, by its name without vendor and date; none where it is not known.
+
+    >>> price_of("openai/gpt-4o-2024-11-20")
+    Price(tokens_in=2.5, tokens_out=10)
+    """
+    name = model.rpartition("/")[2].casefold()
+    while name:
+        if name in _PRICES:
+            return Price(*_PRICES[name])
+        # Only a date, or the word for the newest, may stand behind a known name.
+        name, _, end = name.rpartition("-")
+        if not (end.isdigit() or end == "latest"):
+            return None
+    return None

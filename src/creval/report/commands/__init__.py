@@ -1,0 +1,1 @@
+"""Output of each analysis command: sentences, tables and JSON."""

@@ -1,0 +1,27 @@
+"""Coverage and differences as people read them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from creval.core.formatting import DIGITS, interval, value
+from creval.core.schema import Digits
+
+if TYPE_CHECKING:  # NumPy comes with it, and a replay has no use for that
+    from creval.stats.scorecard import Cell, Difference
+
+
+def coverage(cell: Cell) -> str:
+    """How much was scored, in percent; only what is complete is called 100 %."""
+    if cell.total == 0:
+        return "none"
+    if cell.scored == cell.total:
+        return "100 %"
+    return f"{math.floor(1000 * cell.scored / cell.total) / 10:.1f} %"
+
+
+def difference(found: Difference, digits: Digits = DIGITS) -> str:
+    """A difference with its interval, such as `+0.73 [-0.2, +1.7]`."""
+    ends = interval(found.low, found.high, digits, "+")
+    return f"{value(found.value, digits, '+')} {ends}".rstrip()

@@ -1,5 +1,0 @@
-"""A run as a page of HTML."""
-
-from creval.report.page.page import EACH, findings_page, page
-
-__all__ = ["EACH", "findings_page", "page"]

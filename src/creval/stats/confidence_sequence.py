@@ -1,0 +1,159 @@
+"""Confidence sequences of paired differences: intervals that may be looked at after every sample.
+
+Samples come in random order within strata. The difference of two systems' means, each stratum in
+its share, has the variance `v = sum(share² (1 - seen / size) s² / seen)`; the bracket, because
+samples are drawn without replacement, counts only where the question is about the benchmark's own
+samples. However samples are spread over strata, the error of the mean divided by `v` behaves like
+a Brownian motion at the time `1 / v` (its covariance at two looks is the variance at the later
+one). For that, Robbins and Siegmund (1970) give a boundary that is crossed with exactly the chosen
+probability at any time from a first look on:
+
+    |error| < sqrt(v (a² + log(time / first time))),    1 - Φ(a) + a φ(a) = chance on one side.
+
+That is asymptotic: it rests on the mean being near a normal distribution, so nobody looks before
+`FIRST` samples, the boundary is widened as Student's distribution is wider than the normal one,
+and a variance is never taken to be smaller than if one sample so far lay half the range away.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from creval.stats.intervals import as_student
+from creval.stats.score_table import Floats, Integers
+
+FIRST = 36
+"""Samples before the first look; where strata are uneven, as many as are worth so many."""
+FEWEST = 18
+"""Degrees of freedom before the first look."""
+_LIKE = 3.0  # samples that the pooled variance counts for in each stratum
+
+Booleans = NDArray[np.bool_]
+Shares = Callable[[Floats], Floats]
+
+
+class Bounds(NamedTuple):
+    """Differences between systems, first minus second: how much, and how far that may be off.
+
+    Both have the axes run, first, second. The distance is infinite where it is too early to tell.
+    """
+
+    value: Floats
+    off: Floats
+
+    @property
+    def low(self) -> Floats:
+        return self.value - self.off
+
+    @property
+    def high(self) -> Floats:
+        return self.value + self.off
+
+
+class Differences:
+    """The differences between all pairs of systems, gathered sample by sample.
+
+    Several runs (orders of the samples, or simulated sets) go side by side, each an entry of the
+    first axis. `sizes` says how many samples each stratum has; `shares` gives from such sizes how
+    much each stratum counts, for the last axis. `wide` is the range of the values. With `finite`
+    the differences are those on all these samples, otherwise on such samples in general.
+    """
+
+    def __init__(
+        self,
+        sizes: Floats,
+        systems: int,
+        *,
+        shares: Shares,
+        wide: float,
+        finite: bool,
+        runs: int = 1,
+    ) -> None:
+        self.systems, self.finite = systems, finite
+        pairs = list(combinations(range(systems), 2))
+        self._first: Integers = np.array([pair[0] for pair in pairs], dtype=np.int64)
+        self._second: Integers = np.array([pair[1] for pair in pairs], dtype=np.int64)
+        shape = (runs, len(pairs), len(sizes))
+        self._sizes: Floats = np.broadcast_to(sizes, shape).astype(np.float64)
+        self._seen, self._sums, self._squares = (np.zeros(shape) for _ in range(3))
+        self._shares, self._wide = shares, wide
+        self._runs = np.arange(runs)
+
+    def add(self, stratum: Integers, values: Floats, active: Booleans) -> None:
+        """One more sample of each run: its stratum, and each system's value or NaN.
+
+        A sample that a pair does not both have leaves the samples that the pair is compared on.
+        """
+        gap = values[:, self._first] - values[:, self._second]
+        live = active[:, self._first] & active[:, self._second]
+        here = live & ~np.isnan(gap)
+        gap = np.where(here, gap, 0.0)
+        at = (self._runs, slice(None), stratum)
+        self._sizes[at] -= live & ~here
+        self._seen[at] += here
+        self._sums[at] += gap
+        self._squares[at] += gap * gap
+
+    def bounds(self, chance: Floats) -> Bounds:
+        """All differences, each off by more than said, on a given side, at any look ever, with at
+        most this chance, which has the axis run."""
+        seen, sizes = self._seen, self._sizes
+        some = np.maximum(seen, 1.0)
+        mean = self._sums / some
+        within = np.maximum(self._squares - self._sums * mean, 0.0)
+        free = np.maximum(seen - 1.0, 0.0)
+        freedom = free.sum(axis=-1)
+        total = np.maximum(seen.sum(axis=-1), 1.0)
+        pooled = within.sum(axis=-1) / np.maximum(freedom, 1.0)
+        square = (within + _LIKE * pooled[..., None]) / (free + _LIKE)
+        share = self._shares(sizes)
+        weight = share * share / some
+        if self.finite:
+            weight = weight * (1.0 - np.minimum(seen / np.maximum(sizes, 1.0), 1.0))
+        weights = weight.sum(axis=-1)
+        least = (self._wide / 2) ** 2 / total
+        variance = np.maximum((weight * square).sum(axis=-1), weights * least)
+        worth = 1.0 / np.maximum(weights, 1e-12)
+        unseen = ((seen == 0) & (sizes > 0)).any(axis=-1)
+        early = unseen | (worth < FIRST) | (freedom < FEWEST)
+        late = np.log(np.maximum(worth / FIRST, 1.0))
+        reach = np.sqrt(_squared_reach(chance)[:, None] + late)
+        off = np.sqrt(variance) * as_student(reach, np.maximum(freedom, FEWEST))
+        off = np.where(early, np.inf, off)
+        whole = (seen == sizes).all(axis=-1) & (sizes.sum(axis=-1) > 0)
+        if self.finite:
+            off = np.where(whole, 0.0, off)
+        return self._square((share * mean).sum(axis=-1), off)
+
+    def _square(self, value: Floats, off: Floats) -> Bounds:
+        """Pairs as a matrix, each in both directions."""
+        shape = (len(value), self.systems, self.systems)
+        values, offs = np.zeros(shape), np.zeros(shape)
+        values[:, self._first, self._second] = value
+        values[:, self._second, self._first] = -value
+        offs[:, self._first, self._second] = offs[:, self._second, self._first] = off
+        return Bounds(values, offs)
+
+
+def _squared_reach(chance: Floats) -> Floats:
+    found, place = np.unique(chance, return_inverse=True)
+    return np.array([reach(float(one)) ** 2 for one in found])[place.reshape(-1)]
+
+
+@lru_cache(maxsize=1024)
+def reach(chance: float) -> float:
+    """How many standard errors the boundary begins with, for a chance to cross it on one side."""
+    low, high = 0.0, 40.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        density = math.exp(-middle * middle / 2) / math.sqrt(2 * math.pi)
+        crossed = math.erfc(middle / math.sqrt(2)) / 2 + middle * density
+        low, high = (middle, high) if crossed > chance else (low, middle)
+    return high

@@ -1,0 +1,1 @@
+"""Human ratings: alignment with metrics, rater ceilings, weight fits."""

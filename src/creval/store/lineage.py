@@ -1,0 +1,71 @@
+"""The way to an edit: what it was made from, and what else there was to pick from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from creval.core.edit import Edit, EditKey, EditStatus
+
+_STEPS = re.compile("^(?:the step before: )+")
+
+
+def with_way(edit: Edit, edits: Mapping[EditKey, Edit], folder: Path, system: str) -> Edit:
+    """An edit with those that came before it, the first step first, under a system's name.
+
+    Pictures are taken from the folder's own only, wherever the store says that they are: so they
+    are found where the folder was moved, and none elsewhere is shown.
+    """
+
+    def own(one: Edit) -> Edit:
+        parents = tuple(key._replace(system=system) for key in one.parents)
+        image = _inside(folder, one.image) if one.image is not None else None
+        reason = _STEPS.sub("a step before: ", one.reason)
+        key = one.key._replace(system=system)
+        return one._replace(key=key, parents=parents, image=image, reason=reason)
+
+    return own(edit)._replace(before=tuple(map(own, _before(edit, edits))))
+
+
+def _inside(folder: Path, image: Path) -> Path | None:
+    """A picture by the end of its path: its folder inside, and its name."""
+    here = folder.absolute().joinpath(*image.parts[-2:])
+    inside = here.is_file() and here.resolve().is_relative_to(folder.resolve())
+    return here if inside else None
+
+
+def _before(edit: Edit, edits: Mapping[EditKey, Edit]) -> list[Edit]:
+    found: list[Edit] = []
+    seen, now = {edit.key}, list(edit.parents)
+    while now:
+        stage = []
+        for key in now:
+            for one in _together(key, edits):
+                if one.key not in seen:
+                    seen.add(one.key)
+                    stage.append(one)
+        found = stage + found
+        now = list(dict.fromkeys(key for one in stage for key in one.parents if key not in seen))
+    return [one for one in found if one.image is not None or one.status is not EditStatus.DONE]
+
+
+def _together(key: EditKey, edits: Mapping[EditKey, Edit]) -> list[Edit]:
+    """An edit, or the candidates that it was one of. Steps that were never begun are not kept: in
+    their place stands the one that they waited for."""
+    name, _, depth = key.sample.rpartition("#")
+    if key not in edits and depth.isascii() and depth.isdigit() and len(depth) < 4:
+        earlier = (
+            EditKey(key.system, f"{name}#{at}", draw)
+            for at in range(int(depth) - 1, 0, -1)
+            for draw in (0, 1)
+        )
+        key = next((one for one in earlier if one in edits), key)
+    if key.draw == 0:
+        return [edits[key]] if key in edits else []
+    found = []
+    draw = 1
+    while (one := edits.get(key._replace(draw=draw))) is not None:
+        found.append(one)
+        draw += 1
+    return found

@@ -1,0 +1,151 @@
+"""A run from near: one sample's edits and answers, one reply, and what has changed since."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from creval.core.call import Reply
+from creval.core.edit import Edit, EditKey
+from creval.core.verdict import Status
+from creval.store.run import Run
+from creval.store.writer import DATABASE, read_edit
+
+
+class Heard(NamedTuple):
+    """One verdict with the voice that it came from, and the number of the reply it was read in."""
+
+    edit: EditKey
+    probe: str
+    judge: str
+    repeat: int
+    variant: str
+    status: str
+    value: float | None
+    said: str
+    explanation: str
+    reply: int | None
+
+
+class Request(NamedTuple):
+    """One reply with what was asked for: about which edit, of whom, which questions, and how."""
+
+    edit: EditKey
+    judge: str
+    repeat: int
+    variant: str
+    probes: tuple[str, ...]
+    detail: dict[str, Any]
+    reply: Reply
+
+
+class Text(NamedTuple):
+    """A verdict's explanation, by the number that its row has and the number of its reply."""
+
+    row: int
+    reply: int
+    explanation: str
+
+
+class CloseUp(Run):
+    """A run of which single things are looked up, each by an index of the store."""
+
+    def __enter__(self) -> CloseUp:
+        return self
+
+    def all_edits(self) -> Iterator[Edit]:
+        """Every edit that is kept."""
+        query = "SELECT system, sample, draw, status, image, reason, detail FROM edits ORDER BY id"
+        return map(read_edit, self._connection.execute(query))
+
+    def picture(self, edit: EditKey) -> Path | None:
+        """Where an edit's picture lies, if there is one."""
+        row = self._connection.execute(
+            "SELECT image FROM edits WHERE system = ? AND sample = ? AND draw = ?", edit
+        ).fetchone()
+        return self.found(Path(row[0])) if row and row[0] else None
+
+    def picture_before(self, edit: EditKey, place: int) -> Path | None:
+        """Where the picture lies in this place on the way to an edit, if there is one."""
+        row = self._connection.execute(
+            "SELECT system, sample, draw, status, image, reason, detail FROM edits"
+            " WHERE system = ? AND sample = ? AND draw = ?",
+            edit,
+        ).fetchone()
+        before = read_edit(row).before if row else ()
+        return before[place].image if place < len(before) else None
+
+    def first_pictures(self, system: str, samples: Sequence[str]) -> dict[EditKey, Path]:
+        """A system's pictures of some samples, each of the first draw that has one."""
+        rows = self._connection.execute(
+            "SELECT system, sample, min(draw), image FROM edits WHERE system = ?"
+            f" AND sample IN ({_places(samples)}) AND image IS NOT NULL GROUP BY sample",
+            (system, *samples),
+        )
+        return {EditKey(*key): self.found(Path(image)) for *key, image in rows}
+
+    def heard(self, samples: Sequence[str], probes: Sequence[str] = ()) -> list[Heard]:
+        """What was said about all edits of some samples, each voice by itself; on these probes, or
+        on all."""
+        query = (
+            "SELECT system, sample, draw, probe, judge, repeat, variant, verdicts.status, value,"
+            " said, explanation, reply FROM edits CROSS JOIN verdicts ON edit = edits.id"
+            f" JOIN voices ON voices.id = voice WHERE sample IN ({_places(samples)})"
+        )
+        if probes:
+            query += f" AND probe IN ({_places(probes)})"
+        query += " ORDER BY system, draw, variant, judge, repeat"
+        rows = self._connection.execute(query, (*samples, *probes))
+        return [Heard(EditKey(*row[:3]), *row[3:]) for row in rows]
+
+    def reply(self, number: int) -> Request | None:
+        """The reply of this number."""
+        row = self._connection.execute(
+            "SELECT system, sample, draw, judge, repeat, variant, probes, asks.detail,"
+            " replies.status, text, origin, attempt, tokens_in, tokens_out, cost, latency"
+            " FROM replies JOIN asks ON asks.id = ask JOIN edits ON edits.id = asks.edit"
+            " JOIN voices ON voices.id = asks.voice WHERE replies.id = ?",
+            (number,),
+        ).fetchone()
+        if row is None:
+            return None
+        judge, repeat, variant, probes, detail = row[3:8]
+        reply = Reply(Status(row[8]), *row[9:])
+        named, more = tuple(json.loads(probes)), json.loads(detail)
+        return Request(EditKey(*row[:3]), judge, repeat, variant, named, more, reply)
+
+    def explanations(self, after_row: int = 0, after_reply: int = 0) -> Iterator[Text]:
+        """The explanations of verdicts that were written, or written anew, after these numbers."""
+        rows = self._connection.execute(
+            "SELECT rowid, coalesce(reply, 0), explanation FROM verdicts"
+            " WHERE rowid > ? OR reply > ? ORDER BY rowid",
+            (after_row, after_reply),
+        )
+        return (Text(*row) for row in rows)
+
+    def rows(self, numbers: Sequence[int]) -> dict[int, Heard]:
+        """The verdicts in these rows, as far as they are there."""
+        rows = self._connection.execute(
+            "SELECT verdicts.rowid, system, sample, draw, probe, judge, repeat, variant,"
+            " verdicts.status, value, said, explanation, reply FROM verdicts"
+            " JOIN edits ON edits.id = edit JOIN voices ON voices.id = voice"
+            f" WHERE verdicts.rowid IN ({_places(numbers)})",
+            tuple(numbers),
+        )
+        return {row[0]: Heard(EditKey(*row[1:4]), *row[4:]) for row in rows}
+
+    def count(self) -> int:
+        """How many verdicts there are."""
+        return int(self._connection.execute("SELECT count(*) FROM verdicts").fetchone()[0])
+
+    def version(self) -> tuple[int, ...]:
+        """Another value after each change by another process, and where the file is another."""
+        changes = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        file = (self.folder / DATABASE).stat()
+        return int(changes), file.st_dev, file.st_ino
+
+
+def _places(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

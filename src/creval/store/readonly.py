@@ -1,0 +1,100 @@
+"""A store, open for reading, also while somebody writes to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from creval.core.errors import CrevalError
+from creval.core.verdict import Status
+from creval.store import schema
+from creval.store.writer import DATABASE, Store
+
+
+class Held(NamedTuple):
+    """A store's manifest, and how many texts it holds, by model, role and item."""
+
+    manifest: Mapping[str, Any]
+    texts: Counter[tuple[str, str, str]]
+
+
+def held_measures(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
+    """A run's manifest, and the voices that have values in it; nothing is written, and no lock is
+    taken."""
+    path = folder / DATABASE
+    if not path.is_file() or not path.stat().st_size:
+        return {}, []
+    with closing(open_reader(path)) as connection:
+        return _manifest(connection), voices_with_values(connection)
+
+
+def voices_with_values(connection: sqlite3.Connection) -> list[str]:
+    """Who has given at least one value."""
+    rows = connection.execute(
+        "SELECT DISTINCT judge FROM voices WHERE EXISTS"
+        " (SELECT 1 FROM verdicts WHERE voice = voices.id AND value IS NOT NULL) ORDER BY judge"
+    )
+    return [judge for (judge,) in rows]
+
+
+def _manifest(connection: sqlite3.Connection) -> Mapping[str, Any]:
+    rows = connection.execute("SELECT key, value FROM manifest").fetchall()
+    return {key: json.loads(value) for key, value in rows}
+
+
+def held_texts(folder: Path) -> Held:
+    """What a folder holds of what models wrote; nothing is written, and no lock is taken."""
+    path = folder / DATABASE
+    if not path.is_file() or not path.stat().st_size:
+        return Held({}, Counter())
+    query = (
+        "SELECT judge, system, sample, count(DISTINCT ask) FROM replies JOIN asks ON asks.id = ask"
+        " JOIN voices ON voices.id = asks.voice JOIN edits ON edits.id = asks.edit"
+        " WHERE replies.status = ? AND text <> '' GROUP BY 1, 2, 3"
+    )
+    with closing(open_reader(path)) as connection:
+        manifest = _manifest(connection)
+        rows = connection.execute(query, (Status.ANSWERED.value,)).fetchall()
+    texts = Counter({(judge, role, item): number for judge, role, item, number in rows})
+    return Held(manifest, texts)
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """A connection that only reads; tables of an older version are brought to the newest first."""
+    connection, found = _reader(path)
+    if found < len(schema.MIGRATIONS):
+        connection.close()
+        Store(path.parent).close()
+        connection, _ = _reader(path)
+    return connection
+
+
+def _reader(path: Path) -> tuple[sqlite3.Connection, int]:
+    """A connection that only reads, and the version of the store."""
+    uri = path.resolve().as_uri()
+    beside = [path.with_name(f"{path.name}{end}") for end in ("-journal", "-wal")]
+    alone = not any(other.exists() and other.stat().st_size for other in beside)
+    if alone and not os.access(path.parent, os.W_OK):
+        # Where nothing can be written beside it, as on a read-only disk, WAL needs this.
+        connection = sqlite3.connect(f"{uri}?immutable=1", uri=True)
+    else:
+        # A writer that was killed left its work half done: opening for writing takes it back.
+        mode = "rw" if beside[0].exists() else "ro"
+        connection = sqlite3.connect(f"{uri}?mode={mode}", uri=True)
+    try:
+        connection.execute("PRAGMA query_only = ON")
+        return connection, schema.version(connection, path)
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if "locked" in str(error):
+            raise CrevalError(f"{path.parent} is being written. Try again in a moment.") from error
+        raise CrevalError(f"{path} cannot be read: {error}.") from error
+    except BaseException:
+        connection.close()
+        raise

@@ -1,0 +1,417 @@
+"""The folder that a run is kept in: `creval.db`, written so that no answer is lost."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from creval.core.call import Ask, Reply
+from creval.core.edit import Edit, EditKey, EditStatus, Stamp
+from creval.core.errors import CrevalError
+from creval.core.files import clean_text
+from creval.core.probe import Measurement, Probe, Question
+from creval.core.sample import Sample
+from creval.core.verdict import Status, Verdict
+from creval.store import schema
+from creval.store.lock import lock
+
+DATABASE = "creval.db"
+_LOCK = "creval.lock"
+_BATCH = 500  # replies in memory at a time
+
+
+class Store:
+    """A run's database, open for writing by one process at a time.
+
+    What is written between two commits is there as a whole or not at all. SQLite keeps it in WAL
+    mode and synchronous, so that what was committed outlives a kill or a power cut.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise CrevalError(f"{self.folder} is a file; a run is a folder.")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CrevalError(f"{self.folder} cannot be written: {error.strerror}.") from error
+        self._lock = lock(self.folder / _LOCK)
+        try:
+            self._connection = _opened(self.folder / DATABASE)
+        except BaseException as error:
+            self._lock.close()
+            if isinstance(error, sqlite3.OperationalError):
+                raise CrevalError(
+                    f"{self.folder} cannot be written ({error}). Is it read-only, or the disk full?"
+                ) from error
+            raise
+        self._in_bulk = False
+        self._load()
+
+    def _load(self) -> None:
+        """What is asked for at every write, kept in memory: the numbers of edits, asks, voices."""
+        execute = self._connection.execute
+        self._last: dict[str, int] = {}
+        rows = execute("SELECT system, sample, draw, id FROM edits")
+        self._edits = {EditKey(*row[:3]): int(row[3]) for row in rows}
+        self._asks = dict(execute("SELECT digest, id FROM asks"))
+        rows = execute("SELECT judge, repeat, variant, id FROM voices")
+        self._voices: dict[tuple[str, int, str], int] = {row[:3]: row[3] for row in rows}
+
+    def close(self) -> None:
+        self._connection.close()
+        self._lock.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything inside is written as a whole, or, when it raises, not at all."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._load()
+            raise
+
+    @contextmanager
+    def bulk(self) -> Iterator[None]:
+        """A transaction for a whole run at once, each verdict written at most once.
+
+        Without the log nothing is written twice, and the index is built when all is there. While
+        somebody reads the run, the log stays.
+        """
+        execute = self._connection.execute
+        with suppress(sqlite3.OperationalError):
+            execute("PRAGMA journal_mode = DELETE")
+        try:
+            with self.transaction():
+                execute("DROP INDEX verdicts_once")
+                self._in_bulk = True
+                yield
+                execute("CREATE UNIQUE INDEX verdicts_once ON verdicts (edit, probe, voice)")
+        finally:
+            self._in_bulk = False
+            with suppress(sqlite3.OperationalError):
+                execute("PRAGMA journal_mode = WAL")
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The systems of which the store holds answers."""
+        query = "SELECT DISTINCT system FROM edits WHERE id IN (SELECT edit FROM asks) ORDER BY 1"
+        return tuple(row[0] for row in self._connection.execute(query))
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        rows = self._connection.execute("SELECT key, value FROM manifest")
+        return {key: json.loads(value) for key, value in rows}
+
+    @property
+    def edits(self) -> dict[EditKey, Edit]:
+        """The edits that the store holds."""
+        query = "SELECT system, sample, draw, status, image, reason, detail FROM edits"
+        return {edit.key: edit for edit in map(read_edit, self._connection.execute(query))}
+
+    @property
+    def spent(self) -> float:
+        """What all replies have cost, in US dollars."""
+        query = "SELECT coalesce(sum(cost), 0) FROM replies"
+        return float(self._connection.execute(query).fetchone()[0])
+
+    @property
+    def samples(self) -> tuple[str, ...]:
+        """The ids of the samples that the store holds, in their order."""
+        return tuple(
+            row[0] for row in self._connection.execute("SELECT id FROM samples ORDER BY position")
+        )
+
+    def answered(
+        self, judge: str, *, given_up_after: int | None = None
+    ) -> dict[EditKey, set[tuple[int, str]]]:
+        """The questions that a judge has answered, as repeat and probe, by edit.
+
+        With `given_up_after` also those that were given up: no answer after so many attempts, or
+        none that could come.
+        """
+        query = (
+            "SELECT edit, repeat, probe FROM verdicts JOIN voices ON voices.id = voice"
+            " WHERE judge = ? AND variant = '' AND (status = ?"
+        )
+        done: list[object] = [_clean(judge), Status.ANSWERED.value]
+        if given_up_after is not None:
+            query += " OR status IN (?, ?) OR (SELECT attempt FROM replies WHERE id = reply) > ?"
+            done += [Status.FAILED.value, Status.REFUSED.value, given_up_after]
+        query += ")"
+        keys = {number: key for key, number in self._edits.items()}
+        found: dict[EditKey, set[tuple[int, str]]] = {}
+        for edit, repeat, probe in self._connection.execute(query, done):
+            found.setdefault(keys[edit], set()).add((repeat, probe))
+        return found
+
+    def texts(self, variant: str = "", status: Status = Status.ANSWERED) -> dict[str, str]:
+        """What was answered to each ask of a variant, by its digest; of several replies the last
+        that ended so."""
+        query = (
+            "SELECT digest, text FROM replies JOIN asks ON asks.id = ask"
+            " JOIN voices ON voices.id = voice"
+            " WHERE variant = ? AND replies.status = ? ORDER BY replies.id"
+        )
+        rows = self._connection.execute(query, (variant, status.value))
+        return {digest: text for digest, text in rows if text}
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        """The judges and gauges of which the store holds verdicts."""
+        return tuple(dict.fromkeys(judge for judge, _, _ in self._voices))
+
+    def clear_edits(self) -> None:
+        """Drop all edits, where nothing was asked about any."""
+        self._connection.execute("DELETE FROM edits")
+        self._edits.clear()
+
+    def measurements(self) -> dict[str, tuple[str, ...]]:
+        """What each sample's measurements are made of, in their order."""
+        found: dict[str, tuple[str, ...]] = {}
+        query = "SELECT sample, detail FROM probes WHERE text IS NULL ORDER BY rowid"
+        for sample, detail in self._connection.execute(query):
+            found[sample] = (*found.get(sample, ()), detail)
+        return found
+
+    def drop_verdicts(self, edits: Iterable[EditKey], *, measured: bool = False) -> None:
+        """Drop what follows from the replies about these edits, or what was `measured` of them;
+        the replies themselves stay."""
+        numbers = [(self._edits[key],) for key in edits]
+        query = "DELETE FROM verdicts WHERE edit = ?"
+        if measured:
+            query += " AND probe IN (SELECT id FROM probes WHERE text IS NULL)"
+        self._connection.executemany(query, numbers)
+
+    def put_manifest(self, entries: Mapping[str, Any]) -> None:
+        rows = [(key, _ENCODER.encode(value)) for key, value in entries.items()]
+        self._insert("manifest", rows)
+
+    def put_samples(
+        self,
+        samples: Iterable[tuple[Sample, Sequence[Probe]]],
+        subsets: Mapping[str, Iterable[str]],
+    ) -> None:
+        """Keep the samples with their probes, in this order, in the place of any before."""
+        for table in ("samples", "probes", "subsets"):
+            self._connection.execute(f"DELETE FROM {table}")
+        listed = list(samples)
+        self._insert("samples", [_sample_row(s, at) for at, (s, _) in enumerate(listed)])
+        self._insert("probes", [_probe_row(s.id, probe) for s, all_ in listed for probe in all_])
+        self._insert("subsets", [(name, member) for name, ids in subsets.items() for member in ids])
+
+    def forget(self, judge: str, systems: Iterable[str]) -> None:
+        """Drop what a judge said about these systems."""
+        mine = "edit IN (SELECT id FROM edits WHERE system = ?)"
+        mine += " AND voice IN (SELECT id FROM voices WHERE judge = ?)"
+        for system in systems:
+            for doomed in (
+                f"verdicts WHERE {mine}",
+                f"replies WHERE ask IN (SELECT id FROM asks WHERE {mine})",
+                f"asks WHERE {mine}",
+            ):
+                self._connection.execute(f"DELETE FROM {doomed}", (_clean(system), _clean(judge)))
+        self._asks = dict(self._connection.execute("SELECT digest, id FROM asks"))
+
+    def put_edits(self, edits: Iterable[Edit]) -> None:
+        """Keep edits, each in the place of one with the same key."""
+        rows = []
+        for edit in edits:
+            if edit.key not in self._edits:
+                self._edits[edit.key] = self._next("edits")
+            *row, detail = _edit_row(edit)
+            rows.append((self._edits[edit.key], *row, _json(detail)))
+        self._insert("edits", rows)
+
+    def put_replies(self, replies: Iterable[tuple[Ask, Reply, Sequence[Verdict]]]) -> None:
+        """Keep what requests brought, and what follows from each for its questions."""
+        remaining = iter(replies)
+        while batch := list(islice(remaining, _BATCH)):
+            self._put_batch(batch)
+
+    def _put_batch(self, batch: Sequence[tuple[Ask, Reply, Sequence[Verdict]]]) -> None:
+        asks, kept, verdicts = [], [], []
+        for ask, reply, outcomes in batch:
+            edit, voice, digest = self._edits[ask.edit], self._voice(ask), ask.digest
+            if digest not in self._asks:
+                ask_id = self._asks[digest] = self._next("asks")
+                detail = {"prompt": ask.prompt, "images": ask.images, "parameters": ask.parameters}
+                detail = {key: value for key, value in detail.items() if value}
+                asks.append((ask_id, digest, edit, voice, _list(ask.probes), _json(detail)))
+            reply_id = self._next("replies")
+            status, text, origin, attempt, *facts = reply
+            kept.append(
+                (reply_id, self._asks[digest], attempt, _WORD[status], text, origin, *facts)
+            )
+            verdicts += [
+                (edit, probe, voice, _WORD[status], value, said, why, reply_id)
+                for probe, status, value, said, why in outcomes
+            ]
+        self._insert("asks", asks)
+        self._insert("replies", kept)
+        self._insert("verdicts", verdicts, "" if self._in_bulk else _NEVER_BACK)
+
+    def _insert(self, table: str, rows: Sequence[Sequence[object]], conflict: str = "") -> None:
+        """Write rows in the place of those with the same key, or as `conflict` says."""
+        if not rows:
+            return
+        how = "INSERT" if conflict else "INSERT OR REPLACE"
+        insert = f"{how} INTO {table} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}"
+        # In bulk there is no key by which rows could be written twice and stay once.
+        if self._in_bulk:
+            self._connection.execute("SAVEPOINT rows")
+        try:
+            self._connection.executemany(insert, rows)
+        except UnicodeEncodeError:
+            if self._in_bulk:
+                self._connection.execute("ROLLBACK TO rows")
+            self._connection.executemany(insert, [[_clean(cell) for cell in row] for row in rows])
+        if self._in_bulk:
+            self._connection.execute("RELEASE rows")
+
+    def _next(self, table: str) -> int:
+        """A number that no row of a table has."""
+        if table not in self._last:
+            query = f"SELECT max(id) FROM {table}"
+            self._last[table] = int(self._connection.execute(query).fetchone()[0] or 0)
+        self._last[table] += 1
+        return self._last[table]
+
+    def _voice(self, ask: Ask) -> int:
+        key = (ask.judge, ask.repeat, ask.variant)
+        if key not in self._voices:
+            cursor = self._connection.execute(
+                "INSERT INTO voices (judge, repeat, variant) VALUES (?, ?, ?)",
+                [_clean(part) for part in key],
+            )
+            self._voices[key] = int(cursor.lastrowid or 0)
+        return self._voices[key]
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    fresh = not path.exists() or path.stat().st_size == 0
+    # One thread at a time uses it, but not always the same.
+    connection = sqlite3.connect(path, isolation_level=None, timeout=60, check_same_thread=False)
+    try:
+        found = 0 if fresh else schema.version(connection, path)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA cache_size = -65536")
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            connection.execute("PRAGMA journal_mode = WAL")
+        if found < len(schema.MIGRATIONS):
+            schema.migrate(connection, found)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _edit_row(edit: Edit) -> tuple[Any, ...]:
+    """What the store keeps of an edit."""
+    before = [_edit_row(one) for one in edit.before]
+    detail = {"parents": edit.parents, "facts": edit.facts, "seen": edit.seen, "before": before}
+    detail = {key: value for key, value in detail.items() if value}
+    return (*edit.key, edit.status.value, _path(edit.image), edit.reason, detail)
+
+
+def read_edit(row: Sequence[Any]) -> Edit:
+    """An edit from what the store keeps of it."""
+    return _edit(row[:-1], json.loads(row[-1]))
+
+
+def _edit(row: Sequence[Any], more: Mapping[str, Any]) -> Edit:
+    system, sample, draw, status, image, reason = row
+    return Edit(
+        EditKey(system, sample, draw),
+        EditStatus(status),
+        Path(image) if image else None,
+        reason,
+        tuple(EditKey(*parent) for parent in more.get("parents", ())),
+        more.get("facts", {}),
+        {name: Stamp(*stamp) for name, stamp in more.get("seen", {}).items()},
+        tuple(_edit(one[:-1], one[-1]) for one in more.get("before", ())),
+    )
+
+
+def _sample_row(sample: Sample, position: int) -> tuple[object, ...]:
+    detail = {
+        "steps": [asdict(step) for step in sample.steps],
+        "mask": _path(sample.mask),
+        "references": [_path(reference) for reference in sample.references],
+        "captions": dict(sample.captions),
+        "made_of": sample.made_of,
+    }
+    detail = {key: value for key, value in detail.items() if value}
+    source = _path(sample.source)
+    tags = _json(dict(sample.tags))
+    return sample.id, position, sample.instruction, source, tags, _json(detail)
+
+
+def _probe_row(sample: str, probe: Probe) -> tuple[object, ...]:
+    key = (sample, probe.id, probe.metric)
+    if isinstance(probe, Measurement):
+        return (*key, *(None,) * 5, detail_of(probe))
+    words = (probe.text, probe.label, probe.reference, probe.released)
+    return (*key, *words, probe.weight, _question_detail(probe))
+
+
+def detail_of(probe: Measurement) -> str:
+    """What a measurement is made of, as it is kept."""
+    return _json({"gauge": probe.gauge, "parameters": dict(probe.parameters)})
+
+
+def _question_detail(question: Question) -> str:
+    if question.contract == _USUAL["contract"] and question[-6:] == _REST:
+        return "{}"
+    return _json(
+        {name: given for name in _MORE if (given := getattr(question, name)) != _USUAL[name]}
+    )
+
+
+# What was answered once stays answered, whatever a later reply says.
+_NEVER_BACK = (
+    "ON CONFLICT (edit, probe, voice) DO UPDATE SET status = excluded.status,"
+    " value = excluded.value, said = excluded.said, explanation = excluded.explanation,"
+    f" reply = excluded.reply WHERE verdicts.status <> '{Status.ANSWERED.value}'"
+)
+_WORD = {status: status.value for status in Status}
+_MORE = ("contract", "shows", "step", "prompt", "rubric", "group", "form")
+_USUAL = Question._field_defaults
+_REST = tuple(_USUAL[name] for name in _MORE[1:])
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
+def _json(value: object) -> str:
+    return _ENCODER.encode(value) if value else "{}"
+
+
+@lru_cache(maxsize=4096)
+def _list(names: tuple[str, ...]) -> str:
+    return _ENCODER.encode(names)
+
+
+def _path(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def _clean(cell: object) -> object:
+    return clean_text(cell) if isinstance(cell, str) else cell

@@ -1,0 +1,1 @@
+"""Fake server to rehearse with, offline."""

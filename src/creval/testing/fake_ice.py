@@ -1,0 +1,69 @@
+"""What the fake server writes where items of ICE-Bench are built: descriptions and templates filled
+in, by chance; now and then a task does not suit."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+
+from creval.testing.fake_chains import FORMS, render, spoiled
+
+_UNSUITED = 0.04
+_BLANK = re.compile(r"\{[^{}]*\}")
+_QUOTED = re.compile(r'"[^"\n]{1,100}"')
+_FILLINGS = (
+    (re.compile("the words"), ("OPEN ALL DAY", "Tea & Cake", "NORTH 7")),
+    (re.compile("colour"), ("dark red", "pale green", "the blue of ink")),
+    (re.compile(r"where|letters"), ("on the left", "near the lower edge", "at the top")),
+    (re.compile("style|manner"), ("a woodcut", "a watercolour", "an old film")),
+    (re.compile("material|texture"), ("woven reed", "brushed steel", "cracked clay")),
+    (re.compile("place|background|lies there"), ("a snowy street", "a beach at dusk")),
+    (re.compile("does something|take another|change"), ("lift one arm", "turn to the left")),
+    (re.compile("scene|who|near|show"), ("a fox under a lamp in the rain", "a quiet harbour")),
+)
+_THINGS = ("a brass bell", "the largest object", "a striped umbrella", "the figure in front")
+_SIGHTS = ("a lamp beside a window", "a red bicycle against a wall", "two boats on a calm lake",
+           "a dog on a green sofa", "a market stall with fruit")  # fmt: skip
+_LIGHTS = ("in soft morning light", "seen from above", "under a grey sky", "close to the camera")
+
+
+def answer(text: str, chance: random.Random) -> str | None:
+    """A reply to a prompt that builds items; nothing where the text is none."""
+    for mark, write in _WRITERS.items():
+        if mark in text:
+            return write(text, chance)
+    return None
+
+
+def _filled(text: str, chance: random.Random) -> str:
+    template = re.search(r"^Template: (.*)$", text, re.MULTILINE)
+    if chance.random() < _UNSUITED:
+        return render([{"unsuited": "what it is about cannot be seen"}], chance.choice(FORMS[:4]))
+
+    def fill(match: re.Match[str]) -> str:
+        words = next((words for asked, words in _FILLINGS if asked.search(match[0])), _THINGS)
+        return chance.choice(words)
+
+    said = spoiled(_BLANK.sub(fill, template[1] if template else ""), chance)
+    return _rendered("instruction", said, chance)
+
+
+def _described(text: str, chance: random.Random) -> str:
+    told = text.partition("The instruction: ")[2].partition("\n\nImagine")[0]
+    signs = "".join(f", with the words {words}" for words in _QUOTED.findall(told))
+    said = f"{chance.choice(_SIGHTS).capitalize()}, {chance.choice(_LIGHTS)}{signs}."
+    return _rendered("caption", spoiled(said, chance), chance)
+
+
+def _rendered(name: str, said: str, chance: random.Random) -> str:
+    forms = [form for form in FORMS if form != "chinese" or '"' not in said]
+    form = chance.choice([*forms, "plain"])
+    return said if form == "plain" else render([{name: said}], form)
+
+
+_WRITERS: dict[str, Callable[[str, random.Random], str]] = {
+    '"the template with its places filled"': _filled,
+    '{"caption": "the description"}': _described,
+}
+"""By what each prompt is known: a piece of the form that it asks for."""

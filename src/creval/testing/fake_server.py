@@ -1,0 +1,288 @@
+"""A server that speaks the OpenAI chat wire format and answers what creval asks, by chance.
+
+What building asks for it writes, too (`fake_writer`).
+
+Answers follow from the seed, the question and the pictures, whatever the order of requests. It is
+for rehearsing a run, for tests, and for measurements; faults of every kind can be mixed in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from aiohttp import web
+
+from creval.core.scales import CONTRACTS, Contract, contract_named
+from creval.testing import fake_chains, fake_creval, fake_ice
+
+FAULTS = (
+    "rate limit",
+    "server error",
+    "overload",
+    "timeout",
+    "reset",
+    "cut-off body",
+    "HTML",
+    "empty",
+    "refusal",
+    "content filter",
+    "length",
+    "left out",
+    "garbled",
+)
+_ASKED = re.compile(r"^(Q[0-9]+): (.+)$", re.MULTILINE)
+_LAST_ANSWER = re.compile(r'(.*"answer": "?)(\w+)(.*)', re.DOTALL)
+_LARGEST = 1 << 28
+_MISTAKEN = 0.03  # of answers about a source alone
+
+
+class Asked(NamedTuple):
+    """What a request asks: questions by label, on a scale, with a name for its pictures."""
+
+    questions: Mapping[str, str]
+    contract: Contract
+    pictures: str
+    bare: bool
+    choices: int
+    logprobs: bool
+    text: str = ""
+
+
+class FakeServer:
+    """The endpoint. `faults` is the share of replies that are faulty, each kind as often.
+
+    Questions that contain `never` are left out of every reply. `declines` is the share of pictures
+    about which nothing is written. `latency` and `stall`, the time for which a request hangs that
+    times out, are in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        latency: float = 0.0,
+        faults: float = 0.0,
+        kinds: Sequence[str] = FAULTS,
+        never: str = "",
+        declines: float = 0.0,
+        stall: float = 600.0,
+    ) -> None:
+        self.seed, self.latency, self.faults = seed, latency, faults
+        self.kinds, self.never, self.stall = tuple(kinds), never, stall
+        self.declines = declines
+        self.stats: Counter[str] = Counter()
+        self._chance = random.Random(seed)  # noqa: S311
+        self._under_way = 0
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=_LARGEST)
+        app.router.add_post("/v1/chat/completions", self.complete)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_get("/stats", self._stats)
+        return app
+
+    async def _models(self, _: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "fake", "object": "model"}]})
+
+    async def _stats(self, _: web.Request) -> web.Response:
+        return web.json_response(dict(self.stats))
+
+    async def complete(self, request: web.Request) -> web.StreamResponse:
+        self._under_way += 1
+        self.stats["requests"] += 1
+        self.stats["most at once"] = max(self.stats["most at once"], self._under_way)
+        try:
+            content = await request.read()
+            self.stats["bytes"] += len(content)
+            if self.latency:
+                await asyncio.sleep(self.latency)
+            try:
+                body = json.loads(content)
+                asked = read_asked(body)
+            except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+                return _error(400, f"not a chat request: {error!r}")
+            return await self.reply(request, body, asked)
+        finally:
+            self._under_way -= 1
+
+    async def reply(
+        self, request: web.Request, body: Mapping[str, Any], asked: Asked
+    ) -> web.StreamResponse:
+        """A reply, or with the given chance a faulty one."""
+        if self._chance.random() < self.faults:
+            kind = self._chance.choice(self.kinds)
+            self.stats[kind] += 1
+            return await self.fault(kind, request, body, asked)
+        self.stats["answered"] += 1
+        return web.json_response(self.answer(body, asked))
+
+    def answer(self, body: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+        """A whole and proper reply."""
+        texts = [self._text(asked, choice) for choice in range(asked.choices)]
+        choices = []
+        for at, text in enumerate(texts):
+            message = {"role": "assistant", "content": text, "refusal": None}
+            choice = {"index": at, "message": message, "finish_reason": "stop"}
+            if asked.logprobs:
+                choice["logprobs"] = {"content": self._logprobs(asked, text)}
+            choices.append(choice)
+        words = sum(map(len, texts)) // 4
+        return {
+            "id": "chatcmpl-fake",
+            "object": "chat.completion",
+            "model": str(body.get("model", "fake")),
+            "choices": choices,
+            "usage": {
+                "prompt_tokens": 1000,
+                "completion_tokens": words,
+                "total_tokens": 1000 + words,
+            },
+        }
+
+    def _text(self, asked: Asked, choice: int) -> str:
+        chance = random.Random(self._drawn(asked, asked.text, choice))  # noqa: S311
+        writers = (fake_creval.write, fake_chains.answer, fake_ice.answer)
+        written = next(filter(None, (write(asked.text, chance) for write in writers)), None)
+        if written is not None:
+            unwilling = self.declines > self._drawn(asked, "declined?", 0)
+            return fake_creval.REFUSAL if unwilling else written
+        answers = {
+            label: self._value(asked, question, choice)
+            for label, question in asked.questions.items()
+            if not self.never or self.never not in question
+        }
+        if asked.bare:
+            return str(next(iter(answers.values()), ""))
+        entries = {
+            label: {"explanation": "as the images show", "answer": value}
+            for label, value in answers.items()
+        }
+        return json.dumps(entries)
+
+    def _value(self, asked: Asked, question: str, choice: int) -> str | int:
+        drawn = self._drawn(asked, question, choice)
+        choices = asked.contract.choices
+        alone = bool(asked.pictures) and "|" not in asked.pictures
+        if alone and (so := fake_creval.true_of_source(question)) is not None:
+            return choices[so is (drawn > _MISTAKEN)]
+        # Better answers are more frequent: two in three are yes.
+        return choices[min(len(choices) - 1, int(len(choices) * drawn**0.6))]
+
+    def _drawn(self, asked: Asked, question: str, choice: int) -> float:
+        key = f"{self.seed}|{choice}|{asked.pictures}|{question}".encode("utf-8", "replace")
+        return int.from_bytes(hashlib.blake2b(key, digest_size=6).digest(), "big") / 2**48
+
+    def _logprobs(self, asked: Asked, text: str) -> list[dict[str, Any]]:
+        """A reply as tokens: its last answer is one, and what stands around it are others."""
+        match = None if asked.bare else _LAST_ANSWER.fullmatch(text)
+        if match is None:
+            return [self._token(asked, text)]
+        before, after = (_plain(match[part]) for part in (1, 3))
+        return [before, self._token(asked, match[2]), after]
+
+    def _token(self, asked: Asked, text: str) -> dict[str, Any]:
+        question = next(iter(asked.questions.values()), "")
+        sure = 0.5 + 0.5 * self._drawn(asked, f"sure? {question}", 0)
+        others = [str(choice) for choice in asked.contract.choices if str(choice) != text]
+        options = [{"token": text, "logprob": math.log(sure)}]
+        options += [
+            {"token": other, "logprob": math.log((1 - sure + 1e-9) / len(others))}
+            for other in others
+        ]
+        return {"token": text, "logprob": math.log(sure), "top_logprobs": options}
+
+    async def fault(
+        self, kind: str, request: web.Request, body: Mapping[str, Any], asked: Asked
+    ) -> web.StreamResponse:
+        """A faulty reply of one kind."""
+        if kind == "rate limit":
+            return _error(429, "too many requests", {"retry-after-ms": "20"})
+        if kind in ("server error", "overload"):
+            return _error(500 if kind == "server error" else 503, "try again later")
+        if kind == "HTML":
+            page = "<html><body><h1>Bad gateway</h1></body></html>"
+            return web.Response(text=page, content_type="text/html")
+        if kind == "timeout":
+            await asyncio.sleep(self.stall)
+        if kind in ("timeout", "reset"):
+            if request.transport is not None:
+                request.transport.abort()
+            return web.Response()
+        good = self.answer(body, asked)
+        if kind == "cut-off body":
+            content = json.dumps(good).encode()
+            response = web.StreamResponse(headers={"Content-Type": "application/json"})
+            response.content_length = len(content)
+            await response.prepare(request)
+            await response.write(content[: len(content) // 2])
+            if request.transport is not None:
+                request.transport.close()
+            return response
+        for choice in good["choices"]:
+            _spoil(choice, kind)
+        return web.json_response(good)
+
+
+def _plain(token: str) -> dict[str, Any]:
+    return {"token": token, "logprob": 0.0, "top_logprobs": []}
+
+
+def _spoil(choice: dict[str, Any], kind: str) -> None:
+    """Make a proper choice a faulty one."""
+    message = choice["message"]
+    text = message["content"]
+    choice.pop("logprobs", None)
+    if kind == "empty":
+        message["content"] = ""
+    elif kind == "refusal":
+        message["content"], message["refusal"] = None, "I cannot help with this image."
+    elif kind == "content filter":
+        message["content"], choice["finish_reason"] = "", "content_filter"
+    elif kind == "length":
+        message["content"], choice["finish_reason"] = text[: len(text) // 2], "length"
+    elif kind == "left out" and (entries := _entries(text)):
+        entries.popitem()
+        message["content"] = json.dumps(entries)
+    else:
+        message["content"] = "It is hard to say, and it depends."
+
+
+def _entries(text: str) -> dict[str, Any]:
+    """A reply's entries, if it is one JSON object."""
+    try:
+        entries = json.loads(text)
+    except ValueError:
+        return {}
+    return entries if isinstance(entries, dict) else {}
+
+
+def read_asked(body: Mapping[str, Any]) -> Asked:
+    """What a request in creval's words asks."""
+    content = body["messages"][-1]["content"]
+    parts: Any = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    pictures = [str(part["image_url"]["url"]) for part in parts if part["type"] == "image_url"]
+    text = "\n".join(texts)
+    contract = next((c for c in CONTRACTS.values() if c.scale in text), contract_named("yes/no"))
+    return Asked(
+        dict(_ASKED.findall(text)) or {"Q1": text},
+        contract,
+        "|".join(f"{len(url)} {url[-200:]}" for url in pictures),
+        contract.bare_request() in text,
+        int(body.get("n") or 1),
+        bool(body.get("logprobs")),
+        text,
+    )
+
+
+def _error(status: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    content = {"error": {"message": message, "type": "fake", "code": None}}
+    return web.json_response(content, status=status, headers=headers)

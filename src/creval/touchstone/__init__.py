@@ -1,0 +1,1 @@
+"""Touchstone: a synthetic benchmark with known truth, its editors, judges and trials."""

@@ -1,0 +1,144 @@
+"""A scene: all that a picture shows, and nothing that it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from creval.touchstone.shapes import KINDS, SMALL
+from creval.touchstone.sprites import COLOURS, MATERIALS
+
+SIDE = 768
+"""The width and height of a picture."""
+SIZES = {"small": 240, "medium": 320, "large": 400}
+PLACES = {"left": 270, "centre": 384, "right": 498}
+# Where small things can be: the top row, and the corners below.
+SLOTS = {
+    "top left": (110, 100),
+    "top": (292, 100),
+    "top centre": (476, 100),
+    "top right": (658, 100),
+    "bottom left": (104, 678),
+    "bottom right": (664, 678),
+}
+BACKGROUNDS = ("room", "meadow", "beach", "night", "studio", "street")
+EXTRAS = ("wings", "crown", "hat", "sash", "wheels")
+PATTERNS = ("plain", "striped", "dotted", "checked")
+CONTAINERS = ("glass dome", "jar", "snow globe", "gift box")
+FRAMES = ("stamp", "playing card", "film strip")
+STYLES = ("painting", "pencil sketch", "pixel art", "flat poster", "blueprint")
+FLAWS = ("broken outlines", "noise", "banding", "doubled parts", "cut limbs")
+COLOURLESS = frozenset({"pencil sketch", "blueprint"})
+"""Styles in which colours cannot be seen."""
+
+
+UNLINED = frozenset({"pixel art", "blueprint"})
+"""Styles in which a gap in an outline would not be seen."""
+
+
+@dataclass(frozen=True)
+class Extra:
+    """Something that the subject has or wears."""
+
+    kind: str
+    colour: str
+    pattern: str = "plain"
+
+
+@dataclass(frozen=True)
+class Small:
+    """A small thing beside the subject, in one of the slots."""
+
+    kind: str
+    colour: str
+    slot: str
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a picture shows. `panels` of two is a comic; `sticker` is a white border around the
+    subject; `text` is what stands on the banner, if there is one; `flaws` are in the drawing, at
+    places that follow from `seed`."""
+
+    kind: str
+    colour: str
+    material: str = "plain"
+    size: str = "medium"
+    place: str = "centre"
+    extras: tuple[Extra, ...] = ()
+    others: tuple[Small, ...] = ()
+    background: str = "room"
+    backdrop: str = "blue"
+    style: str = "painting"
+    container: str = ""
+    frame: str = ""
+    panels: int = 1
+    sticker: bool = False
+    text: str = ""
+    flaws: tuple[str, ...] = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checks: list[tuple[str, Collection[str]]] = [
+            (self.kind, KINDS), (self.colour, COLOURS), (self.material, MATERIALS),
+            (self.size, SIZES), (self.place, PLACES), (self.background, BACKGROUNDS),
+            (self.backdrop, COLOURS), (self.style, STYLES),
+            (self.container, ("", *CONTAINERS)), (self.frame, ("", *FRAMES)),
+            *((extra.kind, EXTRAS) for extra in self.extras),
+            *((extra.pattern, PATTERNS) for extra in self.extras),
+            *((other.kind, SMALL) for other in self.others),
+            *((other.slot, SLOTS) for other in self.others),
+            *((flaw, FLAWS) for flaw in self.flaws),
+        ]  # fmt: skip
+        for given, known in checks:
+            if given not in known:
+                raise ValueError(f"a scene has no {given!r}")
+
+    def worn(self, kind: str) -> Extra | None:
+        """What the subject has of a kind, if it has it."""
+        return next((extra for extra in self.extras if extra.kind == kind), None)
+
+    def count(self, kind: str, colour: str = "") -> int:
+        """How many small things of a kind there are, of any colour or of one."""
+        return sum(o.kind == kind and colour in ("", o.colour) for o in self.others)
+
+    @property
+    def coloured(self) -> bool:
+        """Whether colours can be seen."""
+        return self.style not in COLOURLESS
+
+    @property
+    def legible(self) -> bool:
+        """Whether there is text that can be read."""
+        return bool(self.text) and self.style != "pixel art"
+
+    def __str__(self) -> str:
+        """In words, such as `a medium blue cat in the centre, before a beach`."""
+        look = self.colour if self.material == "plain" else f"{self.colour} {self.material}"
+        if not self.coloured:
+            look = "colourless"
+        words = f"a {self.size} {look} {self.kind}, {self.place}"
+        things = [extra.kind for extra in self.extras]
+        things += [f"{self.count(kind)} {kind}" for kind in SMALL if self.count(kind)]
+        things += [thing for thing in (self.container, self.frame) if thing]
+        things += ["a sticker's border"] * self.sticker + ["two panels"] * (self.panels == 2)
+        things += [f"the words {self.text}"] if self.text else []
+        words += f", with {', '.join(things)}" if things else ""
+        words += f"; background: {self.background}, {self.backdrop}; style: {self.style}"
+        return words + (f"; flaws: {', '.join(self.flaws)}" if self.flaws else "")
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> Scene:
+        """The scene that `as_json` wrote down."""
+        return Scene(
+            **{
+                **content,
+                "extras": tuple(Extra(**extra) for extra in content["extras"]),
+                "others": tuple(Small(**other) for other in content["others"]),
+                "flaws": tuple(content["flaws"]),
+            }
+        )

@@ -1,0 +1,210 @@
+"""Things as pictures: painted part by part, shaded, in a material, with a clear background."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+from creval.touchstone.shapes import Part, parts_of
+
+Colour = tuple[int, int, int]
+Pixels = NDArray[np.float32]
+COLOURS: dict[str, Colour] = {
+    "red": (212, 60, 54),
+    "orange": (238, 140, 46),
+    "yellow": (244, 208, 66),
+    "green": (76, 164, 88),
+    "blue": (62, 116, 204),
+    "purple": (138, 84, 182),
+    "pink": (240, 134, 178),
+}
+"""What things can be coloured."""
+INK: Colour = (38, 34, 46)
+_TONES: dict[str, Colour] = {
+    "pale": (246, 238, 216),
+    "white": (252, 252, 250),
+    "dark": (58, 54, 66),
+    "glass": (176, 214, 232),
+    "bark": (134, 94, 64),
+    "flame": (250, 176, 60),
+}
+_MATERIALS: dict[str, Colour] = {
+    "wood": (178, 124, 74),
+    "gold": (230, 182, 62),
+    "stone": (150, 150, 154),
+    "ice": (178, 222, 240),
+}
+MATERIALS = ("plain", *_MATERIALS, "wool")
+"""What things can be made of; `plain` and `wool` keep the thing's colour."""
+_FINE = 2  # times as large as it is wanted, while it is painted
+_LINE = 0.014  # of a thing's size: its outline
+
+
+def sprite(
+    kind: str,
+    colour: str,
+    size: int,
+    material: str = "plain",
+    *,
+    margin: int = 0,
+    on: str = "",
+    shrunk: int = 1,
+) -> Image.Image:
+    """A thing, `size` pixels high and wide and a margin around it, in RGBA.
+
+    With `on` it is what a thing of that kind has on, in its place. In a picture that is `shrunk`,
+    lines are thinner too.
+    """
+    made, left, top = _painted(kind, colour, size, material, on, shrunk)
+    whole = Image.new("RGBA", (size + 2 * margin, size + 2 * margin), (*INK, 0))
+    whole.paste(made, (left + margin, top + margin))
+    return whole
+
+
+@lru_cache(maxsize=256)
+def _painted(
+    kind: str, colour: str, size: int, material: str, on: str, shrunk: int
+) -> tuple[Image.Image, int, int]:
+    """A thing without anything around it, and where that is in its square."""
+    parts = parts_of(kind, on)
+    width = max(2 * _FINE // shrunk, round(_LINE * size * _FINE))
+    left, top, right, bottom = _bounds(parts, size, width)
+    flat = Image.new("RGBA", ((right - left) * _FINE, (bottom - top) * _FINE), (*INK, 0))
+    pen = ImageDraw.Draw(flat)
+    for part in parts:
+        points = [
+            ((_inside(x) * size - left) * _FINE, (_inside(y) * size - top) * _FINE)
+            for x, y in part.points
+        ]
+        _paint(pen, part, points, _tone(part.tone, COLOURS[colour], material), size, width)
+    return _shaded(flat.reduce(_FINE), material, size, left, top), left, top
+
+
+def _bounds(parts: Sequence[Part], size: int, width: int) -> tuple[int, int, int, int]:
+    """What parts take up, with their outlines, in pixels."""
+    rim = max(part.line for part in parts) * size / 2 + 2 * width / _FINE + 2
+    xs = [_inside(x) * size for part in parts for x, _ in part.points]
+    ys = [_inside(y) * size for part in parts for _, y in part.points]
+    left, top = math.floor(min(xs) - rim), math.floor(min(ys) - rim)
+    return left, top, math.ceil(max(xs) + rim), math.ceil(max(ys) + rim)
+
+
+def _tone(tone: str, own: Colour, material: str) -> Colour:
+    """The colour of a part; in most materials all parts are of the material."""
+    if material in _MATERIALS:
+        own = _MATERIALS[material]
+        if tone in ("pale", "white", "glass", "bark", "flame"):
+            tone = "second"
+    if tone == "main":
+        return own
+    if tone == "second":
+        return mixed(own, (255, 255, 255), 0.32)
+    if tone == "deep":
+        return mixed(own, INK, 0.28)
+    return _TONES[tone]
+
+
+def mixed(one: Colour, other: Colour, share: float) -> Colour:
+    r, g, b = (round(a + (c - a) * share) for a, c in zip(one, other, strict=True))
+    return r, g, b
+
+
+def _paint(
+    pen: ImageDraw.ImageDraw,
+    part: Part,
+    points: list[tuple[float, float]],
+    colour: Colour,
+    size: int,
+    width: int,
+) -> None:
+    if part.line:
+        across = round(part.line * size * _FINE)
+        _line(pen, points, INK, across + 2 * width)
+        _line(pen, points, colour, across)
+        return
+    pen.polygon(points, fill=(*colour, 255))
+    _line(pen, [*points, points[0], points[1]], INK, width)
+
+
+def _inside(share: float) -> float:
+    """A place in the unit square, with room for outlines around it."""
+    return 0.03 + 0.94 * share
+
+
+def _line(
+    pen: ImageDraw.ImageDraw, points: list[tuple[float, float]], colour: Colour, width: int
+) -> None:
+    pen.line(points, fill=(*colour, 255), width=width, joint="curve")
+    radius = width / 2
+    for x, y in (points[0], points[-1]):
+        pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=(*colour, 255))
+
+
+def _shaded(flat: Image.Image, material: str, size: int, left: int, top: int) -> Image.Image:
+    """Light from above on the left, and the material's surface."""
+    pixels = np.asarray(flat).astype(np.float32)
+    rows, columns = np.mgrid[: flat.height, : flat.width].astype(np.float32)
+    rows, columns = (rows + top) / size, (columns + left) / size
+    light = _light(flat.getchannel("A").tobytes(), flat.size, size, shiny=material == "gold")
+    light = light * (1.05 - 0.12 * rows)
+    colours = _surface(pixels[..., :3] * light[..., None], rows, columns, material)
+    ink = _is_ink(pixels[..., :3])
+    colours[ink] = pixels[ink, :3]
+    made = np.empty(pixels.shape, dtype=np.uint8)
+    made[..., :3] = np.clip(colours, 0, 255)
+    made[..., 3] = pixels[..., 3]
+    return Image.fromarray(made)
+
+
+@lru_cache(maxsize=32)
+def _light(alpha: bytes, shape: tuple[int, int], size: int, *, shiny: bool) -> Pixels:
+    """How light falls on something of that outline; the same in all its colours."""
+    outline = np.frombuffer(alpha, dtype=np.uint8).reshape(shape[::-1])
+    soft = _blurred(outline.astype(np.float64) / 255, max(1, size // 16))
+    slope: Pixels = np.add(*np.gradient(soft))
+    light: Pixels = 1 + slope * np.float32(size * (0.26 if shiny else 0.16))
+    return np.clip(light, 0.72, 1.22)
+
+
+def _blurred(values: NDArray[np.float64], radius: int) -> Pixels:
+    """Means over squares, twice; finer than Pillow's blur, which keeps whole numbers."""
+    for axis in (0, 1, 0, 1):
+        wide = np.pad(values, [(radius + 1, radius) if a == axis else (0, 0) for a in (0, 1)])
+        sums = np.cumsum(wide, axis=axis)
+        length = values.shape[axis]
+        last = np.take(sums, np.arange(length) + 2 * radius + 1, axis=axis)
+        values = (last - np.take(sums, np.arange(length), axis=axis)) / (2 * radius + 1)
+    return values.astype(np.float32)
+
+
+def _is_ink(colours: Pixels) -> NDArray[np.bool_]:
+    red, green, blue = (np.abs(colours[..., n] - np.float32(INK[n])) for n in range(3))
+    dark: NDArray[np.bool_] = np.maximum(np.maximum(red, green), blue) < 12
+    return dark
+
+
+def _surface(colours: Pixels, rows: Pixels, columns: Pixels, material: str) -> Pixels:
+    """Colours with what tells a material: grain, shine, specks, facets, stitches."""
+    if material == "wood":
+        grain = np.sin(46 * (columns + 0.05 * np.sin(9 * rows) + 0.02 * np.sin(31 * rows)))
+        colours = colours * (1 + 0.16 * grain[..., None]).astype(np.float32)
+    elif material == "gold":
+        across = rows + columns
+        shine = 70 * np.exp(-(((across - 0.72) / 0.11) ** 2))
+        colours = colours + (shine + 45 * np.exp(-(((across - 1.2) / 0.06) ** 2)))[..., None]
+    elif material == "stone":
+        grains = np.random.default_rng(5).normal(0, 15, (64, 64)).astype(np.float32)
+        down, across = ((place * 64).astype(int) % 64 for place in (rows[:, 0], columns[0]))
+        colours = colours + grains[down][:, across][..., None]
+    elif material == "ice":
+        facets = np.abs(((rows + columns * 1.7) * 6) % 1 - 0.5) * 2
+        colours = colours + ((facets > 0.8) * np.float32(26))[..., None]
+    elif material == "wool":
+        knit = np.sin(rows * 150) * np.sin(columns * 110 + 1.6 * np.sign(np.sin(rows * 75)))
+        colours = colours * (1 + 0.17 * knit[..., None]).astype(np.float32)
+    return colours

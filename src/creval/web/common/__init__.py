@@ -1,0 +1,1 @@
+"""What the viewer and the review share: guard, templates, images, server."""

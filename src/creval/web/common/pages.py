@@ -1,0 +1,115 @@
+"""What all pages share: templates in which every text is escaped, their files, addresses."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from creval.core.errors import CrevalError
+from creval.core.formatting import visible
+from creval.report.html.template import COLOURS
+from creval.report.output import spot
+
+_OWN = Path(__file__).parents[1] / "static"
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_STATIC = {"colours.css": COLOURS} | {path.name: path for path in sorted(_OWN.iterdir())}
+_LINES = re.compile(r"\r\n?|\n")
+_MANY = {"sample": "samples", "question": "questions", "model": "models"}
+
+
+def shown(value: object) -> object:
+    """Whatever a template puts out: in text, control characters are shown and not obeyed; lines
+    stay lines."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return "\n".join(visible(line) for line in _LINES.split(value))
+    return value
+
+
+def templates() -> Environment:
+    """The templates of all pages."""
+    made = Environment(
+        loader=PackageLoader("creval.web"),
+        autoescape=True,
+        finalize=shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {"link": link, "many": many, "spot": spot}
+    for name in made.list_templates():  # so that the first page need not
+        made.get_template(name)
+    return made
+
+
+def many(count: int, what: str) -> str:
+    """`1 sample`, `2,712 samples`."""
+    return f"{count:,} {what if count == 1 else _MANY.get(what, what + 's')}"
+
+
+def link(path: str, **parameters: object) -> str:
+    """An address on this server; parameters that are empty are left out."""
+    given = {name: str(value) for name, value in parameters.items() if value not in ("", None)}
+    return f"{path}?{urlencode(given, errors='replace')}" if given else path
+
+
+def encodable(text: str) -> str:
+    """A text as a page or an address can hold it: file names need not be characters."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def given(request: Request) -> dict[str, str]:
+    """What an address asks for; of a parameter that is there twice, the last."""
+    return dict(request.query_params)
+
+
+def static(request: Request) -> Response:
+    """A file that goes with the pages."""
+    path = _STATIC.get(request.path_params["name"])
+    if path is None:
+        raise HTTPException(404)
+    return Response(path.read_bytes(), media_type=_TYPES[path.suffix])
+
+
+PAGE = 25
+"""Lines of a list."""
+
+
+class Page(NamedTuple):
+    """Which lines of a list are shown, and where the others are."""
+
+    number: int
+    last: int
+    total: int
+    previous: str
+    next: str
+
+    @property
+    def first_line(self) -> int:
+        return (self.number - 1) * PAGE + 1
+
+    @property
+    def last_line(self) -> int:
+        return min(self.number * PAGE, self.total)
+
+
+def paged(number: str, count: int, path: str, given: Mapping[str, str]) -> Page:
+    """The page of this number, or the last one there is."""
+    last = max(1, math.ceil(count / PAGE))
+    if number and not (number.isascii() and number.isdigit()):
+        raise CrevalError(f"a page is a number, not {number!r}.")
+    at = min(max(1, int(number[:9] or 1)), last)
+
+    def to(page: int) -> str:
+        return link(path, **given, page=page if page > 1 else "") if 1 <= page <= last else ""
+
+    return Page(at, last, count, to(at - 1), to(at + 1))

@@ -1,0 +1,145 @@
+"""How far a review is, group by group, without reading everything for each page.
+
+All groups are read once at the start; after that each is read anew when its page is opened or
+something in it is decided. What else changes a review's files meanwhile is seen then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from creval.building.review.model import ACCEPTED, DROPPED, Review, ReviewGroup, ReviewItem
+from creval.core.errors import CrevalError, known_name, unknown
+from creval.web.common.pages import encodable
+
+SHOWS = ("", "open", "flagged", "dropped")
+"""Which groups a list can show: all, or those with such an item."""
+_NOTES = 3  # reasons that a list gives for a group
+
+
+class Summary(NamedTuple):
+    """How far a group is."""
+
+    id: str
+    heading: str
+    pictures: Mapping[str, Path]
+    total: int
+    accepted: int
+    dropped: int
+    flagged: int
+    notes: tuple[str, ...]
+
+    @property
+    def decided(self) -> int:
+        return self.accepted + self.dropped
+
+    @property
+    def open(self) -> int:
+        return self.total - self.decided
+
+    def shows(self, show: str) -> bool:
+        """Whether a list shows it."""
+        found = {"open": self.open, "flagged": self.flagged, "dropped": self.dropped}
+        return bool(found.get(show, True))
+
+
+class Overview:
+    """A review and how far it is. All of it is asked by one thread only."""
+
+    def __init__(self, review: Review) -> None:
+        self._review = review
+        self._groups = {name: summary(self._read(name)) for name in review.groups()}
+        self._places = {name: place for place, name in enumerate(self._groups)}
+        self._addressed = {encodable(name): name for name in self._groups}
+
+    @property
+    def groups(self) -> Iterable[Summary]:
+        return self._groups.values()
+
+    def named(self, given: str) -> str:
+        """The group that an address names; one that is not there is an error."""
+        if given not in self._addressed:
+            raise unknown("group", given[:200], self._addressed)
+        return self._addressed[given]
+
+    def read(self, group: str) -> ReviewGroup:
+        """A group as it is now."""
+        found = self._read(group)
+        self._groups[group] = summary(found)
+        return found
+
+    def _read(self, group: str) -> ReviewGroup:
+        try:
+            return self._review.group(group)
+        except (CrevalError, OSError) as error:
+            raise UnreadError(f"{group} cannot be read: {str(error).rstrip('.')}.") from error
+
+    def decide(self, group: str, item: ReviewItem, verdict: str, fields: Mapping[str, str]) -> None:
+        """Keep what was decided about an item; the group has to be read again."""
+        try:
+            self._review.decide(group, item.id, verdict, fields)
+        except OSError as error:
+            raise CrevalError(f"it could not be written: {error}.") from error
+
+    def known(self, group: str) -> Summary:
+        """A group as it was when it was last read."""
+        return self._groups[group]
+
+    def total(self) -> Summary:
+        """All groups together."""
+
+        def count(name: str) -> int:
+            return sum(getattr(one, name) for one in self.groups)
+
+        total, accepted, dropped = count("total"), count("accepted"), count("dropped")
+        title, flagged = self._review.title, count("flagged")
+        return Summary("", title, {}, total, accepted, dropped, flagged, ())
+
+    def chosen(self, show: str) -> list[Summary]:
+        """The groups that a list shows, in their order."""
+        return [one for one in self.groups if one.shows(show)]
+
+    def counts(self) -> dict[str, int]:
+        """How many groups each list shows."""
+        return {show: sum(one.shows(show) for one in self.groups) for show in SHOWS}
+
+    def near(self, group: str, show: str) -> tuple[str | None, str | None]:
+        """The groups before and behind one in a list, whether it is itself in that list or not."""
+        place, groups = self._places[group], list(self.groups)
+        before = (one.id for one in reversed(groups[:place]) if one.shows(show))
+        behind = (one.id for one in groups[place + 1 :] if one.shows(show))
+        return next(before, None), next(behind, None)
+
+    def undecided(self, after: str | None, show: str) -> str | None:
+        """The next group of a list with something to decide; behind the last comes the first."""
+        groups = list(self.groups)
+        start = 0 if after is None else self._places[after] + 1
+        turned = groups[start:] + groups[:start]
+        return next((one.id for one in turned if one.open and one.shows(show)), None)
+
+
+class UnreadError(CrevalError):
+    """A group that is there and cannot be read."""
+
+
+def known_show(given: str) -> str:
+    """The list that an address names."""
+    return known_name("list", given, SHOWS)
+
+
+def summary(group: ReviewGroup) -> Summary:
+    """How far a group is."""
+    verdicts = [item.verdict for item in group.items]
+    notes = dict.fromkeys(note for item in group.items for note in item.notes)
+    return Summary(
+        group.id,
+        group.heading,
+        group.pictures,
+        len(verdicts),
+        verdicts.count(ACCEPTED),
+        verdicts.count(DROPPED),
+        sum(bool(item.notes) for item in group.items),
+        tuple(notes)[:_NOTES],
+    )

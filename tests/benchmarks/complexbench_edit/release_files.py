@@ -1,0 +1,35 @@
+"""ComplexBench-Edit's release in small."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from PIL import Image
+
+from creval.benchmarks.complexbench_edit.release import SUBSETS
+
+
+def write_release(folder: Path, each: int = 2) -> Path:
+    """A release in miniature; the scores that a subset's samples get are up to the caller."""
+    for subset in SUBSETS:
+        entries = {}
+        for number in range(each):
+            key = f"{1000 * (1 + list(SUBSETS).index(subset)) + number}"
+            kinds = ["change object", "chain two" if "chain" in subset else "color", "text"]
+            if subset.endswith("global"):
+                kinds[2] = "change style"
+            entries[key] = {
+                "img_path": f"{int(key):012d}.jpg",
+                "new_ins": "change the cat\r\nadd a collar\r\nwrite Hello",
+                "edit pair": [
+                    {"edit_type": kind, "ori obj": "cat", "new_obj": ""} for kind in kinds
+                ],
+            }
+            picture = folder / "data" / "images" / f"{key}-{int(key):012d}.jpg"
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (32, 32), (number, 90, 90)).save(picture)
+        path = folder / "data" / "instructions" / subset / "final_update_v2.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(entries))
+    return folder

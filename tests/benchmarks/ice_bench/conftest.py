@@ -1,0 +1,23 @@
+"""What tests of ICE-Bench share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from creval.judging.summary import Judged
+from creval.testing.fake_server import FakeServer
+from tests.benchmarks.ice_bench.made import make_run, write_models
+from tests.benchmarks.ice_bench.release_files import write_release
+from tests.serving import serving
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Judged]:
+    """A run over all tasks, three items each, of models that can do all, some and one of them, and
+    what came of it. Do not write into it."""
+    root = tmp_path_factory.mktemp("ice-run")
+    write_models(write_release(root / "ICE"), root / "results", listed="Painter")
+    with serving(FakeServer().app()) as url:
+        return root / "run", make_run(root, f"openai:m@{url}/v1")

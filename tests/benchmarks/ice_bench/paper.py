@@ -1,0 +1,94 @@
+"""The numbers of ICE-Bench's paper (arXiv 2503.14482), and a run made of its raw metrics.
+
+`paper_raw.csv` has the supplement's Tables 3 to 8, `paper_tables.csv` the paper's Tables 2
+to 5, where `-` is a dash.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from creval.benchmarks.ice_bench.protocol import IceBench
+from creval.benchmarks.ice_bench.release import LEVELS
+from creval.benchmarks.ice_bench.tasks import TASKS, Task
+from creval.core.benchmark import Benchmark, Dataset
+from creval.core.call import Ask, Reply
+from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.sample import Sample
+from creval.core.verdict import Status, Verdict
+from creval.store import Store
+from creval.store.manifest import describe
+
+HERE = Path(__file__).parent
+
+
+class Printed(NamedTuple):
+    """A cell of the paper's Tables 2 to 5; none is a dash."""
+
+    table: str
+    tasks: str
+    model: str
+    dimension: str
+    value: float | None
+
+
+def raw_metrics() -> dict[tuple[str, int], dict[str, float]]:
+    """The supplement's raw metrics, by model and task."""
+    found: dict[tuple[str, int], dict[str, float]] = {}
+    with (HERE / "paper_raw.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            of = found.setdefault((row["model"], int(row["task"])), {})
+            of[row["metric"]] = float(row["value"])
+    return found
+
+
+def printed() -> list[Printed]:
+    """All cells of the paper's Tables 2 to 5."""
+    with (HERE / "paper_tables.csv").open(encoding="utf-8") as file:
+        return [
+            Printed(row["table"], row["tasks"], row["model"], row["dimension"],
+                    None if row["value"] == "-" else float(row["value"]))
+            for row in csv.DictReader(file)
+        ]  # fmt: skip
+
+
+def columns_of_tables() -> dict[str, list[int]]:
+    """The paper's groups of columns, with the tasks that each says it is of."""
+    found = {}
+    for cell in printed():
+        numbers = re.findall(r"[0-9]+", cell.tasks.rpartition("(")[2])
+        found[cell.tasks] = list(range(int(numbers[0]), int(numbers[-1]) + 1))
+    return found
+
+
+def write_run(folder: Path) -> Path:
+    """A run with one sample a task, whose raw metrics are the supplement's; what a model has no
+    numbers for, it does not support."""
+    raw = raw_metrics()
+
+    def sample(task: Task) -> Sample:
+        source = Path(f"{task.number}.png") if task.edits else None
+        return Sample(str(task.number), "", source, task.tags)
+
+    samples = tuple(map(sample, TASKS.values()))
+    protocol = IceBench()
+    benchmark = Benchmark(Dataset("ice-bench", folder, samples, levels=LEVELS), protocol)
+    with Store(folder) as store, store.transaction():
+        store.put_manifest(describe(benchmark, "the paper"))
+        store.put_samples([(one, protocol.probes(one)) for one in samples], {})
+        for model in sorted({model for model, _ in raw}):
+            for one in samples:
+                key = EditKey(model, one.id)
+                given = raw.get((model, int(one.id)), {})
+                ids = [probe.id for probe in protocol.probes(one)] if given else []
+                values = {name: given[name.partition("/")[0]] for name in ids}
+                done = EditStatus.DONE if values else EditStatus.UNSUPPORTED
+                store.put_edits([Edit(key, done)])
+                if values:
+                    verdicts = [Verdict(name, Status.ANSWERED, v) for name, v in values.items()]
+                    ask = Ask("the paper", key, tuple(values))
+                    store.put_replies([(ask, Reply(Status.ANSWERED), verdicts)])
+    return folder

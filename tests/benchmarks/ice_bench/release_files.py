@@ -1,0 +1,143 @@
+"""ICE-Bench's release in small: all 31 tasks with drawn pictures, and models' edits of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFilter
+
+from creval.benchmarks.ice_bench.tasks import TASKS, Task
+
+SIZE = (96, 73)  # an odd height is one that real pictures have
+COLOURS = ("crimson", "teal", "gold", "navy", "olive", "orchid")
+
+
+def identity(task: Task, number: int) -> str:
+    """An item's id, like a digest as the release has them."""
+    return hashlib.md5(f"{task.number}/{number}".encode(), usedforsecurity=False).hexdigest()
+
+
+def drawn(seed: int, size: tuple[int, int] = SIZE) -> Image.Image:
+    """A sky, a ground and some shapes."""
+    chance = np.random.default_rng(seed)
+    wide, high = size
+    sky, ground, *shapes = chance.permutation(COLOURS).tolist()
+    image = Image.new("RGB", size, sky)
+    draw = ImageDraw.Draw(image)
+    draw.rectangle((0, high * 2 // 3, wide, high), ground)
+    for shape in shapes:
+        x, y, r = chance.integers((0, 0, 8), (wide, high, 20)).tolist()
+        (draw.ellipse if r % 2 else draw.rectangle)((x - r, y - r, x + r, y + r), shape)
+    return image
+
+
+def mask() -> Image.Image:
+    """White where the middle may change."""
+    made = Image.new("L", SIZE, 0)
+    wide, high = SIZE
+    ImageDraw.Draw(made).rectangle((wide // 4, high // 4, wide // 2, high // 2), 255)
+    return made
+
+
+def source_of(task: Task, seed: int) -> Image.Image:
+    """What a task starts from: a picture, or a map that controls."""
+    picture = drawn(seed)
+    made = {
+        "pose": lambda: picture.convert("L").point(lambda v: 255 * (v > 128)),
+        "canny": lambda: picture.convert("L").filter(ImageFilter.FIND_EDGES),
+        "depth": lambda: picture.convert("L").filter(ImageFilter.GaussianBlur(6)),
+        "grey": lambda: picture.convert("L"),
+        "ssim": lambda: picture.filter(ImageFilter.GaussianBlur(2)),
+    }.get(task.control, lambda: picture)()
+    return made.convert("RGB")
+
+
+def write_release(folder: Path, each: int = 3, *, inside: str = "dataset", start: str = "") -> Path:
+    """A release with so many items a task; pictures are named from `start` on."""
+    home = folder / inside
+    lines = []
+    for task in TASKS.values():
+        for number in range(each):
+            name = identity(task, number)
+            where = f"images/{task.group}/{task.name}".lower().replace(" ", "_")
+            (home / where).mkdir(parents=True, exist_ok=True)
+            seed = 100 * task.number + number
+            pictures = {
+                "src": source_of(task, seed) if task.edits else None,
+                "mask": mask() if task.masked else None,
+                "ref1": drawn(seed + 50) if task.reference else None,
+            }
+            paths = dict.fromkeys(pictures, "")
+            for kind, picture in pictures.items():
+                if picture is not None:
+                    paths[kind] = f"{start}{where}/{name}_{kind}.png"
+                    picture.save(home / where / f"{name}_{kind}.png")
+            words = f"Make it {COLOURS[number % len(COLOURS)]}"
+            words += " in <SOURCE>" * task.edits + " as in <REF_1>" * bool(task.reference) + "."
+            lines.append(
+                {
+                    "ItemID": name,
+                    "TaskLevel1": task.category,
+                    "TaskLevel2": task.group,
+                    "Task": task.released,
+                    "SourceImageType": ("Real Image", "Generated Image")[number % 2]
+                    if task.edits
+                    else "",
+                    "RegionBased": task.masked,
+                    "SourceImage": paths["src"],
+                    "SourceMask": paths["mask"],
+                    "ReferenceImages": [paths["ref1"]] if paths["ref1"] else [],
+                    "Instruction": words,
+                    "SourceCaption": "some shapes" if task.edits else "",
+                    "TargetCaption": f"some {COLOURS[number % len(COLOURS)]} shapes",
+                }
+            )
+    write_lines(home / "data.jsonl", lines)
+    return folder
+
+
+def write_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def write_edits(
+    release: Path,
+    folder: Path,
+    *,
+    supports: Callable[[Task], bool] = bool,
+    listed: bool = False,
+    seed: int = 1,
+) -> Path:
+    """A model's edits: sources with a shape more, by their ids, or `listed` as the authors do.
+
+    What it does not support, it says.
+    """
+    chance = np.random.default_rng(seed)
+    (folder / "images").mkdir(parents=True)
+    entries = {}
+    lines = read_lines(release / "dataset" / "data.jsonl")
+    tasks = {task.released: task for task in TASKS.values()}
+    for at, line in enumerate(lines):
+        if not supports(tasks[line["Task"]]):
+            continue
+        path = release / "dataset" / line["SourceImage"]
+        picture = Image.open(path).convert("RGB") if line["SourceImage"] else drawn(seed + at)
+        x, y = chance.integers((0, 0), SIZE).tolist()
+        ImageDraw.Draw(picture).ellipse((x - 9, y - 9, x + 9, y + 9), COLOURS[at % len(COLOURS)])
+        name = f"{at}.png" if listed else f"{line['ItemID']}.png"
+        picture.save(folder / "images" / name)
+        entries[line["ItemID"]] = f"results/{folder.name}/images/{name}"
+    if listed:
+        (folder / "gen_info.json").write_text(json.dumps(entries))
+    unsupported = [task.name for task in TASKS.values() if not supports(task)]
+    (folder / "unsupported.txt").write_text("# cannot be done\n" + "\n".join(unsupported))
+    return folder

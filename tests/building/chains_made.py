@@ -1,0 +1,102 @@
+"""Pictures, what is in them, and models that say what a test wants of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from creval.benchmarks.complexbench_edit.coco_boxes import Annotated, read_pictures
+from creval.building.complex_edit.builder import ComplexEditBuilding
+from creval.building.complexbench.builder import ComplexBenchBuilding
+from creval.building.complexbench.objects import Seen
+from creval.calls.settings import Settings
+from creval.calls.text_generation import UnwrittenError
+
+CATEGORIES = ("cat", "cup", "vase", "tv")
+FITTING = [("cat", "cup", "vase", "cat"), ("cat", "cup", "tv"), ("tv", "cup", "vase")] * 2
+"""Objects of pictures that suit chains."""
+
+
+class Script:
+    """A model that says what a test wants of it; `said` is what it was asked."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts, self.said = list(texts), list[str]()
+
+    async def ask(self, _role: str, stage: str, prompt: Any, **places: Any) -> str:
+        self.said.append(f"{stage}: {prompt.fill(**places)}")
+        text = self.texts.pop(0)
+        if not text:
+            raise UnwrittenError(f"{stage}: the model wrote nothing")
+        return text
+
+
+def draw_pictures(folder: Path, count: int) -> Path:
+    folder.mkdir(parents=True)
+    for number in range(count):
+        Image.new("RGB", (48, 36), (number * 9 % 255, 90, 140)).save(folder / f"p{number}.png")
+    return folder
+
+
+def annotated(folder: Path, objects: Sequence[Sequence[str]], crowds: Sequence[int] = ()) -> Path:
+    """Pictures, and a file of annotations in which each holds these objects, from left to right."""
+    images = folder / "images"
+    images.mkdir(parents=True)
+    pictures, found = [], []
+    for number, names in enumerate(objects, 1):
+        name = f"{number:012d}.jpg"
+        Image.new("RGB", (80, 40), (number * 20, 90, 90)).save(images / name)
+        pictures.append({"id": number, "file_name": name, "width": 80, "height": 40})
+        found += [
+            {
+                "image_id": number, "category_id": CATEGORIES.index(one),
+                "bbox": [10 * at, 4, 8, 20], "iscrowd": int(number in crowds),
+            }
+            for at, one in enumerate(names)
+        ]  # fmt: skip
+    named = [{"id": at, "name": name} for at, name in enumerate(CATEGORIES)]
+    path = folder / "instances.json"
+    path.write_text(json.dumps({"images": pictures, "annotations": found, "categories": named}))
+    return path
+
+
+def objects(*names: str) -> list[Annotated]:
+    return [Annotated(name, (at / 10, 0.1, at / 10 + 0.1, 0.5)) for at, name in enumerate(names)]
+
+
+def complex_edit(
+    images: Path, out: Path, url: str, *, steps: int = 2, model: str = "m", **settings: Any
+) -> ComplexEditBuilding:
+    writer = f"openai:{model}@{url}/v1"
+    return ComplexEditBuilding(images, out, writer, Settings(**settings), steps=steps)
+
+
+def complexbench(
+    folder: Path, out: Path, url: str, *, levels: Sequence[str] = ("parallel",), **settings: Any
+) -> ComplexBenchBuilding:
+    """Of a folder as `annotated` makes it."""
+    roles = {"writer": f"openai:w@{url}/v1", "checker": f"openai:c@{url}/v1"}
+    return ComplexBenchBuilding(
+        folder / "images", out, roles, Settings(retries=4, **settings),
+        lambda _: Seen(read_pictures(folder / "instances.json"), {}), levels=levels,
+    )  # fmt: skip
+
+
+def rows(bench: Path) -> dict[str, Any]:
+    """What a built Complex-Edit's rows hold."""
+    return {
+        path.name: json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted((bench / "built").glob("*.json"))
+    }
+
+
+def entries(bench: Path) -> dict[str, Any]:
+    """What a built ComplexBench-Edit's subsets hold."""
+    return {
+        path.parent.name: json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted((bench / "data" / "instructions").glob("*/*.json"))
+    }

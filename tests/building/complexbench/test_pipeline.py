@@ -1,0 +1,126 @@
+"""What a model writes becomes three steps, of which those of a chain build on each other."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from creval.building.complexbench import pipeline
+from creval.building.complexbench.edit_types import Types
+from creval.building.complexbench.objects import Thing
+from creval.building.complexbench.pipeline import Scene, types_of
+from creval.calls.validated_text import NotAcceptedError, Scribe
+from tests.building.chains_made import Script
+
+SCENE = Scene(
+    [Thing("left cat", (0, 4, 8, 24)), Thing("right cat", (30, 4, 38, 24)),
+     Thing("cup", (10, 4, 18, 24)), Thing("vase", (20, 4, 28, 24))], (80, 40),
+)  # fmt: skip
+CHAIN = Types("two-chain", ("change object", "color", "delete object"), ((), (0,), ()))
+
+
+def step(instruction: str, old: str = "nothing", new: str = "nothing") -> str:
+    return json.dumps({"instruction": instruction, "old": old, "new": new})
+
+
+def checks(*faults: str) -> str:
+    return json.dumps([
+        {"number": at, "scene": "no" if fault == "scene" else "yes", "reference": "yes",
+         "conflict": "yes" if fault == "conflict" else "no", "reason": fault}
+        for at, fault in enumerate(faults, 1)
+    ])  # fmt: skip
+
+
+def write(*texts: str, types: Types = CHAIN, retries: int = 1) -> tuple[dict[str, Any], list[str]]:
+    script = Script(*texts)
+    scribe = Scribe(script, retries)  # type: ignore[arg-type]
+    made = asyncio.run(pipeline.write_sample(scribe, pipeline.load_texts(), types, SCENE))
+    return {**made, "rejected": scribe.rejected}, script.said
+
+
+def test_types_of_a_name_that_is_no_text() -> None:
+    drawn = [pipeline.types_of("caf\udce9.jpg", "parallel", SCENE, 0, 0) for _ in range(2)]
+    assert drawn[0] == drawn[1]
+
+
+DOG = step("Change the left cat into a white dog.", "left cat", "white dog")
+GREEN = step("Change the color of the dog to green.", "white dog")
+GONE = step("Delete the vase.", "the vase")
+
+
+def test_a_chain_with_boxes() -> None:
+    made, said = write(DOG, GREEN, GONE, checks("", "", ""))
+    assert made["new_ins"].splitlines() == [
+        "Change the left cat into a white dog.",
+        "Change the color of the dog to green.",
+        "Delete the vase.",
+    ]
+    assert made["edit pair"] == [
+        {"edit_type": "change object", "ori obj": "left cat", "new_obj": "white dog",
+         "bbox": [0, 4, 8, 24]},
+        {"edit_type": "color", "ori obj": "white dog", "new_obj": "nothing"},
+        {"edit_type": "delete object", "ori obj": "vase", "new_obj": "nothing",
+         "bbox": [20, 4, 28, 24]},
+    ]  # fmt: skip
+    assert "A later instruction will build on" in said[0]
+    assert "carried out by then: Change the left cat into a white dog." in said[1]
+    assert "must not depend" not in said[1]
+    assert "- Change the left cat into a white dog.\n- Change the color" in said[2]
+    assert "Instruction 2 builds on what instruction 1 makes." in said[3]
+
+
+def test_what_is_infeasible_is_made_anew_with_what_builds_on_it() -> None:
+    made, said = write(
+        DOG, GREEN, GONE, checks("scene", "", ""),
+        step("Change the left cat into a black hat.", "left cat", "black hat"),
+        step("Change the color of the hat to red.", "hat"), checks("", "", ""),
+    )  # fmt: skip
+    assert made["new_ins"].splitlines()[1:] == [
+        "Change the color of the hat to red.", "Delete the vase."
+    ]  # fmt: skip
+    assert "it does not fit the scene (scene)" in said[4]
+    assert made["rejected"] == [
+        "feasibility, step 1: “Change the left cat into a white dog.”: it does not fit the scene "
+        "(scene)."
+    ]
+    cup = step("Delete the cup.", "cup")
+    with pytest.raises(NotAcceptedError, match="conflicts with another instruction"):
+        write(DOG, GREEN, GONE, checks("", "", "conflict"), cup, checks("", "", "conflict"))
+    with pytest.raises(NotAcceptedError, match="repetition: it is the one that was not accepted"):
+        write(DOG, GREEN, GONE, checks("", "", "conflict"), GONE, GONE)
+
+
+@pytest.mark.parametrize(
+    ("at", "text", "reason"),
+    [
+        (0, step("Change the dog into a hat.", "dog", "hat"), "reference: `old` is “dog”"),
+        (0, step("Change a cat into a hat.", "cat", "hat"), "reference: "),
+        (0, step("Change the cup into a hat.", "cup"), "result: "),
+        (0, "Well.", "format: "),
+        (1, step("Change the color of the cup to red.", "cup"), "chain: it does not name"),
+        (2, step("Delete the left cat.", "left cat"), "independence: the left cat"),
+        (2, step("Delete Delete Delete Delete", "vase"), "garbled text: "),
+    ],
+)  # fmt: skip
+def test_what_breaks_a_rule_is_asked_for_again(at: int, text: str, reason: str) -> None:
+    texts = [DOG, GREEN, GONE, checks("", "", "")]
+    texts.insert(at, text)
+    made, said = write(*texts)
+    assert made["rejected"][0].startswith(f"step {at + 1}: {reason}")
+    assert reason in said[at + 1]
+
+
+def test_a_check_that_cannot_be_read_is_asked_for_again() -> None:
+    made, said = write(DOG, GREEN, GONE, "All fine!", checks("", "", ""))
+    assert "every instruction needs one yes or no" in said[-1]
+    assert len(made["edit pair"]) == 3
+
+
+def test_a_pictures_types_are_the_same_each_time() -> None:
+    drawn = [types_of("a.jpg", "two-chain", SCENE, seed, 0) for seed in range(20)]
+    assert drawn == [types_of("a.jpg", "two-chain", SCENE, seed, 0) for seed in range(20)]
+    assert len(set(drawn)) > 5, "another seed draws others"
+    assert len({types_of(f"{n}.jpg", "two-chain", SCENE, 0, 0) for n in range(20)}) > 5

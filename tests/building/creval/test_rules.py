@@ -1,0 +1,139 @@
+"""Each rule finds what it is for, and lets good texts pass."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from creval.building.creval.dimensions import DIMENSIONS
+from creval.building.creval.rules import (
+    ATTRIBUTES,
+    INSTRUCTION_RULES,
+    LANGUAGE,
+    QUESTION_RULES,
+    Context,
+    alike,
+    instruction_faults,
+    question_faults,
+    rewrite_rules,
+)
+from creval.parsing.instructions import Instruction
+from creval.parsing.questions import Written
+
+TO = Context("VC", "Turn the cat into a jade lamp.", ["Is the collar of the cat red?"])
+ALL = (*INSTRUCTION_RULES, LANGUAGE, ATTRIBUTES)
+
+
+def broken(text: str, answer: str | None = "Yes", weight: float | None = 2.0) -> set[str]:
+    return {fault.rule for fault in question_faults(Written(text, answer, weight), TO)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Is the left ear of the cat notched?",
+        "Does the lamp have exactly four feet and a round base?",
+        "Does the sign read “IS IT OPEN? OR IS IT NOT?” in red letters?",
+        "Is the café's clock – the round one – at ten past ten?",
+        "Are there 3 or 4 windows in the tower?",
+        "Does a bubble hold the words “Who goes there 🕵️‍♂️?”",
+        "Does the frame have an Art Deco aesthetic?",
+    ],
+)
+def test_a_good_question_passes(text: str) -> None:
+    assert not broken(text)
+
+
+@pytest.mark.parametrize(
+    ("rule", "question"),
+    [
+        ("question", Written("The ear is notched.", "Yes", 1.0)),
+        ("answer", Written("Is the ear notched?", "Yes | No", 1.0)),
+        ("answer", Written("Is the ear notched?", None, 1.0)),
+        ("weight", Written("Is the ear notched?", "Yes", None)),
+        ("weight", Written("Is the ear notched?", "Yes", 2.5)),
+        ("garbled", Written("Is the \ufffd ear notched?", "Yes", 1.0)),
+        ("garbled", Written("Is the catâ€™s ear notched?", "Yes", 1.0)),
+        ("garbled", Written("Is the the the ear notched?", "Yes", 1.0)),
+        ("garbled", Written("Is {{thing}} notched?", "Yes", 1.0)),
+        ("length", Written(f"Is the ear {' '.join(f'w{n}' for n in range(50))} there?", "No", 1.0)),
+        ("one fact", Written("Is the ear notched and is the tail long?", "Yes", 1.0)),
+        ("one fact", Written("Is the ear notched? Is the tail long?", "Yes", 1.0)),
+        ("taste", Written("Is the ear aesthetically drawn?", "Yes", 1.0)),
+        ("language", Written("猫的左耳有缺口吗？", "Yes", 1.0)),
+        ("duplicate", Written("Is the cat collar red?", "Yes", 1.0)),
+    ],
+)
+def test_each_rule_finds_its_fault(rule: str, question: Written) -> None:
+    assert rule in {fault.rule for fault in question_faults(question, TO)}
+    assert rule in {known.name for known in QUESTION_RULES}
+
+
+def test_weights_are_for_consistency_only() -> None:
+    asked = Written("Is the ear notched?", "Yes", None)
+    assert not question_faults(asked, TO._replace(metric="IF"))
+
+
+@pytest.mark.parametrize("name", DIMENSIONS)
+def test_our_examples_keep_the_rules(name: str) -> None:
+    for text in DIMENSIONS[name].examples:
+        assert not instruction_faults(Instruction(text), ALL), text
+
+
+GOOD = "Turn the cat into a green jade lamp with four brass feet beneath a paper moon."
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ("length", Instruction(" ".join(["Turn the cat into jade"] * 14))),
+        ("empty", Instruction("Do it")),
+        ("thin", Instruction("Turn the cat into jade.")),
+        ("question", Instruction("Could you turn the cat into a jade lamp with four brass feet?")),
+        ("garbled", Instruction(GOOD + " the the the")),
+        ("ambiguity", Instruction(GOOD[:-1] + " or something of that kind.")),
+        (
+            "retouching",
+            Instruction("Brighten the sky a little and take away the people behind it."),
+        ),
+        (
+            "language",
+            Instruction("把猫变成一盏绿色的玉灯，四只黄铜脚，上面有一个纸月亮，背景是深蓝色的夜空"),
+        ),
+        ("attributes", Instruction(GOOD, attributes=("a", "b"))),
+    ],
+)
+def test_each_rule_for_instructions(rule: str, told: Instruction) -> None:
+    assert rule in {fault.rule for fault in instruction_faults(told, ALL)}
+    assert not instruction_faults(Instruction(GOOD, attributes=("a", "b", "c", "d")), ALL)
+
+
+OWN = 'Turn the cat into a lamp with a sign that reads "OPEN".'
+SHARPER = 'Turn the tabby cat into a jade lamp with four brass feet and a sign that reads "OPEN".'
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ("attributes", Instruction(OWN)),
+        ("attributes", Instruction(OWN.replace("lamp", "lamp, a lamp"))),
+        ("attributes", Instruction(SHARPER, attributes=("jade",))),
+        ("attributes", Instruction(SHARPER, attributes=("jade", "brass", "feet", "tabby"))),
+        ("quoted", Instruction(SHARPER.replace("OPEN", "Open"))),
+        ("language", Instruction('把这只虎斑猫变成一盏玉灯，四只黄铜脚，招牌上写着"OPEN"')),
+    ],
+)
+def test_each_rule_for_what_was_rewritten(rule: str, told: Instruction) -> None:
+    rules = rewrite_rules(OWN)
+    assert {fault.rule for fault in instruction_faults(told, rules)} == {rule}
+    for attributes in ((), ("jade", "brass"), ("tabby", "jade", "four brass feet")):
+        assert not instruction_faults(Instruction(SHARPER, attributes=attributes), rules)
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_any_text_can_be_checked(text: str, other: str) -> None:
+    question_faults(Written(text, text, 1.0), Context("VC", other, [other]))
+    instruction_faults(Instruction(text), [*ALL, *rewrite_rules(other)])
+    assert alike(text, other) == alike(other, text)
+    assert alike(text, text)

@@ -1,0 +1,125 @@
+"""Pictures get safe names, and instructions find their pictures."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from creval.benchmarks.creval.release import CLASSES
+from creval.building.creval.sources import (
+    Given,
+    Source,
+    balanced,
+    find_pictures,
+    read_given,
+    with_given,
+)
+from creval.core.errors import CrevalError
+
+
+def test_names_are_safe_and_each_its_own(tmp_path: Path) -> None:
+    for name in ("b.png", "a.png", "a.JPG", "sub/c.webp", "sub/a b&ü.png", ".hidden.png", "x.txt",
+                 'q".png', "out/image/z.png"):  # fmt: skip
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.touch()
+    found = find_pictures(tmp_path, tmp_path / "out")
+    assert [source.name for source in found] == [
+        "a-jpg.jpg", "a-png.png", "b.png", "q_.png", "sub_a b&ü.png", "sub_c.webp",
+    ]  # fmt: skip
+
+
+def test_names_fit_everywhere(tmp_path: Path) -> None:
+    for name in ("x" * 250, "é" * 120, "é" * 119 + "e", "a\u202egnp", "\u200b", "b\udcff"):
+        (tmp_path / f"{name}.png").touch()
+    found = find_pictures(tmp_path, tmp_path / "out")
+    assert max(len(source.name.encode()) for source in found) <= 124
+    assert len({source.id for source in found}) == 6, "cut, they still differ"
+    assert {"a_gnp", "_", "b_"} < {source.id for source in found}
+
+
+def test_what_is_known_keeps_its_id(tmp_path: Path) -> None:
+    for name in ("cat.png", "cat.jpg", "Cat-jpg.png", "dog.png"):
+        (tmp_path / name).touch()
+    known = {"cat.png": "cat", "gone.png": "dog", "dog.png": "../evil"}
+    found = find_pictures(tmp_path, tmp_path / "out", known)
+    assert {source.path.name: source.id for source in found} == {
+        "cat.png": "cat", "cat.jpg": "cat-jpg-2", "Cat-jpg.png": "Cat-jpg", "dog.png": "dog-png",
+    }  # fmt: skip
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1,
+                        max_size=60), unique=True, max_size=6))  # fmt: skip
+def test_ids_are_names_and_stay(names: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for name in names:
+            with suppress(OSError):
+                (folder / f"{name}.png").touch()
+        (folder / "one.png").touch()
+        found = find_pictures(folder, folder / "out")
+        assert len({source.id.casefold() for source in found}) == len(found)
+        known = {source.path.name: source.id for source in found}
+        assert find_pictures(folder, folder / "out", known) == found
+
+
+def sources(*names: str) -> list[Source]:
+    return [Source(name.partition(".")[0], Path("pictures") / name, name) for name in names]
+
+
+def test_instructions_in_every_kind_of_file(tmp_path: Path) -> None:
+    table = tmp_path / "told.csv"
+    table.write_text(
+        "\ufeffImage,Instruction,Dimension\na.png,Make it  red,Surreal Fantasy\nb,Blue,\n"
+    )
+    wanted = {"a.png": Given("Make it red", "Surreal Fantasy"), "b": Given("Blue")}
+    assert read_given(table) == wanted
+    listed = tmp_path / "told.json"
+    listed.write_text(
+        json.dumps(
+            [
+                {"image": "a.png", "instruction": "Make it red", "dimension": "Surreal Fantasy"},
+                {"input_image": ["b"], "input_prompt": "Blue"},
+            ]
+        )
+    )
+    assert read_given(listed) == wanted
+    listed.write_text(json.dumps({"b": "Blue", "c": {"instruction": "Go", "class_id": 3}}))
+    assert read_given(listed) == {"b": Given("Blue"), "c": Given("Go", "Surreal Fantasy")}
+    found, unknown = with_given(sources("a.png", "b.jpg", "c.png"), {**wanted, "x": Given("No")})
+    assert [source.given for source in found] == ["Make it red", "Blue", ""]
+    assert unknown == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("t.csv", "picture,words\na,b\n", "needs the columns"),
+        ("t.csv", "image,instruction\na,\n", "row 1: it needs"),
+        ("t.csv", "image,instruction\na,x\na,y\n", "has an instruction already"),
+        ("t.csv", "image,instruction,dimension\na,x,Surreal\n", "did you mean 'Surreal Fantasy'"),
+        ("t.json", "[1]", "should hold a list"),
+        ("t.json", "{", "not valid JSON"),
+    ],
+)
+def test_a_faulty_file_gets_a_sentence(tmp_path: Path, name: str, text: str, sentence: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(CrevalError, match=sentence):
+        read_given(tmp_path / name)
+
+
+@given(st.sets(st.text(min_size=1, max_size=4), max_size=40), st.integers(0, 5))
+def test_dimensions_are_balanced_and_stay(ids: set[str], seed: int) -> None:
+    first = balanced(sorted(ids)[: len(ids) // 2], {}, seed)
+    both = balanced(ids, first, seed)
+    assert both.keys() == ids
+    assert all(both[name] == first[name] for name in first)
+    counts = Counter(dict.fromkeys(CLASSES, 0) | Counter(both.values()))
+    assert max(counts.values()) - min(counts.values()) <= 1

@@ -1,0 +1,106 @@
+"""Pictures for all of ICE-Bench's tasks in folders of their names, and items made of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from creval.benchmarks.ice_bench.items import BLANK
+from creval.benchmarks.ice_bench.tasks import TASKS, Task
+from creval.building.ice.builder import IceBuilding, Wish
+from creval.building.ice.files import Items
+from creval.calls.settings import Settings
+from creval.testing.fake_server import FakeServer
+from tests.benchmarks.ice_bench.release_files import drawn, mask, source_of
+
+
+def draw_task(folder: Path, task: Task, name: str = "a", seed: int = 0) -> None:
+    """What a task needs, under a picture's name."""
+    home = folder / task.name
+    home.mkdir(parents=True, exist_ok=True)
+    seed += 100 * task.number
+    if task.edits or not task.reference:
+        source_of(task, seed).save(home / f"{name}.png")
+    if task.masked:
+        mask().save(home / f"{name}_mask.png")
+    if task.reference:
+        drawn(seed + 50).save(home / f"{name}_ref1.png")
+
+
+def draw(folder: Path, *names: str) -> Path:
+    """Pictures by their names, whatever they show."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 6)).save(folder / name)
+    return folder
+
+
+def draw_all(folder: Path, each: int = 1) -> Path:
+    """Pictures for all 31 tasks."""
+    for task in TASKS.values():
+        for number in range(each):
+            draw_task(folder, task, f"p{number}", number)
+    return folder
+
+
+def draw_plain(folder: Path, count: int) -> Path:
+    """Photographs that nobody has put to a task."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        drawn(number).save(folder / f"p{number:02d}.png")
+    return folder
+
+
+def building(
+    images: Path, out: Path, url: str, wish: Wish | None = None, **settings: Any
+) -> IceBuilding:
+    spec = f"openai:w@{url}/v1"
+    return IceBuilding(
+        images, out, {"writer": spec, "captioner": spec}, wish or Wish(),
+        Settings(**{"retries": 4, **settings}),
+    )  # fmt: skip
+
+
+def entries(out: Path) -> list[dict[str, Any]]:
+    """The lines of a benchmark."""
+    path = Items.path_in(out)
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+def put(out: Path, *lines: dict[str, object]) -> None:
+    """Write the lines of a benchmark, as somebody would by hand."""
+    (out / "dataset" / "data.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+
+
+def size_of(path: Path) -> tuple[int, int]:
+    with Image.open(path) as image:
+        return image.size
+
+
+class Unwilling(FakeServer):
+    """A model to which no task seems to suit."""
+
+    def _text(self, asked: Any, choice: int) -> str:
+        said = super()._text(asked, choice)
+        return '{"unsuited": "why"}' if "Template: " in asked.text else said
+
+
+class Heard(FakeServer):
+    """A server that fills in templates soundly, remembers what it was asked, and counts the
+    pictures that it was shown."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed=seed)
+        self.heard: list[str] = []
+        self.shown = 0
+
+    def _text(self, asked: Any, choice: int) -> str:
+        self.heard.append(asked.text)
+        self.shown += len(asked.pictures.split("|")) if asked.pictures else 0
+        if template := re.search(r"^Template: (.*)$", asked.text, re.MULTILINE):
+            return json.dumps({"instruction": BLANK.sub("something red", template[1])})
+        return super()._text(asked, choice)

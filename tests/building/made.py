@@ -1,0 +1,84 @@
+"""A model that writes what a test tells it to, and pictures to write about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+from aiohttp import web
+from PIL import Image
+
+from creval.parsing.instructions import dimension_request, instruction_request
+from creval.parsing.questions import question_request
+
+TOLD = "Turn the cat into a green jade lamp with four brass feet beneath a paper moon."
+Says = Callable[[str, str], str]
+"""What is said to a stage (instruction, dimension, IF, VC, VQ, blind) and the whole request."""
+
+
+def drawn(folder: Path, *names: str) -> Path:
+    """A folder of small pictures, no two alike."""
+    folder.mkdir(exist_ok=True)
+    for number, name in enumerate(names, 1):
+        picture = Image.new("RGB", (32, 24), (number % 256, number // 256, 99))
+        picture.save(folder / f"{name}.png")
+    return folder
+
+
+def stage_of(text: str) -> str:
+    forms = [instruction_request(*which) for which in product((True, False), repeat=2)]
+    if any(form in text for form in forms):
+        return "instruction"
+    if dimension_request() in text:
+        return "dimension"
+    return next(
+        (metric for metric in ("IF", "VC", "VQ") if question_request(metric) in text), "blind"
+    )
+
+
+def questions(metric: str, *texts: str, weight: int | None = 2) -> str:
+    asked = texts or tuple(
+        f"Is the {metric} part {word}?" for word in ["red", "blue", "tall", "old", "new"]
+    )
+    entries = [{"question": text, "answer": "Yes", "weight": weight} for text in asked]
+    return json.dumps({"questions": entries})
+
+
+def usual(stage: str, text: str) -> str:
+    """A model without faults: IF is not so before the edit, VC is."""
+    if stage == "instruction":
+        return json.dumps({"instruction": TOLD, "dimension": "Surreal Fantasy"})
+    if stage == "dimension":
+        return "Surreal Fantasy"
+    if stage != "blind":
+        return questions(stage)
+    lines = [line for line in text.splitlines() if line.startswith("Q")]
+    said = {line.split(":")[0]: "No" if "IF part" in line else "Yes" for line in lines}
+    return json.dumps({label: {"answer": answer} for label, answer in said.items()})
+
+
+class Model:
+    """A server with a model that says what `says` tells."""
+
+    def __init__(self, says: Says = usual) -> None:
+        self.says = says
+        self.asked: list[tuple[str, str]] = []
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=2**26)
+        app.router.add_post("/v1/chat/completions", self.answer)
+        return app
+
+    async def answer(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        text = body["messages"][-1]["content"][-1]["text"]
+        stage = stage_of(text)
+        self.asked.append((stage, text))
+        message = {"role": "assistant", "content": self.says(stage, text)}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        return web.json_response({"choices": [choice]})
+
+    def stages(self) -> list[str]:
+        return [stage for stage, _ in self.asked]

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from creval.building.images import picture_names, some
+from creval.core.errors import CrevalError
+
+
+def test_pictures_are_found_in_folders_inside_but_not_in_what_was_made(tmp_path: Path) -> None:
+    for name in ("b.PNG", "a.jpeg", "sub/c.webp", ".hidden.png", ".git/d.png", "x.txt", "e.heic",
+                 "out/image/z.png", "outer/f.png"):  # fmt: skip
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).touch()
+    found = picture_names(tmp_path, tmp_path / "outer" / ".." / "out")
+    assert found == ["a.jpeg", "b.PNG", "e.heic", "outer/f.png", "sub/c.webp"]
+    assert "out/image/z.png" in picture_names(tmp_path, tmp_path.parent / "elsewhere")
+
+
+def test_where_there_are_none(tmp_path: Path) -> None:
+    with pytest.raises(CrevalError, match="not a folder"):
+        picture_names(tmp_path / "none", tmp_path / "out")
+    with pytest.raises(CrevalError, match="holds no picture"):
+        picture_names(tmp_path, tmp_path / "out")
+    for inside in (tmp_path, tmp_path.parent):
+        with pytest.raises(CrevalError, match="is where the pictures are; give a folder elsewhere"):
+            picture_names(tmp_path, inside)
+
+
+NAMES = st.lists(st.text(max_size=3), unique=True, max_size=12).map(sorted)
+
+
+@given(names=NAMES, few=st.integers(1, 12), more=st.integers(0, 12), seed=st.integers(0, 9))
+def test_a_larger_limit_adds_to_a_smaller(names: list[str], few: int, more: int, seed: int) -> None:
+    first, second = some(names, few, seed), some(names, few + more, seed)
+    assert first == sorted(first)
+    assert len(first) == min(few, len(names))
+    assert set(first) <= set(second) <= set(names)
+    assert some(names, None, seed) == names
+    assert some(names, few, seed) == first

@@ -1,0 +1,195 @@
+"""Texts asked for once, kept, and resumed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from PIL import Image
+
+from creval.calls.settings import Settings
+from creval.calls.text_generation import Desk, Expected, Item, Writing
+from creval.core.errors import CrevalError
+from creval.prompts import Prompt
+from creval.providers.pricing import Price
+from creval.store import Store
+from tests.serving import serving
+
+PLAN, TELL = Prompt("plan", "Plan {{what}}."), Prompt("tell", "Tell of {{plan}}.")
+
+
+class Server:
+    """A model that says what it was asked, and how often; some things it declines."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.pictures = 0
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=2**26)
+        app.router.add_post("/v1/chat/completions", self.answer)
+        return app
+
+    async def answer(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        parts = body["messages"][-1]["content"]
+        text = parts[-1]["text"]
+        self.pictures += sum(part["type"] == "image_url" for part in parts)
+        self.asked.append(text)
+        if "bad" in text:
+            return web.json_response({"error": {"message": "no", "code": "x"}}, status=400)
+        message: dict[str, object] = {"role": "assistant", "content": f"<think>hm</think>[{text}]"}
+        if "wicked" in text:
+            message |= {"content": None, "refusal": "I will not."}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 10, "completion_tokens": 5}
+        return web.json_response({"choices": [choice], "usage": usage})
+
+
+async def story(desk: Desk) -> str:
+    plan = await desk.ask("writer", "plan", PLAN, what=desk.item.id)
+    return await desk.ask("teller", "tell", TELL, show=(), plan=plan)
+
+
+def writing(folder: Path, url: str, **more: object) -> Writing[str]:
+    roles = {"writer": f"openai:one@{url}/v1", "teller": f"openai:two@{url}/v1"}
+    return Writing(folder, roles, Settings(concurrency=4, attempts=2, **more))  # type: ignore[arg-type]
+
+
+def items(folder: Path, *names: str) -> list[Item]:
+    found = []
+    for name in names:
+        path = folder / f"{name}.png"
+        Image.new("RGB", (64, 48), "teal").save(path)
+        found.append(Item(name, path))
+    return found
+
+
+def test_a_text_is_asked_for_once(tmp_path: Path) -> None:
+    server = Server()
+    with serving(server.app()) as url:
+        some = items(tmp_path, "a", "b")
+        first = writing(tmp_path / "kept", url).run(some, story)
+        assert first.made == {"a": "[Tell of [Plan a.].]", "b": "[Tell of [Plan b.].]"}
+        assert (len(server.asked), server.pictures) == (4, 2)
+        assert first.progress.tokens_in == 40
+        more = [*some, *items(tmp_path, "c")]
+        second = writing(tmp_path / "kept", url).run(more, story)
+        assert len(server.asked) == 6, "only what is new"
+        assert (second.progress.made, second.progress.cached) == (2, 4)
+        assert second.made["a"] == first.made["a"]
+        Image.new("RGB", (64, 48), "red").save(some[0].picture or "")
+        writing(tmp_path / "kept", url).run(some, story)
+        assert len(server.asked) == 7, "another picture is another question"
+
+
+def test_what_items_ask_alike_is_asked_once_in_a_stage_that_is_shared(tmp_path: Path) -> None:
+    async def alike(desk: Desk) -> str:
+        plan = await desk.ask("writer", "plan", PLAN, what="a box")
+        return await desk.ask("teller", "tell", TELL, show=(), plan=plan)
+
+    server, some = Server(), items(tmp_path, "a", "b", "c")
+    with serving(server.app()) as url:
+        roles = {"writer": f"openai:one@{url}/v1", "teller": f"openai:two@{url}/v1"}
+        for number in (2, 3, 3):
+            made = Writing[str](tmp_path / "out", roles, Settings(), shared={"plan"})
+            wrote = made.run(some[:number], alike)
+            assert set(wrote.made.values()) == {"[Tell of [Plan a box.].]"}
+    assert sorted(server.asked) == ["Plan a box.", *["Tell of [Plan a box.]."] * 3]
+
+
+def test_a_budget_needs_prices(tmp_path: Path) -> None:
+    with pytest.raises(CrevalError, match=r"--budget needs the price of openai:one@"):
+        writing(tmp_path, "http://127.0.0.1:9", budget=1.0)
+    writing(tmp_path, "http://127.0.0.1:9", budget=1.0, price=Price(1, 2))
+
+
+def test_what_cannot_be_written_is_left_out_with_its_reason(tmp_path: Path) -> None:
+    server = Server()
+    with serving(server.app()) as url:
+        some = items(tmp_path, "a", "wicked", "bad")
+        broken = tmp_path / "broken.png"
+        broken.write_bytes(b"none")
+        some.append(Item("broken", broken))
+        wrote = writing(tmp_path / "kept", url).run(some, story)
+        assert set(wrote.made) == {"a"}
+        assert "the model declined: I will not." in wrote.left_out["wicked"]
+        assert "plan: " in wrote.left_out["bad"]
+        assert "broken.png" in wrote.left_out["broken"]
+        before = len(server.asked)
+        again = writing(tmp_path / "kept", url).run(some, story)
+        assert set(again.made) == {"a"}
+        assert len(server.asked) == before + 2, "what was declined is asked once more"
+
+
+def test_an_estimate_before_anything_is_asked(tmp_path: Path) -> None:
+    stages = [Expected("writer", 1, 100, 50), Expected("teller", 2, 50, 80, pictures=0)]
+    some = items(tmp_path, "a", "b")
+    first, second = writing(tmp_path / "kept", "http://127.0.0.1:1").estimate(some, stages)
+    assert (first.calls, first.pictures, second.calls, second.pictures) == (2, 2, 4, 0)
+    assert second.tokens_out == 320
+    assert not (tmp_path / "kept").exists()
+
+
+def test_an_estimate_takes_off_what_is_kept(tmp_path: Path) -> None:
+    stages = [Expected("writer", 1, 100, 50), Expected("teller", 2, 50, 80, pictures=0)]
+    some = items(tmp_path, "a", "b", "c")
+    some[2] = Item("c\udcff", some[2].picture)  # a name that is no text
+    server = Server()
+    with serving(server.app()) as url:
+        model = writing(tmp_path / "kept", url, price=Price(1, 1))
+        before = model.estimate(some, stages)
+        model.run([some[0], some[2]], story)
+        first, second = model.estimate(some, stages)
+        assert (first.calls, first.cached, first.pictures) == (1, 2, 1)
+        assert (second.calls, second.cached) == (4, 2), "of two texts each has one"
+        assert first.cost == pytest.approx((before[0].cost or 0) / 3)
+        assert first.seconds == pytest.approx(before[0].seconds / 3)
+        other = writing(tmp_path / "kept", url + "/x").estimate(some, stages)
+        assert [made.cached for made in other] == [0, 0], "another model wrote nothing yet"
+        once = [Expected("writer", 0.5, 100, 50)]
+        assert [made.calls for made in model.estimate(some[:1], once)] == [0, 0], "never below none"
+        with Store(tmp_path / "kept"):
+            assert model.estimate(some, stages)[0].cached == 2, "also while somebody writes"
+
+
+def test_a_panel_does_not_write(tmp_path: Path) -> None:
+    with pytest.raises(CrevalError, match="takes one model"):
+        Writing(tmp_path, {"writer": "panel:truth+pixel"}, Settings())
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+sys.path[:0] = {path!r}
+from tests.calls.test_text_generation import story, writing
+from creval.calls.text_generation import Item
+folder, url, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+some = [Item(f"i{{n}}", folder / "a.png") for n in range(count)]
+writing(folder / "kept", url).run(some, story)
+"""
+
+
+def test_killed_it_loses_nothing(tmp_path: Path) -> None:
+    server = Server()
+    items(tmp_path, "a")
+    script = SCRIPT.format(path=sys.path)
+    count = 60
+    with serving(server.app()) as url:
+        for _ in range(3):
+            with subprocess.Popen(
+                [sys.executable, "-c", script, str(tmp_path), url, str(count)]
+            ) as on:
+                goal = min(2 * count, len(server.asked) + 30)
+                while on.poll() is None and len(server.asked) < goal:
+                    pass
+                on.kill()
+        some = [Item(f"i{n}", tmp_path / "a.png") for n in range(count)]
+        wrote = writing(tmp_path / "kept", url).run(some, story)
+    assert len(wrote.made) == count
+    assert len(server.asked) <= 2 * count + 3 * 4, "only what was under way is asked again"
+    assert json.dumps(wrote.left_out) == "{}"

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from rich.cells import cell_len
+
+from creval.cli import console
+from creval.report.output import Grid
+
+
+def test_json_keeps_its_meaning_and_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    value = {"name": "a\x1b[31m\u202e\x9bé图", "number": 1.5}
+    console.print_json(value)
+    shown = capsys.readouterr().out
+    assert json.loads(shown) == value
+    assert not set("\x1b\u202e\x9b") & set(shown)
+    assert "é图" in shown
+
+
+def test_numbers_that_json_has_not_are_refused() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        console.print_json(float("nan"))
+
+
+def test_progress_is_silent_on_what_is_quick(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(console.track(range(1000), "working")) == list(range(1000))
+    assert list(console.track([], "working")) == []
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_is_shown_on_what_is_slow(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(0, 100_000, 1))
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    assert len(list(console.track(range(640), "working"))) == 640
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("working: ")
+    assert lines[0].endswith(" s left")
+    assert "of 640" in lines[0]
+
+
+def test_a_table_that_is_too_wide_comes_in_parts_and_cuts_no_number(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = [[f"{row}.{column}000001  100 %" for column in range(7)] for row in range(2)]
+    names = ["a model with a name of many words", "图像编辑"]
+    rows = [[name, *of] for name, of in zip(names, numbers, strict=True)]
+    grid = Grid(["model", *"ABCDEFG"], rows, "Scores", "Bold is best.")
+    for width in (40, 60, 80, 100, 200):
+        monkeypatch.setattr(console, "_WIDE", width)
+        console.print_grid(grid)
+        shown = capsys.readouterr().out
+        assert max(map(cell_len, shown.splitlines())) <= width
+        assert [shown.count(number) for of in numbers for number in of] == [1] * 14
+        parts = shown.count("Scores")
+        assert shown.count("图像编辑") == parts, "each part says whose numbers they are"
+        assert shown.count("Bold is best.") == 1
+        assert (parts == 1) == (width == 200)

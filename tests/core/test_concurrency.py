@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from creval.core.concurrency import cores, on_all_cores
+from creval.core.errors import CrevalError
+
+
+def squared(number: int) -> int:
+    return number * number
+
+
+def killed(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_results_come_in_the_order_of_jobs() -> None:
+    assert list(on_all_cores(squared, range(20))) == [n * n for n in range(20)]
+    assert cores() >= 1
+
+
+def test_a_process_that_was_killed_gets_a_sentence() -> None:
+    with pytest.raises(CrevalError, match="Repeat the command"):
+        list(on_all_cores(killed, range(4)))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are killed otherwise there")
+def test_none_is_left_when_the_one_that_started_them_is_killed() -> None:
+    script = (
+        "import time\nfrom creval.core.concurrency import process_pool\n"
+        "if __name__ == '__main__':\n"
+        "    pool = process_pool(1)\n"
+        "    print(pool.submit(__import__('os').getpid).result(), flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as one:
+        assert one.stdout is not None
+        worker = int(one.stdout.readline())
+        os.kill(worker, 0)
+        one.kill()
+    for _ in range(100):
+        try:
+            os.kill(worker, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    raise AssertionError("the worker goes on")

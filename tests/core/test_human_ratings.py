@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from creval.core.edit import EditKey
+from creval.core.errors import CrevalError
+from creval.core.human_ratings import Rating, Scale, ScoreRow, read_people, read_scores, scale_named
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "human.csv"
+
+
+def test_ratings_are_in_percent_of_their_scale(file: Path) -> None:
+    file.write_text(
+        "rater,sample,model,metric,rating,scale\nann,s1,A,IF,4,1-5\nbob,s1,A,IF,0.5,0-1\n"
+        "ann,s1,A,,2,0..4\n"
+    )
+    found = read_people(file)
+    assert found.left_out == ()
+    assert found.ratings == (
+        Rating("ann", (EditKey("A", "s1"),), "IF", 75.0),
+        Rating("bob", (EditKey("A", "s1"),), "IF", 50.0),
+        Rating("ann", (EditKey("A", "s1"),), "overall", 50.0),
+    )
+
+
+def test_a_scale_must_be_stated(file: Path) -> None:
+    file.write_text("rater,sample,model,rating\nann,s1,A,4\n")
+    with pytest.raises(CrevalError, match="add a column `scale`"):
+        read_people(file)
+    assert read_people(file, Scale(0, 5)).ratings[0].value == 80.0
+
+
+def test_choices_name_a_model_or_a_tie(file: Path) -> None:
+    file.write_text(
+        "\ufeffRater\tSample\tFirst\tSecond\tChoice\nann\ts1\tB\tA\tB\nbob\ts1\tA\tB\tTie\n"
+        "eve\ts1\tA\tB\tboth\neve\ts2\tA\tA\tA\n"
+    )
+    found = read_people(file)
+    pair = (EditKey("A", "s1"), EditKey("B", "s1"))
+    assert found.ratings == (
+        Rating("ann", pair, "overall", choice="B"),
+        Rating("bob", pair, "overall", choice=""),
+    )
+    assert [(row.rows, row.line) for row in found.left_out] == [(1, 4), (1, 5)]
+
+
+def test_what_cannot_be_taken_is_counted_and_not_mended(file: Path) -> None:
+    rows = ["ann,s1,A,3", "ann,s1,A,3", "ann,s2,A,9", "ann,s3,A,good", "ann,s4", "ann,s5,,3",
+            "ann,s6,A,nan", "ann,s7,A,1", "ann,s7,A,2", "ann,s7,A,1", "", "bob,s1,A,5"]  # fmt: skip
+    file.write_text("rater,sample,model,rating\n" + "\n".join(rows))
+    found = read_people(file, Scale(1, 5))
+    assert [rating.value for rating in found.ratings] == [50.0, 100.0]
+    assert {(row.reason, row.rows, row.line) for row in found.left_out} == {
+        ("the same thing is said again", 1, 3),
+        ("the rating lies outside its scale", 1, 4),
+        ("the rating is no number", 2, 5),
+        ("the row has too few cells", 1, 6),
+        ("the row names no model", 1, 7),
+        ("the same thing is said in two ways", 3, 9),
+    }
+
+
+def test_scores_of_any_metric(file: Path) -> None:
+    file.write_text("model,metric,score\nA,VIEScore,6.02\nB,VIEScore,7.17\nB,VIEScore,x\n")
+    found = read_scores(file)
+    assert found.rows == (
+        ScoreRow("", "A", "VIEScore", 6.02),
+        ScoreRow("", "B", "VIEScore", 7.17),
+    )
+    assert found.left_out[0][:2] == ("the score is no number", 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "It has no columns"),
+        ("a,b\n1,2\n", "It has a, b"),
+        ("model,model,rating\n", "names a column twice"),
+        ("model;rating;scale\nA;3;1-5\n", "is separated by semicolons"),
+        ("model,rating,scale\n", "It has no rows"),
+        ("model,rating,scale\nA,7,1-5\n", "line 2: the rating lies outside its scale"),
+        ("first,second,choice\nA,B,C\n", "neither of the two models"),
+    ],
+)
+def test_a_file_of_something_else_is_said_to_be(file: Path, content: str, sentence: str) -> None:
+    file.write_text(content)
+    with pytest.raises(CrevalError, match=sentence):
+        read_people(file)
+
+
+def test_a_picture_is_no_table(file: Path) -> None:
+    file.write_bytes(b"\x89PNG\xff\xfe")
+    with pytest.raises(CrevalError, match="not text in UTF-8"):
+        read_scores(file)
+
+
+@pytest.mark.parametrize("text", ["1-5", "1 to 5", " 1–5 ", "1..5"])
+def test_a_scale_has_two_ends(text: str) -> None:
+    assert scale_named(text) == (1.0, 5.0)
+    assert scale_named("-1-1") == (-1.0, 1.0)
+    for wrong in ("5", "5-1", "1-1", "a-b", ""):
+        with pytest.raises(CrevalError, match="is no scale"):
+            scale_named(wrong)
+
+
+@given(text=st.text(max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_any_text_is_read_or_refused_in_a_sentence(
+    text: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = tmp_path_factory.mktemp("any") / "human.csv"
+    file.write_bytes(("model,rating,scale\n" + text).encode("utf-8", "surrogatepass"))
+    try:
+        found = read_people(file)
+    except CrevalError:
+        return
+    assert all(0 <= (rating.value or 0) <= 100 for rating in found.ratings)

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from creval.core.errors import CrevalError
+from creval.core.files import read_json, stem_of, text_of
+
+
+def test_stems_of_any_path() -> None:
+    assert stem_of("image/1718655347.8155239.jpg") == "1718655347.8155239"
+    assert stem_of("image\\a.png") == "a"
+    assert stem_of("") == ""
+
+
+def test_what_should_be_text_becomes_text() -> None:
+    assert [text_of(value) for value in ("a", None, 3)] == ["a", "", "3"]
+    assert [text_of(value) for value in (["a"], {"a": 1}, float("nan"))] == [""] * 3
+
+
+def test_faulty_files_become_sentences(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b'{"a": 1}')
+    assert read_json(tmp_path / "a.json") == {"a": 1}
+    for content in (b"{", b"\xff\xfe\xfd", b"[" * 100_000):
+        (tmp_path / "b.json").write_bytes(content)
+        with pytest.raises(CrevalError, match=r"b\.json is not valid JSON"):
+            read_json(tmp_path / "b.json")
+    with pytest.raises(CrevalError, match=r"c\.json cannot be read: No such file"):
+        read_json(tmp_path / "c.json")

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from creval.benchmarks.creval.protocol import CARD
+from creval.core.errors import CrevalError
+
+
+def test_columns_are_the_metrics_and_the_composite() -> None:
+    assert CARD.columns == ("IF", "VC", "VQ", "S")
+
+
+def test_levels_are_found_in_singular_and_plural() -> None:
+    assert CARD.level("category") is CARD.level("categories")
+    with pytest.raises(CrevalError, match="did you mean 'dimension'"):
+        CARD.level("dimensoin")
+
+
+def test_weights_are_scaled_to_one() -> None:
+    weights = CARD.weighted({"IF": 4, "VC": 4, "VQ": 2}).rests_on("S")
+    assert weights == pytest.approx({"IF": 0.4, "VC": 0.4, "VQ": 0.2})
+    assert CARD.weighted({"VQ": 1}).rests_on("S") == {"VQ": 1}
+
+
+@pytest.mark.parametrize(
+    ("weights", "sentence"),
+    [
+        ({"FI": 1.0}, "did you mean 'IF'"),
+        ({"IF": -1.0}, "zero or more"),
+        ({"IF": float("nan")}, "zero or more"),
+        ({"IF": 0.0}, "above zero"),
+        ({"IF": 1e308, "VC": 1e308}, "above zero"),
+    ],
+)
+def test_wrong_weights_are_refused(weights: dict[str, float], sentence: str) -> None:
+    with pytest.raises(CrevalError, match=sentence):
+        CARD.weighted(weights)

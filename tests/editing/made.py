@@ -1,0 +1,62 @@
+"""Folders of touchstone's pictures as `creval edit` leaves them: with its store and its path."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from creval.benchmarks import open_benchmark
+from creval.calls.settings import Settings
+from creval.core.sample import Sample
+from creval.editing.best_of import picking
+from creval.editing.output_folder import keep
+from creval.editing.session import Editing, EditSettings
+from creval.editing.strategies import Editors, Plans, read_strategy
+from creval.editors.base import EditorOptions, Job, Produced, Ticket
+from creval.providers.errors import Fault
+from creval.providers.pricing import Price
+from creval.store import Store
+from creval.touchstone.editor import Drawn
+
+
+class Choosy(Drawn):
+    """One of touchstone's editors that refuses some samples; a picture costs what it is told."""
+
+    def __init__(
+        self, bench: Path, editor: str, refuses: Collection[str] = (), cost: float | None = None
+    ) -> None:
+        super().__init__(f"touchstone:{editor}", editor, EditorOptions(bench=bench))
+        self.price = cost  # type: ignore[assignment]
+        self._refuses, self._cost = refuses, cost
+
+    async def edit(self, job: Job, ticket: Ticket) -> Produced:
+        if job.sample in self._refuses:
+            raise Fault("content filter", "not this", again=False)
+        made = await super().edit(job, ticket)
+        return made._replace(cost=self._cost)
+
+
+def edited(
+    bench: Path,
+    folder: Path,
+    editor: Choosy,
+    strategy: str = "direct",
+    *,
+    samples: Sequence[Sample] | None = None,
+    judge: str = "truth",
+    price: Price | None = None,
+) -> Path:
+    """A folder with an editor's pictures of all samples, or of some."""
+    benchmark, how = open_benchmark(bench), read_strategy(strategy)
+    samples = benchmark.dataset.samples if samples is None else samples
+    manifest = {"editor": editor.name, "strategy": how.name, "judge": judge, "system": folder.name}
+    with Store(folder) as store:
+        store.put_manifest({**manifest, "benchmark": "creval", "protocol": "creval"})
+    editing = Editing(editor, folder, EditSettings())
+    pick = think = None
+    if how.best_of > 1:
+        pick = picking(benchmark, judge, folder, lambda _: Settings(price=price))
+    if how.reasoned:
+        think = lambda _, wanted: Plans({name: f"A plan for {name}." for name in wanted})  # noqa: E731
+    keep(folder, Editors(editing, folder.name, samples, how, pick=pick, think=think).run())
+    return folder

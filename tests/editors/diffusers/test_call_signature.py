@@ -1,0 +1,156 @@
+"""What pipelines take, by their classes and the parameters of their calls."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from creval.core.errors import CrevalError
+from creval.editors.base import Job
+from creval.editors.diffusers.call_signature import LARGEST, Form, arguments, form_of, input_of
+
+diffusers: Any = import_module("diffusers")
+
+
+def form(kind: str) -> Form:
+    return form_of(getattr(diffusers, kind))
+
+
+def test_known_editors() -> None:
+    """How many pictures, whether a mask, a size and a batch, and which guidance."""
+    many = float("inf")
+    expected = {
+        "Flux2Pipeline": ("image", many, "", True, "guidance_scale"),
+        "FluxFillPipeline": ("image", 1, "mask_image", True, "guidance_scale"),
+        "FluxKontextInpaintPipeline": ("image", 2, "mask_image", True, "guidance_scale"),
+        "FluxKontextPipeline": ("image", 1, "", True, "guidance_scale"),
+        "FluxPipeline": ("", 0, "", True, "guidance_scale"),
+        "JoyImageEditPlusPipeline": ("images", many, "", True, "guidance_scale"),
+        "LongCatImageEditPipeline": ("image", 1, "", False, "guidance_scale"),
+        "OmniGenPipeline": ("input_images", many, "", True, "guidance_scale"),
+        "QwenImage21Pipeline": ("image", many, "", True, "true_cfg_scale"),
+        "QwenImageEditPipeline": ("image", 1, "", True, "true_cfg_scale"),
+        "QwenImageEditPlusPipeline": ("image", many, "", True, "true_cfg_scale"),
+        "StableDiffusionInstructPix2PixPipeline": ("image", 1, "", False, "guidance_scale"),
+        "StableDiffusionXLInstructPix2PixPipeline": ("image", 1, "", True, "guidance_scale"),
+        "BriaFiboEditPipeline": ("image", 1, "mask", True, "guidance_scale"),
+    }
+    for kind, (pictures, most, mask, sized, guidance) in expected.items():
+        if hasattr(diffusers, kind):  # some are younger than the oldest diffusers that is taken
+            found = form(kind)
+            taken = (found.pictures, found.most, found.mask, found.sized, found.guidance)
+            assert taken == (pictures, most, mask, sized, guidance), kind
+
+
+def test_names_are_the_calls_own() -> None:
+    found = form("StableDiffusionInstructPix2PixPipeline")
+    assert {"num_inference_steps", "guidance_scale", "image_guidance_scale",
+            "negative_prompt", "eta"} == set(found.settable)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("MarigoldDepthPipeline", "takes no prompt"),
+        ("WanImageToVideoPipeline", "makes videos"),
+        ("DDPMPipeline", "takes no prompt"),
+    ],
+)
+def test_what_cannot_edit(kind: str, reason: str) -> None:
+    with pytest.raises(CrevalError, match=reason):
+        form(kind)
+
+
+def test_a_class_of_somebody_elses() -> None:
+    class OwnPipeline:
+        def __call__(self, prompt: str, image: Any = None, spice: Any = ..., **more: Any) -> None:
+            del prompt, image, spice, more
+
+    class NeedyPipeline:
+        def __call__(self, image: Any, prompt: str, depth: Any) -> None:
+            del image, prompt, depth
+
+    found = form_of(OwnPipeline)
+    assert (found.settable, found.needs, found.batches) == (("spice",), (), False)
+    assert form_of(NeedyPipeline).needs == ("depth",)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "source.png"
+    Image.new("RGB", (90, 70), "red").save(path)
+    return path
+
+
+def test_sizes_are_the_sources_in_multiples(source: Path, tmp_path: Path) -> None:
+    large = tmp_path / "large.png"
+    Image.new("1", (4000, 3000)).save(large)
+    pix2pix, xl = form("StableDiffusionInstructPix2PixPipeline"), form("FluxImg2ImgPipeline")
+    kontext = form("FluxKontextPipeline")
+
+    def size(path: Path, taken: Form, step: int, **more: Any) -> Any:
+        given = {"pixels": None, "size": None} | more
+        return input_of(Job("a", "x", path), taken, step, **given).size
+
+    assert size(source, pix2pix, 8) == (88, 72)
+    assert size(source, xl, 16) == (96, 64)
+    assert size(source, xl, 16, pixels=1024 * 1024) == (1168, 896)
+    assert size(source, xl, 16, size=(32, 48)) == (32, 48)
+    assert size(source, kontext, 16) == (90, 70), "it makes its own area of that shape"
+    width, height = size(large, pix2pix, 8)
+    assert abs(width * height / LARGEST - 1) < 0.01
+    assert abs(width / height / (4 / 3) - 1) < 0.01
+    seen = input_of(Job("a", "x", large), pix2pix, 8, None, None).pictures[0]
+    assert seen.size == (width, height), "it makes pictures as large as it gets them"
+    seen = input_of(Job("a", "x", large), xl, 16, None, None).pictures[0]
+    assert seen.size == (4000, 3000), "it makes them as large as it is told"
+
+
+def test_masks_are_black_and_white_and_as_large_as_the_source(source: Path, tmp_path: Path) -> None:
+    mask = tmp_path / "mask.png"
+    grey = Image.new("L", (45, 35), 100)
+    grey.paste(200, (0, 0, 20, 35))
+    grey.save(mask)
+    fill = form("FluxFillPipeline")
+    found = input_of(Job("a", "x", source, mask), fill, 16, None, None).mask
+    assert found is not None
+    assert found.size == (90, 70)
+    assert (found.getpixel((10, 10)), found.getpixel((80, 10))) == (255, 0)
+    everywhere = input_of(Job("a", "x", source), fill, 16, None, None).mask
+    assert everywhere is not None
+    assert everywhere.getextrema() == (255, 255)
+    bria = form("BriaFiboEditPipeline")
+    assert input_of(Job("a", "x", source), bria, 16, None, None).mask is None, "it needs none"
+
+
+def test_what_goes_where(source: Path) -> None:
+    omnigen = form("OmniGenPipeline")
+    job = Job("a", "put <it> on", source, references=(source,), seed=3)
+    (one,) = inputs = [input_of(job, omnigen, 16, None, None)]
+    found = arguments(omnigen, inputs, {"guidance_scale": 2}, ["noise"])
+    assert found.pop("input_images") == list(one.pictures)
+    assert found == {
+        "prompt": "<img><|image_1|></img> <img><|image_2|></img> put <it> on",
+        "guidance_scale": 2, "width": 96, "height": 64, "generator": "noise", "output_type": "pil",
+    }  # fmt: skip
+    kontext = form("FluxKontextPipeline")
+    two = [input_of(Job("a", words, source), kontext, 16, 64 * 48, None) for words in "xy"]
+    found = arguments(kontext, two, {"negative_prompt": "dull", "sigmas": [1.0]}, ["n1", "n2"])
+    assert found["prompt"] == ["x", "y"]
+    assert found["negative_prompt"] == ["dull", "dull"]
+    assert found["sigmas"] == [1.0]
+    assert found["generator"] == ["n1", "n2"]
+    assert found["max_area"] == found["width"] * found["height"]
+    assert len(found["image"]) == 2
+    words = [input_of(Job("a", "x"), kontext, 16, None, None)]
+    found = arguments(kontext, words, {}, ["n"])
+    assert found == {"prompt": "x", "generator": "n", "output_type": "pil"}
+
+
+def test_qwens_guidance_is_not_left_out() -> None:
+    assert form("QwenImageEditPlusPipeline").defaults() == {"negative_prompt": " "}
+    assert form("FluxKontextPipeline").defaults() == {}

@@ -1,0 +1,366 @@
+"""What holds for every server: errors, refusals, and results that are not what they should be."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from creval.core.errors import CrevalError
+from creval.core.images import decode
+from creval.editors.base import EditorOptions, Job
+from creval.editors.remote import base as remote_base
+from creval.editors.remote.base import Remote, media_of
+from creval.editors.remote.payload import nearest, shaped
+from creval.editors.spec import open_editor
+from creval.providers.errors import Fault, Unusable
+from tests.editors.asking import KEY, MODELS, PATHS, Pocket, ask, fault, keyed, make_job
+from tests.editors.servers import (
+    BFL,
+    MADE,
+    Answer,
+    Chances,
+    DashScope,
+    Google,
+    OpenAI,
+    Provider,
+    Seedream,
+    as_json,
+    cut,
+    error,
+    picture,
+    redirect,
+    slow,
+)
+from tests.serving import serving
+
+SERVERS: dict[str, type[Provider]] = {
+    "openai": OpenAI, "google": Google, "bfl": BFL, "dashscope": DashScope, "seedream": Seedream,
+}  # fmt: skip
+EVERY = pytest.mark.parametrize("kind", SERVERS)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return make_job(tmp_path / "job")
+
+
+@EVERY
+def test_a_picture_comes_back_byte_for_byte(kind: str, job: Job) -> None:
+    asked = ask(kind, SERVERS[kind](), job)
+    assert asked.one.content == (MADE if kind != "seedream" else asked.one.content)
+    assert asked.one.media == ("image/png" if kind != "seedream" else "image/jpeg")
+    assert asked.one.facts["model"] == MODELS[kind]
+    assert asked.one.facts["provider"] == kind
+    assert asked.one.cost is None, "nothing is known about a server of one's own"
+    assert ask(kind, SERVERS[kind](), job, price=0.5).one.cost == 0.5
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("answer", "kinds", "crowded", "paid"),
+    [
+        (error(429, {"error": {"message": "slow down"}}), "rate limit", True, False),
+        (error(500, {"error": {"message": "oops"}}), "server error 500", False, False),
+        (error(503, {"error": {"message": "overloaded"}}), "server error 503", True, False),
+        (lambda _: web.Response(text="<html>x</html>"), "HTML instead of JSON", False, True),
+        (lambda _: web.Response(text='{"data": ['), "broken JSON", False, True),
+        (as_json([1]), "broken JSON", False, True),
+        (cut(), "cut-off reply", False, True),
+    ],
+)
+def test_faults_that_pass(
+    kind: str, answer: Answer, kinds: str, crowded: bool, paid: bool, job: Job
+) -> None:
+    found = fault(kind, SERVERS[kind](answer), job)
+    assert (found.kind, found.again, found.crowded, found.paid) == (kinds, True, crowded, paid)
+
+
+@EVERY
+def test_what_a_server_asks_us_to_wait(kind: str, job: Job) -> None:
+    answer = error(429, {"message": "slow"}, {"Retry-After": "7"})
+    assert fault(kind, SERVERS[kind](answer), job).wait == 7
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (error(401, {"error": {"message": f"Incorrect API key: {KEY}"}}), "the key was refused"),
+        (error(403, {"detail": "Not authenticated"}), "access was refused"),
+        (error(402, {"detail": "Insufficient credits"}), "no credit left"),
+        (error(404, {"error": {"message": "nothing here"}}), "has no model"),
+        (redirect("http://other/v1"), "redirects to http://other/v1"),
+    ],
+)
+def test_what_no_repetition_can_mend(kind: str, answer: Answer, sentence: str, job: Job) -> None:
+    with pytest.raises(Unusable, match=sentence):
+        ask(kind, SERVERS[kind](answer), job)
+
+
+@EVERY
+def test_a_reply_that_does_not_come(kind: str, job: Job) -> None:
+    began = time.monotonic()
+    found = fault(kind, SERVERS[kind](slow()), job, timeout=0.2)
+    assert (found.kind, found.again, found.crowded, found.paid) == ("timeout", True, True, True)
+    assert time.monotonic() - began < 3
+
+
+@EVERY
+def test_the_key_is_not_taken_along_to_another_host(kind: str, job: Job) -> None:
+    other = SERVERS[kind]()
+    with serving(other.app()) as elsewhere:
+        answer = redirect(f"{elsewhere}/v1/images/edits")
+        with pytest.raises(Unusable, match="redirects"):
+            ask(kind, SERVERS[kind](answer), job)
+    assert other.headers == []
+
+
+@EVERY
+def test_a_request_that_is_not_taken_as_it_is(kind: str, job: Job) -> None:
+    found = fault(kind, SERVERS[kind](error(422, {"detail": "seed: too large"})), job)
+    assert (found.kind, found.again) == ("bad request", False)
+    assert "seed: too large" in str(found)
+
+
+@EVERY
+def test_a_source_that_cannot_be_read(kind: str, tmp_path: Path) -> None:
+    server = SERVERS[kind]()
+    found = fault(kind, server, Job("s", "x", source=tmp_path / "none.png"))
+    assert (found.kind, found.again) == ("unreadable source", False)
+    assert server.headers == []
+
+
+@EVERY
+def test_what_can_be_given(kind: str) -> None:
+    options = EditorOptions(keyless=True)
+    editor = open_editor(f"{kind}:{MODELS[kind]}", options)
+    job = Job("s", "x", Path("s.png"), Path("m.png"), (Path("r.png"),))
+    assert editor.lacking(job) == ([] if kind == "openai" else ["mask"])
+
+
+@EVERY
+def test_more_pictures_than_are_taken(kind: str, tmp_path: Path) -> None:
+    found = fault(kind, SERVERS[kind](), make_job(tmp_path / "many", references=16))
+    assert (found.kind, found.again) == ("unsupported", False)
+
+
+@EVERY
+def test_what_creval_says_itself_is_not_set(kind: str, job: Job) -> None:
+    name = {"bfl": "prompt", "google": "contents"}.get(kind, "model")
+    with pytest.raises(CrevalError, match=f"--set {name}"):
+        ask(kind, SERVERS[kind](), job, settings={name: "x"})
+
+
+# Results that are fetched: from DashScope's address, as from the others'.
+
+
+def fetched(*results: Answer) -> DashScope:
+    server = DashScope()
+    server.results = list(results)
+    return server
+
+
+def test_results_are_fetched_without_the_key_from_another_host(job: Job) -> None:
+    store, server = DashScope(), DashScope()
+    with serving(store.app()) as elsewhere:
+        server.elsewhere = elsewhere
+        asked = ask("dashscope", server, job)
+    assert asked.one.content == MADE
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+    (headers,) = store.fetched
+    assert not any(KEY in value for value in headers.values())
+    assert "Authorization" not in headers
+    assert asked.ticket.all == [f"{elsewhere}/files/q.png?Signature=x%3D"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        picture(MADE[: len(MADE) // 2]),
+        picture(b"<html>", "text/html"),
+        cut(MADE, "image/png"),
+        error(500, {}),
+        error(429, {}, {"Retry-After": "0"}),
+    ],
+)
+def test_a_result_that_is_paid_for_is_fetched_again_before_it_is_bought_again(
+    bad: Answer, job: Job
+) -> None:
+    server = fetched(bad, bad)
+    assert ask("dashscope", server, job).one.content == MADE
+    assert (len(server.bodies), len(server.fetched)) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("bad", "kind"),
+    [
+        (picture(MADE[: len(MADE) // 2]), "damaged picture"),
+        (picture(b"not a picture"), "damaged picture"),
+        (picture(b"<html>", "text/html"), "no picture"),
+    ],
+)
+def test_a_result_that_is_spoilt_is_forgotten(bad: Answer, kind: str, job: Job) -> None:
+    ticket = Pocket()
+    found = fault("dashscope", fetched(bad, bad, bad), job, ticket=ticket)
+    assert (found.kind, found.again, found.paid) == (kind, True, True)
+    assert ticket.kept == ""
+
+
+@pytest.mark.parametrize("status", [403, 404, 410])
+def test_a_result_that_is_gone_is_bought_again(status: int, job: Job) -> None:
+    ticket, server = Pocket(), fetched(error(status, {}))
+    found = fault("dashscope", server, job, ticket=ticket)
+    assert (found.kind, found.again, found.paid) == ("no result", True, True)
+    assert ask("dashscope", server, job, ticket=ticket).one.content == MADE
+    assert len(server.bodies) == 2
+
+
+def test_a_result_that_was_kept_is_fetched_and_not_bought(job: Job) -> None:
+    server, ticket = fetched(), Pocket()
+    down = error(503, {})
+    server.results = [down, down, down]
+    found = fault("dashscope", server, job, ticket=ticket)
+    assert (found.kind, found.again, found.paid) == ("server error 503", True, False)
+    with serving(server.app()) as base:
+        kept = Pocket(f"{base}/files/q.png")
+        again = ask("dashscope", server, job, ticket=kept)
+    assert again.one.content == MADE
+    assert again.one.facts["resumed"] is True
+    assert len(server.bodies) == 1
+
+
+def test_a_result_that_is_too_large(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_base, "MOST", 1 << 20)
+    big = MADE + bytes(2 << 20)
+    found = fault("dashscope", fetched(picture(big)), job)
+    assert (found.kind, found.again, found.paid) == ("too long a reply", False, True)
+    reply = as_json({"data": [{"b64_json": base64.b64encode(big).decode()}]})
+    assert fault("openai", OpenAI(reply), job).kind == "too long a reply"
+
+
+def test_a_result_that_comes_too_slowly(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_base, "_LOAD_SECONDS", 0.2)
+    server = fetched(slow())
+    assert ask("dashscope", server, job).one.content == MADE
+    assert (len(server.bodies), len(server.fetched)) == (1, 2)
+    found = fault("dashscope", fetched(slow(), slow(), slow()), job)
+    assert (found.kind, found.again, found.paid) == ("timeout", True, False)
+
+
+def test_redirects_of_a_result_are_followed_a_few_times(job: Job) -> None:
+    server = fetched(redirect("/files/2.png"), redirect("/files/3.png"))
+    assert ask("dashscope", server, job).one.content == MADE
+    around = [redirect("/files/round.png")] * 20
+    assert fault("dashscope", fetched(*around), job).kind == "no result"
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["file:///etc/passwd", "ftp://host/x.png", "/etc/passwd", "http://user:pass@host/x.png",
+     "http://", "http://host:99999999/", "http://ho st/x", "https://h\r\nX-Evil: 1/", "",
+     "http://h\u00e4/x", "http://a..b/x"],
+)  # fmt: skip
+def test_addresses_that_are_not_asked(where: str, job: Job) -> None:
+    found = fault("dashscope", DashScope(as_json(DashScope().reply({"image": where}))), job)
+    assert (found.kind, found.again) == ("no picture", True)
+    if where.startswith("file"):
+        found = fault("dashscope", fetched(*[redirect(where)] * 3), job)
+        assert found.kind == "no picture"
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:1", "localhost", "10.0.0.8", "[::1]", "169.254.1.1", "nas", "a.internal"]
+)
+def test_a_provider_does_not_send_us_into_our_own_network(host: str) -> None:
+    def named(url: str) -> object:
+        options = EditorOptions(keyless=True)
+        editor = open_editor(f"dashscope:m@{url}/v1", options)
+        assert isinstance(editor, Remote)
+        return editor.named(f"http://{host}/x.png")
+
+    with pytest.raises(Fault, match="inside this network"):
+        named("https://dashscope.example.org")
+    for inside in ("http://192.168.0.7:8000", "https://localhost", "http://gpu.example.org"):
+        assert str(named(inside)) == f"http://{host}/x.png"
+
+
+@pytest.mark.parametrize("value", [None, 7, {"a": 1}, [], "%%%", "QUJD"])
+def test_pictures_in_a_reply_that_are_none(value: Any, job: Job) -> None:
+    found = fault("openai", OpenAI(as_json({"data": [{"b64_json": value}]})), job)
+    assert found.kind in ("no picture", "damaged picture")
+    assert (found.again, found.paid) == (True, True)
+
+
+def test_a_parameter_that_is_not_taken_is_no_refusal(job: Job) -> None:
+    said = {"code": "unknown_parameter", "message": "Unknown parameter: 'moderation'."}
+    found = fault("openai", OpenAI(error(400, {"error": said})), job)
+    assert (found.kind, found.again) == ("bad request", False)
+
+
+def test_who_gave_up_waiting_may_have_a_picture_made(job: Job) -> None:
+    found = fault("openai", OpenAI(error(504, {"error": "gateway"})), job)
+    assert (found.kind, found.crowded, found.paid) == ("server error 504", True, True)
+
+
+@EVERY
+def test_with_faults_every_edit_comes_or_has_its_reason(kind: str, job: Job) -> None:
+    """Thirty edits, six at a time; of a server's answers a third are faults of every sort."""
+    server = SERVERS[kind]()
+    faults = [
+        error(429, {"message": "slow"}, {"Retry-After": "0"}), error(500, {}), cut(),
+        error(400, {"error": {"code": "moderation_blocked"}}), lambda _: web.Response(text="<p>"),
+    ]  # fmt: skip
+    spoilt = [picture(MADE[:50]), picture(b"{}", "application/json"), error(503, {}), cut(MADE)]
+    ends: list[str] = []
+
+    server.queue, server.results = Chances(faults, 0.33, 5), Chances(spoilt, 0.33, 6)
+    with keyed(), serving(server.app()) as base:
+        server.base = base
+        spec = f"{kind}:{MODELS[kind]}@{base}{PATHS[kind]}"
+        editor = open_editor(spec, EditorOptions(timeout=5.0))
+        assert isinstance(editor, Remote)
+        editor.interval = 0.001
+
+        async def one(places: asyncio.Semaphore) -> None:
+            ticket = Pocket()
+            for _ in range(12):
+                try:
+                    async with places:
+                        made = await editor.edit(job, ticket)
+                    ends.append("made" if decode(made.content).size == (48, 32) else "wrong")
+                    return
+                except Fault as found:
+                    if not found.again:
+                        ends.append(found.kind)
+                        return
+            ends.append("given up")
+
+        async def run() -> None:
+            await editor.open()
+            places = asyncio.Semaphore(6)
+            await asyncio.gather(*(one(places) for _ in range(30)))
+            await editor.close()
+
+        asyncio.run(run())
+    assert len(ends) == 30
+    assert set(ends) <= {"made", "content filter"}
+    assert ends.count("made") > 20
+
+
+def test_sizes() -> None:
+    assert nearest((100, 101), [(3, 2), (1, 1), (2, 3)]) == (1, 1)
+    assert nearest((100, 1000), [(3, 2), (1, 1), (2, 3)]) == (2, 3)
+    assert shaped((1000, 100), 1 << 20, 16, 3.0) == (1776, 592)
+    assert shaped((100, 100), 1 << 20, 16, 3.0) == (1024, 1024)
+
+
+def test_types_by_their_beginnings() -> None:
+    assert media_of(MADE) == "image/png"
+    assert media_of(b"RIFF\0\0\0\0WEBPVP8 ") == "image/webp"
+    assert media_of(b"nothing") == ""

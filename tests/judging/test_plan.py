@@ -1,0 +1,110 @@
+"""Which questions go together, in which order samples come, and what is left to ask."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from creval.benchmarks import open_benchmark
+from creval.calls.settings import Settings
+from creval.core.edit import EditKey
+from creval.core.errors import CrevalError
+from creval.core.probe import Question
+from creval.judging.plan import Plan, spread, together
+from creval.store.edit_folders import find_edits
+
+
+def plan(miniature: Path, **chosen: object) -> Plan:
+    benchmark = open_benchmark(miniature)
+    folders = sorted((miniature / "edits").iterdir())
+    found = find_edits(folders, benchmark.dataset.samples)
+    return Plan(benchmark, found, Settings(**chosen))  # type: ignore[arg-type]
+
+
+def test_questions_that_are_put_together() -> None:
+    both = ("source", "edit")
+    asked = [
+        Question("IF/1", "IF", "?", shows=both),
+        Question("VC/1", "VC", "?", shows=both),
+        Question("IF/2", "IF", "?", shows=both),
+        Question("PQ/1", "PQ", "?", "0-10", shows=("edit",)),
+    ]
+
+    def ids(way: str) -> list[list[str]]:
+        return [[q.id for q in group] for group in together(asked, way)]
+
+    assert ids("question") == [["IF/1"], ["VC/1"], ["IF/2"], ["PQ/1"]]
+    assert ids("metric") == [["IF/1", "IF/2"], ["VC/1"], ["PQ/1"]]
+    assert ids("sample") == [["IF/1", "VC/1", "IF/2"], ["PQ/1"]]
+
+
+def test_the_first_samples_are_spread_over_the_dimensions(miniature: Path) -> None:
+    benchmark = open_benchmark(miniature)
+    card = benchmark.protocol.card
+    order = spread(benchmark.dataset.samples, card, seed=0)
+    assert sorted(s.id for s in order) == sorted(s.id for s in benchmark.dataset.samples)
+    assert set(Counter(s.tags["dimension"] for s in order[:9]).values()) == {1}
+    assert spread(benchmark.dataset.samples, card, seed=0) == order
+    assert spread(benchmark.dataset.samples, card, seed=1) != order
+
+
+def test_the_systems_edits_of_a_sample_follow_each_other(miniature: Path) -> None:
+    items = list(plan(miniature, limit=4).items({}))
+    assert [item.edit.key.system for item in items] == ["Careful", "Follower", "Keeper"] * 4
+    assert len({item.sample.id for item in items}) == 4
+    assert [len(group.questions) for group in items[0].groups] == [5, 5, 5]
+
+
+def test_filters(miniature: Path) -> None:
+    chosen = plan(miniature, metrics=("VC",), models=("Keeper",), groups=("Surreal Fantasy",))
+    items = list(chosen.items({}))
+    assert {item.sample.tags["dimension"] for item in items} == {"Surreal Fantasy"}
+    assert {item.edit.key.system for item in items} == {"Keeper"}
+    assert {q.metric for item in items for g in item.groups for q in g.questions} == {"VC"}
+    wider = plan(miniature, groups=("Stylization",))
+    assert {s.tags["category"] for s in wider.samples} == {"Stylization"}
+    for wrong, sentence in (
+        ({"metrics": ("XX",)}, "there is no metric"),
+        ({"models": ("keeper",)}, "did you mean 'Keeper'"),
+        ({"groups": ("Surreal",)}, "did you mean 'Surreal Fantasy'"),
+        ({"limit": 0}, "--limit"),
+    ):
+        with pytest.raises(CrevalError, match=sentence):
+            plan(miniature, **wrong)
+
+
+def test_what_is_answered_is_not_asked_and_what_is_left_is_asked_alone(miniature: Path) -> None:
+    chosen = plan(miniature, limit=1, models=("Keeper",), repeat=2)
+    key = EditKey("Keeper", chosen.samples[0].id)
+    done = {(0, f"IF/{n}") for n in range(1, 6)} | {(1, f"IF/{n}") for n in (1, 2, 3)}
+    (item,) = chosen.items({key: done})
+    assert item.cached == 1
+    every = {(repeat, f"IF/{n}") for n in range(1, 6) for repeat in (0, 1)}
+    cached = [next(chosen.items({key: every}, several=way)).cached for way in (False, True)]
+    assert cached == [2, 1], "one call can bring all repeats, or each takes its own"
+    groups = [([q.id for q in group.questions], group.repeats) for group in item.groups]
+    assert groups == [
+        (["IF/4"], (1,)),
+        (["IF/5"], (1,)),
+        ([f"VC/{n}" for n in range(1, 6)], (0, 1)),
+        ([f"VQ/{n}" for n in range(1, 6)], (0, 1)),
+    ]
+
+
+def test_the_instruction_is_shown_when_asked_for(miniature: Path) -> None:
+    plain, shown = plan(miniature), plan(miniature, show_instruction=True)
+    assert all("instruction" not in q.shows for qs in plain.questions.values() for q in qs)
+    assert all("instruction" in q.shows for qs in shown.questions.values() for q in qs)
+
+
+def test_settings_that_do_not_go_together() -> None:
+    for wrong, sentence in (
+        ({"ask": "metrc"}, "did you mean 'metric'"),
+        ({"logprobs": True}, "--ask question"),
+        ({"repeat": 0}, "--repeat"),
+        ({"parameters": {"n": 3}}, "creval sets that itself"),
+    ):
+        with pytest.raises(CrevalError, match=sentence):
+            Settings(**wrong)

@@ -1,0 +1,95 @@
+"""Whether a gauge can run here, and what is to be done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from creval.core.schema import Metric
+from creval.metrics.availability import readiness
+from creval.metrics.base import GaugeCard, ModelCard
+
+VALUE = (Metric("x", ""),)
+HUB = ModelCard("x", "org/model", 4550, "MIT", "https://example.org")
+
+
+def test_a_formula_is_ready() -> None:
+    assert readiness(GaugeCard("x", "", VALUE, "")) == (True, ())
+
+
+def test_what_is_not_installed_is_named() -> None:
+    card = GaugeCard("x", "", VALUE, "", models=(HUB,), extra="local", packages=("no_such", "json"))
+    ready, to_do = readiness(card)
+    assert not ready
+    assert to_do == (
+        "pip install 'creval[local]' (for no_such)",
+        "needs a download: org/model (4.5 GB), at first use",
+    )
+
+
+@pytest.fixture
+def online(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+
+
+def cached(monkeypatch: pytest.MonkeyPatch, *files: str) -> None:
+    monkeypatch.setattr(
+        "creval.metrics.availability.on_disk",
+        lambda _, file: "/somewhere" if file in files else None,
+    )
+
+
+@pytest.mark.usefixtures("online")
+def test_what_is_downloaded_or_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = GaugeCard("x", "", VALUE, "", models=(HUB,))
+    assert readiness(card) == (False, ("needs a download: org/model (4.5 GB), at first use",))
+    assert readiness(card, {"x": "/my/folder"}) == (True, ())
+    cached(monkeypatch, "config.json", "pytorch_model.bin")
+    assert readiness(card) == (True, ())
+
+
+@pytest.mark.usefixtures("online")
+def test_a_model_without_its_weights_is_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = GaugeCard("x", "", VALUE, "", models=(HUB,))
+    cached(monkeypatch, "config.json", "preprocessor_config.json")
+    assert not readiness(card).ready
+    alone = ModelCard("x", "org/model", 1, "MIT", "https://example.org", file="weights.pth")
+    cached(monkeypatch, "weights.pth")
+    assert readiness(GaugeCard("x", "", VALUE, "", models=(alone,))).ready
+
+
+def test_without_the_hub_a_model_is_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    ready, (line,) = readiness(GaugeCard("x", "", VALUE, "", models=(HUB,)))
+    assert not ready
+    assert line == "not here, and HF_HUB_OFFLINE is set: org/model (4.5 GB)"
+    shipped = ModelCard("x", "its own", 27, "MIT", "https://example.org", "shipped")
+    assert readiness(GaugeCard("x", "", VALUE, "", models=(shipped,))).ready
+
+
+def test_a_library_that_keeps_its_model_somewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    model = ModelCard("x", "x_l", 330, "MIT", "https://example.org", "library", ".x/x_l")
+    card = GaugeCard("x", "", VALUE, "", models=(model,))
+    assert readiness(card) == (False, ("needs a download: x_l (330 MB), at first use",))
+    (tmp_path / ".x" / "x_l").mkdir(parents=True)
+    assert readiness(card).ready
+    unknown = GaugeCard("x", "", VALUE, "", models=(replace(model, file=""),))
+    assert readiness(unknown).to_do == ("may need a download: x_l (330 MB), at first use",)
+
+
+def test_what_must_be_given() -> None:
+    head = ModelCard("head", "head.pth", 6, "AGPL-3.0", "https://example.org", "given")
+    card = GaugeCard("x", "", VALUE, "", models=(head,))
+    ready, (line,) = readiness(card)
+    assert not ready
+    assert line == "give --gauge head=FILE: head.pth (6 MB) from https://example.org"
+    assert readiness(card, {"head": "head.pth"}) == (True, ())
+    optional = GaugeCard("x", "", VALUE, "", models=(ModelCard("b", "", 0, "", "", "optional"),))
+    assert readiness(optional) == (True, ())

@@ -1,0 +1,103 @@
+"""Gauges that look at edits together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from creval.core.sample import Sample
+from creval.metrics import clip
+from creval.metrics.base import Tools, open_gauges
+from creval.metrics.batch import Job, measure_all
+from creval.metrics.control_maps import GreyDistance
+from creval.metrics.embeddings import Embedder, Embeddings, Thing, Vector
+from creval.metrics.inputs import Exhibit, NoNumber, Picture, Shelf
+from tests.metrics.evaluating import look, note_opened
+
+
+class Wild(GreyDistance):
+    """Gives what it is told."""
+
+    found = 0.0
+
+    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
+        return {"grey": self.found, "other": 1.0}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_no_number_is_no_value(value: float, tmp_path: Path) -> None:
+    wild = Wild(Tools())
+    wild.found = value
+    with pytest.raises(NoNumber, match="the model gave no number"):
+        look(wild, Sample("s", ""), tmp_path / "edit.png")
+    wild.found = 0.5
+    assert look(wild, Sample("s", ""), tmp_path / "edit.png")["grey"] == 0.5
+
+
+class Looking(Embedder):
+    """Looks at pictures, and notes how many at a time."""
+
+    name = model = "looking"
+    seen: list[int] = []  # noqa: RUF012
+
+    def __init__(self, _: str | None = None) -> None:
+        self.seen.clear()
+
+    def embed(self, things: Sequence[Thing]) -> list[Vector]:
+        self.seen.append(len(things))
+        pictures = [thing.image for thing in things if isinstance(thing, Picture)]
+        return [np.array(image.getpixel((0, 0)), dtype=np.float32) + 1 for image in pictures]
+
+
+@pytest.mark.parametrize(("side", "batches"), [(64, [16]), (2048, [6, 6, 4]), (3000, [2] * 8)])
+def test_every_picture_is_decoded_once_however_large(
+    side: int, batches: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = note_opened(monkeypatch)
+    monkeypatch.setattr(clip, "Clip", Looking)
+    names = [f"{kind}{at}.jpg" for at in range(8) for kind in ("source", "edit")]
+    for at, name in enumerate(names):
+        Image.new("RGB", (side, side), (at, 2 * at, 9)).save(tmp_path / name)
+    gauges = open_gauges(["clip_src", "l1_src", "l2_src"], {})
+    shelf = Shelf()
+    jobs = [
+        Job(gauge, Exhibit(Sample("s", "", tmp_path / source), tmp_path / edit, shelf))
+        for source, edit in zip(names[::2], names[1::2], strict=True)
+        for gauge in gauges.values()
+    ]
+    found = measure_all(jobs, Embeddings())
+    assert not any(isinstance(one, Exception) for one in found)
+    assert len(found) == len(jobs)
+    assert sorted(opened) == sorted(names)
+    assert Looking.seen == batches
+
+
+def test_edits_of_one_source_share_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clip, "Clip", Looking)
+    monkeypatch.setattr("creval.metrics.batch.PIXELS", 500)
+    for at, name in enumerate(("source", *"0123456")):
+        Image.new("RGB", (10, 10), (at, 0, 0)).save(tmp_path / f"{name}.png")
+    (gauge,) = open_gauges(["clip_src"], {}).values()
+    sample = Sample("s", "", tmp_path / "source.png")
+    jobs = [Job(gauge, Exhibit(sample, tmp_path / f"{at}.png")) for at in range(7)]
+    measure_all(jobs, Embeddings())
+    assert Looking.seen == [5, 3], "four edits and their source, and three others"
+
+
+def test_formulas_look_at_one_edit_after_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = note_opened(monkeypatch)
+    for name in ("source", *"0123"):
+        Image.new("RGB", (20, 20)).save(tmp_path / f"{name}.png")
+    gauges = open_gauges(["l1_src", "ssim", "grey"], {}).values()
+    sample, shelf = Sample("s", "", tmp_path / "source.png"), Shelf(900)  # two pictures
+    jobs = [
+        Job(g, Exhibit(sample, tmp_path / f"{at}.png", shelf)) for at in range(4) for g in gauges
+    ]
+    measure_all(jobs, Embeddings())
+    assert opened == ["source.png", *(f"{at}.png" for at in range(4))]

@@ -1,0 +1,60 @@
+"""What rests on libraries that not everybody may use, with those libraries, where they are there:
+networks of their own, randomly initialised and saved as they are published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from creval.core.sample import Sample
+from creval.metrics.base import open_gauges
+from tests.metrics.evaluating import look
+from tests.metrics.images import noise, slope
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def test_imaging_is_what_pyiqa_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pyiqa = pytest.importorskip("pyiqa")
+    from pyiqa.archs.musiq_arch import MUSIQ  # type: ignore[import-not-found,unused-ignore]
+
+    torch.manual_seed(0)
+    path = tmp_path / "musiq_koniq_ckpt-e95806b9.pth"
+    torch.save(MUSIQ(pretrained=False).state_dict(), path)
+    edit = noise(3, (120, 90))
+    edit.save(tmp_path / "edit.png")
+    capsys.readouterr()
+    (gauge,) = open_gauges(["imaging"], {"imaging": str(tmp_path)}).values()
+    found = look(gauge, Sample("s", ""), tmp_path / "edit.png")
+    assert capsys.readouterr().out == "", "standard output is for values"
+    tall = edit.resize((round(120 * 1024 / 90), 1024), Image.Resampling.BICUBIC)
+    pixels = torch.from_numpy(np.asarray(tall, dtype=np.float32).transpose(2, 0, 1)[None] / 255)
+    metric = pyiqa.create_metric("musiq", pretrained_model_path=str(path), device="cpu")
+    assert found == {"imaging": pytest.approx(float(metric(pixels)), abs=1e-4)}
+
+
+def test_pose_is_what_openpose_draws(tmp_path: Path) -> None:
+    poses = pytest.importorskip("controlnet_aux")
+    from controlnet_aux.open_pose import face, model  # type: ignore[import-not-found,unused-ignore]
+
+    torch.manual_seed(0)
+    for name, network in {"body": model.bodypose_model(), "hand": model.handpose_model()}.items():
+        # They are published without the name of the part that each weight is in.
+        weights = {key.partition(".")[2]: value for key, value in network.state_dict().items()}
+        torch.save(weights, tmp_path / f"{name}_pose_model.pth")
+    torch.save(face.FaceNet().state_dict(), tmp_path / "facenet.pth")
+    edit, control = noise(3, (96, 64)), slope((96, 64))
+    edit.save(tmp_path / "edit.png")
+    control.save(tmp_path / "control.png")
+    (gauge,) = open_gauges(["pose"], {"pose": str(tmp_path)}).values()
+    sample = Sample("s", "", tmp_path / "control.png")
+    found = look(gauge, sample, tmp_path / "edit.png")
+    detector = poses.OpenposeDetector.from_pretrained(str(tmp_path))
+    drawn = detector(edit, detect_resolution=64, image_resolution=64, include_hand=True)
+    pictures = (drawn.resize((96, 64)), control)
+    drawing, wanted = (np.asarray(picture.convert("L"), float) for picture in pictures)
+    assert found == {"pose": pytest.approx(np.abs(drawing - wanted).mean() / 255)}

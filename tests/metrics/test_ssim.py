@@ -1,0 +1,119 @@
+"""SSIM, held against scikit-image, torchmetrics and the formula written plainly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from creval.core.sample import Sample
+from creval.metrics.base import open_gauges
+from creval.metrics.inputs import Unmeasured
+from creval.metrics.ssim import luma, ssim
+from tests.metrics.evaluating import look
+from tests.metrics.images import ODD_SIZES, noise, real_pictures, slope
+
+metrics = pytest.importorskip("skimage.metrics")
+correlate1d = pytest.importorskip("scipy.ndimage").correlate1d
+
+
+def plain(first: Image.Image, second: Image.Image) -> float:
+    """The release's variant as its parts are described: luma rounded, a Gaussian of 11 pixels,
+    whole windows only, contrast-structure not below zero."""
+    x, y = (
+        np.round(np.asarray(image, dtype=np.float64) @ [0.299, 0.587, 0.114])
+        for image in (first, second)
+    )
+    bell = np.exp(-(np.arange(-5, 6) ** 2) / (2 * 1.5**2))
+    bell /= bell.sum()
+
+    def mean(of: NDArray[np.float64]) -> NDArray[np.float64]:
+        blurred = correlate1d(correlate1d(of, bell, axis=0), bell, axis=1)
+        return np.asarray(blurred[5:-5, 5:-5])
+
+    c1, c2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
+    mx, my = mean(x), mean(y)
+    vx, vy, xy = mean(x * x) - mx**2, mean(y * y) - my**2, mean(x * y) - mx * my
+    light = (2 * mx * my + c1) / (mx**2 + my**2 + c1)
+    structure = np.clip((2 * xy + c2) / (vx + vy + c2), 0, None)
+    return float((light * structure).mean())
+
+
+@pytest.mark.parametrize("size", [size for size in ODD_SIZES if min(size) >= 11])
+def test_without_clipping_it_is_scikit_images(size: tuple[int, int]) -> None:
+    for first, second in ((noise(1, size), noise(2, size)), (slope(size), noise(3, size))):
+        a, b = luma(first), luma(second)
+        theirs = metrics.structural_similarity(
+            a, b, gaussian_weights=True, sigma=1.5, use_sample_covariance=False, data_range=255
+        )
+        assert ssim(a, b, clipped=False) == pytest.approx(theirs, abs=1e-13)
+
+
+def test_without_clipping_it_is_torchmetrics() -> None:
+    torch = pytest.importorskip("torch")
+    image = pytest.importorskip("torchmetrics.functional.image")
+    torch.set_num_threads(1)
+    a, b = luma(noise(1, (70, 41))), luma(slope((70, 41)))
+    one, other = (torch.tensor(of, dtype=torch.float64)[None, None] for of in (a, b))
+    # It fills the picture up and cuts that off again: whole windows are what is left.
+    _, theirs = image.structural_similarity_index_measure(
+        one, other, data_range=255.0, return_full_image=True
+    )
+    assert ssim(a, b, clipped=False) == pytest.approx(
+        float(theirs[0, 0, 5:-5, 5:-5].mean()), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("size", [size for size in ODD_SIZES if min(size) >= 11])
+def test_the_releases_variant(size: tuple[int, int], tmp_path: Path) -> None:
+    first, second = slope(size), noise(3, size)
+    first.save(tmp_path / "source.png")
+    second.save(tmp_path / "edit.png")
+    gauge = open_gauges(["ssim"], {})["ssim"]
+    found = look(gauge, Sample("s", "", tmp_path / "source.png"), tmp_path / "edit.png")
+    assert found == {"ssim": pytest.approx(plain(first, second), abs=1e-12)}
+
+
+def test_real_pictures(tmp_path: Path) -> None:
+    gauge = open_gauges(["ssim"], {})["ssim"]
+    for path in real_pictures(3):
+        with Image.open(path) as opened:
+            first = opened.convert("RGB")
+        first.thumbnail((701, 701))
+        second = first.resize((97, 53)).resize(first.size)
+        first.save(tmp_path / "source.png")
+        second.save(tmp_path / "edit.png")
+        found = look(gauge, Sample("s", "", tmp_path / "source.png"), tmp_path / "edit.png")
+        assert found["ssim"] == pytest.approx(plain(first, second), abs=1e-12)
+        assert 0 < found["ssim"] < 1
+
+
+def test_clipping_matters_where_structures_are_opposed() -> None:
+    first = noise(1, (40, 40))
+    opposed = Image.fromarray(255 - np.asarray(first))
+    a, b = luma(first), luma(opposed)
+    assert ssim(a, b, clipped=False) < -0.5
+    assert 0 <= ssim(a, b) < 0.1
+    assert ssim(a, a) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_grey_and_alpha(tmp_path: Path) -> None:
+    grey = noise(1, (30, 20)).convert("L")
+    grey.save(tmp_path / "source.png")
+    clear = noise(2, (30, 20)).convert("RGBA")
+    clear.putalpha(0)
+    clear.save(tmp_path / "edit.png")
+    gauge = open_gauges(["ssim"], {})["ssim"]
+    found = look(gauge, Sample("s", "", tmp_path / "source.png"), tmp_path / "edit.png")
+    white = Image.new("RGB", (30, 20), (255, 255, 255))
+    assert found["ssim"] == pytest.approx(plain(grey.convert("RGB"), white), abs=1e-12)
+
+
+def test_smaller_than_the_window(tmp_path: Path) -> None:
+    noise(1, (10, 40)).save(tmp_path / "source.png")
+    gauge = open_gauges(["ssim"], {})["ssim"]
+    with pytest.raises(Unmeasured, match="window of 11"):
+        look(gauge, Sample("s", "", tmp_path / "source.png"), tmp_path / "source.png")

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from creval.parsing.text_checks import (
+    count_words,
+    damage,
+    declined,
+    leftover,
+    quotes,
+    refuses,
+    script_of,
+    unquoted,
+)
+
+
+def test_words_and_scripts() -> None:
+    assert count_words("A cat's well-kept 2 lamps.") == 5
+    assert count_words("把猫变成灯") == 3
+    assert script_of("Is it 红?") == "LATIN"
+    assert script_of("123") == ""
+
+
+def test_what_is_quoted() -> None:
+    said = quotes("Write \"TEA & CO\" and 'it's' over “Ende”, 「茶」 on the dog's bowl")
+    assert said[0] == "TEA & CO"
+    assert said[-2:] == ["Ende", "茶"]
+    assert unquoted("Does 'a' read “IS IT?” to the boys' dog's eyes") == (
+        "Does   read   to the boys' dog's eyes"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Add a kite.",
+        "Write “AAAAAAAAAH” and 'no no no' there.",
+        "A café's 1000000 very very soft lights ....... at dusk",
+        "Schreibe „Donaudampfschiffahrt“ an die Wand",
+        "这个红红的灯笼在左边的窗户旁边上面还有一个很长很长很长的没有空格的句子因为中文不需要空格",
+        "ทำให้ท้องฟ้าเป็นสีแดงและเพิ่มดวงจันทร์สีเหลืองดวงใหญ่ไว้ทางด้านซ้ายของภาพ",
+        "A bubble with 🕵️‍♂️ and é",
+    ],
+)
+def test_whole_texts_are_whole(text: str) -> None:
+    assert (damage(text), leftover(text)) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("the the the kite", "repeated"),
+        ("Aaaaaaa kite", "repeated"),
+        ("a kite !!!!!!!!", "repeated"),
+        ("the catâ€™s ear", "no letter"),
+        ("caf\ufffd", "no letter"),
+        ("a ???? kite", "no letter"),
+        ("a kite\u202e", "no letter"),
+        ("a \ue000 kite", "no letter"),
+        ("a \ud800 kite", "no letter"),
+        ("Addakitetotheskyandmakeitredandverylong", "longer than 30"),
+    ],
+)
+def test_damage_is_named(text: str, reason: str) -> None:
+    assert reason in damage(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"instruction": 1}', "{{thing}}", "```add", "Make it **red**", "<b>red</b>", "<|end|>",
+     "a\\nb", "\\u2019s", "[[a]]", "TEA &amp; CO", "[insert object]", "'a': 'b'"],
+)  # fmt: skip
+def test_leftovers_of_a_form(text: str) -> None:
+    assert "marks of a format" in leftover(text)
+
+
+def test_refusals() -> None:
+    assert declined("I’m sorry, I can’t.")
+    assert declined("抱歉，我不能")
+    assert not declined("Turn the sorry cat into a lamp.")
+    assert not declined("Turn the cat into one that says that it is an AI. I cannot say more.")
+    assert refuses("A person is shown. As an AI I cannot do this")
+    assert not refuses("Write “I can't wait” on the sorry cat's bowl.")
+
+
+@given(st.text())
+def test_any_text_can_be_looked_at(text: str) -> None:
+    assert isinstance(damage(text) + leftover(text) + unquoted(text), str)
+    assert count_words(text) >= 0
+    assert all(quotes(text))
+    assert declined(text) in (True, False)
+    assert refuses(text) in (True, False)
+
+
+@pytest.mark.parametrize("text", ["'" * 20_000, "“" * 20_000, "a " * 20_000, "<" * 20_000])
+def test_hostile_text_is_cheap(text: str) -> None:
+    began = time.perf_counter()
+    assert isinstance(damage(text) + leftover(text), str)
+    assert time.perf_counter() - began < 1

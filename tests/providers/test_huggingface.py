@@ -1,0 +1,143 @@
+"""Loading models: what is missing gets a sentence."""
+
+from __future__ import annotations
+
+import logging
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from creval.core.errors import CrevalError
+from creval.providers import huggingface
+from creval.providers.huggingface import load_model
+from tests.metrics import tiny
+
+
+def test_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> Any:
+        if name == "torch":
+            raise ImportError("No module named 'torch'")
+        return import_module(name)
+
+    monkeypatch.setattr("creval.providers.huggingface.import_module", absent)
+    with pytest.raises(CrevalError, match=r"x needs torch .* pip install 'creval\[local\]'"):
+        load_model("x", "AutoModel")
+
+
+def test_a_folder_that_is_not_there_or_holds_no_model(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    with pytest.raises(CrevalError, match="there is no folder"):
+        load_model(str(tmp_path / "absent"), "AutoModel")
+    with pytest.raises(CrevalError) as caught:
+        load_model(str(tmp_path), "AutoModel")
+    assert str(caught.value) == (
+        f"{tmp_path} cannot be loaded: there is no config.json in that folder."
+    )
+
+
+def test_what_a_library_says_is_cut_to_a_sentence(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    folder = tiny.write_clip(tmp_path / "clip")
+    with pytest.raises(CrevalError) as caught:
+        load_model(str(folder), "AutoModelForDepthEstimation")
+    assert str(caught.value) == (
+        f"{folder} cannot be loaded: it is a model of another kind (CLIPConfig)."
+    )
+    for processor in folder.glob("*processor*"):
+        processor.unlink()
+    with pytest.raises(CrevalError) as caught:
+        load_model(str(folder), "AutoModel", processor="AutoImageProcessor")
+    assert "make sure" not in str(caught.value)
+    assert str(caught.value).startswith(f"{folder} cannot be loaded: Can't load image processor")
+
+
+def test_the_librarys_remarks_are_not_shown(tmp_path: Path) -> None:
+    """Half of a model is taken, and the other half left: that is as it should be."""
+    said: list[logging.LogRecord] = []
+    library = pytest.importorskip("transformers").utils.logging
+    hub = import_module("huggingface_hub").utils
+    folder = str(tiny.write_siglip(tmp_path / "siglip"))
+    library.set_verbosity_warning()
+    library.enable_progress_bar()
+    handler = logging.NullHandler()
+    handler.handle = said.append  # type: ignore[assignment, method-assign]
+    library.add_handler(handler)
+    try:
+        load_model(folder, "SiglipVisionModel", processor="AutoImageProcessor")
+    finally:
+        library.remove_handler(handler)
+    assert said == []
+    assert not library.is_progress_bar_enabled()
+    assert not hub.are_progress_bars_disabled(), "a download shows how far it is"
+
+
+def test_a_model_that_lacks_weights_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    folder = str(tiny.write_clip(tmp_path / "clip"))
+    with pytest.raises(CrevalError, match=r"clip cannot be loaded: it lacks 2 weights, such as cl"):
+        load_model(folder, "CLIPForImageClassification")
+
+
+def test_weights_that_nothing_is_computed_with_may_be_missing(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    folder = tiny.write_depth(tmp_path / "depth")
+    file = import_module("safetensors.torch")
+    weights = file.load_file(folder / "model.safetensors")
+    unused = [name for name in weights if "fusion_stage.layers.0.residual_layer1" in name]
+    assert unused
+    file.save_file(
+        {name: weight for name, weight in weights.items() if name not in unused},
+        folder / "model.safetensors",
+        {"format": "pt"},
+    )
+    load_model(str(folder), "AutoModelForDepthEstimation", processor="AutoImageProcessor")
+
+
+@pytest.mark.parametrize("name", ["models/clip/v1", "my clip"])
+def test_what_is_no_name_of_a_model(name: str) -> None:
+    pytest.importorskip("transformers")
+    with pytest.raises(CrevalError, match=f"{name} is no folder here, and no model's name"):
+        load_model(name, "AutoModel")
+
+
+def test_a_hub_that_cannot_be_reached_is_not_tried_for_minutes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("huggingface_hub")
+    for name in huggingface._PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    began = time.monotonic()
+    with pytest.raises(CrevalError, match=r"org/model .* 127\.0\.0\.1 cannot be reached"):
+        huggingface.load_model("org/model", "AutoModel")
+    assert time.monotonic() - began < 30
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(CrevalError, match="HF_HUB_OFFLINE"):
+        huggingface.check_reachable("org/model")
+
+
+def test_what_was_downloaded_needs_no_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda *_: str(tmp_path / "c"))
+    for name in huggingface._PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    for offline in (False, True):
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
+        assert not huggingface.check_reachable("org/model"), (
+            "what is here is loaded from here alone"
+        )
+    assert huggingface.on_disk("org/model") == tmp_path / "c"
+
+
+def test_a_tokenizer_that_lost_its_words_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    folder = tiny.write_clip(tmp_path / "clip")
+    for path in folder.glob("tokenizer*"):
+        path.unlink()
+    with pytest.raises(CrevalError, match=r"its tokenizer knows \d+ of \d+ tokens"):
+        huggingface.load_model(str(folder), "AutoModel")

@@ -1,0 +1,149 @@
+"""Folders of edits: a folder's name is the system's, a stem the sample's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.errors import CrevalError
+from creval.core.sample import Sample
+from creval.store.edit_folders import find_edits
+
+SAMPLES = [
+    Sample("a", "do", Path("images/photo one.png")),
+    Sample("b", "do", Path("images/b&ü.jpg")),
+    Sample("b--2", "do", Path("images/shared.png")),
+    Sample("c", "do", Path("images/shared.png")),
+]
+
+
+@pytest.fixture(autouse=True)
+def sources(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samples' sources are there, from where one stands."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("bench"))
+    Path("images").mkdir()
+    for sample in SAMPLES:
+        Image.new("RGB", (8, 8)).save(sample.source or "")
+
+
+def folder(root: Path, name: str, *files: str) -> Path:
+    made = root / name
+    made.mkdir(parents=True)
+    for file in files:
+        (made / file).write_bytes(b"x")
+    return made
+
+
+def test_by_id_by_source_and_by_draw(tmp_path: Path) -> None:
+    made = folder(
+        tmp_path, "Model A", "a.png", "b&ü.JPG", "b--1.webp", "b--2.png", "c.txt", ".c.png"
+    )
+    found = find_edits([made], SAMPLES)
+    assert found.systems == ("Model A",)
+    there = {edit.key: edit.image for edit in found.edits if edit.status is EditStatus.DONE}
+    assert there == {
+        EditKey("Model A", "a"): made / "a.png",
+        EditKey("Model A", "b"): made / "b&ü.JPG",
+        EditKey("Model A", "b", 1): made / "b--1.webp",
+        EditKey("Model A", "b--2"): made / "b--2.png",
+    }
+    (absent,) = [edit for edit in found.edits if edit.status is EditStatus.ABSENT]
+    assert absent.key == EditKey("Model A", "c")
+    assert absent.reason
+
+
+def test_pictures_are_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = folder(tmp_path, "A", "a.png")
+    monkeypatch.chdir(tmp_path)
+    assert find_edits(["A"], SAMPLES).edits[0].image == made / "a.png"
+
+
+def test_a_source_that_two_samples_share_names_neither(tmp_path: Path) -> None:
+    made = folder(tmp_path, "M", "shared.png", "photo one.png")
+    found = find_edits([made], SAMPLES)
+    assert found.unmatched == [f"{made}/shared.png"]
+    assert [e.key.sample for e in found.edits if e.status is EditStatus.DONE] == ["a"]
+
+
+def test_a_name_can_be_given(tmp_path: Path) -> None:
+    first, second = folder(tmp_path, "x/out", "a.png"), folder(tmp_path, "y/out", "a.png")
+    found = find_edits([first, f"Other={second}"], SAMPLES)
+    assert found.systems == ("out", "Other")
+    with pytest.raises(CrevalError, match="both called 'out'"):
+        find_edits([first, second], SAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ((), "holds no pictures"),
+        (("notes.txt",), "holds no pictures"),
+        (("z.png",), "has the name of a sample"),
+        (("a.png", "a.jpg"), "two pictures for sample 'a'"),
+        (("a.png", "photo one.png"), "two pictures for sample 'a'"),
+        (("a.png", "a--0.png"), "two pictures for sample 'a'"),
+    ],
+)
+def test_what_cannot_be_right(tmp_path: Path, files: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(CrevalError, match=sentence):
+        find_edits([folder(tmp_path, "M", *files)], SAMPLES)
+
+
+def test_folders_that_are_none(tmp_path: Path) -> None:
+    inner = folder(tmp_path, "outputs/ModelA", "a.png")
+    with pytest.raises(CrevalError, match=r"Give each system's own: --edits .*ModelA"):
+        find_edits([inner.parent], SAMPLES)
+    with pytest.raises(CrevalError, match="does not exist"):
+        find_edits([tmp_path / "nowhere"], SAMPLES)
+    with pytest.raises(CrevalError, match="is a file"):
+        find_edits([inner / "a.png"], SAMPLES)
+    with pytest.raises(CrevalError, match="give the folders"):
+        find_edits([], SAMPLES)
+
+
+def told(folder: Path, samples: Sequence[Sample]) -> dict[str, Edit]:
+    """That the first sample's picture has a name of its own, and that the last cannot be done."""
+    first, last = samples[0].id, samples[-1].id
+    reason = "line 1 of unsupported.txt"
+    return {
+        first: Edit(EditKey("", first), EditStatus.DONE, folder / "one.png"),
+        last: Edit(EditKey("", last), EditStatus.UNSUPPORTED, reason=reason),
+    }
+
+
+def test_what_a_folder_says_of_its_edits(tmp_path: Path) -> None:
+    made = folder(tmp_path, "M", "one.png", "b.png", "other.png")
+    found = find_edits([made], SAMPLES, told=told)
+    assert {edit.key.sample: edit.status.value for edit in found.edits} == {
+        "a": "done", "b": "done", "b--2": "absent", "c": "unsupported",
+    }  # fmt: skip
+    assert found.edits[0].image == made / "one.png"
+    assert found.edits[-1].reason == "line 1 of unsupported.txt"
+    assert found.unmatched == [f"{made}/other.png"]
+
+
+def test_a_folder_that_contradicts_itself(tmp_path: Path) -> None:
+    made = folder(tmp_path, "M", "one.png", "c.png")
+    with pytest.raises(CrevalError, match=r"holds c.png, and says that it has none: line 1 of"):
+        find_edits([made], SAMPLES, told=told)
+    (made / "c.png").rename(made / "a.png")
+    with pytest.raises(CrevalError, match=r"two pictures for sample 'a': one.png and a.png"):
+        find_edits([made], SAMPLES, told=told)
+
+
+def test_what_the_benchmark_lacks_nobody_could_make(tmp_path: Path) -> None:
+    """Whoever made the folder; where a picture is there, it is one."""
+    made = folder(tmp_path, "M", "one.png")
+    Path("images/b&ü.jpg").unlink()
+    Path("images/shared.png").write_bytes(b"")
+    Path("images/photo one.png").unlink()
+    found = {edit.key.sample: edit for edit in find_edits([made], SAMPLES, told=told).edits}
+    assert {name: edit.status.value for name, edit in found.items()} == {
+        "a": "done", "b": "impossible", "b--2": "impossible", "c": "impossible",
+    }  # fmt: skip
+    assert found["b"].reason == "in the benchmark, b&ü.jpg does not exist"
+    assert found["c"].reason == "in the benchmark, shared.png is empty (0 bytes)"

@@ -1,0 +1,190 @@
+"""How an edit came about, from the folder that it was made in to the run that judges it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from creval.benchmarks import open_benchmark
+from creval.core.edit import Edit, EditKey, EditStatus
+from creval.editors.base import Job, Produced, Ticket
+from creval.judging.run import judge
+from creval.providers.errors import Fault
+from creval.providers.pricing import Price
+from creval.store import Store, open_run
+from creval.store.edit_folders import find_edits, known_edits
+from creval.store.lineage import with_way
+from creval.store.lookup import CloseUp
+from creval.store.provenance import Bill, makers
+from creval.touchstone.build import build_touchstone
+from tests.editing.made import Choosy, edited
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("way") / "bench"
+    build_touchstone(folder, 3, 3)
+    return folder
+
+
+def judged(bench: Path, folder: Path, run: Path, name: str = "M") -> dict[str, Edit]:
+    """A run of a folder's edits, by sample, as it keeps them."""
+    judge(open_benchmark(bench), [f"{name}={folder}"], "truth", run)
+    with CloseUp(run) as opened:
+        return {name: edit for name in opened.samples for edit in opened.made(name)}
+
+
+def test_steps(bench: Path, tmp_path: Path) -> None:
+    made = edited(bench, tmp_path / "steps", Choosy(bench, "faithful"), "sequential")
+    for name, edit in judged(bench, made, tmp_path / "run", "Other").items():
+        sample = {s.id: s for s in open_benchmark(bench).dataset.samples}[name]
+        keys = [EditKey("Other", f"{name}#{at}") for at in range(1, len(sample.steps))]
+        assert [one.key for one in edit.before] == keys
+        assert edit.parents == tuple(keys[-1:])
+        words = [one.facts["instruction"] for one in (*edit.before, edit)]
+        assert words == [step.text for step in sample.steps]
+        assert all(one.image is not None and one.image.is_file() for one in edit.before)
+
+
+def test_candidates_at_each_step(bench: Path, tmp_path: Path) -> None:
+    editor = Choosy(bench, "clumsy")
+    made = edited(bench, tmp_path / "M", editor, "sequential+best-of:3")
+    for name, edit in judged(bench, made, tmp_path / "run").items():
+        parts = list(dict.fromkeys(one.key.sample for one in edit.before))
+        assert parts == [*(f"{name}#{at}" for at in range(1, len(parts))), name]
+        for part in parts:
+            three = [one for one in edit.before if one.key.sample == part]
+            assert [one.key.draw for one in three] == [1, 2, 3]
+            (picked,) = [one for one in three if "picked_from" in one.facts]
+            assert len(picked.facts["scores"]) == 3
+        assert edit.facts["picked_from"] == 3
+
+
+def test_a_plan(bench: Path, tmp_path: Path) -> None:
+    made = edited(bench, tmp_path / "M", Choosy(bench, "lazy"), "reasoned")
+    for name, edit in judged(bench, made, tmp_path / "run").items():
+        assert edit.facts["plan"] == f"A plan for {name}."
+        assert edit.before == ()
+
+
+class Tired(Choosy):
+    """Refuses whatever is not done to a source itself."""
+
+    async def edit(self, job: Job, ticket: Ticket) -> Produced:
+        if job.source is not None and job.source.parent.name == ".made":
+            raise Fault("content filter", "no more", again=False)
+        return await super().edit(job, ticket)
+
+
+@pytest.mark.parametrize("strategy", ["sequential", "sequential+best-of:2"])
+def test_what_was_refused_shows_how_far_it_came(bench: Path, tmp_path: Path, strategy: str) -> None:
+    made = edited(bench, tmp_path / "M", Tired(bench, "faithful"), strategy)
+    for edit in find_edits([made], open_benchmark(bench).dataset.samples).edits:
+        assert edit.status is EditStatus.REFUSED
+        assert edit.reason.endswith("content filter: no more")
+        names = [one.key.sample.removeprefix(edit.key.sample) for one in edit.before]
+        assert list(dict.fromkeys(names)) == ["#1", "#2"]
+        assert edit.before[0].image is not None
+        assert edit.before[-1].status is EditStatus.REFUSED
+
+
+def test_a_folder_that_was_moved(bench: Path, tmp_path: Path) -> None:
+    made = edited(bench, tmp_path / "M", Choosy(bench, "faithful"), "best-of:2")
+    shutil.move(made, tmp_path / "elsewhere")
+    found = judged(bench, tmp_path / "elsewhere", tmp_path / "run")
+    pictures = [one.image for edit in found.values() for one in edit.before]
+    assert len(pictures) == 6
+    assert all(
+        path is not None and path.is_relative_to(tmp_path / "elsewhere") for path in pictures
+    )
+
+
+def test_pictures_elsewhere_are_not_shown(bench: Path, tmp_path: Path) -> None:
+    """A folder from somebody else may name any file of this machine."""
+    made = edited(bench, tmp_path / "M", Choosy(bench, "faithful"), "best-of:2")
+    secret = tmp_path / "private" / "me.png"
+    secret.parent.mkdir()
+    shutil.copyfile(next(made.glob("*.png")), secret)
+    (made / ".made" / "link.png").symlink_to(secret)
+    with Store(made) as store:
+        some = [edit for edit in store.edits.values() if edit.key.draw]
+        for edit, named in zip(some, (secret, made / "../private/me.png", made / ".made/link.png"),
+                               strict=False):  # fmt: skip
+            store.put_edits([edit._replace(image=named)])
+    for edit in judged(bench, made, tmp_path / "run").values():
+        for one in edit.before:
+            assert one.image is None or one.image.resolve().parent == (made / ".made").resolve()
+
+
+def test_ways_that_go_in_circles_end(tmp_path: Path) -> None:
+    one, two = EditKey("M", "a", 1), EditKey("M", "b")
+    edits = {
+        one: Edit(one, image=Path("x/1.png"), parents=(two,)),
+        two: Edit(two, image=Path("x/2.png"), parents=(one, EditKey("M", "gone"))),
+    }
+    edit = Edit(EditKey("M", "c"), parents=(one,))
+    assert [e.key for e in with_way(edit, edits, tmp_path, "M").before] == [two, one]
+
+
+def test_who_made_it_and_what_it_took(bench: Path, tmp_path: Path) -> None:
+    """Three samples, each the best of two pictures at 0.05 dollars; the judge asks for nothing."""
+    made = edited(bench, tmp_path / "M", Choosy(bench, "faithful", cost=0.05), "best-of:2")
+    other = edited(bench, tmp_path / "N", Choosy(bench, "lazy"))
+    plain = tmp_path / "P"
+    shutil.copytree(made, plain, ignore=lambda *_: [".made", ".judged", "creval.db"])
+    judge(open_benchmark(bench), [made, other, plain], "truth", tmp_path / "run")
+    with open_run(tmp_path / "run") as run:
+        found = makers(run.manifest)
+    assert list(found) == ["M", "N"]
+    maker = found["M"]
+    assert (maker.editor, maker.strategy, maker.edits) == ("touchstone:faithful", "best-of:2", 3)
+    assert maker.editing.calls == 6
+    assert maker.editing.cost == pytest.approx(0.3)
+    assert maker.picking.calls == 18, "three metrics of six candidates"
+    assert maker.cost == pytest.approx(0.1)
+    assert maker.seconds is not None
+    assert maker.seconds > 0
+    assert found["N"].cost is None, "nobody said what it costs"
+    assert found["N"].editing.calls == 3
+
+
+def test_what_is_judged_later_is_added(bench: Path, tmp_path: Path) -> None:
+    for name in ("M", "N"):
+        made = edited(bench, tmp_path / name, Choosy(bench, "lazy"))
+        judge(open_benchmark(bench), [made], "truth", tmp_path / "run")
+    with open_run(tmp_path / "run") as run:
+        assert sorted(makers(run.manifest)) == ["M", "N"]
+
+
+def test_edits_from_elsewhere_have_no_maker(bench: Path, tmp_path: Path) -> None:
+    """A folder with a run in it, or a database of another kind, is a folder of pictures."""
+    made = edited(bench, tmp_path / "M", Choosy(bench, "lazy"))
+    samples = open_benchmark(bench).dataset.samples
+    (made / "creval.db").write_bytes(b"SQLite format 3\0 but not quite")
+    assert known_edits(made, "M", samples).edits == {}
+    assert find_edits([made], samples).makers == {}
+
+
+def test_bills_add_up() -> None:
+    known, free, unknown = Bill(2, 0.5, 3.0), Bill(), Bill(1, None, 2.0)
+    assert known + free == known
+    assert known + unknown == Bill(3, None, 5.0)
+
+
+def test_price_of_a_judge_that_picks(bench: Path, tmp_path: Path) -> None:
+    """A judge whose price nobody knows makes the whole unknown."""
+    made = edited(bench, tmp_path / "M", Choosy(bench, "lazy", cost=0.1), "best-of:2",
+                  price=Price(1.0, 1.0))  # fmt: skip
+    run = next((made / ".judged").glob("*/run"))
+    samples = open_benchmark(bench).dataset.samples
+    maker = known_edits(made, "M", samples).maker
+    assert maker is not None
+    assert maker.cost == pytest.approx(0.2)
+    with Store(run) as store, store.transaction():
+        store._connection.execute("UPDATE replies SET cost = NULL WHERE id = 1")
+    maker = known_edits(made, "M", samples).maker
+    assert maker is not None
+    assert maker.cost is None
+    assert maker.editing.cost == pytest.approx(0.6)
