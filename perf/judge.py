@@ -31,7 +31,7 @@ from PIL import Image
 import shared_data
 
 if TYPE_CHECKING:
-    from creval.judges.base import Answer, Request
+    from creval.judges.base import JudgeRequest, JudgeResponse
 
 SAMPLES, QUESTIONS, AT_ONCE = 60, 16, 64
 CALLS = SAMPLES * QUESTIONS
@@ -39,14 +39,13 @@ HERE = Path(__file__).parent
 LIMIT = HERE / "limit.py"
 ANSWER = {
     "choices": [
-        {"message": {"content": '{"answer": "Yes", "explanation": "it can be seen"}'},
-         "finish_reason": "stop"}
+        {"message": {"content": '{"answer": "Yes", "explanation": "it can be seen"}'}, "finish_reason": "stop"}
     ],
     "usage": {"prompt_tokens": 1500, "completion_tokens": 20},
-}  # fmt: skip
+}
 
 
-def pictures(folder: Path) -> list[Path]:
+def images(folder: Path) -> list[Path]:
     """Real pictures where they are at hand, otherwise made ones of their size."""
     found = shared_data.creval_images()
     if found:
@@ -69,11 +68,7 @@ def pictures(folder: Path) -> list[Path]:
 def write_benchmark(folder: Path, found: list[Path], samples: int, questions: int) -> None:
     """A benchmark in CREval's layout, and the edits of one model."""
     bench, edits = folder / "bench", folder / "edits" / "Model"
-    for path in (
-        bench / "image",
-        edits,
-        *(bench / "questions_all" / m for m in ("IF", "VC", "VQ")),
-    ):
+    for path in (bench / "image", edits, *(bench / "questions_all" / m for m in ("IF", "VC", "VQ"))):
         path.mkdir(parents=True)
     entries = []
     for number in range(samples):
@@ -82,20 +77,27 @@ def write_benchmark(folder: Path, found: list[Path], samples: int, questions: in
         (bench / "image" / f"{stem}{source.suffix}").symlink_to(source)
         (edits / f"{stem}{edit.suffix}").symlink_to(edit)
         entries.append(
-            {"id": number, "input_prompt": "Make it so.", "class_id": 1 + number % 9,
-             "input_image": [f"image/{stem}{source.suffix}"], "input_image_resolution": [0, 0]}
-        )  # fmt: skip
-        shares = {
-            "IF": questions - 2 * (questions // 3),
-            "VC": questions // 3,
-            "VQ": questions // 3,
-        }
+            {
+                "id": number,
+                "input_prompt": "Make it so.",
+                "class_id": 1 + number % 9,
+                "input_image": [f"image/{stem}{source.suffix}"],
+                "input_image_resolution": [0, 0],
+            }
+        )
+        shares = {"IF": questions - 2 * (questions // 3), "VC": questions // 3, "VQ": questions // 3}
         for metric, count in shares.items():
             asked = [
-                {"question_id": f"Q{n}", "question": f"Is requirement {n} of {metric} met?",
-                 "choices": ["Yes", "No"], "answer": "Yes", "weight": 1, "thinking_process": ""}
+                {
+                    "question_id": f"Q{n}",
+                    "question": f"Is requirement {n} of {metric} met?",
+                    "choices": ["Yes", "No"],
+                    "answer": "Yes",
+                    "weight": 1,
+                    "thinking_process": "",
+                }
                 for n in range(1, count + 1)
-            ]  # fmt: skip
+            ]
             path = bench / "questions_all" / metric / f"{stem}.json"
             path.write_text(json.dumps({"quality_check_questions": asked}))
     (bench / "instruction.json").write_text(json.dumps(entries))
@@ -203,10 +205,20 @@ class Bench:
         where = self.folder / name
         judge = f"openai:m@http://127.0.0.1:{self.server.port}/v1"
         return [
-            "judge", str(where), "--edits", str(where / "edits" / "Model"), "--judge", judge,
-            "--run", str(self.folder / f"run{self._runs}"), "--ask", "question",
-            "--concurrency", str(AT_ONCE), *more,
-        ]  # fmt: skip
+            "judge",
+            str(where),
+            "--edits",
+            str(where / "edits" / "Model"),
+            "--judge",
+            judge,
+            "--run",
+            str(self.folder / f"run{self._runs}"),
+            "--ask",
+            "question",
+            "--concurrency",
+            str(AT_ONCE),
+            *more,
+        ]
 
     def creval(self, name: str = "sixty", *more: str) -> dict[str, Any]:
         command = [sys.executable, "-m", "creval", *self._arguments(name, *more)]
@@ -215,18 +227,14 @@ class Bench:
     def creval_inside(self) -> dict[str, Any]:
         """The same from the first call to the last."""
         arguments = self._arguments("sixty", "--image-fit", "original")
-        return finished(
-            [sys.executable, str(HERE / "judge.py"), "--inside", *arguments], self.folder
-        )
+        return finished([sys.executable, str(HERE / "judge.py"), "--inside", *arguments], self.folder)
 
     def limit(self) -> dict[str, Any]:
         counts = [str(self.server.port), str(SAMPLES), str(QUESTIONS), str(AT_ONCE)]
         bodies = str(self.folder / "bodies")
         if self.tools:
             return finished([str(self.tools["limit_client"]), *counts, bodies], self.folder)
-        return finished(
-            [sys.executable, str(HERE / "limit.py"), "ask", *counts, bodies], self.folder
-        )
+        return finished([sys.executable, str(HERE / "limit.py"), "ask", *counts, bodies], self.folder)
 
     def sdk(self) -> dict[str, Any]:
         command = [sys.executable, str(HERE / "judge.py"), "--sdk", str(self.server.port)]
@@ -239,24 +247,24 @@ def inside(arguments: list[str]) -> None:
 
     from creval.benchmarks import open_benchmark
     from creval.calls.settings import Settings
-    from creval.judges.chat import Chat
-    from creval.judging.run import Judging
+    from creval.judges.chat import ChatJudge
+    from creval.judging.judge_run import JudgeRun
 
     given = dict(zip(arguments[2::2], arguments[3::2], strict=True))
-    settings = Settings(ask="question", image_fit="original", concurrency=AT_ONCE)
+    settings = Settings(batch_by="question", image_fit="original", concurrency=AT_ONCE)
     benchmark = open_benchmark(arguments[1])
-    judging = Judging(benchmark, [given["--edits"]], given["--judge"], given["--run"], settings)
+    judging = JudgeRun(benchmark, [given["--edits"]], given["--judge"], given["--run"], settings)
     began: list[float] = []
-    whole = Chat.ask
+    whole = ChatJudge.ask
 
-    def first(self: Chat, request: Request) -> Coroutine[None, None, Answer]:
+    def first(self: ChatJudge, request: JudgeRequest) -> Coroutine[None, None, JudgeResponse]:
         began.append(time.perf_counter())
-        Chat.ask = whole  # type: ignore[method-assign]
+        ChatJudge.ask = whole  # type: ignore[method-assign]
         return whole(self, request)
 
-    Chat.ask = first  # type: ignore[method-assign]
+    ChatJudge.ask = first  # type: ignore[method-assign]
     before = resource.getrusage(resource.RUSAGE_SELF)
-    done = judging.ask()
+    done = judging.run()
     wall, after = time.perf_counter() - began[0], resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     print(json.dumps({"wall": wall, "cpu": cpu, "answered": done.progress.answered}))
@@ -302,13 +310,13 @@ def fitting(folder: Path) -> float:
     """Seconds to fit and encode all pictures, as many at a time as while asking."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from creval.core.images import encode
-    from creval.providers.vision import within
+    from creval.core.images import encode_image
+    from creval.providers.vision import fit_within_square
 
     paths = [*(folder / "bench" / "image").iterdir(), *(folder / "edits" / "Model").iterdir()]
     start = time.perf_counter()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda path: encode(path, within(768)), paths))
+        list(pool.map(lambda path: encode_image(path, fit_within_square(768)), paths))
     return time.perf_counter() - start
 
 
@@ -318,13 +326,15 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found = pictures(folder)
+        found = images(folder)
         write_benchmark(folder / "sixty", found, SAMPLES, QUESTIONS)
         write_benchmark(folder / "many", found, 15 * SAMPLES, QUESTIONS)
         sizes = write_bodies(folder / "bodies", found)
         tools = compiled(folder)
-        print(f"{CALLS} calls of {statistics.mean(sizes) / 1e6:.1f} MB, {AT_ONCE} at once; "
-              f"limit: {'limit_client' if tools else 'threads in Python'}")  # fmt: skip
+        print(
+            f"{CALLS} calls of {statistics.mean(sizes) / 1e6:.1f} MB, {AT_ONCE} at once; "
+            f"limit: {'limit_client' if tools else 'threads in Python'}"
+        )
         with serving(tools, folder) as server:
             measure(Bench(folder, tools, server), rounds)
 
@@ -333,13 +343,7 @@ def measure(bench: Bench, rounds: int) -> None:
     original = ("sixty", "--image-fit", "original")
     for latency in (200, 0):
         bench.server.set_latency(latency)
-        ratios: dict[str, list[float]] = {
-            "inside": [],
-            "command": [],
-            "sdk": [],
-            "cpu": [],
-            "mb": [],
-        }
+        ratios: dict[str, list[float]] = {"inside": [], "command": [], "sdk": [], "cpu": [], "mb": []}
         for _ in range(rounds):
             limit = float(bench.limit()["wall"])
             asked = bench.creval_inside()

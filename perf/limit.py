@@ -1,5 +1,5 @@
 """The ends of a measurement where the shared tools are absent: a server that takes any request, and
-a client of threads that sends prebuilt bytes. `judge.py` starts them."""
+a client of threads that sends prebuilt bytes. `caller.py` starts them."""
 
 from __future__ import annotations
 

@@ -19,11 +19,11 @@ import numpy as np
 from PIL import Image
 
 from creval.core.sample import Sample
-from creval.metrics.base import Gauge, open_gauges
-from creval.metrics.batch import Job, measure_all
-from creval.metrics.embeddings import Embedder, Embeddings, Thing, Vector
-from creval.metrics.inputs import Exhibit, Picture, Shelf
-from creval.metrics.pixel_distance import distance
+from creval.metrics.base import ImageMetric, open_image_metrics
+from creval.metrics.batch import MetricJob, evaluate_batch
+from creval.metrics.features import ExtractorInput, FeatureArray, FeatureCache, FeatureExtractor
+from creval.metrics.metric_inputs import ImageCache, LazyImage, MetricInputs
+from creval.metrics.pixel_distance import measure_pixel_distance
 from creval.metrics.ssim import luma, ssim
 
 SIZE = (1632, 1224)  # two megapixels
@@ -33,26 +33,23 @@ SMALL = (512, 384)
 CLIPS = ("clip", "clip_cap", "clip_dir", "clip_src")
 
 
-def pictures() -> tuple[Image.Image, Image.Image]:
+def images() -> tuple[Image.Image, Image.Image]:
     chance = np.random.default_rng(0)
     shape = (SIZE[1], SIZE[0], 3)
-    first, second = (
-        Image.fromarray(chance.integers(0, 256, shape, dtype=np.uint8)) for _ in range(2)
-    )
+    first, second = (Image.fromarray(chance.integers(0, 256, shape, dtype=np.uint8)) for _ in range(2))
     return first, second
 
 
 def compare_ssim() -> None:
     metrics = import_module("skimage.metrics")
-    first, second = (luma(picture) for picture in pictures())
+    first, second = (luma(image) for image in images())
 
     def theirs() -> float:
         return float(
             metrics.structural_similarity(
-                first, second, gaussian_weights=True, sigma=1.5, use_sample_covariance=False,
-                data_range=255,
+                first, second, gaussian_weights=True, sigma=1.5, use_sample_covariance=False, data_range=255
             )
-        )  # fmt: skip
+        )
 
     def ours() -> float:
         return ssim(first, second, clipped=False)
@@ -64,15 +61,15 @@ def compare_ssim() -> None:
 
 
 def compare_l1() -> None:
-    first, second = pictures()
+    first, second = images()
     mask = np.where(np.asarray(first)[..., 0] > 100, 255, 0).astype(np.uint8)
 
     def theirs() -> float:
-        a, b = (np.asarray(picture).astype(np.float64) / 255 for picture in (first, second))
+        a, b = (np.asarray(image).astype(np.float64) / 255 for image in (first, second))
         return float(np.abs(a - b)[mask > 0].mean())
 
     def ours() -> float:
-        found = distance(first, second, mask)
+        found = measure_pixel_distance(first, second, mask)
         assert found is not None
         return found.l1
 
@@ -82,7 +79,7 @@ def compare_l1() -> None:
     )
 
 
-class Slow(Embedder):
+class Slow(FeatureExtractor):
     """Takes 5 ms a picture, as a small model on a graphics card, and nothing for texts."""
 
     name = model = "slow"
@@ -90,16 +87,16 @@ class Slow(Embedder):
     def __init__(self, _: str | None = None) -> None:
         self.seen = 0
 
-    def embed(self, things: Sequence[Thing]) -> list[Vector]:
-        seen = [thing for thing in things if isinstance(thing, Picture)]
+    def extract(self, things: Sequence[ExtractorInput]) -> list[FeatureArray]:
+        seen = [thing for thing in things if isinstance(thing, LazyImage)]
         self.seen += len(seen)
         time.sleep(0.005 * len(seen))
         return [_vector(thing) for thing in things]
 
 
-def _vector(thing: Thing) -> Vector:
+def _vector(thing: ExtractorInput) -> FeatureArray:
     """Numbers that are others for each picture and text."""
-    key = thing.digest if isinstance(thing, Picture) else thing
+    key = thing.digest if isinstance(thing, LazyImage) else thing
     return np.random.default_rng(zlib.crc32(key.encode())).normal(size=768).astype(np.float32)
 
 
@@ -110,7 +107,7 @@ def sharing(folder: Path) -> None:
     edits = _made(folder, 64, 1)
     clip.Clip = Slow  # type: ignore[assignment, misc]
     for names in (("clip_src",), CLIPS):
-        gauges = open_gauges(names, {})
+        gauges = open_image_metrics(names, {})
         start = time.perf_counter()
         _look(gauges.values(), edits)
         took[names] = time.perf_counter() - start
@@ -149,15 +146,15 @@ def _made(folder: Path, many: int, sources: int) -> Edits:
     return edits
 
 
-def _look(gauges: Collection[Gauge], edits: Edits) -> None:
-    shelf, embeddings = Shelf(), Embeddings()
+def _look(gauges: Collection[ImageMetric], edits: Edits) -> None:
+    shelf, embeddings = ImageCache(), FeatureCache()
     for start in range(0, len(edits), 8):
         jobs = [
-            Job(gauge, Exhibit(sample, edit, shelf))
+            MetricJob(gauge, MetricInputs(sample, edit, shelf))
             for sample, edit in edits[start : start + 8]
             for gauge in gauges
         ]
-        for found in measure_all(jobs, embeddings):
+        for found in evaluate_batch(jobs, embeddings):
             assert not isinstance(found, Exception), found
 
 
@@ -175,7 +172,7 @@ def measure_many(many: int) -> None:
     clip.Clip = Slow  # type: ignore[assignment, misc]
     with tempfile.TemporaryDirectory() as folder:
         edits = _made(Path(folder), many, many // 4)
-        gauges = open_gauges(["ssim", "l1_src", "canny", "grey", "clip_src"], {})
+        gauges = open_image_metrics(["ssim", "l1_src", "canny", "grey", "clip_src"], {})
         _look(gauges.values(), edits)
     scale = 1 if sys.platform == "darwin" else 1024
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6)

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from creval.core.sample import Box
-from creval.metrics.pixel_distance import distance, outside
+from creval.metrics.pixel_distance import mask_outside_boxes, measure_pixel_distance
 
 SIZE = (1632, 1224)  # two megapixels
 BOXES: list[Box] = [(100, 100, 700.5, 600), (600, 300, 1200, 900.2), (-50, 1100, 300, 2000)]
@@ -31,7 +31,7 @@ def plain(first: Image.Image, second: Image.Image) -> tuple[float, float]:
 
 
 def ours(first: Image.Image, second: Image.Image) -> tuple[float, float]:
-    found = distance(first, second, outside(first.size, BOXES))
+    found = measure_pixel_distance(first, second, mask_outside_boxes(first.size, BOXES))
     assert found is not None
     return found.l1, found.l2
 
@@ -39,9 +39,7 @@ def ours(first: Image.Image, second: Image.Image) -> tuple[float, float]:
 def main() -> None:
     generator = np.random.default_rng(0)
     shape = (SIZE[1], SIZE[0], 3)
-    first, second = (
-        Image.fromarray(generator.integers(0, 256, shape, dtype=np.uint8)) for _ in range(2)
-    )
+    first, second = (Image.fromarray(generator.integers(0, 256, shape, dtype=np.uint8)) for _ in range(2))
     (l1, l2), (other_l1, other_l2) = ours(first, second), plain(first, second)
     ratios = []
     for _ in range(TURNS):
@@ -53,9 +51,7 @@ def main() -> None:
     )
 
 
-def _seconds(
-    measure: Callable[[Image.Image, Image.Image], object], first: Image.Image, second: Image.Image
-) -> float:
+def _seconds(measure: Callable[[Image.Image, Image.Image], object], first: Image.Image, second: Image.Image) -> float:
     start = time.perf_counter()
     measure(first, second)
     return time.perf_counter() - start

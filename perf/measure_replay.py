@@ -19,9 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import shared_data
-from creval.analysis.score_table import score
+from creval.analysis.scoring import score
 from creval.benchmarks import open_benchmark
-from creval.judging.replay import replay
+from creval.judging.replay_run import replay
 from creval.store import open_run
 from miniature import write_miniature
 

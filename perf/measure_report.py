@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from creval.analysis.score_table import score
-from creval.report.html import page
+from creval.analysis.scoring import score
+from creval.report.html import report_page
 from creval.store import open_run
 from measure_view import MODELS, SAMPLES, write_run
 
@@ -32,7 +32,7 @@ def main() -> None:
         with open_run(run) as opened:
             card = score(opened)
             scored = time.perf_counter()
-            content = page(opened, card, 2_000)
+            content = report_page(opened, card, 2_000)
         done = time.perf_counter()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(

@@ -8,11 +8,11 @@ import time
 
 import numpy as np
 
-from creval.benchmarks.creval.protocol import CARD
+from creval.benchmarks.creval.protocol import SCHEMA
 from creval.stats.score_table import ScoreTable
-from creval.stats.scorecard import scorecard
+from creval.stats.scorecard import build_scorecard
 
-SYSTEMS, SAMPLES, RESAMPLES, ROUNDS = 8, 900, 10_000, 5
+MODELS, SAMPLES, RESAMPLES, ROUNDS = 8, 900, 10_000, 5
 MOST = 2.0  # seconds
 
 
@@ -26,22 +26,22 @@ def main() -> None:
         counts @ flat
         products.append(time.perf_counter() - began)
         began = time.perf_counter()
-        scorecard(made, resamples=RESAMPLES)
+        build_scorecard(made, resamples=RESAMPLES)
         wholes.append(time.perf_counter() - began)
     whole = statistics.median(wholes)
     ratio = statistics.median(w / p for w, p in zip(wholes, products, strict=True))
-    print(f"{RESAMPLES:,} resamples x {SYSTEMS} models x {SAMPLES} samples: {whole:.2f} s", end="")
+    print(f"{RESAMPLES:,} resamples x {MODELS} models x {SAMPLES} samples: {whole:.2f} s", end="")
     print(f" (at most {MOST:.0f}), {ratio:.0f} times a product of matrices of that size")
 
 
 def table() -> ScoreTable:
     chance = np.random.default_rng(1)
-    values = chance.normal(70, 15, (SYSTEMS, SAMPLES, len(CARD.metrics)))
+    values = chance.normal(70, 15, (MODELS, SAMPLES, len(SCHEMA.metrics)))
     place = np.arange(SAMPLES) % 9
     total = np.full(values.shape, 5, dtype=np.int64)
     return ScoreTable(
-        card=CARD,
-        systems=tuple(f"model {n}" for n in range(SYSTEMS)),
+        schema=SCHEMA,
+        models=tuple(f"model {n}" for n in range(MODELS)),
         samples=tuple(f"s{n}" for n in range(SAMPLES)),
         groups={"category": place // 3, "dimension": place},
         values=values,
@@ -49,7 +49,7 @@ def table() -> ScoreTable:
         total=total,
         unanswered={},
         unasked={},
-        units=np.arange(SAMPLES),
+        clusters=np.arange(SAMPLES),
     )
 
 

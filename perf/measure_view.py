@@ -18,16 +18,16 @@ from urllib.request import urlopen
 import numpy as np
 from PIL import Image
 
-from creval.benchmarks.creval.release import CATEGORY_OF, CLASSES, LEVELS
-from creval.core.call import Ask, Reply
-from creval.core.edit import Edit, EditKey
+from creval.benchmarks.creval.release import CATEGORY_BY_DIMENSION, CLASS_DIMENSIONS, LEVELS
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey
 from creval.core.probe import Question
 from creval.core.sample import Sample
-from creval.core.verdict import Status, Verdict
-from creval.store import Store
-from creval.web.common.server import address, listen, serve
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.store import RunWriter
+from creval.web.common.server import open_socket, run_server, server_url
 from creval.web.viewer.app import Viewer
-from creval.web.viewer.live_snapshot import Current
+from creval.web.viewer.live_snapshot import LiveSnapshot
 
 MODELS, SAMPLES, ROUNDS = 8, 904, 5
 MOST = 150  # milliseconds
@@ -64,69 +64,71 @@ _WORDS = _TEXT.split()
 def write_run(folder: Path, models: int = MODELS, samples: int = SAMPLES) -> Path:
     """A made run of that size, with a few pictures that all edits share."""
     chance = np.random.default_rng(0)
-    pictures = []
+    images = []
     for number in range(6):
         pixels = chance.integers(0, 255, (8, 8, 3), dtype=np.uint8)
         path = folder / f"{number}.png"
         folder.mkdir(parents=True, exist_ok=True)
         Image.fromarray(pixels).resize((1024, 1024), Image.Resampling.BICUBIC).save(path)
-        pictures.append(path)
+        images.append(path)
     # Samples of one picture would count as one.
     sources = [folder / "sources" / f"{number}.png" for number in range(samples)]
     sources[0].parent.mkdir()
     for source in sources:
-        source.hardlink_to(pictures[0])
+        source.hardlink_to(images[0])
     asked = [_sample(number, source, chance) for number, source in enumerate(sources)]
     names = [f"model-{number}" for number in range(models)]
     keys = [EditKey(name, sample.id) for sample, _ in asked for name in names]
     run = folder / "run"
-    with Store(run) as store, store.bulk():
+    with RunWriter(run) as store, store.bulk():
         store.put_manifest(
-            {
-                "benchmark": "creval",
-                "protocol": "creval",
-                "judge": "made",
-                "levels": [vars(level) for level in LEVELS],
-            }
+            {"benchmark": "creval", "protocol": "creval", "judge": "made", "levels": [vars(level) for level in LEVELS]}
         )
         store.put_samples(asked, {})
-        store.put_edits(Edit(key, image=pictures[1 + at % 5]) for at, key in enumerate(keys))
+        store.put_edits(Edit(key, image=images[1 + at % 5]) for at, key in enumerate(keys))
         store.put_replies(_replies(names, asked, chance))
     return run
 
 
-def _sample(
-    number: int, picture: Path, chance: np.random.Generator
-) -> tuple[Sample, list[Question]]:
-    dimension = CLASSES[number % len(CLASSES)]
+def _sample(number: int, image: Path, chance: np.random.Generator) -> tuple[Sample, list[Question]]:
+    dimension = CLASS_DIMENSIONS[number % len(CLASS_DIMENSIONS)]
     questions = [
-        Question(f"{metric}/{at}", metric, _sentence(chance, 14).capitalize() + "?", "yes/no",
-                 "Yes", "Yes", float(chance.integers(1, 4)) if metric == "VC" else 1.0, f"Q{at}")
+        Question(
+            f"{metric}/{at}",
+            metric,
+            _sentence(chance, 14).capitalize() + "?",
+            "yes/no",
+            "Yes",
+            "Yes",
+            float(chance.integers(1, 4)) if metric == "VC" else 1.0,
+            f"Q{at}",
+        )
         for metric, count in ASKED.items()
         for at in range(1, count + 1)
-    ]  # fmt: skip
-    tags = {"category": CATEGORY_OF[dimension], "dimension": dimension}
-    return Sample(f"made_{number:04d}", _sentence(chance, 40), picture, tags), questions
+    ]
+    tags = {"category": CATEGORY_BY_DIMENSION[dimension], "dimension": dimension}
+    return Sample(f"made_{number:04d}", _sentence(chance, 40), image, tags), questions
 
 
 def _replies(
     names: list[str], asked: list[tuple[Sample, list[Question]]], chance: np.random.Generator
-) -> Iterator[tuple[Ask, Reply, list[Verdict]]]:
+) -> Iterator[tuple[CallKey, Reply, list[Verdict]]]:
     for sample, questions in asked:
         for at, name in enumerate(names):
             for metric in ASKED:
                 mine = [question for question in questions if question.metric == metric]
                 key = EditKey(name, sample.id)
-                ask = Ask("made", key, tuple(question.id for question in mine))
+                ask = CallKey("made", key, tuple(question.id for question in mine))
                 right = chance.random(len(mine)) < 0.5 + at / 20
                 verdicts = [
-                    Verdict(question.id, Status.ANSWERED, float(good), "Yes" if good else "No",
-                            _sentence(chance, 50))
+                    Verdict(
+                        question.id, VerdictStatus.ANSWERED, float(good), "Yes" if good else "No", _sentence(chance, 50)
+                    )
                     for question, good in zip(mine, right.tolist(), strict=True)
-                ]  # fmt: skip
+                ]
                 if chance.random() < 0.01:
-                    verdicts[0] = Verdict(mine[0].id, Status.MISSING)
-                yield ask, Reply(Status.ANSWERED, "{...}", "made"), verdicts
+                    verdicts[0] = Verdict(mine[0].id, VerdictStatus.MISSING)
+                yield ask, Reply(VerdictStatus.ANSWERED, "{...}", "made"), verdicts
 
 
 def _sentence(chance: np.random.Generator, words: int) -> str:
@@ -138,20 +140,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         run = write_run(Path(scratch))
         began = time.perf_counter()
-        current = Current(run)
+        current = LiveSnapshot(run)
         took = time.perf_counter() - began
-        print(
-            f"{MODELS} models x {SAMPLES} samples x 17 questions: read, indexed and scored in ",
-            end="",
-        )
+        print(f"{MODELS} models x {SAMPLES} samples x 17 questions: read, indexed and scored in ", end="")
         print(f"{took:.1f} s, before the first page")
-        listening = listen("127.0.0.1", 0)
+        listening = open_socket("127.0.0.1", 0)
         ready = threading.Event()
         app = Viewer(current).app()
-        threading.Thread(target=serve, args=(app, listening, ready.set), daemon=True).start()
+        threading.Thread(target=run_server, args=(app, listening, ready.set), daemon=True).start()
         ready.wait()
         for name, paths in PAGES.items():
-            times = sorted(timed(address(listening), path) for path in paths * ROUNDS)
+            times = sorted(timed(server_url(listening), path) for path in paths * ROUNDS)
             median = 1000 * statistics.median(times)
             print(f"  {name}: {median:.0f} ms (slowest {1000 * times[-1]:.0f}; {MOST} wanted)")
         current.close()

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from creval.benchmarks.creval.release import CLASSES, METRICS
+from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS
 
 MODELS: Mapping[str, tuple[float, float, float]] = {
     "Follower": (0.90, 0.60, 0.85),
@@ -62,17 +62,13 @@ _WEIGHTS = {"IF": (1, 1, 1, 1, 1), "VC": (3, 3, 2, 2, 1), "VQ": (1, 1, 1, 1, 1)}
 
 
 def write_miniature(
-    folder: Path,
-    *,
-    samples: int = 36,
-    seed: int = 0,
-    models: Mapping[str, tuple[float, float, float]] = MODELS,
+    folder: Path, *, samples: int = 36, seed: int = 0, models: Mapping[str, tuple[float, float, float]] = MODELS
 ) -> Path:
     """Write `folder/bench`, edits in `folder/edits/MODEL` and recorded `folder/answers`."""
     generator, pencil = np.random.default_rng(seed), np.random.default_rng((seed, 1))
     entries = []
     for number in range(1, samples + 1):
-        class_id = 1 + (number - 1) % len(CLASSES)
+        class_id = 1 + (number - 1) % len(CLASS_DIMENSIONS)
         words = {
             "subject": str(generator.choice(_SUBJECTS)),
             "colour": str(generator.choice(_COLOURS)),

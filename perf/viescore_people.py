@@ -66,7 +66,7 @@ def write(out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for task in TASKS:
         judged = [
-            (sample, model, judge, value, _picture(sample, task))
+            (sample, model, judge, value, _image(sample, task))
             for judge in JUDGES
             for sample, model, metric, value in scores(folder, task, judge)
             if metric == "O"
@@ -80,23 +80,19 @@ def write(out: Path) -> None:
             rows = [(*row[:3], "overall", *row[4:]) for row in said if row[1] in some]
             _write(out / f"{name}-{task}.csv", RATINGS, rows)
         parts = [row for row in scores(folder, task, "gpt4o") if row[2] != "O"]
-        rows_of_parts = [(*row, _picture(row[0], task)) for row in parts]
+        rows_of_parts = [(*row, _image(row[0], task)) for row in parts]
         _write(out / f"parts-scores-{task}.csv", SCORES, rows_of_parts)
-        every = [
-            (*row[:3], row[3].replace("O", "overall"), *row[4:]) for row in ratings(folder, task)
-        ]
+        every = [(*row[:3], row[3].replace("O", "overall"), *row[4:]) for row in ratings(folder, task)]
         _write(out / f"parts-{task}.csv", RATINGS, every)
         _write(out / f"choices-{task}.csv", "rater,sample,first,second,choice", _choices(said))
 
 
-def _picture(sample: str, task: str) -> str:
+def _image(sample: str, task: str) -> str:
     """`sample_100081_3.jpg` is the third edit of one picture; subject-driven samples are alone."""
     return sample if task == "Subject-Driven_IE" else sample.rpartition("_")[0]
 
 
-def _choices(
-    said: Iterable[tuple[str, str, str, str, float, str]],
-) -> Iterator[tuple[str, str, str, str, str]]:
+def _choices(said: Iterable[tuple[str, str, str, str, float, str]]) -> Iterator[tuple[str, str, str, str, str]]:
     rated: dict[tuple[str, str], dict[str, float]] = {}
     for rater, sample, model, _, value, _ in said:
         rated.setdefault((rater, sample), {})[model] = value

@@ -11,8 +11,8 @@ import pytest
 
 import shared_data
 from creval.benchmarks import open_benchmark
-from creval.core.cache import VARIABLE
-from creval.judging.replay import replay
+from creval.core.cache import CACHE_ENV
+from creval.judging.replay_run import replay
 from creval.store import Run, open_run
 from miniature import write_miniature
 from tests import browser
@@ -71,12 +71,12 @@ def release_run(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 @pytest.fixture(autouse=True, scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What is made once and kept is kept elsewhere than the user's own."""
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = str(tmp_path_factory.mktemp("cache"))
+    before = os.environ.get(CACHE_ENV)
+    os.environ[CACHE_ENV] = str(tmp_path_factory.mktemp("cache"))
     yield
-    os.environ.pop(VARIABLE)
+    os.environ.pop(CACHE_ENV)
     if before is not None:
-        os.environ[VARIABLE] = before
+        os.environ[CACHE_ENV] = before
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,18 @@ def test_importing_creval_imports_nothing_heavy() -> None:
     script = "import sys, creval; print(sorted({m.split('.')[0] for m in sys.modules}))"
     loaded = subprocess.check_output([sys.executable, "-c", script], text=True)
     for heavy in (
-        "numpy", "polars", "PIL", "typer", "rich", "sqlite3", "aiohttp", "torch", "jinja2",
-        "starlette", "uvicorn",
-    ):  # fmt: skip
+        "numpy",
+        "polars",
+        "PIL",
+        "typer",
+        "rich",
+        "sqlite3",
+        "aiohttp",
+        "torch",
+        "jinja2",
+        "starlette",
+        "uvicorn",
+    ):
         assert f"'{heavy}'" not in loaded
 
 

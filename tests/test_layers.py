@@ -78,7 +78,7 @@ def test_imports_point_down() -> None:
         "from creval.cli import judge",
         "import creval.web.viewer.app",
         "from creval import report",
-        "def late():\n    from creval.judging.run import judge",
+        "def late():\n    from creval.judging.judge_run import judge",
         "if TYPE_CHECKING:\n    from creval.calls.settings import CallSettings",
         "from creval.stats import bootstrap",
         "from ..judging import run",

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from creval.analysis.score_table import score
+from creval.analysis.scoring import score
 from creval.benchmarks import open_benchmark
 from creval.core.images import open_image
-from creval.judging.replay import replay
+from creval.judging.replay_run import replay
 from creval.store import open_run
 from miniature import MODELS, write_miniature
 
 
 def test_it_is_a_release_without_fault(miniature: Path) -> None:
     dataset = open_benchmark(miniature).dataset
-    assert dataset.findings == ()
+    assert dataset.issues == ()
     assert {len(sample.questions) for sample in dataset.samples} == {15}
     assert all(open_image(s.source).mode == "RGB" for s in dataset.samples if s.source)
 

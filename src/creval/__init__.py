@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from creval.benchmarks import open_benchmark as open_benchmark
     from creval.calls.settings import Settings as Settings
     from creval.core.errors import CrevalError as CrevalError
-    from creval.judging.replay import replay as replay
-    from creval.judging.run import judge as judge
+    from creval.judging.judge_run import judge as judge
+    from creval.judging.replay_run import replay as replay
     from creval.store.run import open_run as open_run
 
 __version__ = "0.1.0"
@@ -26,10 +26,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "CrevalError": "creval.core.errors",
     "Settings": "creval.calls.settings",
-    "judge": "creval.judging.run",
+    "judge": "creval.judging.judge_run",
     "open_benchmark": "creval.benchmarks",
     "open_run": "creval.store.run",
-    "replay": "creval.judging.replay",
+    "replay": "creval.judging.replay_run",
 }
 __all__ = ["CrevalError", "Settings", "judge", "open_benchmark", "open_run", "replay"]
 

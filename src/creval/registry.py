@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from creval.core.registry import Registry
+from creval.core.plugins import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from creval.core.benchmark import Protocol, System
+    from creval.core.benchmark import BenchmarkFormat, Protocol
     from creval.editors.base import Editor
     from creval.judges.base import Judge
-    from creval.metrics.base import Gauge
+    from creval.metrics.base import ImageMetric
 
-benchmarks: Registry[System] = Registry(
+benchmarks: Registry[BenchmarkFormat] = Registry(
     "benchmark",
     {
-        "creval": "creval.benchmarks.creval.protocol:SYSTEM",
-        "complex-edit": "creval.benchmarks.complex_edit.protocol:SYSTEM",
-        "complexbench-edit": "creval.benchmarks.complexbench_edit.protocol:SYSTEM",
-        "ice-bench": "creval.benchmarks.ice_bench.protocol:SYSTEM",
+        "creval": "creval.benchmarks.creval.protocol:BENCHMARK_FORMAT",
+        "complex-edit": "creval.benchmarks.complex_edit.protocol:BENCHMARK_FORMAT",
+        "complexbench-edit": "creval.benchmarks.complexbench_edit.protocol:BENCHMARK_FORMAT",
+        "ice-bench": "creval.benchmarks.ice_bench.protocol:BENCHMARK_FORMAT",
     },
 )
 # Protocols can be put to any dataset.
@@ -35,9 +35,7 @@ protocols: Registry[Callable[[], Protocol]] = Registry(
         "complex-edit": "creval.benchmarks.complex_edit.protocol:ComplexEdit",
         "complexbench-edit": "creval.benchmarks.complexbench_edit.protocol:ComplexBenchEdit",
         "ice-bench": "creval.benchmarks.ice_bench.protocol:IceBench",
-        "complex-edit-probability": (
-            "creval.benchmarks.complex_edit.protocol:ComplexEditProbability"
-        ),
+        "complex-edit-probability": ("creval.benchmarks.complex_edit.protocol:ComplexEditProbability"),
         "viescore": "creval.benchmarks.viescore:VIEScore",
         "clip": "creval.benchmarks.clip_protocol:ClipProtocol",
         "editscore": "creval.benchmarks.viescore:EditScore",
@@ -48,49 +46,46 @@ judges: Registry[Callable[[str, str, Any], Judge]] = Registry(
     "judge",
     {
         **dict.fromkeys(
-            ("openai", "google", "anthropic", "openrouter", "dashscope"),
-            "creval.judges.spec:open_chat",
+            ("openai", "google", "anthropic", "openrouter", "dashscope"), "creval.judges.judge_spec:open_chat"
         ),
         "hf": "creval.judges.local:open_local",
-        "pixel": "creval.touchstone.judges:open_touchstone",
-        "truth": "creval.touchstone.judges:open_touchstone",
-        "noisy": "creval.touchstone.judges:open_touchstone",
+        "pixel": "creval.touchstone.judges:open_touchstone_judge",
+        "truth": "creval.touchstone.judges:open_touchstone_judge",
+        "noisy": "creval.touchstone.judges:open_touchstone_judge",
     },
 )
 editors: Registry[Callable[[str, str, Any], Editor]] = Registry(
     "editor",
     {
-        **dict.fromkeys(
-            ("openai", "google", "bfl", "dashscope", "seedream"), "creval.editors.spec:open_remote"
-        ),
-        "command": "creval.editors.command:Command",
-        "python": "creval.editors.function:Function",
-        "folder": "creval.editors.folder:Folder",
-        "touchstone": "creval.touchstone.editor:Drawn",
-        "diffusers": "creval.editors.diffusers.editor:Diffusers",
+        **dict.fromkeys(("openai", "google", "bfl", "dashscope", "seedream"), "creval.editors.editor_spec:open_remote"),
+        "command": "creval.editors.command:CommandEditor",
+        "python": "creval.editors.function:FunctionEditor",
+        "folder": "creval.editors.folder:FolderEditor",
+        "touchstone": "creval.touchstone.simulated_editor:SimulatedEditor",
+        "diffusers": "creval.editors.diffusers.diffusers_editor:DiffusersEditor",
     },
 )
-metrics: Registry[type[Gauge]] = Registry(
+metrics: Registry[type[ImageMetric]] = Registry(
     "metric",
     {
-        "aesthetic": "creval.metrics.aesthetic:Aesthetic",
-        "canny": "creval.metrics.control_maps:Canny",
+        "aesthetic": "creval.metrics.aesthetic:AestheticScore",
+        "canny": "creval.metrics.control_maps:CannyDistance",
         "clip": "creval.metrics.clip:ClipScores",
         "clip_cap": "creval.metrics.clip:ClipCaption",
         "clip_dir": "creval.metrics.clip:ClipDirection",
         "clip_src": "creval.metrics.clip:ClipSource",
         "colorfulness": "creval.metrics.colorfulness:Colorfulness",
-        "depth": "creval.metrics.depth:Depth",
-        "face": "creval.metrics.face:Face",
+        "depth": "creval.metrics.depth:DepthDistance",
+        "face": "creval.metrics.face:FaceSimilarity",
         "grey": "creval.metrics.control_maps:GreyDistance",
-        "imaging": "creval.metrics.imaging:Imaging",
+        "imaging": "creval.metrics.imaging:ImagingQuality",
         "l1_src": "creval.metrics.pixel_distance:SourceL1",
         "l2_src": "creval.metrics.pixel_distance:SourceL2",
-        "outside": "creval.metrics.outside_boxes:Outside",
-        "pose": "creval.metrics.pose:Pose",
+        "outside": "creval.metrics.outside_boxes:OutsideBoxes",
+        "pose": "creval.metrics.pose:PoseDistance",
         "ssim": "creval.metrics.ssim:Ssim",
-        "style": "creval.metrics.style:Style",
-        "subject": "creval.metrics.subject:Subject",
-        "text": "creval.metrics.text:Text",
+        "style": "creval.metrics.style:StyleSimilarity",
+        "subject": "creval.metrics.subject:SubjectSimilarity",
+        "text": "creval.metrics.text:TextAccuracy",
     },
 )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from creval.analysis.comparison import compare
-from creval.analysis.score_table import score
+from creval.analysis.scoring import score
 from creval.core.errors import CrevalError
 from creval.store import Run
 
@@ -29,12 +29,12 @@ def test_differences_are_those_of_the_scores(small_run: Run) -> None:
 
 def test_the_largest_gaps_come_first_with_the_questions_behind_them(small_run: Run) -> None:
     found = compare(small_run, "Careful", "Keeper", resamples=200, top=4)
-    gaps = [abs((gap.first["S"] or 0) - (gap.second["S"] or 0)) for gap in found.samples]
+    gaps = [abs((gap.first["S"] or 0) - (gap.second["S"] or 0)) for gap in found.sample_gaps]
     assert len(gaps) == 4
     assert gaps == sorted(gaps, reverse=True)
-    for gap in found.samples:
+    for gap in found.sample_gaps:
         for question in gap.questions:
-            said = [answer.said for answer in question.answers]
+            said = [answer.raw_answer for answer in question.answers]
             assert set(said) == {"Yes", "No"}
             assert question.winner == ("Careful", "Keeper")[said.index("Yes")]
         parts = {metric: [0.0, 0.0] for metric in ("IF", "VC", "VQ")}

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from creval.analysis.score_table import score as score_run
-from creval.benchmarks import open_benchmark, protocol_named
+from creval.analysis.scoring import score as score_run
+from creval.benchmarks import get_protocol, open_benchmark
 from creval.benchmarks.viescore import EditScore, VIEScore
 from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
 from creval.core.sample import Sample
 from creval.core.schema import Score
-from creval.judging.run import judge
-from creval.parsing.answers import read_reply
+from creval.judging.judge_run import judge
+from creval.parsing.judge_replies import parse_reply
 from creval.store import open_run
-from creval.testing.fake_server import FakeServer
+from creval.testing.fake_chat_server import FakeServer
 from tests.serving import serving
 
 SAMPLE = Sample("s", "make it red", Path("s.png"))
@@ -61,8 +61,8 @@ def test_quality_is_judged_from_the_edit_alone() -> None:
 def test_the_authors_own_form_of_a_reply_is_read() -> None:
     asked = EditScore().probes(SAMPLE)[:2]
     reply = '{"reasoning": "red, but the sky has changed", "score": [24, 10]}'
-    assert [verdict.value for verdict in read_reply(reply, asked, ["Q1", "Q2"])] == [24, 10]
-    assert read_reply('{"score": [24]}', asked, ["Q1", "Q2"])[1].value is None
+    assert [verdict.value for verdict in parse_reply(reply, asked, ["Q1", "Q2"])] == [24, 10]
+    assert parse_reply('{"score": [24]}', asked, ["Q1", "Q2"])[1].value is None
 
 
 def test_it_can_be_put_to_any_dataset(miniature: Path, tmp_path: Path) -> None:
@@ -74,17 +74,17 @@ def test_it_can_be_put_to_any_dataset(miniature: Path, tmp_path: Path) -> None:
         edits = [miniature / "edits" / name for name in ("Careful", "Keeper")]
         done = judge(benchmark, edits, spec, tmp_path / "run", Settings())
         assert server.stats["requests"] == 2 * 18 * 2, "a call for each pair of scores"
-        assert (done.asked, done.unanswered) == (144, 0)
+        assert (done.expected_answers, done.unanswered) == (144, 0)
         with pytest.raises(CrevalError, match="holds a run of the protocol"):
             judge(open_benchmark(miniature), edits, spec, tmp_path / "run", Settings())
     with open_run(tmp_path / "run") as run:
         card = score_run(run, resamples=100)
-    assert card.table.card.columns == ("SC", "PQ", "O")
-    assert card.table.card.ranking == "O"
-    best = card.cell(card.systems[0], "O")
+    assert card.table.schema.columns == ("SC", "PQ", "O")
+    assert card.table.schema.ranking_column == "O"
+    best = card.cell(card.models[0], "O")
     assert best.value is not None
     assert 0 < best.value <= 10
-    assert best.value >= (card.cell(card.systems[1], "O").value or 0)
+    assert best.value >= (card.cell(card.models[1], "O").value or 0)
     assert len(card.groups("dimension")) == 9, "the dataset's own groups"
     assert card.differences[0].low is not None
 
@@ -98,4 +98,4 @@ def test_a_protocol_that_has_nothing_to_ask_says_so(miniature: Path, tmp_path: P
 def test_unknown_protocols_get_the_nearest_name(miniature: Path) -> None:
     with pytest.raises(CrevalError, match="did you mean 'viescore'"):
         open_benchmark(miniature, "vie-score")
-    assert protocol_named("editscore").name == "editscore"
+    assert get_protocol("editscore").name == "editscore"

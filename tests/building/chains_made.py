@@ -9,12 +9,12 @@ from typing import Any
 
 from PIL import Image
 
-from creval.benchmarks.complexbench_edit.coco_boxes import Annotated, read_pictures
-from creval.building.complex_edit.builder import ComplexEditBuilding
-from creval.building.complexbench.builder import ComplexBenchBuilding
-from creval.building.complexbench.objects import Seen
+from creval.benchmarks.complexbench_edit.coco_boxes import AnnotatedObject, read_objects_by_filename
+from creval.building.complex_edit.builder import ComplexEditBuilder
+from creval.building.complexbench.builder import ComplexBenchBuilder
+from creval.building.complexbench.objects import Detections
 from creval.calls.settings import Settings
-from creval.calls.text_generation import UnwrittenError
+from creval.calls.text_generation import GenerationFailedError
 
 CATEGORIES = ("cat", "cup", "vase", "tv")
 FITTING = [("cat", "cup", "vase", "cat"), ("cat", "cup", "tv"), ("tv", "cup", "vase")] * 2
@@ -27,15 +27,15 @@ class Script:
     def __init__(self, *texts: str) -> None:
         self.texts, self.said = list(texts), list[str]()
 
-    async def ask(self, _role: str, stage: str, prompt: Any, **places: Any) -> str:
+    async def generate(self, _role: str, stage: str, prompt: Any, **places: Any) -> str:
         self.said.append(f"{stage}: {prompt.fill(**places)}")
         text = self.texts.pop(0)
         if not text:
-            raise UnwrittenError(f"{stage}: the model wrote nothing")
+            raise GenerationFailedError(f"{stage}: the model wrote nothing")
         return text
 
 
-def draw_pictures(folder: Path, count: int) -> Path:
+def draw_images(folder: Path, count: int) -> Path:
     folder.mkdir(parents=True)
     for number in range(count):
         Image.new("RGB", (48, 36), (number * 9 % 255, 90, 140)).save(folder / f"p{number}.png")
@@ -46,51 +46,56 @@ def annotated(folder: Path, objects: Sequence[Sequence[str]], crowds: Sequence[i
     """Pictures, and a file of annotations in which each holds these objects, from left to right."""
     images = folder / "images"
     images.mkdir(parents=True)
-    pictures, found = [], []
+    listed, found = [], []
     for number, names in enumerate(objects, 1):
         name = f"{number:012d}.jpg"
         Image.new("RGB", (80, 40), (number * 20, 90, 90)).save(images / name)
-        pictures.append({"id": number, "file_name": name, "width": 80, "height": 40})
+        listed.append({"id": number, "file_name": name, "width": 80, "height": 40})
         found += [
             {
-                "image_id": number, "category_id": CATEGORIES.index(one),
-                "bbox": [10 * at, 4, 8, 20], "iscrowd": int(number in crowds),
+                "image_id": number,
+                "category_id": CATEGORIES.index(one),
+                "bbox": [10 * at, 4, 8, 20],
+                "iscrowd": int(number in crowds),
             }
             for at, one in enumerate(names)
-        ]  # fmt: skip
+        ]
     named = [{"id": at, "name": name} for at, name in enumerate(CATEGORIES)]
     path = folder / "instances.json"
-    path.write_text(json.dumps({"images": pictures, "annotations": found, "categories": named}))
+    path.write_text(json.dumps({"images": listed, "annotations": found, "categories": named}))
     return path
 
 
-def objects(*names: str) -> list[Annotated]:
-    return [Annotated(name, (at / 10, 0.1, at / 10 + 0.1, 0.5)) for at, name in enumerate(names)]
+def objects(*names: str) -> list[AnnotatedObject]:
+    return [AnnotatedObject(name, (at / 10, 0.1, at / 10 + 0.1, 0.5)) for at, name in enumerate(names)]
 
 
 def complex_edit(
     images: Path, out: Path, url: str, *, steps: int = 2, model: str = "m", **settings: Any
-) -> ComplexEditBuilding:
+) -> ComplexEditBuilder:
     writer = f"openai:{model}@{url}/v1"
-    return ComplexEditBuilding(images, out, writer, Settings(**settings), steps=steps)
+    return ComplexEditBuilder(images, out, writer, Settings(**settings), steps=steps)
 
 
 def complexbench(
     folder: Path, out: Path, url: str, *, levels: Sequence[str] = ("parallel",), **settings: Any
-) -> ComplexBenchBuilding:
+) -> ComplexBenchBuilder:
     """Of a folder as `annotated` makes it."""
     roles = {"writer": f"openai:w@{url}/v1", "checker": f"openai:c@{url}/v1"}
-    return ComplexBenchBuilding(
-        folder / "images", out, roles, Settings(retries=4, **settings),
-        lambda _: Seen(read_pictures(folder / "instances.json"), {}), levels=levels,
-    )  # fmt: skip
+    return ComplexBenchBuilder(
+        folder / "images",
+        out,
+        roles,
+        Settings(retries=4, **settings),
+        lambda _: Detections(read_objects_by_filename(folder / "instances.json"), {}),
+        levels=levels,
+    )
 
 
 def rows(bench: Path) -> dict[str, Any]:
     """What a built Complex-Edit's rows hold."""
     return {
-        path.name: json.loads(path.read_text(encoding="utf-8"))
-        for path in sorted((bench / "built").glob("*.json"))
+        path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted((bench / "built").glob("*.json"))
     }
 
 

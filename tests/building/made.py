@@ -10,8 +10,8 @@ from pathlib import Path
 from aiohttp import web
 from PIL import Image
 
-from creval.parsing.instructions import dimension_request, instruction_request
-from creval.parsing.questions import question_request
+from creval.parsing.written_instructions import dimension_reply_format, instruction_reply_format
+from creval.parsing.written_questions import question_reply_format
 
 TOLD = "Turn the cat into a green jade lamp with four brass feet beneath a paper moon."
 Says = Callable[[str, str], str]
@@ -22,26 +22,22 @@ def drawn(folder: Path, *names: str) -> Path:
     """A folder of small pictures, no two alike."""
     folder.mkdir(exist_ok=True)
     for number, name in enumerate(names, 1):
-        picture = Image.new("RGB", (32, 24), (number % 256, number // 256, 99))
-        picture.save(folder / f"{name}.png")
+        image = Image.new("RGB", (32, 24), (number % 256, number // 256, 99))
+        image.save(folder / f"{name}.png")
     return folder
 
 
 def stage_of(text: str) -> str:
-    forms = [instruction_request(*which) for which in product((True, False), repeat=2)]
+    forms = [instruction_reply_format(*which) for which in product((True, False), repeat=2)]
     if any(form in text for form in forms):
         return "instruction"
-    if dimension_request() in text:
+    if dimension_reply_format() in text:
         return "dimension"
-    return next(
-        (metric for metric in ("IF", "VC", "VQ") if question_request(metric) in text), "blind"
-    )
+    return next((metric for metric in ("IF", "VC", "VQ") if question_reply_format(metric) in text), "blind")
 
 
 def questions(metric: str, *texts: str, weight: int | None = 2) -> str:
-    asked = texts or tuple(
-        f"Is the {metric} part {word}?" for word in ["red", "blue", "tall", "old", "new"]
-    )
+    asked = texts or tuple(f"Is the {metric} part {word}?" for word in ["red", "blue", "tall", "old", "new"])
     entries = [{"question": text, "answer": "Yes", "weight": weight} for text in asked]
     return json.dumps({"questions": entries})
 

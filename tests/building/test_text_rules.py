@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from creval.building.text_rules import broken, keeps, length, one_sentence_each
+from creval.building.text_rules import find_violation, kept_quotes_rule, length_rule, step_list_reason
 
 SOUND = [
     "Add a red kite above the pier.",
@@ -40,25 +40,25 @@ BROKEN = {
 
 @pytest.mark.parametrize("text", SOUND)
 def test_sound_instructions_pass(text: str) -> None:
-    assert broken(text, length=length(3, 40), list=one_sentence_each) == ""
+    assert find_violation(text, length=length_rule(3, 40), list=step_list_reason) == ""
 
 
 @pytest.mark.parametrize("text", BROKEN)
 def test_broken_ones_are_named(text: str) -> None:
-    assert broken(text, length=length(3, 40)).startswith(f"{BROKEN[text]}: ")
+    assert find_violation(text, length=length_rule(3, 40)).startswith(f"{BROKEN[text]}: ")
 
 
 def test_a_list_is_no_compound_instruction() -> None:
-    assert one_sentence_each("1. Add a cat. 2. Remove the dog.")
-    assert one_sentence_each("Step 1: add a cat")
-    assert not one_sentence_each("Add 2 cats and 1 dog.")
+    assert step_list_reason("1. Add a cat. 2. Remove the dog.")
+    assert step_list_reason("Step 1: add a cat")
+    assert not step_list_reason("Add 2 cats and 1 dog.")
 
 
 def test_quoted_words_are_kept() -> None:
-    assert keeps(["TEA"])('Write "TEA"') == ""
-    assert keeps(["TEA"])("Write tea") == "the words “TEA” are lost"
+    assert kept_quotes_rule(["TEA"])('Write "TEA"') == ""
+    assert kept_quotes_rule(["TEA"])("Write tea") == "the words “TEA” are lost"
 
 
 @given(st.text())
 def test_no_text_makes_a_rule_raise(text: str) -> None:
-    assert isinstance(broken(text, length=length(1, 5), list=one_sentence_each), str)
+    assert isinstance(find_violation(text, length=length_rule(1, 5), list=step_list_reason), str)

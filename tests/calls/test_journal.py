@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from creval.calls.journal import Ledger, Record
-from creval.core.call import Ask, Reply
-from creval.core.edit import Edit, EditKey
+from creval.calls.journal import CallJournal, CallRecord
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey
 from creval.core.errors import CrevalError
-from creval.core.verdict import Status, Verdict
-from creval.store import DATABASE, Store
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.store import DATABASE, RunWriter
 
 
-def record(number: int, text: str = "Yes") -> Record:
-    ask = Ask("j", EditKey("A", f"s{number}"), ("IF/1",))
-    return ask, Reply(Status.ANSWERED, text), [Verdict("IF/1", Status.ANSWERED, 1.0)]
+def record(number: int, text: str = "Yes") -> CallRecord:
+    ask = CallKey("j", EditKey("A", f"s{number}"), ("IF/1",))
+    return ask, Reply(VerdictStatus.ANSWERED, text), [Verdict("IF/1", VerdictStatus.ANSWERED, 1.0)]
 
 
 def rows(folder: Path, table: str) -> int:
@@ -27,34 +27,34 @@ def rows(folder: Path, table: str) -> int:
 
 
 def test_when_put_returns_others_can_read_it(tmp_path: Path) -> None:
-    async def run(store: Store) -> None:
-        ledger = Ledger(store)
+    async def run(store: RunWriter) -> None:
+        ledger = CallJournal(store)
         for number in range(20):
-            ledger.note(Edit(EditKey("A", f"s{number}")), {})
-        await ledger.put([record(0)])
+            ledger.record_edit(Edit(EditKey("A", f"s{number}")), {})
+        await ledger.append([record(0)])
         assert rows(tmp_path, "verdicts") == 1
-        await asyncio.gather(*(ledger.put([record(number)]) for number in range(1, 20)))
+        await asyncio.gather(*(ledger.append([record(number)]) for number in range(1, 20)))
         assert rows(tmp_path, "verdicts") == 20
-        ledger.note(Edit(EditKey("B", "s0")), {})
+        ledger.record_edit(Edit(EditKey("B", "s0")), {})
         await ledger.close()
         assert rows(tmp_path, "edits") == 21
 
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         asyncio.run(run(store))
 
 
 def test_a_full_disk_is_a_sentence_and_spoils_nothing(tmp_path: Path) -> None:
-    async def run(store: Store) -> None:
-        ledger = Ledger(store)
-        ledger.note(Edit(EditKey("A", "s0")), {})
-        await ledger.put([record(0)])
+    async def run(store: RunWriter) -> None:
+        ledger = CallJournal(store)
+        ledger.record_edit(Edit(EditKey("A", "s0")), {})
+        await ledger.append([record(0)])
         pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
         store._connection.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(CrevalError, match="the disk is full"):
-            await ledger.put([record(0, "long " * 100_000)])
+            await ledger.append([record(0, "long " * 100_000)])
         await ledger.close()
 
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         asyncio.run(run(store))
     with sqlite3.connect(tmp_path / DATABASE) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

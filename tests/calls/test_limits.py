@@ -8,72 +8,72 @@ import time
 
 import pytest
 
-from creval.calls.limits import Halt, Limits, Purse, backoff
+from creval.calls.limits import Budget, ConcurrencyLimiter, StopSignal, backoff
 
 
 def test_no_more_than_the_slots_are_under_way() -> None:
     async def run() -> int:
-        limits, most = Limits(3), 0
+        limits, most = ConcurrencyLimiter(3), 0
 
         async def call() -> None:
             nonlocal most
-            await limits.begin()
-            most = max(most, limits.under_way)
+            await limits.acquire()
+            most = max(most, limits.in_flight)
             await asyncio.sleep(0.001)
-            limits.end()
+            limits.release()
 
         await asyncio.gather(*(call() for _ in range(20)))
-        assert limits.under_way == 0
+        assert limits.in_flight == 0
         return most
 
     assert asyncio.run(run()) == 3
 
 
 def test_slots_are_halved_once_for_calls_of_one_time_and_recover() -> None:
-    limits = Limits(32)
+    limits = ConcurrencyLimiter(32)
     began = time.monotonic()
-    limits.crowded(began, None)
-    limits.crowded(began, None)
-    assert limits.allowed == 16, "both had begun before the first was turned away"
+    limits.record_overload(began, None)
+    limits.record_overload(began, None)
+    assert limits.current_limit == 16, "both had begun before the first was turned away"
     for _ in range(8):
-        limits.crowded(time.monotonic(), None)
-    assert limits.allowed == 1
+        limits.record_overload(time.monotonic(), None)
+    assert limits.current_limit == 1
     rounds = 0
-    while limits.allowed < 32 and rounds < 60:
+    while limits.current_limit < 32 and rounds < 60:
         rounds += 1
-        for _ in range(int(limits.allowed)):
-            limits.went_well()
+        for _ in range(int(limits.current_limit)):
+            limits.record_success()
     assert 10 < rounds < 40
-    limits.went_well()
-    assert limits.allowed == 32, "never above the ceiling"
+    limits.record_success()
+    assert limits.current_limit == 32, "never above the ceiling"
 
 
 def test_those_who_wait_begin_when_slots_recover() -> None:
     async def run() -> None:
-        limits = Limits(4)
+        limits = ConcurrencyLimiter(4)
         for _ in range(3):
-            limits.crowded(time.monotonic(), None)
-        await limits.begin()
-        waiting = asyncio.create_task(limits.begin())
+            limits.record_overload(time.monotonic(), None)
+        await limits.acquire()
+        waiting = asyncio.create_task(limits.acquire())
         await asyncio.sleep(0.01)
         assert not waiting.done()
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        second = asyncio.create_task(limits.begin())
+        second = asyncio.create_task(limits.acquire())
         await asyncio.sleep(0)
-        limits.end()
+        limits.release()
         await asyncio.wait_for(second, 1)
 
     asyncio.run(run())
 
 
 @pytest.mark.parametrize(
-    ("limits", "tokens"), [(Limits(8, 1200), 0.0), (Limits(8, None, 60_000), 50.0)]
+    ("limits", "tokens"), [(ConcurrencyLimiter(8, 1200), 0.0), (ConcurrencyLimiter(8, None, 60_000), 50.0)]
 )
-def test_requests_and_tokens_a_minute(limits: Limits, tokens: float) -> None:
+def test_requests_and_tokens_a_minute(limits: ConcurrencyLimiter, tokens: float) -> None:
     async def run() -> list[float]:
-        return [await limits.begin(tokens) for _ in range(5)]
+        return [await limits.acquire(tokens) for _ in range(5)]
 
     began = asyncio.run(run())
     assert all(later - began[0] > 0.05 * n - 0.001 for n, later in enumerate(began))
@@ -82,19 +82,19 @@ def test_requests_and_tokens_a_minute(limits: Limits, tokens: float) -> None:
 
 def test_a_server_that_asks_us_to_wait_is_left_alone() -> None:
     async def run() -> float:
-        limits, start = Limits(8), time.monotonic()
-        limits.crowded(start, 0.2)
-        return await limits.begin() - start
+        limits, start = ConcurrencyLimiter(8), time.monotonic()
+        limits.record_overload(start, 0.2)
+        return await limits.acquire() - start
 
     assert asyncio.run(run()) == pytest.approx(0.2, abs=0.05)
 
 
 def test_the_word_to_stop_ends_the_waiting_for_a_turn() -> None:
     async def run() -> float:
-        limits, halt, start = Limits(8, 1.0), Halt(), time.monotonic()
-        await limits.begin(0.0, halt)
-        asyncio.get_running_loop().call_later(0.05, halt.now, "interrupted")
-        await limits.begin(0.0, halt)
+        limits, halt, start = ConcurrencyLimiter(8, 1.0), StopSignal(), time.monotonic()
+        await limits.acquire(0.0, halt)
+        asyncio.get_running_loop().call_later(0.05, halt.set, "interrupted")
+        await limits.acquire(0.0, halt)
         return time.monotonic() - start
 
     assert asyncio.run(run()) < 2, "the second would begin in a minute"
@@ -102,10 +102,10 @@ def test_the_word_to_stop_ends_the_waiting_for_a_turn() -> None:
 
 def test_tokens_that_were_guessed_wrong_are_made_up_for() -> None:
     async def run() -> list[float]:
-        limits = Limits(8, None, 60_000)
-        first = await limits.begin(10.0)
-        limits.used(10.0, 210.0)
-        return [first, await limits.begin(10.0)]
+        limits = ConcurrencyLimiter(8, None, 60_000)
+        first = await limits.acquire(10.0)
+        limits.correct_tokens(10.0, 210.0)
+        return [first, await limits.acquire(10.0)]
 
     first, second = asyncio.run(run())
     assert second - first > 0.2
@@ -121,26 +121,26 @@ def test_waits_double_with_jitter_up_to_a_limit() -> None:
 
 def test_money_is_set_aside_for_calls_under_way() -> None:
     async def run() -> None:
-        purse, halt = Purse(1.0, spent=0.5), Halt()
-        assert await purse.take(0.3, halt)
-        second = asyncio.create_task(purse.take(0.3, halt))
+        purse, halt = Budget(1.0, spent=0.5), StopSignal()
+        assert await purse.reserve(0.3, halt)
+        second = asyncio.create_task(purse.reserve(0.3, halt))
         await asyncio.sleep(0.01)
         assert not second.done(), "0.5 spent and 0.3 under way leave 0.2, perhaps more"
         purse.settle(0.3, 0.1)
         assert await second
         purse.settle(0.3, 0.3)
-        assert not await purse.take(0.3, halt), "0.9 are spent"
-        assert await Purse(None, 100.0).take(1e9, halt)
+        assert not await purse.reserve(0.3, halt), "0.9 are spent"
+        assert await Budget(None, 100.0).reserve(1e9, halt)
 
     asyncio.run(run())
 
 
 def test_the_word_to_stop_ends_a_sleep() -> None:
     async def run() -> float:
-        halt, start = Halt(), time.monotonic()
-        asyncio.get_running_loop().call_later(0.05, halt.now, "interrupted")
+        halt, start = StopSignal(), time.monotonic()
+        asyncio.get_running_loop().call_later(0.05, halt.set, "interrupted")
         await halt.sleep(10)
-        halt.now("budget")
+        halt.set("budget")
         assert (bool(halt), halt.reason) == (True, "interrupted"), "the first word counts"
         return time.monotonic() - start
 

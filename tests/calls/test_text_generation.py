@@ -12,11 +12,11 @@ from aiohttp import web
 from PIL import Image
 
 from creval.calls.settings import Settings
-from creval.calls.text_generation import Desk, Expected, Item, Writing
+from creval.calls.text_generation import GenerationItem, ItemSession, StageEstimate, TextGenerator
 from creval.core.errors import CrevalError
 from creval.prompts import Prompt
 from creval.providers.pricing import Price
-from creval.store import Store
+from creval.store import RunWriter
 from tests.serving import serving
 
 PLAN, TELL = Prompt("plan", "Plan {{what}}."), Prompt("tell", "Tell of {{plan}}.")
@@ -27,7 +27,7 @@ class Server:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-        self.pictures = 0
+        self.images = 0
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=2**26)
@@ -38,7 +38,7 @@ class Server:
         body = await request.json()
         parts = body["messages"][-1]["content"]
         text = parts[-1]["text"]
-        self.pictures += sum(part["type"] == "image_url" for part in parts)
+        self.images += sum(part["type"] == "image_url" for part in parts)
         self.asked.append(text)
         if "bad" in text:
             return web.json_response({"error": {"message": "no", "code": "x"}}, status=400)
@@ -50,22 +50,22 @@ class Server:
         return web.json_response({"choices": [choice], "usage": usage})
 
 
-async def story(desk: Desk) -> str:
-    plan = await desk.ask("writer", "plan", PLAN, what=desk.item.id)
-    return await desk.ask("teller", "tell", TELL, show=(), plan=plan)
+async def story(desk: ItemSession) -> str:
+    plan = await desk.generate("writer", "plan", PLAN, what=desk.item.id)
+    return await desk.generate("teller", "tell", TELL, image_paths=(), plan=plan)
 
 
-def writing(folder: Path, url: str, **more: object) -> Writing[str]:
+def writing(folder: Path, url: str, **more: object) -> TextGenerator[str]:
     roles = {"writer": f"openai:one@{url}/v1", "teller": f"openai:two@{url}/v1"}
-    return Writing(folder, roles, Settings(concurrency=4, attempts=2, **more))  # type: ignore[arg-type]
+    return TextGenerator(folder, roles, Settings(concurrency=4, attempts=2, **more))  # type: ignore[arg-type]
 
 
-def items(folder: Path, *names: str) -> list[Item]:
+def items(folder: Path, *names: str) -> list[GenerationItem]:
     found = []
     for name in names:
         path = folder / f"{name}.png"
         Image.new("RGB", (64, 48), "teal").save(path)
-        found.append(Item(name, path))
+        found.append(GenerationItem(name, path))
     return found
 
 
@@ -74,31 +74,31 @@ def test_a_text_is_asked_for_once(tmp_path: Path) -> None:
     with serving(server.app()) as url:
         some = items(tmp_path, "a", "b")
         first = writing(tmp_path / "kept", url).run(some, story)
-        assert first.made == {"a": "[Tell of [Plan a.].]", "b": "[Tell of [Plan b.].]"}
-        assert (len(server.asked), server.pictures) == (4, 2)
+        assert first.results == {"a": "[Tell of [Plan a.].]", "b": "[Tell of [Plan b.].]"}
+        assert (len(server.asked), server.images) == (4, 2)
         assert first.progress.tokens_in == 40
         more = [*some, *items(tmp_path, "c")]
         second = writing(tmp_path / "kept", url).run(more, story)
         assert len(server.asked) == 6, "only what is new"
-        assert (second.progress.made, second.progress.cached) == (2, 4)
-        assert second.made["a"] == first.made["a"]
-        Image.new("RGB", (64, 48), "red").save(some[0].picture or "")
+        assert (second.progress.requests_sent, second.progress.cached) == (2, 4)
+        assert second.results["a"] == first.results["a"]
+        Image.new("RGB", (64, 48), "red").save(some[0].image or "")
         writing(tmp_path / "kept", url).run(some, story)
         assert len(server.asked) == 7, "another picture is another question"
 
 
 def test_what_items_ask_alike_is_asked_once_in_a_stage_that_is_shared(tmp_path: Path) -> None:
-    async def alike(desk: Desk) -> str:
-        plan = await desk.ask("writer", "plan", PLAN, what="a box")
-        return await desk.ask("teller", "tell", TELL, show=(), plan=plan)
+    async def alike(desk: ItemSession) -> str:
+        plan = await desk.generate("writer", "plan", PLAN, what="a box")
+        return await desk.generate("teller", "tell", TELL, image_paths=(), plan=plan)
 
     server, some = Server(), items(tmp_path, "a", "b", "c")
     with serving(server.app()) as url:
         roles = {"writer": f"openai:one@{url}/v1", "teller": f"openai:two@{url}/v1"}
         for number in (2, 3, 3):
-            made = Writing[str](tmp_path / "out", roles, Settings(), shared={"plan"})
+            made = TextGenerator[str](tmp_path / "out", roles, Settings(), shared_stages={"plan"})
             wrote = made.run(some[:number], alike)
-            assert set(wrote.made.values()) == {"[Tell of [Plan a box.].]"}
+            assert set(wrote.results.values()) == {"[Tell of [Plan a box.].]"}
     assert sorted(server.asked) == ["Plan a box.", *["Tell of [Plan a box.]."] * 3]
 
 
@@ -114,52 +114,52 @@ def test_what_cannot_be_written_is_left_out_with_its_reason(tmp_path: Path) -> N
         some = items(tmp_path, "a", "wicked", "bad")
         broken = tmp_path / "broken.png"
         broken.write_bytes(b"none")
-        some.append(Item("broken", broken))
+        some.append(GenerationItem("broken", broken))
         wrote = writing(tmp_path / "kept", url).run(some, story)
-        assert set(wrote.made) == {"a"}
+        assert set(wrote.results) == {"a"}
         assert "the model declined: I will not." in wrote.left_out["wicked"]
         assert "plan: " in wrote.left_out["bad"]
         assert "broken.png" in wrote.left_out["broken"]
         before = len(server.asked)
         again = writing(tmp_path / "kept", url).run(some, story)
-        assert set(again.made) == {"a"}
+        assert set(again.results) == {"a"}
         assert len(server.asked) == before + 2, "what was declined is asked once more"
 
 
 def test_an_estimate_before_anything_is_asked(tmp_path: Path) -> None:
-    stages = [Expected("writer", 1, 100, 50), Expected("teller", 2, 50, 80, pictures=0)]
+    stages = [StageEstimate("writer", 1, 100, 50), StageEstimate("teller", 2, 50, 80, images=0)]
     some = items(tmp_path, "a", "b")
     first, second = writing(tmp_path / "kept", "http://127.0.0.1:1").estimate(some, stages)
-    assert (first.calls, first.pictures, second.calls, second.pictures) == (2, 2, 4, 0)
+    assert (first.calls, first.images, second.calls, second.images) == (2, 2, 4, 0)
     assert second.tokens_out == 320
     assert not (tmp_path / "kept").exists()
 
 
 def test_an_estimate_takes_off_what_is_kept(tmp_path: Path) -> None:
-    stages = [Expected("writer", 1, 100, 50), Expected("teller", 2, 50, 80, pictures=0)]
+    stages = [StageEstimate("writer", 1, 100, 50), StageEstimate("teller", 2, 50, 80, images=0)]
     some = items(tmp_path, "a", "b", "c")
-    some[2] = Item("c\udcff", some[2].picture)  # a name that is no text
+    some[2] = GenerationItem("c\udcff", some[2].image)  # a name that is no text
     server = Server()
     with serving(server.app()) as url:
         model = writing(tmp_path / "kept", url, price=Price(1, 1))
         before = model.estimate(some, stages)
         model.run([some[0], some[2]], story)
         first, second = model.estimate(some, stages)
-        assert (first.calls, first.cached, first.pictures) == (1, 2, 1)
+        assert (first.calls, first.cached, first.images) == (1, 2, 1)
         assert (second.calls, second.cached) == (4, 2), "of two texts each has one"
         assert first.cost == pytest.approx((before[0].cost or 0) / 3)
         assert first.seconds == pytest.approx(before[0].seconds / 3)
         other = writing(tmp_path / "kept", url + "/x").estimate(some, stages)
         assert [made.cached for made in other] == [0, 0], "another model wrote nothing yet"
-        once = [Expected("writer", 0.5, 100, 50)]
+        once = [StageEstimate("writer", 0.5, 100, 50)]
         assert [made.calls for made in model.estimate(some[:1], once)] == [0, 0], "never below none"
-        with Store(tmp_path / "kept"):
+        with RunWriter(tmp_path / "kept"):
             assert model.estimate(some, stages)[0].cached == 2, "also while somebody writes"
 
 
 def test_a_panel_does_not_write(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="takes one model"):
-        Writing(tmp_path, {"writer": "panel:truth+pixel"}, Settings())
+        TextGenerator(tmp_path, {"writer": "panel:truth+pixel"}, Settings())
 
 
 SCRIPT = """
@@ -181,15 +181,13 @@ def test_killed_it_loses_nothing(tmp_path: Path) -> None:
     count = 60
     with serving(server.app()) as url:
         for _ in range(3):
-            with subprocess.Popen(
-                [sys.executable, "-c", script, str(tmp_path), url, str(count)]
-            ) as on:
+            with subprocess.Popen([sys.executable, "-c", script, str(tmp_path), url, str(count)]) as on:
                 goal = min(2 * count, len(server.asked) + 30)
                 while on.poll() is None and len(server.asked) < goal:
                     pass
                 on.kill()
-        some = [Item(f"i{n}", tmp_path / "a.png") for n in range(count)]
+        some = [GenerationItem(f"i{n}", tmp_path / "a.png") for n in range(count)]
         wrote = writing(tmp_path / "kept", url).run(some, story)
-    assert len(wrote.made) == count
+    assert len(wrote.results) == count
     assert len(server.asked) <= 2 * count + 3 * 4, "only what was under way is asked again"
     assert json.dumps(wrote.left_out) == "{}"

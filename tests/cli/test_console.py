@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from creval.cli import console
-from creval.report.output import Grid
+from creval.report.output import OutputTable
 
 
 def test_json_keeps_its_meaning_and_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,9 +29,7 @@ def test_progress_is_silent_on_what_is_quick(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err == ""
 
 
-def test_progress_is_shown_on_what_is_slow(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_is_shown_on_what_is_slow(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 100_000, 1))
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
     assert len(list(console.track(range(640), "working"))) == 640
@@ -47,10 +45,10 @@ def test_a_table_that_is_too_wide_comes_in_parts_and_cuts_no_number(
     numbers = [[f"{row}.{column}000001  100 %" for column in range(7)] for row in range(2)]
     names = ["a model with a name of many words", "图像编辑"]
     rows = [[name, *of] for name, of in zip(names, numbers, strict=True)]
-    grid = Grid(["model", *"ABCDEFG"], rows, "Scores", "Bold is best.")
+    grid = OutputTable(["model", *"ABCDEFG"], rows, "Scores", "Bold is best.")
     for width in (40, 60, 80, 100, 200):
-        monkeypatch.setattr(console, "_WIDE", width)
-        console.print_grid(grid)
+        monkeypatch.setattr(console, "_DEFAULT_WIDTH", width)
+        console.print_table(grid)
         shown = capsys.readouterr().out
         assert max(map(cell_len, shown.splitlines())) <= width
         assert [shown.count(number) for of in numbers for number in of] == [1] * 14

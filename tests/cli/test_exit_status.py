@@ -23,9 +23,9 @@ def test_a_budget_that_is_reached(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_came_to_its_end_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     exit_status.exit_if_stopped("", "written")
-    exit_status.exit_if_too_many(0.005, 0.005, "were left out")
+    exit_status.exit_if_too_many_missing(0.005, 0.005, "were left out")
     assert capsys.readouterr().err == ""
     with pytest.raises(typer.Exit) as stopped:
-        exit_status.exit_if_too_many(0.0125, 0.005, "were left out")
+        exit_status.exit_if_too_many_missing(0.0125, 0.005, "were left out")
     assert stopped.value.exit_code == 1
     assert "1.2 % were left out: exit status 1 (--max-unanswered)." in capsys.readouterr().err

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from creval.calls.retry import Progress
 from creval.cli import console
-from creval.cli.judge import _watcher
+from creval.cli.judge import _make_watcher
 
 
-class Kept(console.Line):
+class Kept(console.ProgressLine):
     """A line that is always due, and keeps what it shows."""
 
     def due(self) -> bool:
@@ -19,13 +19,13 @@ class Kept(console.Line):
 
 def shown(**so_far: int) -> str:
     line = Kept()
-    _watcher(line)(Progress(**so_far))  # type: ignore[arg-type]
+    _make_watcher(line)(Progress(**so_far))  # type: ignore[arg-type]
     return line.text
 
 
 def test_what_is_measured_is_counted_apart_from_calls() -> None:
     """An edit is measured many times."""
-    both = shown(calls=20, done=5, to_measure=1148, measured=79)
+    both = shown(calls=20, done=5, measurements_total=1148, measurements_done=79)
     assert both.startswith("79 of 1,148 measurements, 5 of 20 calls")
     assert both.endswith(" left")
-    assert "left" not in shown(calls=20, done=20, to_measure=1148, measured=79), "it goes on"
+    assert "left" not in shown(calls=20, done=20, measurements_total=1148, measurements_done=79), "it goes on"

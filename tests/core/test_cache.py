@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from creval.core.cache import VARIABLE, cache_folder, made_once
+from creval.core.cache import CACHE_ENV, cache_folder, cached_folder
 from creval.core.errors import CrevalError
 
 
 @pytest.fixture(autouse=True)
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(CACHE_ENV, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
@@ -26,11 +26,11 @@ def test_it_is_made_once_for_each_state_of_its_files(tmp_path: Path) -> None:
         made.append(folder)
         (folder / "copy").write_text(source.read_text())
 
-    first = made_once("copies", [source], make)
-    assert made_once("copies", [source], make) == first
+    first = cached_folder("copies", [source], make)
+    assert cached_folder("copies", [source], make) == first
     assert len(made) == 1
     source.write_text("bc")
-    second = made_once("copies", [source], make)
+    second = cached_folder("copies", [source], make)
     assert (second / "copy").read_text() == "bc"
     assert second != first
     assert {entry.name for entry in first.parent.iterdir()} == {first.name, second.name}
@@ -42,18 +42,18 @@ def test_what_fails_leaves_nothing(tmp_path: Path, own: Path) -> None:
         raise ValueError
 
     with pytest.raises(ValueError):  # noqa: PT011
-        made_once("copies", [tmp_path], fail)
+        cached_folder("copies", [tmp_path], fail)
     assert list((own / "copies").iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path, own: Path) -> None:
     own.write_text("a file")
-    with pytest.raises(CrevalError, match=VARIABLE):
-        made_once("copies", [tmp_path], lambda _: None)
+    with pytest.raises(CrevalError, match=CACHE_ENV):
+        cached_folder("copies", [tmp_path], lambda _: None)
 
 
 def test_without_the_variable_it_is_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.delenv(CACHE_ENV)
     monkeypatch.setenv("XDG_CACHE_HOME", os.sep + "somewhere")
     assert cache_folder() == Path(os.sep, "somewhere", "creval")
     monkeypatch.delenv("XDG_CACHE_HOME")
@@ -69,8 +69,8 @@ def test_another_process_that_is_quicker(tmp_path: Path) -> None:
         (folder / "mine").write_text("")
         if not made:
             made.append(folder)
-            made_once("copies", [source], make)
+            cached_folder("copies", [source], make)
 
-    found = made_once("copies", [source], make)
+    found = cached_folder("copies", [source], make)
     assert (found / "mine").exists()
     assert [entry.name for entry in found.parent.iterdir()] == [found.name]

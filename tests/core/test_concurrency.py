@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from creval.core.concurrency import cores, on_all_cores
+from creval.core.concurrency import parallel_map, usable_cpu_count
 from creval.core.errors import CrevalError
 
 
@@ -22,21 +22,21 @@ def killed(number: int) -> int:
 
 
 def test_results_come_in_the_order_of_jobs() -> None:
-    assert list(on_all_cores(squared, range(20))) == [n * n for n in range(20)]
-    assert cores() >= 1
+    assert list(parallel_map(squared, range(20))) == [n * n for n in range(20)]
+    assert usable_cpu_count() >= 1
 
 
 def test_a_process_that_was_killed_gets_a_sentence() -> None:
     with pytest.raises(CrevalError, match="Repeat the command"):
-        list(on_all_cores(killed, range(4)))
+        list(parallel_map(killed, range(4)))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are killed otherwise there")
 def test_none_is_left_when_the_one_that_started_them_is_killed() -> None:
     script = (
-        "import time\nfrom creval.core.concurrency import process_pool\n"
+        "import time\nfrom creval.core.concurrency import spawn_process_pool\n"
         "if __name__ == '__main__':\n"
-        "    pool = process_pool(1)\n"
+        "    pool = spawn_process_pool(1)\n"
         "    print(pool.submit(__import__('os').getpid).result(), flush=True)\n"
         "    time.sleep(60)\n"
     )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from creval.core.concurrency import SharedContext, aside
+from creval.core.concurrency import SharedContext, stdout_to_stderr
 
 
 def test_the_first_enters_and_the_last_leaves() -> None:
@@ -49,7 +49,7 @@ def test_what_cannot_be_entered_was_not() -> None:
 
 
 def test_what_is_printed_aside_is_no_result(capsys: pytest.CaptureFixture[str]) -> None:
-    with aside:
+    with stdout_to_stderr:
         print("downloading")
     print("result")
     sys.stdout.flush()

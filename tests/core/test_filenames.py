@@ -4,22 +4,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from creval.core.filenames import of_draw, read_name, unlike_draws, unnameable
+from creval.core.filenames import draw_filename, escape_draw_suffix, invalid_filename_reason, parse_edit_filename
 
 texts = st.text(min_size=1)
 
 
 @given(texts, st.integers(0, 999_999_999))
 def test_what_is_written_is_read(name: str, draw: int) -> None:
-    assert read_name(of_draw(name, draw)) == (name, draw)
-    assert read_name(name, {name}) == (name, 0)
+    assert parse_edit_filename(draw_filename(name, draw)) == (name, draw)
+    assert parse_edit_filename(name, {name}) == (name, 0)
 
 
 @given(texts)
 def test_what_is_like_no_draw_is_read_as_none(name: str) -> None:
-    plain = unlike_draws(name)
-    assert read_name(plain) == (plain, 0)
-    assert unlike_draws(plain) == plain
+    plain = escape_draw_suffix(name)
+    assert parse_edit_filename(plain) == (plain, 0)
+    assert escape_draw_suffix(plain) == plain
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,6 @@ def test_what_is_like_no_draw_is_read_as_none(name: str) -> None:
     ],
 )
 def test_which_ids_can_be_names(name: str, reason: str) -> None:
-    found = unnameable(name)
+    found = invalid_filename_reason(name)
     assert reason in found
     assert bool(found) == bool(reason)

@@ -6,14 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from creval.core.files import (
-    copy_whole,
-    files_below,
-    many_small_objects,
-    read_bytes,
-    write_json,
-    write_whole,
-)
+from creval.core.files import atomic_copy, atomic_write, gc_paused, list_files, read_bytes, write_json
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 300_000])
@@ -23,9 +16,7 @@ def test_the_whole_file_is_read(tmp_path: Path, size: int) -> None:
     assert read_bytes(tmp_path / "a") == content
 
 
-def test_a_file_that_comes_in_short_pieces_is_read_in_few(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_comes_in_short_pieces_is_read_in_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As some network drives bring it."""
     content = bytes(n % 251 for n in range(1_000_000))
     (tmp_path / "a").write_bytes(content)
@@ -48,10 +39,10 @@ def test_what_cannot_be_read_raises_as_open_does(tmp_path: Path) -> None:
 
 
 def test_the_collector_is_back_afterwards() -> None:
-    with many_small_objects():
+    with gc_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
-    with pytest.raises(ZeroDivisionError), many_small_objects():
+    with pytest.raises(ZeroDivisionError), gc_paused():
         _ = 1 / 0
     assert gc.isenabled()
 
@@ -60,25 +51,25 @@ def test_files_below_without_hidden_ones(tmp_path: Path) -> None:
     for name in ("a.png", ".b.png", "c/d.png", ".old/e.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
-    assert files_below(tmp_path) == ["a.png", "c/d.png"]
+    assert list_files(tmp_path) == ["a.png", "c/d.png"]
 
 
 def test_a_file_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "new" / "page.html"
-    assert write_whole(path, "ü") == 2
+    assert atomic_write(path, "ü") == 2
     assert path.read_text(encoding="utf-8") == "ü"
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match="directory"):
-        write_whole(tmp_path / "folder", "x")
+        atomic_write(tmp_path / "folder", "x")
     assert [one.name for one in sorted(tmp_path.iterdir())] == ["folder", "new"]
 
 
 def test_a_copy_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"\x00\xff")
-    copy_whole(tmp_path / "a", tmp_path / "new" / "b")
+    atomic_copy(tmp_path / "a", tmp_path / "new" / "b")
     assert (tmp_path / "new" / "b").read_bytes() == b"\x00\xff"
     with pytest.raises(FileNotFoundError):
-        copy_whole(tmp_path / "none", tmp_path / "new" / "b")
+        atomic_copy(tmp_path / "none", tmp_path / "new" / "b")
     assert (tmp_path / "new" / "b").read_bytes() == b"\x00\xff", "what was there stays"
     assert [one.name for one in (tmp_path / "new").iterdir()] == ["b"]
 

@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from creval.core.edit import EditKey
+from creval.core.edit_record import EditKey
 from creval.core.errors import CrevalError
-from creval.core.human_ratings import Rating, Scale, ScoreRow, read_people, read_scores, scale_named
+from creval.core.human_ratings import (
+    Rating,
+    RatingScale,
+    ScoreRow,
+    parse_rating_scale,
+    read_human_ratings,
+    read_score_file,
+)
 
 
 @pytest.fixture
@@ -18,11 +25,10 @@ def file(tmp_path: Path) -> Path:
 
 def test_ratings_are_in_percent_of_their_scale(file: Path) -> None:
     file.write_text(
-        "rater,sample,model,metric,rating,scale\nann,s1,A,IF,4,1-5\nbob,s1,A,IF,0.5,0-1\n"
-        "ann,s1,A,,2,0..4\n"
+        "rater,sample,model,metric,rating,scale\nann,s1,A,IF,4,1-5\nbob,s1,A,IF,0.5,0-1\nann,s1,A,,2,0..4\n"
     )
-    found = read_people(file)
-    assert found.left_out == ()
+    found = read_human_ratings(file)
+    assert found.skipped_rows == ()
     assert found.ratings == (
         Rating("ann", (EditKey("A", "s1"),), "IF", 75.0),
         Rating("bob", (EditKey("A", "s1"),), "IF", 50.0),
@@ -33,8 +39,8 @@ def test_ratings_are_in_percent_of_their_scale(file: Path) -> None:
 def test_a_scale_must_be_stated(file: Path) -> None:
     file.write_text("rater,sample,model,rating\nann,s1,A,4\n")
     with pytest.raises(CrevalError, match="add a column `scale`"):
-        read_people(file)
-    assert read_people(file, Scale(0, 5)).ratings[0].value == 80.0
+        read_human_ratings(file)
+    assert read_human_ratings(file, RatingScale(0, 5)).ratings[0].value == 80.0
 
 
 def test_choices_name_a_model_or_a_tie(file: Path) -> None:
@@ -42,22 +48,31 @@ def test_choices_name_a_model_or_a_tie(file: Path) -> None:
         "\ufeffRater\tSample\tFirst\tSecond\tChoice\nann\ts1\tB\tA\tB\nbob\ts1\tA\tB\tTie\n"
         "eve\ts1\tA\tB\tboth\neve\ts2\tA\tA\tA\n"
     )
-    found = read_people(file)
+    found = read_human_ratings(file)
     pair = (EditKey("A", "s1"), EditKey("B", "s1"))
-    assert found.ratings == (
-        Rating("ann", pair, "overall", choice="B"),
-        Rating("bob", pair, "overall", choice=""),
-    )
-    assert [(row.rows, row.line) for row in found.left_out] == [(1, 4), (1, 5)]
+    assert found.ratings == (Rating("ann", pair, "overall", choice="B"), Rating("bob", pair, "overall", choice=""))
+    assert [(row.rows, row.line) for row in found.skipped_rows] == [(1, 4), (1, 5)]
 
 
 def test_what_cannot_be_taken_is_counted_and_not_mended(file: Path) -> None:
-    rows = ["ann,s1,A,3", "ann,s1,A,3", "ann,s2,A,9", "ann,s3,A,good", "ann,s4", "ann,s5,,3",
-            "ann,s6,A,nan", "ann,s7,A,1", "ann,s7,A,2", "ann,s7,A,1", "", "bob,s1,A,5"]  # fmt: skip
+    rows = [
+        "ann,s1,A,3",
+        "ann,s1,A,3",
+        "ann,s2,A,9",
+        "ann,s3,A,good",
+        "ann,s4",
+        "ann,s5,,3",
+        "ann,s6,A,nan",
+        "ann,s7,A,1",
+        "ann,s7,A,2",
+        "ann,s7,A,1",
+        "",
+        "bob,s1,A,5",
+    ]
     file.write_text("rater,sample,model,rating\n" + "\n".join(rows))
-    found = read_people(file, Scale(1, 5))
+    found = read_human_ratings(file, RatingScale(1, 5))
     assert [rating.value for rating in found.ratings] == [50.0, 100.0]
-    assert {(row.reason, row.rows, row.line) for row in found.left_out} == {
+    assert {(row.reason, row.rows, row.line) for row in found.skipped_rows} == {
         ("the same thing is said again", 1, 3),
         ("the rating lies outside its scale", 1, 4),
         ("the rating is no number", 2, 5),
@@ -69,12 +84,9 @@ def test_what_cannot_be_taken_is_counted_and_not_mended(file: Path) -> None:
 
 def test_scores_of_any_metric(file: Path) -> None:
     file.write_text("model,metric,score\nA,VIEScore,6.02\nB,VIEScore,7.17\nB,VIEScore,x\n")
-    found = read_scores(file)
-    assert found.rows == (
-        ScoreRow("", "A", "VIEScore", 6.02),
-        ScoreRow("", "B", "VIEScore", 7.17),
-    )
-    assert found.left_out[0][:2] == ("the score is no number", 1)
+    found = read_score_file(file)
+    assert found.rows == (ScoreRow("", "A", "VIEScore", 6.02), ScoreRow("", "B", "VIEScore", 7.17))
+    assert found.skipped_rows[0][:2] == ("the score is no number", 1)
 
 
 @pytest.mark.parametrize(
@@ -92,33 +104,31 @@ def test_scores_of_any_metric(file: Path) -> None:
 def test_a_file_of_something_else_is_said_to_be(file: Path, content: str, sentence: str) -> None:
     file.write_text(content)
     with pytest.raises(CrevalError, match=sentence):
-        read_people(file)
+        read_human_ratings(file)
 
 
-def test_a_picture_is_no_table(file: Path) -> None:
+def test_a_image_is_no_table(file: Path) -> None:
     file.write_bytes(b"\x89PNG\xff\xfe")
     with pytest.raises(CrevalError, match="not text in UTF-8"):
-        read_scores(file)
+        read_score_file(file)
 
 
 @pytest.mark.parametrize("text", ["1-5", "1 to 5", " 1–5 ", "1..5"])
 def test_a_scale_has_two_ends(text: str) -> None:
-    assert scale_named(text) == (1.0, 5.0)
-    assert scale_named("-1-1") == (-1.0, 1.0)
+    assert parse_rating_scale(text) == (1.0, 5.0)
+    assert parse_rating_scale("-1-1") == (-1.0, 1.0)
     for wrong in ("5", "5-1", "1-1", "a-b", ""):
         with pytest.raises(CrevalError, match="is no scale"):
-            scale_named(wrong)
+            parse_rating_scale(wrong)
 
 
 @given(text=st.text(max_size=200))
 @settings(max_examples=200, deadline=None)
-def test_any_text_is_read_or_refused_in_a_sentence(
-    text: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_any_text_is_read_or_refused_in_a_sentence(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     file = tmp_path_factory.mktemp("any") / "human.csv"
     file.write_bytes(("model,rating,scale\n" + text).encode("utf-8", "surrogatepass"))
     try:
-        found = read_people(file)
+        found = read_human_ratings(file)
     except CrevalError:
         return
     assert all(0 <= (rating.value or 0) <= 100 for rating in found.ratings)

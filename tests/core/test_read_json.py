@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from creval.core.errors import CrevalError
-from creval.core.files import read_json, stem_of, text_of
+from creval.core.files import coerce_text, filename_stem, read_json
 
 
 def test_stems_of_any_path() -> None:
-    assert stem_of("image/1718655347.8155239.jpg") == "1718655347.8155239"
-    assert stem_of("image\\a.png") == "a"
-    assert stem_of("") == ""
+    assert filename_stem("image/1718655347.8155239.jpg") == "1718655347.8155239"
+    assert filename_stem("image\\a.png") == "a"
+    assert filename_stem("") == ""
 
 
 def test_what_should_be_text_becomes_text() -> None:
-    assert [text_of(value) for value in ("a", None, 3)] == ["a", "", "3"]
-    assert [text_of(value) for value in (["a"], {"a": 1}, float("nan"))] == [""] * 3
+    assert [coerce_text(value) for value in ("a", None, 3)] == ["a", "", "3"]
+    assert [coerce_text(value) for value in (["a"], {"a": 1}, float("nan"))] == [""] * 3
 
 
 def test_faulty_files_become_sentences(tmp_path: Path) -> None:

@@ -9,77 +9,89 @@ from hypothesis import strategies as st
 
 from creval.core.errors import CrevalError
 from creval.core.probe import Question
-from creval.core.scales import CONTRACTS, Contract, Whole, YesNo, contract_named
-from creval.core.verdict import Status
-from creval.parsing.answers import read_reply
+from creval.core.scales import SCALES, AnswerScale, WholeNumber, YesNo, get_scale
+from creval.core.verdict import VerdictStatus
+from creval.parsing.judge_replies import parse_reply
 
 CONTRACT = YesNo()
 
 
 @pytest.mark.parametrize(
     "said",
-    ["Yes", "yes", " YES ", "Yes.", "**Yes**", "** Yes", "Yes\n```", "Yes, the hat is red.",
-     "Yes - clearly", "Yes (mostly visible)", "“Yes”", "Yes。", "Yes\nThe hat is red.",
-     "Yes, there are no flaws.", "Yes, no artifacts are visible.", "\ufeffYes", True],
-)  # fmt: skip
-def test_yes(said: object) -> None:
-    assert CONTRACT.read(said) == (Status.ANSWERED, 1.0)
-
-
-@pytest.mark.parametrize(
-    "said", ["No", "no.", "No: it is blue", "No\n```", "No, no hat is there.", "`No`", False]
+    [
+        "Yes",
+        "yes",
+        " YES ",
+        "Yes.",
+        "**Yes**",
+        "** Yes",
+        "Yes\n```",
+        "Yes, the hat is red.",
+        "Yes - clearly",
+        "Yes (mostly visible)",
+        "“Yes”",
+        "Yes。",
+        "Yes\nThe hat is red.",
+        "Yes, there are no flaws.",
+        "Yes, no artifacts are visible.",
+        "\ufeffYes",
+        True,
+    ],
 )
+def test_yes(said: object) -> None:
+    assert CONTRACT.parse_answer(said) == (VerdictStatus.ANSWERED, 1.0)
+
+
+@pytest.mark.parametrize("said", ["No", "no.", "No: it is blue", "No\n```", "No, no hat is there.", "`No`", False])
 def test_no(said: object) -> None:
-    assert CONTRACT.read(said) == (Status.ANSWERED, 0.0)
+    assert CONTRACT.parse_answer(said) == (VerdictStatus.ANSWERED, 0.0)
 
 
 @pytest.mark.parametrize(
     ("said", "status"),
     [
-        (None, Status.MISSING),
-        ("", Status.MISSING),
-        (" ** ", Status.MISSING),
-        ("Not applicable", Status.INAPPLICABLE),
-        ("N/A", Status.INAPPLICABLE),
-        ("Not applicable due to blurring", Status.INAPPLICABLE),
-        ("Yes, regarding the posture, not applicable to the mat.", Status.AMBIGUOUS),
-        ("Yes, no", Status.AMBIGUOUS),
-        ("Yes. No.", Status.AMBIGUOUS),
-        ("No-one wears it, so yes", Status.UNREADABLE),
-        ("No.1 quality, yes", Status.UNREADABLE),
-        ("No, but yes for the hat", Status.AMBIGUOUS),
-        ("Yes and no", Status.UNREADABLE),
-        ("Yes. Actually, no.", Status.AMBIGUOUS),
-        ("Yes, it is red.\nNo.", Status.AMBIGUOUS),
-        ("Yes/No", Status.UNREADABLE),
-        ("Yes or No", Status.UNREADABLE),
-        ("No hat is visible", Status.UNREADABLE),
-        ("Nothing", Status.UNREADABLE),
-        ("Yesterday", Status.UNREADABLE),
-        ("The answer is yes", Status.UNREADABLE),
-        ("1", Status.UNREADABLE),
-        (1, Status.UNREADABLE),
+        (None, VerdictStatus.MISSING),
+        ("", VerdictStatus.MISSING),
+        (" ** ", VerdictStatus.MISSING),
+        ("Not applicable", VerdictStatus.INAPPLICABLE),
+        ("N/A", VerdictStatus.INAPPLICABLE),
+        ("Not applicable due to blurring", VerdictStatus.INAPPLICABLE),
+        ("Yes, regarding the posture, not applicable to the mat.", VerdictStatus.AMBIGUOUS),
+        ("Yes, no", VerdictStatus.AMBIGUOUS),
+        ("Yes. No.", VerdictStatus.AMBIGUOUS),
+        ("No-one wears it, so yes", VerdictStatus.UNREADABLE),
+        ("No.1 quality, yes", VerdictStatus.UNREADABLE),
+        ("No, but yes for the hat", VerdictStatus.AMBIGUOUS),
+        ("Yes and no", VerdictStatus.UNREADABLE),
+        ("Yes. Actually, no.", VerdictStatus.AMBIGUOUS),
+        ("Yes, it is red.\nNo.", VerdictStatus.AMBIGUOUS),
+        ("Yes/No", VerdictStatus.UNREADABLE),
+        ("Yes or No", VerdictStatus.UNREADABLE),
+        ("No hat is visible", VerdictStatus.UNREADABLE),
+        ("Nothing", VerdictStatus.UNREADABLE),
+        ("Yesterday", VerdictStatus.UNREADABLE),
+        ("The answer is yes", VerdictStatus.UNREADABLE),
+        ("1", VerdictStatus.UNREADABLE),
+        (1, VerdictStatus.UNREADABLE),
     ],
 )
-def test_what_is_not_one_answer_has_no_value(said: object, status: Status) -> None:
-    assert CONTRACT.read(said) == (status, None)
+def test_what_is_not_one_answer_has_no_value(said: object, status: VerdictStatus) -> None:
+    assert CONTRACT.parse_answer(said) == (status, None)
 
 
 @given(st.text())
 def test_any_text_is_read_without_guessing(said: str) -> None:
-    status, value = CONTRACT.read(said)
-    assert (value is not None) == (status is Status.ANSWERED)
+    status, value = CONTRACT.parse_answer(said)
+    assert (value is not None) == (status is VerdictStatus.ANSWERED)
     if value is not None:
-        assert (
-            said.strip("*_`\"'“”‘’#> \t\r\n\ufeff").casefold().startswith(("no", "yes")[int(value)])
-        )
+        assert said.strip("*_`\"'“”‘’#> \t\r\n\ufeff").casefold().startswith(("no", "yes")[int(value)])
 
 
 def test_references_are_repaired_or_not_there() -> None:
-    assert CONTRACT.repair("** Yes") == "Yes"
-    assert CONTRACT.repair("No (unless explicitly stated; default assumption is LEGO)") == "No"
-    assert CONTRACT.repair("") is None
-    assert CONTRACT.repair("maybe") is None
+    assert CONTRACT.normalise_reference("** Yes") == "Yes"
+    assert CONTRACT.normalise_reference("No (unless explicitly stated; default assumption is LEGO)") == "No"
+    assert CONTRACT.normalise_reference("") is None
+    assert CONTRACT.normalise_reference("maybe") is None
 
 
 def test_credit_is_for_agreement() -> None:
@@ -96,86 +108,96 @@ def test_several_answers_reduce_to_the_majority_and_a_tie_to_none() -> None:
 
 
 def test_an_unknown_scale_is_named() -> None:
-    assert contract_named("yes/no").name == "yes/no"
+    assert get_scale("yes/no").name == "yes/no"
     with pytest.raises(CrevalError, match="did you mean 'yes/no'"):
-        contract_named("yes-no")
+        get_scale("yes-no")
 
 
-TEN, FIVE, ONE = (contract_named(name) for name in ("0-10", "0-5", "1/0"))
+TEN, FIVE, ONE = (get_scale(name) for name in ("0-10", "0-5", "1/0"))
 
 
 @pytest.mark.parametrize(
     ("contract", "said", "value"),
     [
-        (TEN, 7, 7), (TEN, 7.0, 7), (TEN, "7", 7), (TEN, "**10**", 10), (TEN, "7/10", 7),
-        (TEN, "7 out of 10", 7), (TEN, "Score: 0", 0), (TEN, "7.0", 7), (TEN, "7.", 7),
-        (TEN, "7, the hat is missing", 7), (TEN, "7\nThe hat is missing.", 7),
-        (FIVE, "5/5", 5), (FIVE, 0, 0), (ONE, "1", 1), (ONE, 0, 0), (ONE, True, 1),
-        (ONE, "The answer is 1.", 1), (ONE, "The final answer is: **0**", 0),
-        (ONE, "1. The hat is red.", 1), (ONE, "1\n\nReasons:\n1. A hat.\n2. A cat.", 1),
+        (TEN, 7, 7),
+        (TEN, 7.0, 7),
+        (TEN, "7", 7),
+        (TEN, "**10**", 10),
+        (TEN, "7/10", 7),
+        (TEN, "7 out of 10", 7),
+        (TEN, "Score: 0", 0),
+        (TEN, "7.0", 7),
+        (TEN, "7.", 7),
+        (TEN, "7, the hat is missing", 7),
+        (TEN, "7\nThe hat is missing.", 7),
+        (FIVE, "5/5", 5),
+        (FIVE, 0, 0),
+        (ONE, "1", 1),
+        (ONE, 0, 0),
+        (ONE, True, 1),
+        (ONE, "The answer is 1.", 1),
+        (ONE, "The final answer is: **0**", 0),
+        (ONE, "1. The hat is red.", 1),
+        (ONE, "1\n\nReasons:\n1. A hat.\n2. A cat.", 1),
         (TEN, "7. The hat is missing.\n\nScore: 7", 7),
     ],
-)  # fmt: skip
-def test_whole_numbers(contract: Contract, said: object, value: float) -> None:
-    assert contract.read(said) == (Status.ANSWERED, value)
+)
+def test_whole_numbers(contract: AnswerScale, said: object, value: float) -> None:
+    assert contract.parse_answer(said) == (VerdictStatus.ANSWERED, value)
 
 
 @pytest.mark.parametrize(
     ("contract", "said", "status"),
     [
-        (TEN, None, Status.MISSING),
-        (TEN, " ", Status.MISSING),
-        (TEN, 11, Status.UNREADABLE),
-        (TEN, -1, Status.UNREADABLE),
-        (TEN, "7.5", Status.UNREADABLE),
-        (TEN, 7.5, Status.UNREADABLE),
-        (TEN, float("nan"), Status.UNREADABLE),
-        (TEN, float("inf"), Status.UNREADABLE),
-        (TEN, True, Status.UNREADABLE),
-        (TEN, "7-8", Status.UNREADABLE),
-        (TEN, "7 or 8", Status.UNREADABLE),
-        (TEN, "7, 8", Status.AMBIGUOUS),
-        (TEN, "7, or 8", Status.AMBIGUOUS),
-        (TEN, "I would say 7", Status.UNREADABLE),
-        (TEN, "n/a", Status.INAPPLICABLE),
-        (FIVE, "4/10", Status.UNREADABLE),
-        (FIVE, "4 (out of 10)", Status.UNREADABLE),
-        (TEN, 10**400, Status.UNREADABLE),
-        (FIVE, "6", Status.UNREADABLE),
-        (ONE, "2", Status.UNREADABLE),
-        (ONE, "Yes", Status.UNREADABLE),
-        (ONE, "Answer: -1", Status.UNREADABLE),
-        (ONE, "The answer is 1 or 0.", Status.UNREADABLE),
-        (ONE, "1. It asks for a red hat.\n2. The hat is blue.\n\nSo: 0", Status.UNREADABLE),
-        (ONE, "1: the source\n**2)** the edit", Status.UNREADABLE),
-        (ONE, "1. The answer is 0", Status.AMBIGUOUS),
-        (ONE, "1. Wait, 0.", Status.AMBIGUOUS),
-        (TEN, "7, as the hat is red.\n\n**Score: 6**", Status.AMBIGUOUS),
+        (TEN, None, VerdictStatus.MISSING),
+        (TEN, " ", VerdictStatus.MISSING),
+        (TEN, 11, VerdictStatus.UNREADABLE),
+        (TEN, -1, VerdictStatus.UNREADABLE),
+        (TEN, "7.5", VerdictStatus.UNREADABLE),
+        (TEN, 7.5, VerdictStatus.UNREADABLE),
+        (TEN, float("nan"), VerdictStatus.UNREADABLE),
+        (TEN, float("inf"), VerdictStatus.UNREADABLE),
+        (TEN, True, VerdictStatus.UNREADABLE),
+        (TEN, "7-8", VerdictStatus.UNREADABLE),
+        (TEN, "7 or 8", VerdictStatus.UNREADABLE),
+        (TEN, "7, 8", VerdictStatus.AMBIGUOUS),
+        (TEN, "7, or 8", VerdictStatus.AMBIGUOUS),
+        (TEN, "I would say 7", VerdictStatus.UNREADABLE),
+        (TEN, "n/a", VerdictStatus.INAPPLICABLE),
+        (FIVE, "4/10", VerdictStatus.UNREADABLE),
+        (FIVE, "4 (out of 10)", VerdictStatus.UNREADABLE),
+        (TEN, 10**400, VerdictStatus.UNREADABLE),
+        (FIVE, "6", VerdictStatus.UNREADABLE),
+        (ONE, "2", VerdictStatus.UNREADABLE),
+        (ONE, "Yes", VerdictStatus.UNREADABLE),
+        (ONE, "Answer: -1", VerdictStatus.UNREADABLE),
+        (ONE, "The answer is 1 or 0.", VerdictStatus.UNREADABLE),
+        (ONE, "1. It asks for a red hat.\n2. The hat is blue.\n\nSo: 0", VerdictStatus.UNREADABLE),
+        (ONE, "1: the source\n**2)** the edit", VerdictStatus.UNREADABLE),
+        (ONE, "1. The answer is 0", VerdictStatus.AMBIGUOUS),
+        (ONE, "1. Wait, 0.", VerdictStatus.AMBIGUOUS),
+        (TEN, "7, as the hat is red.\n\n**Score: 6**", VerdictStatus.AMBIGUOUS),
     ],
 )
-def test_numbers_off_the_scale_have_no_value(
-    contract: Contract, said: object, status: Status
-) -> None:
-    assert contract.read(said) == (status, None)
+def test_numbers_off_the_scale_have_no_value(contract: AnswerScale, said: object, status: VerdictStatus) -> None:
+    assert contract.parse_answer(said) == (status, None)
 
 
-@pytest.mark.parametrize("contract", CONTRACTS.values())
-def test_a_reply_that_follows_the_request_and_the_schema_is_read(contract: Contract) -> None:
+@pytest.mark.parametrize("contract", SCALES.values())
+def test_a_reply_that_follows_the_request_and_the_schema_is_read(contract: AnswerScale) -> None:
     labels = ["Q1", "Q2", "Q3"]
-    schema = contract.schema(labels)
+    schema = contract.json_schema(labels)
     assert schema["required"] == labels
     assert schema["additionalProperties"] is False
     choices = schema["properties"]["Q3"]["properties"]["answer"]["enum"]
-    assert [contract.read(choice)[1] for choice in choices] == [
-        float(n) for n in range(len(choices))
-    ]
-    request = contract.request(labels)
-    assert contract.scale in request
-    assert contract.scale in contract.bare_request()
+    assert [contract.parse_answer(choice)[1] for choice in choices] == [float(n) for n in range(len(choices))]
+    request = contract.reply_format(labels)
+    assert contract.description in request
+    assert contract.description in contract.bare_reply_format()
     example = request.splitlines()[1]
     questions = [Question(f"IF/{n}", "IF", "Is it?", contract.name) for n in (1, 2)]
-    read = read_reply(example, questions, labels[:2])
-    assert [verdict.status for verdict in read] == [Status.ANSWERED, Status.ANSWERED]
+    read = parse_reply(example, questions, labels[:2])
+    assert [verdict.status for verdict in read] == [VerdictStatus.ANSWERED, VerdictStatus.ANSWERED]
 
 
 def test_several_answers_become_one() -> None:
@@ -187,15 +209,15 @@ def test_several_answers_become_one() -> None:
 
 def test_token_probabilities_give_the_expected_answer() -> None:
     options = [("Yes", math.log(0.6)), (" yes", math.log(0.1)), ("No", math.log(0.2)), ("It", -2.0)]
-    assert CONTRACT.weigh(options) == pytest.approx(0.7 / 0.9)
-    assert FIVE.weigh([("4", math.log(0.5)), ("2", math.log(0.5))]) == pytest.approx(3.0)
-    assert CONTRACT.weigh([("It", -0.1)]) is None
+    assert CONTRACT.expected_value(options) == pytest.approx(0.7 / 0.9)
+    assert FIVE.expected_value([("4", math.log(0.5)), ("2", math.log(0.5))]) == pytest.approx(3.0)
+    assert CONTRACT.expected_value([("It", -0.1)]) is None
 
 
 @given(st.text())
 def test_reading_a_number_never_raises(text: str) -> None:
-    status, value = TEN.read(text)
-    assert (value is not None) == (status is Status.ANSWERED)
+    status, value = TEN.parse_answer(text)
+    assert (value is not None) == (status is VerdictStatus.ANSWERED)
 
 
 def test_numbers_in_replies() -> None:
@@ -206,15 +228,15 @@ def test_numbers_in_replies() -> None:
         "Q1: 7\nQ2: 8/10",
         "[7, 8]",
     ):
-        read = read_reply(text, questions, ["Q1", "Q2"])
+        read = parse_reply(text, questions, ["Q1", "Q2"])
         assert [verdict.value for verdict in read] == [7, 8], text
-    assert read_reply("8", questions[:1])[0].value == 8
-    assert Whole("0-10", 10).credit(8, "10") == pytest.approx(0.8)
+    assert parse_reply("8", questions[:1])[0].value == 8
+    assert WholeNumber("0-10", 10).credit(8, "10") == pytest.approx(0.8)
 
 
 def test_long_remarks_behind_a_number_are_cheap() -> None:
     start = time.process_time()
     for piece in ("so, ", "\n", "1. ", "9 ", "9" + " " * 50, ". ", "\n2", "the answer is "):
         for said in ("1. " + piece * 50_000 + "x", "1. x" + piece * 50_000):
-            assert ONE.read(said)[0] in Status
+            assert ONE.parse_answer(said)[0] in VerdictStatus
     assert time.process_time() - start < 5

@@ -2,24 +2,24 @@ from __future__ import annotations
 
 import pytest
 
-from creval.benchmarks.creval.protocol import CARD
+from creval.benchmarks.creval.protocol import SCHEMA
 from creval.core.errors import CrevalError
 
 
 def test_columns_are_the_metrics_and_the_composite() -> None:
-    assert CARD.columns == ("IF", "VC", "VQ", "S")
+    assert SCHEMA.columns == ("IF", "VC", "VQ", "S")
 
 
 def test_levels_are_found_in_singular_and_plural() -> None:
-    assert CARD.level("category") is CARD.level("categories")
+    assert SCHEMA.find_level("category") is SCHEMA.find_level("categories")
     with pytest.raises(CrevalError, match="did you mean 'dimension'"):
-        CARD.level("dimensoin")
+        SCHEMA.find_level("dimensoin")
 
 
 def test_weights_are_scaled_to_one() -> None:
-    weights = CARD.weighted({"IF": 4, "VC": 4, "VQ": 2}).rests_on("S")
+    weights = SCHEMA.with_weights({"IF": 4, "VC": 4, "VQ": 2}).component_weights("S")
     assert weights == pytest.approx({"IF": 0.4, "VC": 0.4, "VQ": 0.2})
-    assert CARD.weighted({"VQ": 1}).rests_on("S") == {"VQ": 1}
+    assert SCHEMA.with_weights({"VQ": 1}).component_weights("S") == {"VQ": 1}
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_weights_are_scaled_to_one() -> None:
 )
 def test_wrong_weights_are_refused(weights: dict[str, float], sentence: str) -> None:
     with pytest.raises(CrevalError, match=sentence):
-        CARD.weighted(weights)
+        SCHEMA.with_weights(weights)

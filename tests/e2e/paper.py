@@ -1,12 +1,6 @@
 """Numbers of CREval's paper (arXiv 2603.26174), of the models whose answers were released."""
 
-MODELS = (
-    "OmniGen2",
-    "Bagel",
-    "qwen-image-edit_output_edit-2509",
-    "Flux1-Kontext-dev",
-    "gpt-image-1",
-)
+MODELS = ("OmniGen2", "Bagel", "qwen-image-edit_output_edit-2509", "Flux1-Kontext-dev", "gpt-image-1")
 
 # Table S1: by group and metric, in the order of MODELS.
 TABLE_S1 = {

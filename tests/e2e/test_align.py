@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from creval.analysis.score_table import tabulate
+from creval.analysis.scoring import build_score_table
 from creval.benchmarks import open_benchmark
-from creval.judging.replay import replay
+from creval.judging.replay_run import replay
 from creval.store import open_run
 from miniature import write_miniature
 from tests.e2e.test_commands import creval, parsed, right, wrong
@@ -36,9 +36,9 @@ def rated(run: Path, path: Path, share: float) -> Path:
     """Two raters from 1 to 5: what the judge found, and noise, for a share of the samples."""
     generator = np.random.default_rng(0)
     with open_run(run) as opened:
-        table = tabulate(opened)
+        table = build_score_table(opened)
     rows = []
-    for at, model in enumerate(table.systems):
+    for at, model in enumerate(table.models):
         values = table.with_composite()[at, :, -1]
         for sample, value in list(zip(table.samples, values, strict=True))[: int(share * 120)]:
             for rater in ("ann", "bob"):
@@ -136,8 +136,6 @@ def test_wrong_usage_gets_a_sentence(run: Path, tmp_path: Path) -> None:
     assert "no model and sample in common" in wrong("align", run, "--human", human)
     assert "for a run" in wrong("align", "--scores", scores, "--human", human, "--strict")
     assert "--lower is for --scores" in wrong("align", run, "--human", human, "--lower", "IF")
-    assert "no metric 'FID'" in wrong(
-        "align", "--scores", scores, "--human", human, "--lower", "FID"
-    )
+    assert "no metric 'FID'" in wrong("align", "--scores", scores, "--human", human, "--lower", "FID")
     assert "is no scale" in wrong("align", run, "--human", human, "--scale", "five")
     assert "No such file" in wrong("align", run, "--human", tmp_path / "none.csv")

@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from creval.benchmarks import open_benchmark
-from creval.building.review.model import Review
-from creval.testing.fake_server import FakeServer
-from tests.building.chains_made import annotated, draw_pictures
+from creval.building.review.base import Review
+from creval.testing.fake_chat_server import FakeServer
+from tests.building.chains_made import annotated, draw_images
 from tests.commands import Done, creval
 from tests.serving import serving
 
@@ -25,25 +25,36 @@ THREE = ("cat", "cup", "vase")
 class Refusing(FakeServer):
     """Is sorry, in plain words, whatever it is asked."""
 
-    def answer(self, body: Any, asked: Any) -> dict[str, Any]:
-        good = super().answer(body, asked)
+    def build_reply(self, body: Any, asked: Any) -> dict[str, Any]:
+        good = super().build_reply(body, asked)
         good["choices"][0]["message"]["content"] = SORRY
         return good
 
 
 def chains(url: str, images: Path, out: Path, *more: object) -> Done:
     return creval(
-        "build", "complex-edit", "--images", images, "--out", out, "--steps", 2,
-        "--writer", f"openai:m@{url}/v1", *more,
-    )  # fmt: skip
+        "build", "complex-edit", "--images", images, "--out", out, "--steps", 2, "--writer", f"openai:m@{url}/v1", *more
+    )
 
 
 def steps(url: str, folder: Path, out: Path, *more: object) -> Done:
     return creval(
-        "build", "complexbench", "--images", folder / "images", "--coco",
-        folder / "instances.json", "--out", out, "--writer", f"openai:w@{url}/v1",
-        "--checker", f"openai:c@{url}/v1", "--retries", 4, *more,
-    )  # fmt: skip
+        "build",
+        "complexbench",
+        "--images",
+        folder / "images",
+        "--coco",
+        folder / "instances.json",
+        "--out",
+        out,
+        "--writer",
+        f"openai:w@{url}/v1",
+        "--checker",
+        f"openai:c@{url}/v1",
+        "--retries",
+        4,
+        *more,
+    )
 
 
 def record(out: Path) -> dict[str, Any]:
@@ -52,7 +63,7 @@ def record(out: Path) -> dict[str, Any]:
 
 
 def test_a_refusal_stands_in_the_record(tmp_path: Path) -> None:
-    images = draw_pictures(tmp_path / "images", 2)
+    images = draw_images(tmp_path / "images", 2)
     with serving(Refusing().app()) as url:
         done = chains(url, images, tmp_path / "bench", "--json")
     assert done.returncode == 1
@@ -66,18 +77,15 @@ def test_a_refusal_stands_in_the_record(tmp_path: Path) -> None:
 
 
 def test_the_same_command_ends_in_the_same_way(tmp_path: Path) -> None:
-    images = draw_pictures(tmp_path / "images", 9)
+    images = draw_images(tmp_path / "images", 9)
     (images / "broken.png").write_bytes(b"none")
     with serving(FakeServer().app()) as url:
-        ends = [
-            chains(url, images, tmp_path / "bench", "--retries", 9, "--max-unanswered", "10")
-            for _ in range(2)
-        ]
+        ends = [chains(url, images, tmp_path / "bench", "--retries", 9, "--max-unanswered", "10") for _ in range(2)]
     assert [done.returncode for done in ends] == [0, 0], ends[1].stderr
     assert "broken.png is left out" in ends[1].stderr
 
 
-def test_no_picture_goes_missing_without_a_word(tmp_path: Path) -> None:
+def test_no_image_goes_missing_without_a_word(tmp_path: Path) -> None:
     file = annotated(tmp_path, [THREE] * 3 + [("cat",)])
     content = json.loads(file.read_text())
     images = tmp_path / "images"
@@ -100,7 +108,7 @@ def test_no_picture_goes_missing_without_a_word(tmp_path: Path) -> None:
     assert sorted(told["left_out"]) == ["c.heic", "d.jpg", "e.svg"], "unopened, not unsuited"
     assert held["left_out"] == told["left_out"]
     found = open_benchmark(tmp_path / "bench").dataset
-    assert found.findings == ()
+    assert found.issues == ()
     sources = {sample.source.name for sample in found.samples if sample.source}
     assert sources == {"a-a.png", "b-b.png"}
 
@@ -129,18 +137,18 @@ def test_names_that_are_hard_to_hold(tmp_path: Path) -> None:
     assert len(open_benchmark(tmp_path / "bench").dataset.samples) == 3
 
 
-def test_a_picture_that_cannot_be_written_does_not_stop_the_others(
+def test_a_image_that_cannot_be_written_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     annotated(tmp_path, [THREE] * 2)
 
-    def put(picture: Path, path: Path) -> None:
-        if picture.stem.endswith("1"):
+    def put(image: Path, path: Path) -> None:
+        if image.stem.endswith("1"):
             raise OSError(36, "File name too long")
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(picture, path)
+        shutil.copy(image, path)
 
-    monkeypatch.setattr("creval.building.complexbench.files.put_picture", put)
+    monkeypatch.setattr("creval.building.complexbench.files.copy_image", put)
     with serving(FakeServer(seed=3).app()) as url:
         done = steps(url, tmp_path, tmp_path / "bench", "--level", "two-chain", "--json")
     told = json.loads(done.stdout)
@@ -151,7 +159,7 @@ def test_a_picture_that_cannot_be_written_does_not_stop_the_others(
 
 
 def test_another_benchmark_is_left_alone(tmp_path: Path) -> None:
-    images = draw_pictures(tmp_path / "images", 2)
+    images = draw_images(tmp_path / "images", 2)
     annotated(tmp_path / "coco", [THREE])
     with serving(FakeServer().app()) as url:
         assert chains(url, images, tmp_path / "bench", "--retries", 9).returncode == 0
@@ -178,7 +186,7 @@ def test_another_benchmark_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_money_that_nobody_knows_is_not_none(tmp_path: Path) -> None:
-    images = draw_pictures(tmp_path / "images", 1)
+    images = draw_images(tmp_path / "images", 1)
     with serving(FakeServer().app()) as url:
         unknown = chains(url, images, tmp_path / "one", "--retries", 9, "--json")
         known = chains(url, images, tmp_path / "two", "--retries", 9, "--json", "--price", "1,1")
@@ -186,12 +194,10 @@ def test_money_that_nobody_knows_is_not_none(tmp_path: Path) -> None:
     assert json.loads(known.stdout)["cost"] > 0
 
 
-def test_a_budget_that_is_reached_opens_no_review(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_budget_that_is_reached_opens_no_review(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Review] = []
     monkeypatch.setattr("creval.web.review.app.serve_review", opened.append)
-    images = draw_pictures(tmp_path / "images", 6)
+    images = draw_images(tmp_path / "images", 6)
     with serving(FakeServer().app()) as url:
         more = ("--price", "1,1", "--concurrency", 1, "--retries", 9, "--review")
         stopped = chains(url, images, tmp_path / "bench", *more, "--budget", "0.02USD")

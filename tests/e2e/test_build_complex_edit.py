@@ -13,8 +13,8 @@ from aiohttp import web
 from PIL import Image
 
 from creval.benchmarks import open_benchmark
-from creval.testing.fake_server import FakeServer
-from tests.building.chains_made import draw_pictures, rows
+from creval.testing.fake_chat_server import FakeServer
+from tests.building.chains_made import draw_images, rows
 from tests.commands import creval
 from tests.serving import serving
 
@@ -23,13 +23,22 @@ from tests.serving import serving
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A benchmark of five pictures, one of which cannot be opened."""
     folder = tmp_path_factory.mktemp("built")
-    images = draw_pictures(folder / "images", 5)
+    images = draw_images(folder / "images", 5)
     (images / "broken.png").write_bytes(b"none")
     with serving(FakeServer(seed=4).app()) as url:
         done = creval(
-            "build", "complex-edit", "--images", images, "--out", folder / "bench",
-            "--writer", f"openai:m@{url}/v1", "--steps", 4, "--json",
-        )  # fmt: skip
+            "build",
+            "complex-edit",
+            "--images",
+            images,
+            "--out",
+            folder / "bench",
+            "--writer",
+            f"openai:m@{url}/v1",
+            "--steps",
+            4,
+            "--json",
+        )
     assert done.returncode == 1, done.stderr
     assert "broken.png is left out" in done.stderr
     assert "5 pictures made, 1 left out." in done.stderr
@@ -59,13 +68,22 @@ def test_it_is_judged(built: Path, tmp_path: Path) -> None:
 
 
 def test_killed_it_comes_to_the_same(tmp_path: Path) -> None:
-    images = draw_pictures(tmp_path / "images", 12)
+    images = draw_images(tmp_path / "images", 12)
     server = FakeServer(seed=2, latency=0.01)
     with serving(server.app()) as url:
         command = [
-            "build", "complex-edit", "--images", images, "--writer", f"openai:m@{url}/v1",
-            "--steps", 3, "--concurrency", 4, "--out",
-        ]  # fmt: skip
+            "build",
+            "complex-edit",
+            "--images",
+            images,
+            "--writer",
+            f"openai:m@{url}/v1",
+            "--steps",
+            3,
+            "--concurrency",
+            4,
+            "--out",
+        ]
         whole = creval(*command, tmp_path / "whole")
         assert whole.returncode == 0, whole.stderr
         calls = server.stats["requests"]
@@ -83,13 +101,26 @@ def test_killed_it_comes_to_the_same(tmp_path: Path) -> None:
 
 
 def test_a_budget_stops_and_a_larger_one_goes_on(tmp_path: Path) -> None:
-    images = draw_pictures(tmp_path / "images", 6)
+    images = draw_images(tmp_path / "images", 6)
     server = FakeServer()
     with serving(server.app()) as url:
         command = (
-            "build", "complex-edit", "--images", images, "--out", tmp_path / "bench", "--steps", 3,
-            "--writer", f"openai:m@{url}/v1", "--price", "1,1", "--concurrency", 2, "--budget",
-        )  # fmt: skip
+            "build",
+            "complex-edit",
+            "--images",
+            images,
+            "--out",
+            tmp_path / "bench",
+            "--steps",
+            3,
+            "--writer",
+            f"openai:m@{url}/v1",
+            "--price",
+            "1,1",
+            "--concurrency",
+            2,
+            "--budget",
+        )
         stopped = creval(*command, "0.012USD")
         assert (stopped.returncode, "the budget is reached" in stopped.stderr) == (1, True)
         calls = server.stats["requests"]
@@ -113,13 +144,12 @@ def test_what_is_declined_is_left_out(tmp_path: Path) -> None:
 
     app = web.Application(client_max_size=2**26)
     app.router.add_post("/v1/chat/completions", decline)
-    images = draw_pictures(tmp_path / "images", 1)
+    images = draw_images(tmp_path / "images", 1)
     os.rename(images / "p0.png", images / "p0 \x1b[31m&.png")  # noqa: PTH104
     with serving(app) as url:
         done = creval(
-            "build", "complex-edit", "--images", images, "--out", tmp_path / "bench", "--writer",
-            f"openai:m@{url}/v1",
-        )  # fmt: skip
+            "build", "complex-edit", "--images", images, "--out", tmp_path / "bench", "--writer", f"openai:m@{url}/v1"
+        )
     assert done.returncode == 1
     assert "&.png is left out: sequence: the model declined: I will not." in done.stderr
     assert "\x1b" not in done.stderr + done.stdout, "what a name holds moves no cursor"
@@ -127,11 +157,18 @@ def test_what_is_declined_is_left_out(tmp_path: Path) -> None:
 
 
 def test_what_it_will_take(tmp_path: Path) -> None:
-    images, bench = draw_pictures(tmp_path / "images", 2), tmp_path / "bench"
+    images, bench = draw_images(tmp_path / "images", 2), tmp_path / "bench"
     command = (
-        "build", "complex-edit", "--images", images, "--out", bench, "--writer",
-        "openai:m@http://127.0.0.1:1/v1", "--dry-run",
-    )  # fmt: skip
+        "build",
+        "complex-edit",
+        "--images",
+        images,
+        "--out",
+        bench,
+        "--writer",
+        "openai:m@http://127.0.0.1:1/v1",
+        "--dry-run",
+    )
     told = json.loads(creval(*command, "--json").stdout)
     calls = {made["role"]: made["calls"] for made in told["estimates"]}
     assert (told["pictures"], calls) == (2, {"writer": 2, "reviser": 30})
@@ -149,6 +186,5 @@ def test_wrong_usage_gets_a_sentence(built: Path, tmp_path: Path) -> None:
         (("--images", tmp_path, "--out", tmp_path / "b"), "holds no picture"),
         (("--images", images, "--out", tmp_path / "b", "--budget", "5EUR"), "--budget takes"),
     ]:
-        done = creval("build", "complex-edit", *wrong, "--steps", 4, "--writer",
-                      "openai:other@http://127.0.0.1:1/v1")  # fmt: skip
+        done = creval("build", "complex-edit", *wrong, "--steps", 4, "--writer", "openai:other@http://127.0.0.1:1/v1")
         assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr

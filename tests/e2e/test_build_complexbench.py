@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from creval.benchmarks import open_benchmark
-from creval.testing.fake_server import FakeServer
+from creval.testing.fake_chat_server import FakeServer
 from tests.building.chains_made import FITTING, annotated, entries
 from tests.commands import creval
 from tests.serving import serving
@@ -27,16 +27,29 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Image.new("RGB", (9, 9)).save(folder / "images" / "moving.gif")
     with serving(FakeServer(seed=3).app()) as url:
         done = creval(
-            "build", "complexbench", "--images", folder / "images", "--coco", file,
-            "--out", folder / "bench", "--writer", f"openai:w@{url}/v1",
-            "--checker", f"openai:c@{url}/v1", "--retries", 4, "--json",
-        )  # fmt: skip
+            "build",
+            "complexbench",
+            "--images",
+            folder / "images",
+            "--coco",
+            file,
+            "--out",
+            folder / "bench",
+            "--writer",
+            f"openai:w@{url}/v1",
+            "--checker",
+            f"openai:c@{url}/v1",
+            "--retries",
+            4,
+            "--json",
+        )
     assert done.returncode == 1, done.stderr
     assert "6 pictures kept." in done.stderr
-    for reason in ("1 picture not kept: fewer than 3 classes occur (000000000007.jpg).",
-                   "1 picture not kept: a class occurs more than 2 times (000000000008.jpg).",
-                   "2 pictures not kept: there are no annotations (moving.gif, unknown.jpg).",
-                   ):  # fmt: skip
+    for reason in (
+        "1 picture not kept: fewer than 3 classes occur (000000000007.jpg).",
+        "1 picture not kept: a class occurs more than 2 times (000000000008.jpg).",
+        "2 pictures not kept: there are no annotations (moving.gif, unknown.jpg).",
+    ):
         assert reason in done.stderr
     assert "18 samples: about 72 calls, about " in done.stderr
     assert "18 samples made, 1 left out." in done.stderr
@@ -59,9 +72,8 @@ def test_it_is_judged(built: Path, tmp_path: Path) -> None:
     with serving(FakeServer().app()) as url:
         judge = f"openai:n@{url}/v1"
         done = creval(
-            "judge", built, "--edits", edits, "--judge", judge, "--run", tmp_path / "run",
-            "--metrics", "score",
-        )  # fmt: skip
+            "judge", built, "--edits", edits, "--judge", judge, "--run", tmp_path / "run", "--metrics", "score"
+        )
     assert done.returncode == 0, done.stderr
 
 
@@ -70,10 +82,22 @@ def test_killed_it_comes_to_the_same(tmp_path: Path) -> None:
     server = FakeServer(seed=5, latency=0.01)
     with serving(server.app()) as url:
         command = [
-            "build", "complexbench", "--images", tmp_path / "images", "--coco", file, "--writer",
-            f"openai:w@{url}/v1", "--concurrency", 4, "--retries", 4, "--level", "three-chain",
+            "build",
+            "complexbench",
+            "--images",
+            tmp_path / "images",
+            "--coco",
+            file,
+            "--writer",
+            f"openai:w@{url}/v1",
+            "--concurrency",
+            4,
+            "--retries",
+            4,
+            "--level",
+            "three-chain",
             "--out",
-        ]  # fmt: skip
+        ]
         whole = creval(*command, tmp_path / "whole")
         assert whole.returncode == 0, whole.stderr
         assert "the writer checks its own work" in whole.stderr
@@ -90,13 +114,21 @@ def test_killed_it_comes_to_the_same(tmp_path: Path) -> None:
         assert "0 calls in" in again.stderr
         assert "Now: creval bench" in again.stderr, "it is there"
     assert entries(tmp_path / "bench") == entries(tmp_path / "whole")
-    assert open_benchmark(tmp_path / "bench").dataset.findings == ()
+    assert open_benchmark(tmp_path / "bench").dataset.issues == ()
 
 
 def test_wrong_usage_gets_a_sentence(tmp_path: Path) -> None:
     file = annotated(tmp_path, [("cat",)])
-    command = ("build", "complexbench", "--images", tmp_path / "images", "--out", tmp_path / "b",
-               "--writer", "openai:w@http://127.0.0.1:1/v1")  # fmt: skip
+    command = (
+        "build",
+        "complexbench",
+        "--images",
+        tmp_path / "images",
+        "--out",
+        tmp_path / "b",
+        "--writer",
+        "openai:w@http://127.0.0.1:1/v1",
+    )
     for more, sentence in [
         ((), "give --coco FILE"),
         (("--coco", file, "--gauge", "boxes=some/model"), "give --coco FILE"),

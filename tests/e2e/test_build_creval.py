@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from creval.store import DATABASE
-from creval.testing.fake_server import FAULTS, FakeServer
+from creval.testing.fake_chat_server import FAULT_KINDS, FakeServer
 from tests.building.made import Model, drawn, usual
 from tests.serving import serving
 
@@ -29,10 +29,9 @@ def creval(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProce
     return done
 
 
-def build(pictures: Path, out: Path, url: str, *more: str) -> list[str | Path]:
+def build(images: Path, out: Path, url: str, *more: str) -> list[str | Path]:
     writer, asker = f"openai:writer@{url}/v1", f"openai:asker@{url}/v1"
-    return ["build", "creval", "--images", pictures, "--out", out, "--writer", writer,
-            "--asker", asker, *more]  # fmt: skip
+    return ["build", "creval", "--images", images, "--out", out, "--writer", writer, "--asker", asker, *more]
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -50,14 +49,12 @@ def served() -> Iterator[tuple[FakeServer, str]]:
         yield server, url
 
 
-def test_three_hundred_pictures_become_a_benchmark(
-    tmp_path: Path, served: tuple[FakeServer, str]
-) -> None:
+def test_three_hundred_images_become_a_benchmark(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     _, url = served
-    pictures = drawn(tmp_path / "pictures", *(f"p{number:03d}" for number in range(300)))
-    (pictures / "torn.png").write_bytes((pictures / "p000.png").read_bytes()[:40])
+    images = drawn(tmp_path / "pictures", *(f"p{number:03d}" for number in range(300)))
+    (images / "torn.png").write_bytes((images / "p000.png").read_bytes()[:40])
     bench = tmp_path / "bench"
-    done = creval(*build(pictures, bench, url, "--json"))
+    done = creval(*build(images, bench, url, "--json"))
     found = json.loads(done.stdout)
     assert (found["pictures"], found["samples"]) == (301, 300)
     assert list(found["left_out"]) == ["torn"]
@@ -75,20 +72,19 @@ def test_three_hundred_pictures_become_a_benchmark(
         assert min(counts) >= 5
     edits = tmp_path / "edits" / "Keeper"
     shutil.copytree(bench / "image", edits)
-    judged = creval("judge", bench, "--edits", edits, "--judge", f"openai:fake@{url}/v1",
-                    "--run", tmp_path / "run", "--limit", "4")  # fmt: skip
+    judged = creval(
+        "judge", bench, "--edits", edits, "--judge", f"openai:fake@{url}/v1", "--run", tmp_path / "run", "--limit", "4"
+    )
     assert "unanswered" not in judged.stdout
 
 
-def test_killed_it_goes_on_and_comes_to_the_same(
-    tmp_path: Path, served: tuple[FakeServer, str]
-) -> None:
+def test_killed_it_goes_on_and_comes_to_the_same(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     server, url = served
     server.latency = 0.01
-    pictures = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(40)))
-    creval(*build(pictures, tmp_path / "whole", url, "--concurrency", "8"))
+    images = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(40)))
+    creval(*build(images, tmp_path / "whole", url, "--concurrency", "8"))
     whole = server.stats["requests"]
-    again = command(*build(pictures, tmp_path / "killed", url, "--concurrency", "8"))
+    again = command(*build(images, tmp_path / "killed", url, "--concurrency", "8"))
     kills = 0
     for share in (0.2, 0.5, 0.8):
         goal = server.stats["requests"] + int(0.3 * whole * share)
@@ -108,13 +104,11 @@ def test_killed_it_goes_on_and_comes_to_the_same(
     assert "0 calls" in done.stderr
 
 
-def test_refused_pictures_are_reported_and_left_out(
-    tmp_path: Path, served: tuple[FakeServer, str]
-) -> None:
+def test_refused_images_are_reported_and_left_out(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     server, url = served
-    server.declines = 0.3
-    pictures = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(12)))
-    done = creval(*build(pictures, tmp_path / "bench", url), status=1)
+    server.decline_rate = 0.3
+    images = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(12)))
+    done = creval(*build(images, tmp_path / "bench", url), status=1)
     left_out = json.loads((tmp_path / "bench" / "build.json").read_text())["left_out"]
     assert 0 < len(left_out) < 12
     for name in left_out:
@@ -122,42 +116,42 @@ def test_refused_pictures_are_reported_and_left_out(
     assert "exit status 1" in done.stderr
     held = json.loads(creval("bench", tmp_path / "bench", "--json").stdout)
     assert (held["samples"], held["problems"]) == (12 - len(left_out), [])
-    creval(*build(pictures, tmp_path / "bench", url, "--max-unanswered", "90"))
+    creval(*build(images, tmp_path / "bench", url, "--max-unanswered", "90"))
 
 
 def test_a_server_that_stumbles(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     server, url = served
-    server.faults, server.kinds = 0.15, tuple(kind for kind in FAULTS if kind != "timeout")
-    pictures = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(12)))
-    done = creval(*build(pictures, tmp_path / "bench", url, "--max-unanswered", "50", "--json"))
+    server.fault_rate, server.fault_kinds = (0.15, tuple(kind for kind in FAULT_KINDS if kind != "timeout"))
+    images = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(12)))
+    done = creval(*build(images, tmp_path / "bench", url, "--max-unanswered", "50", "--json"))
     assert json.loads(done.stdout)["samples"] >= 9
     assert "calls that brought no answer" in done.stderr
     assert json.loads(creval("bench", tmp_path / "bench", "--json").stdout)["problems"] == []
 
 
-@pytest.mark.parametrize("system", ["creval", "complex-edit", "complexbench"])
-def test_a_new_benchmark_can_be_insisted_on(tmp_path: Path, system: str) -> None:
-    pictures = drawn(tmp_path / "pictures", "a")
+@pytest.mark.parametrize("model", ["creval", "complex-edit", "complexbench"])
+def test_a_new_benchmark_can_be_insisted_on(tmp_path: Path, model: str) -> None:
+    images = drawn(tmp_path / "pictures", "a")
     writer = ["--writer", "openai:m@http://127.0.0.1:9/v1"]
     given: list[str | Path]
-    given = ["build", system, "--images", pictures, "--out", tmp_path / "bench", *writer]
+    given = ["build", model, "--images", images, "--out", tmp_path / "bench", *writer]
     more: list[str | Path]
-    more = ["--dry-run"] if system != "complexbench" else ["--coco", tmp_path / "none.json"]
+    more = ["--dry-run"] if model != "complexbench" else ["--coco", tmp_path / "none.json"]
     (tmp_path / "bench").mkdir()
-    begun = creval(*given, *more, "--no-resume", status=2 * (system == "complexbench"))
+    begun = creval(*given, *more, "--no-resume", status=2 * (model == "complexbench"))
     assert "is not empty" not in begun.stderr
     (tmp_path / "bench" / "creval.db").touch()
     done = creval(*given, *more, "--no-resume", status=2)
     assert f"creval: --no-resume: {tmp_path}/bench is not empty. Give another" in done.stderr
-    again = creval(*given, *more, "--resume", status=2 * (system == "complexbench"))
+    again = creval(*given, *more, "--resume", status=2 * (model == "complexbench"))
     assert "is not empty" not in again.stderr
 
 
 def test_without_a_price_no_cost_is_named(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     _, url = served
-    pictures = drawn(tmp_path / "pictures", "a")
+    images = drawn(tmp_path / "pictures", "a")
     for price, known in (([], False), (["--price", "2,8"], True)):
-        done = creval(*build(pictures, tmp_path / f"bench{known}", url, "--json", *price))
+        done = creval(*build(images, tmp_path / f"bench{known}", url, "--json", *price))
         cost = json.loads(done.stdout)["cost"]
         assert (cost is not None and cost > 0) == known
         assert ("USD" in done.stderr.splitlines()[-2]) == known
@@ -165,17 +159,17 @@ def test_without_a_price_no_cost_is_named(tmp_path: Path, served: tuple[FakeServ
 
 def test_a_checker_that_is_silent_is_told(tmp_path: Path) -> None:
     model = Model(lambda stage, text: "Hm." if stage == "blind" else usual(stage, text))
-    pictures = drawn(tmp_path / "pictures", "a")
+    images = drawn(tmp_path / "pictures", "a")
     with serving(model.app()) as url:
-        done = creval(*build(pictures, tmp_path / "bench", url, "--json"))
+        done = creval(*build(images, tmp_path / "bench", url, "--json"))
     assert "10 questions without a second opinion" in done.stderr
     assert json.loads(done.stdout)["unchecked"] == 10
 
 
 def test_what_it_will_take(tmp_path: Path) -> None:
-    pictures = drawn(tmp_path / "pictures", "a", "b")
+    images = drawn(tmp_path / "pictures", "a", "b")
     url = "http://127.0.0.1:9"
-    dry = creval(*build(pictures, tmp_path / "bench", url, "--dry-run", "--price", "2,8"))
+    dry = creval(*build(images, tmp_path / "bench", url, "--dry-run", "--price", "2,8"))
     assert "writer: openai:writer@" in dry.stdout
     assert "checker: openai:writer@" in dry.stdout
     assert "Nothing was asked." in dry.stderr
@@ -199,8 +193,8 @@ def test_what_it_will_take(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_gets_a_sentence(tmp_path: Path, more: list[str], sentence: str) -> None:
-    pictures = drawn(tmp_path / "pictures", "a")
-    arguments = build(pictures, tmp_path / "bench", "http://127.0.0.1:9", *more)
+    images = drawn(tmp_path / "pictures", "a")
+    arguments = build(images, tmp_path / "bench", "http://127.0.0.1:9", *more)
     done = creval(*arguments, status=2)
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
@@ -209,11 +203,11 @@ def test_bad_input_gets_a_sentence(tmp_path: Path, more: list[str], sentence: st
 
 def test_a_hostile_model_cannot_move_the_cursor(tmp_path: Path) -> None:
     class Hostile(FakeServer):
-        def _text(self, *_: Any) -> str:
+        def _write_reply(self, *_: Any) -> str:
             return "I'm sorry \x1b[2J\x1b[31m ../../etc \u202e"
 
-    pictures = drawn(tmp_path / "pictures", "a")
+    images = drawn(tmp_path / "pictures", "a")
     with serving(Hostile().app()) as url:
-        done = creval(*build(pictures, tmp_path / "bench", url), status=1)
+        done = creval(*build(images, tmp_path / "bench", url), status=1)
     assert "\x1b" not in done.stderr + done.stdout
     assert "\u202e" not in done.stderr

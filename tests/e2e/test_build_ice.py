@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from creval.benchmarks import open_benchmark
-from creval.building.ice.templates import Templates
-from creval.testing.fake_server import FakeServer
+from creval.building.ice.templates import TemplateSet
+from creval.testing.fake_chat_server import FakeServer
 from tests.building.ice.made import draw, draw_all, draw_plain, entries
 from tests.commands import creval
 from tests.serving import serving
@@ -25,10 +25,22 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Image.new("RGB", (9, 9)).save(folder / "in" / "Inpaintings" / "x.png")
     with serving(FakeServer(seed=6).app()) as url:
         command = (
-            "build", "ice", "--images", folder / "in", "--writer", f"openai:w@{url}/v1",
-            "--captioner", f"openai:c@{url}/v1", "--retries", 5, "--source-type", "real",
-            "--max-unanswered", "20", "--out",
-        )  # fmt: skip
+            "build",
+            "ice",
+            "--images",
+            folder / "in",
+            "--writer",
+            f"openai:w@{url}/v1",
+            "--captioner",
+            f"openai:c@{url}/v1",
+            "--retries",
+            5,
+            "--source-type",
+            "real",
+            "--max-unanswered",
+            "20",
+            "--out",
+        )
         dry = creval(*command, folder / "bench", "--dry-run", "--json")
         assert not (folder / "bench").exists()
         told = json.loads(dry.stdout)
@@ -55,9 +67,17 @@ def test_it_is_judged(built: Path, tmp_path: Path) -> None:
         Image.new("RGB", (96, 73), "red").save(edits / f"{sample.id}.png")
     with serving(FakeServer().app()) as url:
         done = creval(
-            "judge", built, "--edits", edits, "--judge", f"openai:n@{url}/v1", "--run",
-            tmp_path / "run", "--metrics", "SRC,PF",
-        )  # fmt: skip
+            "judge",
+            built,
+            "--edits",
+            edits,
+            "--judge",
+            f"openai:n@{url}/v1",
+            "--run",
+            tmp_path / "run",
+            "--metrics",
+            "SRC,PF",
+        )
     assert "edits are measured" in done.stderr, done.stderr
     assert '"judge": "openai:n@' in creval("score", tmp_path / "run", "--json").stdout
 
@@ -65,9 +85,17 @@ def test_it_is_judged(built: Path, tmp_path: Path) -> None:
 def test_a_dry_run_tells_what_cannot_be_used(tmp_path: Path) -> None:
     images = draw(draw_plain(tmp_path / "in", 1), *(f"Inpainting/{n}.png" for n in range(10)))
     done = creval(
-        "build", "ice", "--images", images, "--out", tmp_path / "bench", "--writer",
-        "openai:w@http://127.0.0.1:9/v1", "--dry-run", "--json",
-    )  # fmt: skip
+        "build",
+        "ice",
+        "--images",
+        images,
+        "--out",
+        tmp_path / "bench",
+        "--writer",
+        "openai:w@http://127.0.0.1:9/v1",
+        "--dry-run",
+        "--json",
+    )
     told = json.loads(done.stdout)
     assert len(told["left_out"]) == 10
     assert told["left_out"]["Inpainting/3.png"] == "Inpainting needs a mask (NAME_mask.png)"
@@ -96,7 +124,7 @@ def test_templates_are_shown_as_they_can_be_given(tmp_path: Path) -> None:
     creval("prompts", "ice_templates", "--out", tmp_path)
     path = tmp_path / "ice_templates.json"
     assert path.read_text(encoding="utf-8") == shown
-    assert Templates(path).version == Templates().version
+    assert TemplateSet(path).version == TemplateSet().version
     assert creval("prompts", "ice_templates", "--out", tmp_path).returncode == 2
 
 
@@ -130,9 +158,16 @@ def test_where_people_fill_in_no_writer_is_needed(tmp_path: Path) -> None:
 def test_wrong_usage_is_told(arguments: tuple[str, str], said: str, tmp_path: Path) -> None:
     draw_plain(tmp_path / "in", 1)
     done = creval(
-        "build", "ice", "--images", tmp_path / "in", "--out", tmp_path / "bench", "--writer",
-        "openai:w@http://127.0.0.1:9/v1", *arguments,
-    )  # fmt: skip
+        "build",
+        "ice",
+        "--images",
+        tmp_path / "in",
+        "--out",
+        tmp_path / "bench",
+        "--writer",
+        "openai:w@http://127.0.0.1:9/v1",
+        *arguments,
+    )
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr

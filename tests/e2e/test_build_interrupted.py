@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from creval.testing.fake_server import FakeServer
-from tests.building.chains_made import FITTING, annotated, draw_pictures, entries, rows
+from creval.testing.fake_chat_server import FakeServer
+from tests.building.chains_made import FITTING, annotated, draw_images, entries, rows
 from tests.building.ice.made import draw_plain
 from tests.building.made import drawn
 from tests.serving import serving
@@ -22,24 +22,33 @@ KEPT = "stopped: what was written is kept; repeat the command to go on."
 
 
 def creval(tmp_path: Path) -> list[str]:
-    pictures = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(16)))
-    return ["creval", "--images", str(pictures), "--asker", "openai:asker@URL/v1"]
+    images = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(16)))
+    return ["creval", "--images", str(images), "--asker", "openai:asker@URL/v1"]
 
 
 def complex_edit(tmp_path: Path) -> list[str]:
-    pictures = draw_pictures(tmp_path / "pictures", 16)
-    return ["complex-edit", "--images", str(pictures), "--steps", "3", "--retries", "4"]
+    images = draw_images(tmp_path / "pictures", 16)
+    return ["complex-edit", "--images", str(images), "--steps", "3", "--retries", "4"]
 
 
 def complexbench(tmp_path: Path) -> list[str]:
     file = annotated(tmp_path, FITTING)
-    return ["complexbench", "--images", str(tmp_path / "images"), "--coco", str(file),
-            "--checker", "openai:checker@URL/v1", "--retries", "4"]  # fmt: skip
+    return [
+        "complexbench",
+        "--images",
+        str(tmp_path / "images"),
+        "--coco",
+        str(file),
+        "--checker",
+        "openai:checker@URL/v1",
+        "--retries",
+        "4",
+    ]
 
 
 def ice(tmp_path: Path) -> list[str]:
-    pictures = draw_plain(tmp_path / "pictures", 16)
-    return ["ice", "--images", str(pictures), "--derive", "--retries", "4"]
+    images = draw_plain(tmp_path / "pictures", 16)
+    return ["ice", "--images", str(images), "--derive", "--retries", "4"]
 
 
 def written(bench: Path) -> object:
@@ -65,8 +74,7 @@ def start(command: list[str], out: Path) -> subprocess.Popen[str]:
 
 def expected(command: list[str], out: Path) -> int:
     """The calls that are left, as an estimate says."""
-    dry = subprocess.run([*command, "--out", str(out), "--dry-run", "--json"],
-                         capture_output=True, text=True)  # fmt: skip
+    dry = subprocess.run([*command, "--out", str(out), "--dry-run", "--json"], capture_output=True, text=True)
     return sum(made["calls"] for made in json.loads(dry.stdout)["estimates"])
 
 
@@ -75,8 +83,17 @@ def test_it_stops_kindly_and_goes_on_to_the_same(
     tmp_path: Path, served: tuple[FakeServer, str], make: Callable[[Path], list[str]]
 ) -> None:
     server, url = served
-    command = [sys.executable, "-m", "creval", "build", *make(tmp_path), "--concurrency", "4",
-               "--writer", "openai:writer@URL/v1"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "creval",
+        "build",
+        *make(tmp_path),
+        "--concurrency",
+        "4",
+        "--writer",
+        "openai:writer@URL/v1",
+    ]
     command = [part.replace("URL", url) for part in command]
     with start(command, tmp_path / "whole") as on:
         said = on.communicate()[1]
@@ -105,8 +122,7 @@ def test_it_stops_kindly_and_goes_on_to_the_same(
 def test_a_second_one_does_not_wait(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     server, url = served
     server.latency = 60.0
-    command = [sys.executable, "-m", "creval", "build", *complex_edit(tmp_path), "--writer",
-               f"openai:writer@{url}/v1"]  # fmt: skip
+    command = [sys.executable, "-m", "creval", "build", *complex_edit(tmp_path), "--writer", f"openai:writer@{url}/v1"]
     began = time.monotonic()
     with start(command, tmp_path / "bench") as on:
         while on.poll() is None and server.stats["requests"] < 4:

@@ -16,9 +16,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from creval.benchmarks.ice_bench.tasks import TASKS
-from creval.building.complexbench.files import file_of
-from creval.testing.fake_server import FakeServer
-from tests.building.chains_made import FITTING, annotated, draw_pictures, rows
+from creval.building.complexbench.files import instructions_file
+from creval.testing.fake_chat_server import FakeServer
+from tests.building.chains_made import FITTING, annotated, draw_images, rows
 from tests.building.ice.made import draw_task, entries
 from tests.building.made import drawn
 from tests.serving import serving
@@ -45,10 +45,7 @@ def served() -> Iterator[str]:
 def reviewing(*arguments: object) -> Iterator[str]:
     """A build with `--review`; the address of the page that it opens."""
     process = subprocess.Popen(
-        command(*arguments, "--review"),
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
+        command(*arguments, "--review"), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     )
     assert process.stderr is not None
     said = []
@@ -96,11 +93,19 @@ def rewrite(page: Page, item: str, words: str) -> None:
 
 
 def test_a_built_creval(tmp_path: Path, served: str, browser_page: Page) -> None:
-    pictures, out, page = drawn(tmp_path / "pictures", "a", "b"), tmp_path / "bench", browser_page
+    images, out, page = drawn(tmp_path / "pictures", "a", "b"), tmp_path / "bench", browser_page
     build = (
-        "build", "creval", "--images", pictures, "--out", out,
-        "--writer", f"openai:writer@{served}/v1", "--asker", f"openai:asker@{served}/v1",
-    )  # fmt: skip
+        "build",
+        "creval",
+        "--images",
+        images,
+        "--out",
+        out,
+        "--writer",
+        f"openai:writer@{served}/v1",
+        "--asker",
+        f"openai:asker@{served}/v1",
+    )
 
     def listed() -> dict[str, dict[str, Any]]:
         entries = json.loads((out / "instruction.json").read_text())
@@ -170,13 +175,26 @@ def test_a_built_creval(tmp_path: Path, served: str, browser_page: Page) -> None
 def test_a_built_complexbench_edit(tmp_path: Path, served: str, browser_page: Page) -> None:
     file, out, page = annotated(tmp_path, FITTING[:2]), tmp_path / "bench", browser_page
     build = (
-        "build", "complexbench", "--images", tmp_path / "images", "--coco", file, "--out", out,
-        "--level", "three-chain", "--retries", 4,
-        "--writer", f"openai:writer@{served}/v1", "--checker", f"openai:checker@{served}/v1",
-    )  # fmt: skip
+        "build",
+        "complexbench",
+        "--images",
+        tmp_path / "images",
+        "--coco",
+        file,
+        "--out",
+        out,
+        "--level",
+        "three-chain",
+        "--retries",
+        4,
+        "--writer",
+        f"openai:writer@{served}/v1",
+        "--checker",
+        f"openai:checker@{served}/v1",
+    )
 
     def entry(key: str) -> Any:
-        return json.loads(file_of(out, "three-chain").read_text())[key]
+        return json.loads(instructions_file(out, "three-chain").read_text())[key]
 
     with reviewing(*build) as address:
         assert (bench(out)["samples"], bench(out)["problems"]) == (2, [])
@@ -209,18 +227,28 @@ def test_a_built_complexbench_edit(tmp_path: Path, served: str, browser_page: Pa
         assert entry("2")["edit pair"][0]["edit_type"] != kind
         assert bench(out)["problems"] == []
 
-    before = json.loads(file_of(out, "three-chain").read_text())
+    before = json.loads(instructions_file(out, "three-chain").read_text())
     again = subprocess.run(command(*build), capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
-    assert json.loads(file_of(out, "three-chain").read_text()) == before
+    assert json.loads(instructions_file(out, "three-chain").read_text()) == before
 
 
 def test_a_built_complex_edit(tmp_path: Path, served: str, browser_page: Page) -> None:
-    images, out, page = draw_pictures(tmp_path / "images", 1), tmp_path / "bench", browser_page
+    images, out, page = draw_images(tmp_path / "images", 1), tmp_path / "bench", browser_page
     build = (
-        "build", "complex-edit", "--images", images, "--out", out, "--steps", 3, "--retries", 4,
-        "--writer", f"openai:writer@{served}/v1",
-    )  # fmt: skip
+        "build",
+        "complex-edit",
+        "--images",
+        images,
+        "--out",
+        out,
+        "--steps",
+        3,
+        "--retries",
+        4,
+        "--writer",
+        f"openai:writer@{served}/v1",
+    )
     with reviewing(*build) as address:
         assert bench(out)["samples"] == 3
         begin(page, address, 6)
@@ -239,8 +267,20 @@ def test_a_built_ice_bench(tmp_path: Path, served: str, browser_page: Page) -> N
     for name in ("Color Editing", "Face Swap"):
         draw_task(tmp_path / "in", TASKS[name])
     out, page = tmp_path / "bench", browser_page
-    build = ("build", "ice", "--images", tmp_path / "in", "--out", out, "--fill", "people",
-             "--retries", 4, "--writer", f"openai:writer@{served}/v1")  # fmt: skip
+    build = (
+        "build",
+        "ice",
+        "--images",
+        tmp_path / "in",
+        "--out",
+        out,
+        "--fill",
+        "people",
+        "--retries",
+        4,
+        "--writer",
+        f"openai:writer@{served}/v1",
+    )
 
     def entry(name: str) -> Any:
         return next(one for one in entries(out) if one["ItemID"].startswith(name))

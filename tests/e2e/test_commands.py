@@ -20,9 +20,7 @@ def creval(
 ) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "creval", *map(str, arguments)]
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
-    return subprocess.run(
-        command, capture_output=True, encoding=encoding, cwd=cwd, env=environment, check=False
-    )
+    return subprocess.run(command, capture_output=True, encoding=encoding, cwd=cwd, env=environment, check=False)
 
 
 def right(*arguments: str | Path, cwd: Path | None = None) -> str:
@@ -56,10 +54,7 @@ def test_demo_goes_the_whole_way_and_may_be_repeated(tmp_path: Path) -> None:
     assert len(list((made / "edits" / "overeager").iterdir())) == 18
     assert "Where models are furthest apart" in (made / "report.html").read_text()
     cells = parsed("score", made / "run")["models"]
-    found = {
-        name: {column: cell["value"] for column, cell in cells[name]["overall"].items()}
-        for name in cells
-    }
+    found = {name: {column: cell["value"] for column, cell in cells[name]["overall"].items()} for name in cells}
     assert next(iter(found)) == "faithful"
     assert found["lazy"]["VC"] >= found["faithful"]["VC"]
     assert found["lazy"]["IF"] == min(found[name]["IF"] for name in found if name != "stranger")
@@ -70,7 +65,7 @@ def test_demo_goes_the_whole_way_and_may_be_repeated(tmp_path: Path) -> None:
     assert "holds other things" in wrong("demo", "--out", tmp_path / "full")
 
 
-def test_bench_lists_the_systems_and_says_what_a_folder_holds(miniature: Path) -> None:
+def test_bench_lists_the_models_and_says_what_a_folder_holds(miniature: Path) -> None:
     assert "creval:" in right("bench")
     assert "creval" in parsed("bench")
     found = parsed("bench", miniature)
@@ -95,9 +90,7 @@ def test_bench_names_every_repair_and_every_problem(tmp_path: Path) -> None:
     (repair,), (problem,) = found["repairs"], found["problems"]
     assert (repair["where"], repair["item"]) == ("VC/mini_004", "Q1")
     assert (repair["found"], repair["became"]) == ("** Yes", "Yes")
-    assert (problem["rule"], problem["where"], problem["item"]) == (
-        "empty question", "VC/mini_004", "Q2",
-    )  # fmt: skip
+    assert (problem["rule"], problem["where"], problem["item"]) == ("empty question", "VC/mini_004", "Q2")
     assert found["images"]["missing"] == ["mini_001"]
     shown = right("bench", tmp_path)
     assert "1 x reference '** Yes' -> 'Yes'" in shown
@@ -142,9 +135,7 @@ def test_the_same_seed_gives_the_same_table(miniature_run: Path) -> None:
     assert right("score", miniature_run, "--json", "--seed", "8") != first
 
 
-def test_wrong_input_gets_one_sentence(
-    miniature: Path, miniature_run: Path, tmp_path: Path
-) -> None:
+def test_wrong_input_gets_one_sentence(miniature: Path, miniature_run: Path, tmp_path: Path) -> None:
     answers, run = miniature / "answers", tmp_path / "run"
     replay = ("replay", miniature, "--run", run, "--answers")
     assert "does not exist" in wrong("bench", tmp_path / "absent")
@@ -199,9 +190,7 @@ def test_hostile_names_are_shown_not_obeyed(tmp_path: Path) -> None:
     write_miniature(tmp_path, samples=9, models={name: (1, 1, 1), "Good": (0.5, 0.5, 0.5)})
     run = tmp_path / "run"
     shown = right("replay", tmp_path, "--answers", tmp_path / "answers", "--run", run)
-    shown += (
-        right("score", run) + right("score", run, "--markdown") + right("score", run, "--latex")
-    )
+    shown += right("score", run) + right("score", run, "--markdown") + right("score", run, "--latex")
     shown += right("compare", run, name, "Good")
     assert "\x1b" not in shown
     assert "evil\\x1b[31m[bold]|<script>" in shown
@@ -247,8 +236,7 @@ def test_what_the_numbers_mean(tmp_path: Path) -> None:
     bench, edits = tmp_path / "demo" / "bench", tmp_path / "demo" / "edits"
     pixel, noisy = tmp_path / "demo" / "run", tmp_path / "noisy"
     folders = [edits / name for name in ("faithful", "lazy", "clumsy")]
-    right("judge", bench, "--edits", *folders, "--judge", "noisy:0.8,0.8", "--repeat", "4",
-          "--run", noisy)  # fmt: skip
+    right("judge", bench, "--edits", *folders, "--judge", "noisy:0.8,0.8", "--repeat", "4", "--run", noisy)
     said = {
         ("agree", pixel, noisy): "agree in",
         ("agree", noisy): "repeat 1",
@@ -298,9 +286,7 @@ def test_what_the_numbers_mean(tmp_path: Path) -> None:
     assert "Who is best on S is not decided" in found["sentences"][0]
     assert found["answers"]["lazy"]["answered"] > 0
     assert "one voice alone" in wrong("agree", pixel)
-    assert "no level 'dimenson'; did you mean 'dimension'" in wrong(
-        "agree", pixel, noisy, "--by", "dimenson"
-    )
+    assert "no level 'dimenson'; did you mean 'dimension'" in wrong("agree", pixel, noisy, "--by", "dimenson")
     assert "measured once" in wrong("repeats", pixel)
 
 
@@ -364,7 +350,7 @@ def test_a_reader_that_leaves_early_is_no_error(miniature_run: Path) -> None:
 def test_ctrl_c_says_that_it_stopped(tmp_path: Path) -> None:
     write_miniature(tmp_path, samples=9)
     script = (
-        "import os, signal, creval.judging.replay as r\n"
+        "import os, signal, creval.judging.replay_run as r\n"
         "r.read_answers = lambda *_: os.kill(os.getpid(), signal.SIGINT) or 1 / 0\n"
         "from creval.cli import main; main()"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from creval.touchstone.build import build_touchstone
+from creval.touchstone.builder import build_touchstone
 from tests.e2e.test_commands import parsed, right, wrong
 
 
@@ -13,15 +13,11 @@ def test_one_model_in_two_ways(tmp_path: Path, miniature_run: Path) -> None:
     build_touchstone(bench, 5, 4)
     editor = ("--editor", "touchstone:forgetful")
     right("edit", bench, *editor, "--out", tmp_path / "once")
-    right("edit", bench, *editor, "--out", tmp_path / "best", "--strategy", "best-of:2",
-          "--judge", "truth")  # fmt: skip
+    right("edit", bench, *editor, "--out", tmp_path / "best", "--strategy", "best-of:2", "--judge", "truth")
     folders = (tmp_path / "once", tmp_path / "best")
     right("judge", bench, "--edits", *folders, "--judge", "truth", "--run", run)
     found = parsed("score", run)["makers"]
-    assert {name: one["strategy"] for name, one in found.items()} == {
-        "once": "direct",
-        "best": "best-of:2",
-    }
+    assert {name: one["strategy"] for name, one in found.items()} == {"once": "direct", "best": "best-of:2"}
     assert (found["best"]["editing"]["calls"], found["best"]["picking"]["calls"]) == (10, 30)
     assert found["best"]["seconds_per_edit"] > 0
     assert found["once"]["cost_per_edit"] == 0, "it is known to be free"
@@ -31,7 +27,5 @@ def test_one_model_in_two_ways(tmp_path: Path, miniature_run: Path) -> None:
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "touchstone:forgetful: best-of:2 brings" in page
     assert "How best's edit came about" in page
-    assert "neither the cost nor the time" in wrong(
-        "plot", miniature_run, "cost", "--out", tmp_path / "x.svg"
-    )
+    assert "neither the cost nor the time" in wrong("plot", miniature_run, "cost", "--out", tmp_path / "x.svg")
     assert parsed("score", miniature_run)["makers"] == {}

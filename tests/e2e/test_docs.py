@@ -10,8 +10,8 @@ from inspect import signature
 from pathlib import Path
 
 from creval.cli import demo
-from creval.testing.fake_server import FakeServer
-from creval.touchstone.build import build_touchstone
+from creval.testing.fake_chat_server import FakeServer
+from creval.touchstone.builder import build_touchstone
 from miniature import write_miniature
 from tests.serving import serving
 
@@ -24,9 +24,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def test_adding_a_protocol(tmp_path: Path) -> None:
-    (code,), (project,) = blocks("adding-a-protocol.md", "python"), blocks(
-        "adding-a-protocol.md", "toml"
-    )  # fmt: skip
+    (code,), (project,) = blocks("adding-a-protocol.md", "python"), blocks("adding-a-protocol.md", "toml")
     assert len(code.splitlines()) + len(project.splitlines()) < 120
     bench = write_miniature(tmp_path / "bench", samples=9)
     instructions = bench / "bench" / "instruction.json"
@@ -48,9 +46,17 @@ def test_adding_a_protocol(tmp_path: Path) -> None:
 
     with serving(FakeServer().app()) as url:
         done = creval(
-            "judge", bench, "--protocol", "lettering", "--edits", bench / "edits" / "Keeper",
-            "--judge", f"openai:m@{url}/v1", "--run", tmp_path / "run",
-        )  # fmt: skip
+            "judge",
+            bench,
+            "--protocol",
+            "lettering",
+            "--edits",
+            bench / "edits" / "Keeper",
+            "--judge",
+            f"openai:m@{url}/v1",
+            "--run",
+            tmp_path / "run",
+        )
     assert done.returncode == 0, done.stderr
     scored = creval("score", tmp_path / "run", "--by", "overall,dimension", "--csv")
     assert scored.returncode == 0, scored.stderr
@@ -67,14 +73,16 @@ def test_measuring_the_demos_edits(tmp_path: Path) -> None:
     command, _, shown = block.partition("\n")
     made = tmp_path / "creval-demo"
     samples = signature(demo.demo).parameters["samples"].default
-    build_touchstone(
-        made / "bench", samples, demo._SEED, edits=made / "edits", editors=("lazy", "clumsy")
-    )
+    build_touchstone(made / "bench", samples, demo._SEED, edits=made / "edits", editors=("lazy", "clumsy"))
     arguments = command.removeprefix("$ creval ").split()
     done = subprocess.run(
-        [sys.executable, "-m", "creval", *arguments], capture_output=True, encoding="utf-8",
-        cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "utf-8"}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "creval", *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert lines(done.stdout) == lines(shown)
     assert (tmp_path / "values.csv").is_file()

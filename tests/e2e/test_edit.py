@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from creval.testing.fake_server import FakeServer
-from creval.touchstone.build import build_touchstone
+from creval.testing.fake_chat_server import FakeServer
+from creval.touchstone.builder import build_touchstone
 from tests.serving import serving
 
 
@@ -72,10 +72,19 @@ def test_with_a_plan_and_with_a_program(bench: Path, tmp_path: Path, fake: str) 
         "shutil.copyfile(source, output)\n"
     )
     edit: list[str | Path] = [
-        "edit", bench, "--editor", f"command:{sys.executable} {program} {{source}} "
-        "{instruction} {output}", "--out", tmp_path / "mine", "--strategy", "reasoned",
-        "--reasoner", fake, "--limit", "2",
-    ]  # fmt: skip
+        "edit",
+        bench,
+        "--editor",
+        f"command:{sys.executable} {program} {{source}} {{instruction}} {{output}}",
+        "--out",
+        tmp_path / "mine",
+        "--strategy",
+        "reasoned",
+        "--reasoner",
+        fake,
+        "--limit",
+        "2",
+    ]
     dry = creval(*edit, "--dry-run")
     assert "reasoner: openai:fake" in dry.stdout
     assert "No price is known for command:" in dry.stderr
@@ -88,8 +97,10 @@ def test_with_a_plan_and_with_a_program(bench: Path, tmp_path: Path, fake: str) 
 
 
 def test_an_interrupt_is_taken_kindly(bench: Path, tmp_path: Path) -> None:
-    slow = f"command:{sys.executable} -c 'import time, shutil, sys; time.sleep(0.3); " \
-        "shutil.copyfile(sys.argv[1], sys.argv[2])' {source} {output}"  # fmt: skip
+    slow = (
+        f"command:{sys.executable} -c 'import time, shutil, sys; time.sleep(0.3); "
+        "shutil.copyfile(sys.argv[1], sys.argv[2])' {source} {output}"
+    )
     edit = command("edit", bench, "--editor", slow, "--out", tmp_path / "M", "--concurrency", "2")
     with subprocess.Popen(edit, stderr=subprocess.PIPE, text=True) as on:
         while not list((tmp_path / "M" / ".made").glob("[!.]*")):
@@ -122,9 +133,7 @@ def test_an_interrupt_is_taken_kindly(bench: Path, tmp_path: Path) -> None:
         (["--editor", "python:no.module:f"], "cannot be imported"),
     ],
 )
-def test_wrong_words(
-    bench: Path, tmp_path: Path, given: list[str], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_words(bench: Path, tmp_path: Path, given: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     done = creval("edit", bench, *given, "--out", tmp_path / "M", status=2)
     assert said in done.stderr

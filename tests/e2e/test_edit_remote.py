@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 
 from creval.core.images import open_image
-from creval.store.lookup import CloseUp
+from creval.store.lookup import RunLookup
 from miniature import write_miniature
 from tests.editors.asking import KEY, MODELS, PATHS
 from tests.editors.servers import (
@@ -32,24 +32,26 @@ from tests.editors.servers import (
     as_json,
     cut,
     error,
-    picture,
+    image,
     slow,
 )
 from tests.serving import serving
 
 SAMPLES, AT_ONCE, SHARE = 200, 16, 0.2
 SERVERS: dict[str, type[Provider]] = {
-    "openai": OpenAI, "google": Google, "bfl": BFL, "dashscope": DashScope, "seedream": Seedream,
-}  # fmt: skip
+    "openai": OpenAI,
+    "google": Google,
+    "bfl": BFL,
+    "dashscope": DashScope,
+    "seedream": Seedream,
+}
 BROKEN = base64.b64encode(MADE[: len(MADE) // 2]).decode()
 REFUSALS: dict[str, Answer] = {
     "openai": error(400, {"error": {"code": "moderation_blocked", "message": "Not this one."}}),
     "google": as_json({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}),
     "bfl": as_json({"id": "task", "status": "Content Moderated", "result": None}),
     "dashscope": error(400, {"code": "DataInspectionFailed", "message": "Not this one."}),
-    "seedream": error(
-        400, {"error": {"code": "InputImageSensitiveContentDetected", "message": "Not this one."}}
-    ),
+    "seedream": error(400, {"error": {"code": "InputImageSensitiveContentDetected", "message": "Not this one."}}),
 }
 TRUNCATED: dict[str, Answer] = {
     "openai": as_json({"data": [{"b64_json": BROKEN}]}),
@@ -76,7 +78,7 @@ def faulty(kind: str) -> Provider:
     if kind in TRUNCATED:
         bad.append(TRUNCATED[kind])
     else:
-        files = [picture(MADE[:40]), picture(b"<p>", "text/html"), cut(MADE[:20], "image/png")]
+        files = [image(MADE[:40]), image(b"<p>", "text/html"), cut(MADE[:20], "image/png")]
         server.results = Chances(files, SHARE, 2)
     server.queue = Chances(bad, SHARE, 1)
     return server
@@ -85,10 +87,27 @@ def faulty(kind: str) -> Provider:
 def command(kind: str, folder: Path, out: Path, base: str) -> list[str]:
     spec = f"{kind}:{MODELS[kind]}@{base}{PATHS[kind]}"
     return [
-        sys.executable, "-m", "creval", "edit", str(folder / "bench"), "--editor", spec,
-        "--out", str(out), "--concurrency", str(AT_ONCE), "--timeout", "1", "--attempts", "8",
-        "--max-unanswered", "20", "--price", "0.01", "--json",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "creval",
+        "edit",
+        str(folder / "bench"),
+        "--editor",
+        spec,
+        "--out",
+        str(out),
+        "--concurrency",
+        str(AT_ONCE),
+        "--timeout",
+        "1",
+        "--attempts",
+        "8",
+        "--max-unanswered",
+        "20",
+        "--price",
+        "0.01",
+        "--json",
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +124,7 @@ def test_every_edit_is_there_or_says_why(kind: str, folder: Path, tmp_path: Path
         told = command(kind, folder, out, base)
         kills = 0
         for goal in (40, 90, 140):
-            with subprocess.Popen(
-                told, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            ) as on:
+            with subprocess.Popen(told, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as on:
                 while on.poll() is None and server.sold < goal:
                     time.sleep(0.002)
                 kills += on.poll() is None
@@ -124,7 +141,7 @@ def test_every_edit_is_there_or_says_why(kind: str, folder: Path, tmp_path: Path
     assert all("content filter" in reason["reason"] for reason in found["reasons"])
     for path in out.glob("mini_*.*"):
         assert open_image(path).size == (48, 32)
-    with CloseUp(out) as kept:
+    with RunLookup(out) as kept:
         edits = {edit.key.sample: edit for edit in kept.all_edits()}
     assert len(edits) == SAMPLES
     for name, edit in edits.items():

@@ -19,7 +19,7 @@ import pytest
 
 from creval.benchmarks import open_benchmark
 from creval.store import DATABASE, open_run
-from creval.testing.fake_server import FAULTS, FakeServer
+from creval.testing.fake_chat_server import FAULT_KINDS, FakeServer
 from miniature import write_miniature
 from tests.benchmarks.complexbench_edit.release_files import write_release
 from tests.serving import serving
@@ -31,32 +31,18 @@ def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "creval", *map(str, arguments)]
 
 
-def creval(
-    *arguments: str | Path, env: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*arguments), capture_output=True, text=True, env={**os.environ, **(env or {})}
-    )
+def creval(*arguments: str | Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments), capture_output=True, text=True, env={**os.environ, **(env or {})})
 
 
 def judge(bench: Path, url: str, run: Path, *more: str, model: str = "Keeper") -> list[str | Path]:
     spec = f"openai:fake@{url}/v1"
-    return [
-        "judge",
-        bench,
-        "--edits",
-        bench / "edits" / model,
-        "--judge",
-        spec,
-        "--run",
-        run,
-        *more,
-    ]
+    return ["judge", bench, "--edits", bench / "edits" / model, "--judge", spec, "--run", run, *more]
 
 
 def verdicts(run: Path) -> dict[Any, Any]:
     with open_run(run) as opened:
-        return {(a.edit, a.probe): (a.status, a.value, a.said) for a in opened.answers()}
+        return {(a.edit, a.probe): (a.status, a.value, a.raw_answer) for a in opened.answers()}
 
 
 @pytest.fixture
@@ -89,7 +75,7 @@ def test_the_whole_way(miniature: Path, tmp_path: Path, served: tuple[FakeServer
 
 
 def test_a_question_that_is_never_answered(miniature: Path, tmp_path: Path) -> None:
-    server = FakeServer(never="proportions")
+    server = FakeServer(skipped_phrase="proportions")
     run = tmp_path / "run"
     with serving(server.app()) as url:
         done = creval(*judge(miniature, url, run, "--limit", "2"))
@@ -104,9 +90,7 @@ def test_a_question_that_is_never_answered(miniature: Path, tmp_path: Path) -> N
     assert "2 questions without an answer" in score.stderr
 
 
-def test_what_is_measured_without_a_judge_beside_answers(
-    tmp_path: Path, served: tuple[FakeServer, str]
-) -> None:
+def test_what_is_measured_without_a_judge_beside_answers(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     """The answers are counted as they were given: each question was asked twice."""
     bench, edits, run = write_release(tmp_path / "bench", each=1), tmp_path / "M", tmp_path / "run"
     for sample in open_benchmark(bench).dataset.samples:
@@ -140,9 +124,7 @@ def test_killed_ten_times_it_ends_with_the_same_verdicts(miniature: Path, tmp_pa
         given += ["--concurrency", str(at_once)]
         for _ in range(10):
             before = server.stats["requests"]
-            process = subprocess.Popen(
-                command(*given), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
+            process = subprocess.Popen(command(*given), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while server.stats["requests"] <= before and process.poll() is None:
                 time.sleep(0.01)
             time.sleep(chance.uniform(0, 0.4))
@@ -161,9 +143,7 @@ def test_an_interrupt_lets_calls_under_way_finish(miniature: Path, tmp_path: Pat
     with serving(server.app()) as url:
         given = judge(miniature, url, run, "--ask", "question", "--concurrency", "8")
         given += ["--limit", "5"]
-        process = subprocess.Popen(
-            command(*given), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        process = subprocess.Popen(command(*given), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while server.stats["requests"] < 20:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
@@ -181,9 +161,7 @@ def test_two_at_once_on_one_folder(miniature: Path, tmp_path: Path) -> None:
     server = FakeServer(latency=0.3)
     with serving(server.app()) as url:
         given = judge(miniature, url, tmp_path / "run", "--concurrency", "4")
-        first = subprocess.Popen(
-            command(*given), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        first = subprocess.Popen(command(*given), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not server.stats["requests"]:
             time.sleep(0.01)
         second = creval(*given)
@@ -193,7 +171,7 @@ def test_two_at_once_on_one_folder(miniature: Path, tmp_path: Path) -> None:
 
 
 def test_the_key_is_nowhere(miniature: Path, tmp_path: Path) -> None:
-    server = FakeServer(faults=0.2, kinds=[kind for kind in FAULTS if kind != "timeout"])
+    server = FakeServer(fault_rate=0.2, fault_kinds=[kind for kind in FAULT_KINDS if kind != "timeout"])
     env = {"CREVAL_API_KEY": KEY, "OPENAI_API_KEY": KEY}
     run = tmp_path / "run"
     seen: list[str] = []
@@ -212,13 +190,13 @@ def test_the_key_is_nowhere(miniature: Path, tmp_path: Path) -> None:
 def test_nine_hundred_samples_with_every_fault(tmp_path: Path) -> None:
     """Three in ten replies are faulty; all is answered, in at most 1.6 times the calls."""
     bench = write_miniature(tmp_path / "bench", samples=900, models={"Only": (0.8, 0.8, 0.8)})
-    server = FakeServer(faults=0.3, stall=2.0)
+    server = FakeServer(fault_rate=0.3, stall_seconds=2.0)
     run = tmp_path / "run"
     with serving(server.app()) as url:
         done = creval(*judge(bench, url, run, "--retries", "12", model="Only"))
     assert done.returncode == 0, done.stderr
     assert re.search(r"Only +13,500 +13,500", done.stdout), done.stdout
-    assert all(server.stats[kind] > 10 for kind in FAULTS)
+    assert all(server.stats[kind] > 10 for kind in FAULT_KINDS)
     assert server.stats["requests"] <= 1.6 * 2700
     with sqlite3.connect(run / DATABASE) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -232,9 +210,23 @@ def test_a_local_model(miniature: Path, tmp_path: Path) -> None:
     model = write_tiny_model(tmp_path / "tiny")
     run = tmp_path / "run"
     done = creval(
-        "judge", miniature, "--edits", miniature / "edits" / "Keeper", "--judge", f"hf:{model}",
-        "--run", run, "--limit", "1", "--metrics", "IF", "--set", "max_tokens=8", "--retries", "0",
-    )  # fmt: skip
+        "judge",
+        miniature,
+        "--edits",
+        miniature / "edits" / "Keeper",
+        "--judge",
+        f"hf:{model}",
+        "--run",
+        run,
+        "--limit",
+        "1",
+        "--metrics",
+        "IF",
+        "--set",
+        "max_tokens=8",
+        "--retries",
+        "0",
+    )
     # Random weights answer nothing, and that is what the run says.
     assert done.returncode == 1, done.stderr
     assert "5 of 5 answers did not come" in done.stderr

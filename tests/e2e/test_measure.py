@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from creval.metrics.base import MODELS, gauge_kind, gauge_names
+from creval.metrics.base import MODEL_SLOTS, image_metric_class, image_metric_names
 from tests.commands import creval as here
 from tests.e2e.test_commands import creval, parsed, right, wrong
 from tests.metrics.images import drawn, noise, slope
@@ -19,7 +19,7 @@ from tests.metrics.tiny import write_clip
 def test_gauges_are_listed_with_what_they_take() -> None:
     shown = right("gauges")
     found = {gauge["name"]: gauge for gauge in parsed("gauges")["gauges"]}
-    assert list(found) == list(gauge_names())
+    assert list(found) == list(image_metric_names())
     for name, gauge in found.items():
         assert name in shown
         assert gauge["values"]
@@ -35,9 +35,9 @@ def test_gauges_are_listed_with_what_they_take() -> None:
 
 
 def test_every_model_that_can_be_chosen_is_known() -> None:
-    cards = [gauge_kind(name).card for name in gauge_names()]
-    uses = {model.use for card in cards for model in card.models if model.comes != "shipped"}
-    assert uses == set(MODELS)
+    cards = [image_metric_class(name).info for name in image_metric_names()]
+    uses = {model.slot for card in cards for model in card.models if model.origin != "shipped"}
+    assert uses == set(MODEL_SLOTS)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "a.png", tmp_path / "b.png"
 
 
-def test_two_pictures(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_two_images(pair: tuple[Path, Path], tmp_path: Path) -> None:
     found = parsed("measure", "ssim,l1_src,l2_src", *pair)
     a, b = (np.asarray(Image.open(path), dtype=np.float64) / 255 for path in pair)
     assert found["l1_src"] == pytest.approx(np.abs(a - b).mean())
@@ -65,9 +65,16 @@ def test_captions_and_a_model_of_ones_own(pair: tuple[Path, Path], tmp_path: Pat
     pytest.importorskip("transformers")
     model = f"clip={write_clip(tmp_path / 'clip')}"
     found = parsed(
-        "measure", "clip_cap,clip_src,clip_dir", *pair, "--gauge", model, "--caption", "a hat",
-        "--source-caption", "a cat",
-    )  # fmt: skip
+        "measure",
+        "clip_cap,clip_src,clip_dir",
+        *pair,
+        "--gauge",
+        model,
+        "--caption",
+        "a hat",
+        "--source-caption",
+        "a cat",
+    )
     assert set(found) == {"clip_cap", "clip_src", "clip_dir"}
     without = creval("measure", "clip_cap", pair[1], "--gauge", model)
     assert without.returncode == 1
@@ -131,8 +138,7 @@ def test_what_models_made_is_kept_where_one_says(miniature: Path, tmp_path: Path
     pytest.importorskip("transformers")
     model = f"clip={write_clip(tmp_path / 'clip')}"
     keeper, run = miniature / "edits" / "Keeper", tmp_path / "run"
-    command = ("measure", "clip_src", "--bench", miniature, "--edits", keeper, "--gauge", model,
-               "--run", run)  # fmt: skip
+    command = ("measure", "clip_src", "--bench", miniature, "--edits", keeper, "--gauge", model, "--run", run)
     first = parsed(*command)
     (kept,) = run.glob("vectors.db")
     assert kept.stat().st_size > 0
@@ -167,16 +173,12 @@ def test_wrong_input_gets_one_sentence(pair: tuple[Path, Path], miniature: Path)
     assert "words.png" in wrong("measure", "colorfulness", words, pair[0])
 
 
-def test_an_option_that_would_be_passed_over_is_refused(
-    pair: tuple[Path, Path], miniature: Path
-) -> None:
+def test_an_option_that_would_be_passed_over_is_refused(pair: tuple[Path, Path], miniature: Path) -> None:
     edits = ("--bench", miniature, "--edits", miniature / "edits" / "Keeper")
     for option in (("--out", "x.csv"), ("--run", "run"), ("--limit", "3")):
         assert f"{option[0]} goes with --edits" in wrong("measure", "ssim", *pair, *option)
     for name in ("--mask", "--caption", "--source-caption", "--wanted", "--removed"):
-        assert f"{name} goes with one or two pictures" in wrong(
-            "measure", "ssim", *edits, name, pair[0]
-        )
+        assert f"{name} goes with one or two pictures" in wrong("measure", "ssim", *edits, name, pair[0])
 
 
 def test_what_is_named_empty_is_refused(pair: tuple[Path, Path], miniature: Path) -> None:
@@ -194,7 +196,7 @@ def test_a_place_to_write_is_tried_before_anything_is_measured(
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("measured too soon")
 
-    monkeypatch.setattr("creval.analysis.measure_edits.gauge_edits", measured)
+    monkeypatch.setattr("creval.analysis.measure_edits.measure_edits", measured)
     (tmp_path / "values.csv").write_text("x")
     (tmp_path / "folder.csv").mkdir()
     edits = ("measure", "ssim", "--bench", miniature, "--edits", miniature / "edits" / "Keeper")

@@ -10,15 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from creval.analysis.score_table import score, tabulate
+from creval.analysis.scoring import build_score_table, score
 from creval.benchmarks import open_benchmark
-from creval.judging.replay import replay
-from creval.parsing.answers import read_reply
+from creval.judging.replay_run import replay
+from creval.parsing.judge_replies import parse_reply
 from creval.store import Run, open_run
 from tests.e2e.paper import MODELS, TABLE_2_S, TABLE_S1
 
-LEVELS = {"overall": "overall", "Customization": "category", "Contextualization": "category",
-          "Stylization": "category"}  # fmt: skip
+LEVELS = {"overall": "overall", "Customization": "category", "Contextualization": "category", "Stylization": "category"}
 
 
 @pytest.fixture
@@ -28,16 +27,13 @@ def run(release_run: Path) -> Iterator[Run]:
 
 
 def test_strictly_every_sample_has_the_authors_final_score(run: Run, release: Path) -> None:
-    table = tabulate(run, strict=True)
-    assert sorted(table.systems) == sorted(MODELS)
+    table = build_score_table(run, strict=True)
+    assert sorted(table.models) == sorted(MODELS)
     compared = 0
-    for s, system in enumerate(table.systems):
+    for s, model in enumerate(table.models):
         for m, metric in enumerate(("IF", "VC", "VQ")):
-            folder = release / "answer_gpt" / metric / system
-            theirs = [
-                json.loads((folder / f"{sample}.json").read_bytes())["final_score"]
-                for sample in table.samples
-            ]
+            folder = release / "answer_gpt" / metric / model
+            theirs = [json.loads((folder / f"{sample}.json").read_bytes())["final_score"] for sample in table.samples]
             np.testing.assert_allclose(table.values[s, :, m] / 100, theirs, rtol=0, atol=1e-9)
             compared += len(theirs)
     assert compared == 13_560
@@ -58,7 +54,7 @@ def test_with_repaired_references_the_papers_table_2_is_near(run: Run) -> None:
         assert card.cell(model, "S").value == pytest.approx(TABLE_2_S[model], abs=0.5)
         theirs = TABLE_S1["overall"]["VC"][place]
         assert card.cell(model, "VC").value == pytest.approx(theirs, abs=0.6)
-    assert list(card.systems) == sorted(MODELS, key=lambda model: -TABLE_2_S[model])
+    assert list(card.models) == sorted(MODELS, key=lambda model: -TABLE_2_S[model])
 
 
 def test_every_cell_says_what_it_rests_on(run: Run) -> None:
@@ -75,7 +71,7 @@ def test_a_recording_with_gaps_is_scored_on_what_it_has(release: Path, tmp_path:
     """The second judge's answers: files with errors, files of other samples, one metric only."""
     done = replay(open_benchmark(release), release / "answer_qwen", tmp_path)
     assert len(done.recording.unmatched) == 34
-    assert len(done.broken) == 172
+    assert len(done.unreadable_files) == 172
     with open_run(tmp_path) as run:
         card = score(run, resamples=100)
     cell = card.cell("OmniGen2", "IF")
@@ -142,7 +138,7 @@ def test_raw_replies_give_the_authors_answers_and_most_of_those_they_lost(releas
     for path in sorted((release / "answer_gpt").glob("*/*/*.txt")):
         metric, model, sample = path.parts[-3], path.parts[-2], path.stem
         questions = [q for q in samples[sample].questions if q.metric == metric]
-        verdicts = read_reply(path.read_text(encoding="utf-8"), questions)
+        verdicts = parse_reply(path.read_text(encoding="utf-8"), questions)
         theirs = json.loads(path.with_suffix(".json").read_bytes())["questions"]
         for question, verdict, entry in zip(questions, verdicts, theirs, strict=True):
             answer = {"yes": 1.0, "no": 0.0}.get(entry["model_answer"].casefold())
@@ -150,14 +146,12 @@ def test_raw_replies_give_the_authors_answers_and_most_of_those_they_lost(releas
             if answer is not None:
                 counts["same" if verdict.value == answer else f"other in {where}"] += 1
             elif verdict.value is None:
-                lost[f"{where} {question.label}"] = verdict.said or str(verdict.status)
+                lost[f"{where} {question.label}"] = verdict.raw_answer or str(verdict.status)
             else:
                 word = ("No", "Yes")[int(verdict.value)]
                 recovered[where].append(f"{question.label} {word}")
     assert counts == {"same": 31_517}
-    assert {key: said[: len(NOT_IN_THE_REPLIES[key])] for key, said in lost.items()} == (
-        NOT_IN_THE_REPLIES
-    )
+    assert {key: said[: len(NOT_IN_THE_REPLIES[key])] for key, said in lost.items()} == (NOT_IN_THE_REPLIES)
     assert {where: ", ".join(found) for where, found in recovered.items()} == READ_BY_HAND
     assert sum(map(len, recovered.values())) == 61
 
@@ -170,5 +164,5 @@ def test_replaying_raw_replies_recovers_answers(release: Path, tmp_path: Path) -
         folder = tmp_path / str(raw)
         replay(benchmark, release / "answer_gpt", folder, raw=raw, models=models)
         with open_run(folder) as run:
-            answered[raw] = sum(found["answered"] for found in run.statuses().values())
+            answered[raw] = sum(found["answered"] for found in run.count_statuses().values())
     assert answered[True] - answered[False] == 61

@@ -10,18 +10,13 @@ import pytest
 
 from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
-from creval.judging.run import judge
-from creval.touchstone.build import build_touchstone
+from creval.judging.judge_run import judge
+from creval.touchstone.builder import build_touchstone
 from tests.e2e.test_commands import creval, parsed, right, wrong
 
 
-@pytest.mark.parametrize(
-    ("kind", "suffix"),
-    [("radar", "svg"), ("forest", "pdf"), ("weights", "png")],
-)
-def test_plots_are_drawn_by_the_files_suffix(
-    kind: str, suffix: str, miniature_run: Path, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("kind", "suffix"), [("radar", "svg"), ("forest", "pdf"), ("weights", "png")])
+def test_plots_are_drawn_by_the_files_suffix(kind: str, suffix: str, miniature_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / f"{kind}.{suffix}"
     done = creval("plot", miniature_run, kind, "--out", out, "--resamples", "100")
     assert done.returncode == 0, done.stderr
@@ -36,8 +31,21 @@ def test_plots_are_drawn_by_the_files_suffix(
 
 def test_options_choose_what_is_drawn(miniature_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "groups.svg"
-    right("plot", miniature_run, "groups", "--level", "categories", "--metrics", "VC", "--models",
-          "Keeper", "--out", out, "--resamples", "100")  # fmt: skip
+    right(
+        "plot",
+        miniature_run,
+        "groups",
+        "--level",
+        "categories",
+        "--metrics",
+        "VC",
+        "--models",
+        "Keeper",
+        "--out",
+        out,
+        "--resamples",
+        "100",
+    )
     words = " ".join(ElementTree.parse(out).getroot().itertext())
     assert "Stylization" in words
     assert "Surreal" not in words
@@ -63,8 +71,13 @@ def test_what_cannot_be_drawn_is_a_sentence(miniature_run: Path, tmp_path: Path)
 
 def test_repeats_are_drawn(tmp_path: Path) -> None:
     build_touchstone(tmp_path / "bench", 6, 1, edits=tmp_path / "edits", editors=["lazy"])
-    judge(open_benchmark(tmp_path), [tmp_path / "edits" / "lazy"], "noisy:0.8,0.8",
-          tmp_path / "run", Settings(repeat=8, metrics=("VQ",)))  # fmt: skip
+    judge(
+        open_benchmark(tmp_path),
+        [tmp_path / "edits" / "lazy"],
+        "noisy:0.8,0.8",
+        tmp_path / "run",
+        Settings(repeat=8, metrics=("VQ",)),
+    )
     right("plot", tmp_path / "run", "repeats", "--out", tmp_path / "repeats.svg")
     words = " ".join(ElementTree.parse(tmp_path / "repeats.svg").getroot().itertext())
     assert "VQ: visual quality" in words
@@ -79,9 +92,7 @@ def test_export_writes_what_score_says(miniature_run: Path, tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     assert "README.md says what each is" in done.stderr
     cells = parsed("score", miniature_run, "--resamples", "100")["models"]
-    for level, group, model, metric, value, *_ in polars.read_parquet(
-        out / "scores.parquet"
-    ).iter_rows():
+    for level, group, model, metric, value, *_ in polars.read_parquet(out / "scores.parquet").iter_rows():
         if level == "overall":
             assert value == cells[model][group][metric]["value"]
     (tmp_path / "full").mkdir()

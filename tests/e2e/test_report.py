@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.judging.replay import replay
+from creval.judging.replay_run import replay
 from miniature import write_miniature
 from tests.e2e.test_commands import right
 
@@ -55,9 +55,7 @@ def test_the_answer_the_table_and_a_question(report: Path, browser_page: Page) -
 
 @pytest.mark.parametrize("wide", [1280, 360])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_wider_than_the_window(
-    report: Path, browser_page: Page, wide: int, scheme: str
-) -> None:
+def test_nothing_is_wider_than_the_window(report: Path, browser_page: Page, wide: int, scheme: str) -> None:
     page = browser_page
     page.set_viewport_size({"width": wide, "height": 800})
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
@@ -65,15 +63,19 @@ def test_nothing_is_wider_than_the_window(
     assert page.evaluate("document.documentElement.scrollWidth") <= wide
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
     assert page.evaluate("document.documentElement.scrollWidth") <= wide
-    for ink, ground in (("--ink", "--paper"), ("--soft", "--paper"), ("--soft", "--raised"),
-                        ("--accent", "--paper"), ("--good", "--raised"), ("--bad", "--raised"),
-                        ("--open", "--raised")):  # fmt: skip
+    for ink, ground in (
+        ("--ink", "--paper"),
+        ("--soft", "--paper"),
+        ("--soft", "--raised"),
+        ("--accent", "--paper"),
+        ("--good", "--raised"),
+        ("--bad", "--raised"),
+        ("--open", "--raised"),
+    ):
         assert contrast(page, ink, ground) >= 4.5, (ink, ground)
 
 
-def test_a_phone_shows_whole_plots_and_the_column_that_ranks(
-    report: Path, browser_page: Page
-) -> None:
+def test_a_phone_shows_whole_plots_and_the_column_that_ranks(report: Path, browser_page: Page) -> None:
     page = browser_page
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(report.as_uri())
@@ -93,9 +95,7 @@ def contrast(page: Page, ink: str, ground: str) -> float:
     """The contrast of two of the page's colours, as WCAG defines it."""
     light = []
     for name in (ink, ground):
-        text = page.evaluate(
-            "name => getComputedStyle(document.documentElement).getPropertyValue(name)", name
-        ).strip()
+        text = page.evaluate("name => getComputedStyle(document.documentElement).getPropertyValue(name)", name).strip()
         parts = [int(text[at : at + 2], 16) / 255 for at in (1, 3, 5)]
         linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
         light.append(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2])
@@ -173,8 +173,6 @@ def test_what_is_planted_is_shown_and_never_runs(tmp_path: Path, browser_page: P
     shown = page.locator("body").inner_text()
     for text in (*PLANTS, FILE):
         assert text in shown
-    page.evaluate(
-        "document.querySelectorAll('*').forEach(one => one.dispatchEvent(new Event('mouseover')))"
-    )
+    page.evaluate("document.querySelectorAll('*').forEach(one => one.dispatchEvent(new Event('mouseover')))")
     assert page.evaluate("window.planted") is None
     assert page.locator("a[href^=javascript]").count() == 0

@@ -16,17 +16,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Response, expect
 
-from creval.building.review.model import (
-    ACCEPTED,
-    DROPPED,
-    OPEN,
-    Field,
-    Review,
-    ReviewGroup,
-    ReviewItem,
-)
+from creval.building.review.base import ACCEPTED, DROPPED, OPEN, Review, ReviewField, ReviewGroup, ReviewItem
 from creval.web.review.app import review_app
-from tests.web.made import picture
+from tests.web.made import image
 from tests.web.review.reviewed import Kept, group, instruction, question, sorts_dropped_last
 
 
@@ -35,15 +27,15 @@ def reviewing(review: Review, port: int = 0) -> Iterator[str]:
     """The pages of a review, served in a thread; their address."""
     import uvicorn
 
-    from creval.web.common.server import address, listen
+    from creval.web.common.server import open_socket, server_url
 
-    listening = listen("127.0.0.1", port)
+    listening = open_socket("127.0.0.1", port)
     config = uvicorn.Config(review_app(review), log_level="error", lifespan="off", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:
-        yield address(listening).rstrip("/")
+        yield server_url(listening).rstrip("/")
     finally:
         server.should_exit = True
         thread.join()
@@ -52,7 +44,7 @@ def reviewing(review: Review, port: int = 0) -> Iterator[str]:
 
 @pytest.fixture
 def review(tmp_path: Path) -> Kept:
-    shown = picture(tmp_path / "cat.png", side=900)
+    shown = image(tmp_path / "cat.png", side=900)
     items = (
         instruction(),
         question("IF/1", "Does the cat wear a hat?"),
@@ -156,7 +148,7 @@ def test_by_keyboard_alone(review: Kept, served: str, browser_page: Page) -> Non
     arrived(page, "cat-1")
     press("A")
     expect(page.get_by_text("Everything is decided.")).to_be_visible()
-    assert review.left() == 0
+    assert review.count_undecided() == 0
     expect(page.locator("#keys-button")).to_be_visible()
     press("j")
     press("j")
@@ -166,9 +158,7 @@ def test_by_keyboard_alone(review: Kept, served: str, browser_page: Page) -> Non
     expect(heading(page)).to_have_text("benches/mine")
 
 
-def test_items_that_move_keep_their_own_cards(
-    review: Kept, served: str, browser_page: Page
-) -> None:
+def test_items_that_move_keep_their_own_cards(review: Kept, served: str, browser_page: Page) -> None:
     sorts_dropped_last(review)
     page = browser_page
     page.goto(f"{served}/group?id=cat-1")
@@ -184,13 +174,14 @@ def test_items_that_move_keep_their_own_cards(
     page.keyboard.press("a")
     said(page, "VC/1: Accepted.")
     assert [(item.id, item.verdict) for item in review.kept["cat-1"].items] == [
-        ("instruction", OPEN), ("IF/2", OPEN), ("VC/1", ACCEPTED), ("IF/1", DROPPED),
-    ]  # fmt: skip
+        ("instruction", OPEN),
+        ("IF/2", OPEN),
+        ("VC/1", ACCEPTED),
+        ("IF/1", DROPPED),
+    ]
 
 
-def test_keys_are_shown_and_do_nothing_while_typing(
-    review: Kept, served: str, browser_page: Page
-) -> None:
+def test_keys_are_shown_and_do_nothing_while_typing(review: Kept, served: str, browser_page: Page) -> None:
     page = browser_page
     page.goto(f"{served}/group?id=cat-1#item-2")
     arrived(page, "cat-1")
@@ -267,9 +258,7 @@ def refused(chromium: Browser, statuses: set[int]) -> Iterator[Page]:
     assert (wrong, found) == ([], statuses)
 
 
-def test_a_refusal_is_said_and_nothing_typed_is_lost(
-    review: Kept, served: str, chromium: Browser
-) -> None:
+def test_a_refusal_is_said_and_nothing_typed_is_lost(review: Kept, served: str, chromium: Browser) -> None:
     with refused(chromium, {422}) as page:
         page.goto(f"{served}/group?id=cat-1")
         arrived(page, "cat-1")
@@ -387,27 +376,25 @@ def test_without_javascript(review: Kept, served: str, chromium: Browser) -> Non
 
 TRAPS = {
     "script": "<script>window.ran=1</script>",
-    "handler": "<img src=x onerror=\"window.ran=2\"> \" onmouseover=\"window.ran=3\" x='",
+    "handler": '<img src=x onerror="window.ran=2"> " onmouseover="window.ran=3" x=\'',
     "link": "javascript:window.ran=4 <a href='javascript:window.ran=5'>go</a>",
     "template": "{{ 7*7 }} {% for x in y %} ${7*7} #{7*7} {{ self.__init__ }}",
     "markup": "</textarea></form></script><style>*{display:none}</style><!-- &lt;b&gt; &#60;i&#62;",
-}  # fmt: skip
+}
 ALL = " ".join(TRAPS.values())
 
 
 def test_nothing_that_is_shown_runs(tmp_path: Path, browser_page: Page) -> None:
     page = browser_page
-    shown = picture(tmp_path / "<img src=x onerror=window.ran=6>.png")
+    shown = image(tmp_path / "<img src=x onerror=window.ran=6>.png")
     fields = (
-        Field(f"name {ALL}", f"text {ALL}"),
-        Field(f"few {ALL}", f"choice {ALL}", (f"choice {ALL}", "plain")),
-        Field(f"many {ALL}", f"0 {ALL}", tuple(f"{n} {ALL}" for n in range(7))),
+        ReviewField(f"name {ALL}", f"text {ALL}"),
+        ReviewField(f"few {ALL}", f"choice {ALL}", (f"choice {ALL}", "plain")),
+        ReviewField(f"many {ALL}", f"0 {ALL}", tuple(f"{n} {ALL}" for n in range(7))),
     )
     notes, facts = (f"note {ALL}",), {f"fact {ALL}": f"origin {ALL}"}
     item = ReviewItem(f"item {ALL}", f"kind {ALL}", fields, OPEN, notes, facts)
-    review = Kept(
-        [ReviewGroup(f"id {ALL}", f"heading {ALL}", {shown.name: shown}, (item,))], f"title {ALL}"
-    )
+    review = Kept([ReviewGroup(f"id {ALL}", f"heading {ALL}", {shown.name: shown}, (item,))], f"title {ALL}")
     plain = " ".join(ALL.split())
     with reviewing(review) as address:
         page.goto(address)
@@ -420,8 +407,7 @@ def test_nothing_that_is_shown_runs(tmp_path: Path, browser_page: Page) -> None:
         arrived(page, "heading")
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         text = " ".join(page.inner_text("body").split())
-        wanted = ("heading", "id", "item", "kind", "name", "few", "choice", "many", "note",
-                  "fact", "origin", "title")  # fmt: skip
+        wanted = ("heading", "id", "item", "kind", "name", "few", "choice", "many", "note", "fact", "origin", "title")
         for what in wanted:
             assert f"{what} {plain}" in text, what
         assert shown.name in text
@@ -475,9 +461,7 @@ def test_a_stranger_s_page_cannot_write(review: Kept, served: str, chromium: Bro
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_phone(served: str, chromium: Browser, scheme: str) -> None:
     dark = scheme == "dark"
-    context = chromium.new_context(
-        viewport={"width": 360, "height": 740}, color_scheme="dark" if dark else "light"
-    )
+    context = chromium.new_context(viewport={"width": 360, "height": 740}, color_scheme="dark" if dark else "light")
     page = context.new_page()
     for path in ("/", "/group?id=cat-1"):
         page.goto(served + path)
@@ -499,9 +483,7 @@ def test_ctrl_c_says_what_is_left() -> None:
     process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     first = process.stderr.readline()
-    found = re.fullmatch(
-        r"reviewing benches/mine at http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)\n", first
-    )
+    found = re.fullmatch(r"reviewing benches/mine at http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)\n", first)
     assert found is not None
     own = f"Host: localhost:{found[1]}\r\nOrigin: http://localhost:{found[1]}\r\n"
     head = f"POST /accept?group=one HTTP/1.1\r\n{own}Content-Type: application/json\r\n"

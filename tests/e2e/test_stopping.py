@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from creval.analysis.score_table import tabulate
+from creval.analysis.scoring import build_score_table
 from creval.benchmarks import open_benchmark
-from creval.judging.early_stopping import decide
-from creval.stats.elimination import Rule
+from creval.judging.stopping_monitor import simulate_early_stopping
+from creval.stats.elimination import StoppingRule
 from creval.stats.score_table import Floats, Integers, ScoreTable
 from creval.store import open_run
 from tests.stats.test_elimination import Raced, orders, raced
@@ -36,9 +36,7 @@ def test_a_replay_on_the_command_line(miniature: Path, tmp_path: Path) -> None:
     assert "That took 18 of 18 samples and 810 of 810 answers (100.0 %)" in shown.stdout
     assert "still open" in shown.stdout
     # With a margin it is about these 18, and they are all known.
-    found = json.loads(
-        creval(*given, "--until-decided", "best", "--margin", "0.1", "--json").stdout
-    )
+    found = json.loads(creval(*given, "--until-decided", "best", "--margin", "0.1", "--json").stdout)
     assert (found["best"], found["undecided"], found["used"]) == ("Careful", [], 810)
     assert found["answers"]["Careful"] == {"answered": 270}
     plain = json.loads(creval(*given, "--json").stdout)
@@ -76,19 +74,19 @@ class Scores(NamedTuple):
 @pytest.fixture(scope="module")
 def scores(release_run: Path) -> Scores:
     with open_run(release_run) as run:
-        table = tabulate(run)
+        table = build_score_table(run)
     values = table.with_composite()[..., -1]
     return Scores(table, values, table.groups["dimension"])
 
 
-def replayed(scores: Scores, values: Floats, rule: Rule, runs: int, seed: int) -> Raced:
+def replayed(scores: Scores, values: Floats, rule: StoppingRule, runs: int, seed: int) -> Raced:
     """Races over values of axes system, sample, in random orders."""
     order = orders(scores.strata, runs, np.random.default_rng(seed))
     return raced(np.broadcast_to(values, (runs, *values.shape)), scores.strata, rule, order)
 
 
 def test_two_hundred_replays_with_a_margin(scores: Scores) -> None:
-    done = replayed(scores, scores.values, Rule(margin=MARGIN), 200, seed=1)
+    done = replayed(scores, scores.values, StoppingRule(margin=MARGIN), 200, seed=1)
     share = done.used.sum(axis=1) / scores.values.size
     assert share.mean() <= 0.16, "a plain asymptotic sequence uses 19 %"
     named, means = done.named(), np.nanmean(scores.values, axis=1)
@@ -101,7 +99,7 @@ def test_equally_good_models_are_seldom_told_apart(scores: Scores) -> None:
     # The two best, moved so that they are exactly equal on all samples that both have.
     pair = scores.values[np.argsort(np.nanmean(scores.values, axis=1))[-2:]]
     pair = pair - np.nanmean(np.where(np.isnan(pair).any(axis=0), np.nan, pair), axis=1)[:, None]
-    done = replayed(scores, pair, Rule(), 200, seed=2)
+    done = replayed(scores, pair, StoppingRule(), 200, seed=2)
     assert (done.named() >= 0).mean() <= 0.05
 
 
@@ -116,7 +114,7 @@ def test_equally_good_models_are_seldom_told_apart_in_2000_sets(scores: Scores) 
         for _ in range(4):
             drawn = generator.random((500, *values.shape)).argsort(axis=1)[:, :models]
             sets = np.take_along_axis(np.broadcast_to(values, (500, *values.shape)), drawn, axis=1)
-            done = raced(sets, strata, Rule(), orders(strata, 500, generator))
+            done = raced(sets, strata, StoppingRule(), orders(strata, 500, generator))
             wrong += int((~done.race.active).any(axis=1).sum())
         assert wrong <= 0.05 * 2000, models
 
@@ -128,13 +126,11 @@ def test_who_is_worse_by_the_margin_is_seldom_named_in_2000_orders(scores: Score
     strata = scores.strata[~np.isnan(scores.values[names]).any(axis=0)]
     pair = pair - pair.mean(axis=1, keepdims=True) + np.array([[MARGIN], [0.0]])
     order = orders(strata, 2000, np.random.default_rng(4))
-    done = raced(np.broadcast_to(pair, (2000, *pair.shape)), strata, Rule(margin=MARGIN), order)
+    done = raced(np.broadcast_to(pair, (2000, *pair.shape)), strata, StoppingRule(margin=MARGIN), order)
     assert (done.named() == 1).mean() <= 0.05
 
 
-def test_a_replay_says_what_asking_would_have_come_to(
-    release: Path, scores: Scores, tmp_path: Path
-) -> None:
+def test_a_replay_says_what_asking_would_have_come_to(release: Path, scores: Scores, tmp_path: Path) -> None:
     given = ("replay", release, "--answers", release / "answer_gpt", "--run", tmp_path)
     rules = ("--until-decided", "best", "--margin", "1.5", "--seed", "4")
     done = creval(*given, *rules, "--json")
@@ -143,9 +139,9 @@ def test_a_replay_says_what_asking_would_have_come_to(
     assert found.pop("judge")
     assert "is the best of 5 models on S within 1.5 points" in found.pop("sentences")[0]
     assert found.pop("answers")["Bagel"]["answered"] == 15_746
-    rule = Rule(margin=MARGIN)
-    outcome = decide(scores.table, open_benchmark(release).dataset.samples, rule, seed=4)
-    assert found == json.loads(json.dumps({**outcome.facts(), "seed": 4}))
+    rule = StoppingRule(margin=MARGIN)
+    outcome = simulate_early_stopping(scores.table, open_benchmark(release).dataset.samples, rule, seed=4)
+    assert found == json.loads(json.dumps({**outcome.to_dict(), "seed": 4}))
     assert found["best"] in ("gpt-image-1", "qwen-image-edit_output_edit-2509")
     assert found["undecided"] == []
     assert 0 < found["used"] < 0.3 * found["total"]

@@ -15,16 +15,17 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from creval.benchmarks.creval.release import CATEGORY_OF, LEVELS
-from creval.core.call import Ask, Reply
-from creval.core.edit import Edit, EditKey, EditStatus
+from creval.benchmarks.creval.release import CATEGORY_BY_DIMENSION, LEVELS
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.probe import Question
-from creval.core.sample import Sample, Step
-from creval.core.verdict import Status, Verdict
-from creval.store import Store
-from creval.store.provenance import MAKERS, Bill, Maker
+from creval.core.sample import InstructionStep, Sample
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.store import RunWriter
+from creval.store.manifest import level_entry
+from creval.store.provenance import PROVENANCE_KEY, CallCosts, EditProvenance
 from tests.e2e.test_commands import right
-from tests.web.made import picture
+from tests.web.made import image
 
 
 @contextmanager
@@ -222,8 +223,16 @@ def test_zoom(demo: str, browser_page: Page) -> None:
 def test_nothing_is_wider_than_the_window(demo: str, browser_page: Page, width: int) -> None:
     page = browser_page
     page.set_viewport_size({"width": width, "height": 800})
-    for path in ("/", "/model?name=lazy", "/samples?model=lazy", "/questions", "/search?q=is",
-                 "/sample?id=t0001", "/question?sample=t0001&id=IF/1", "/reply?id=1"):  # fmt: skip
+    for path in (
+        "/",
+        "/model?name=lazy",
+        "/samples?model=lazy",
+        "/questions",
+        "/search?q=is",
+        "/sample?id=t0001",
+        "/question?sample=t0001&id=IF/1",
+        "/reply?id=1",
+    ):
         page.goto(demo + path)
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, path
@@ -269,13 +278,18 @@ FAINT = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_can_be_read(
-    demo: str, browser_page: Page, scheme: Literal["light", "dark"]
-) -> None:
+def test_every_text_can_be_read(demo: str, browser_page: Page, scheme: Literal["light", "dark"]) -> None:
     page = browser_page
     page.emulate_media(color_scheme=scheme)
-    for path in ("/", "/model?name=lazy", "/samples?model=lazy&outcome=wrong", "/questions",
-                 "/sample?id=t0001&model=lazy#q1", "/reply?id=1", "/search?q=is"):  # fmt: skip
+    for path in (
+        "/",
+        "/model?name=lazy",
+        "/samples?model=lazy&outcome=wrong",
+        "/questions",
+        "/sample?id=t0001&model=lazy#q1",
+        "/reply?id=1",
+        "/search?q=is",
+    ):
         page.goto(demo + path)
         arrived(page)
         page.keyboard.press("e")
@@ -285,11 +299,11 @@ def test_every_text_can_be_read(
 # Traps. None may run, and each must be there to read.
 TRAPS = {
     "script": "<script>window.ran = 1; alert('script')</script>",
-    "handler": "<img src=x onerror=\"window.ran=2\"> \"' onmouseover='window.ran=3' x=\"",
-    "link": "<a href=\"javascript:window.ran=4\">javascript:window.ran=5</a>",
+    "handler": '<img src=x onerror="window.ran=2"> "\' onmouseover=\'window.ran=3\' x="',
+    "link": '<a href="javascript:window.ran=4">javascript:window.ran=5</a>',
     "template": "{{ 7*7 }} {% for x in y %} ${7*7} #{7*7} {{ self.__init__ }}",
     "markup": "</td></table></script><style>*{display:none}</style><!-- &lt;b&gt; &#60;i&#62;",
-}  # fmt: skip
+}
 ALL = " ".join(TRAPS.values())
 
 
@@ -299,48 +313,59 @@ def traps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("traps")
     question = Question(f"IF/{ALL}", "IF", f"question {ALL}", "yes/no", "Yes", ALL, 1.0, ALL)
     asked = (question, question._replace(id="VC/1", metric="VC", weight=3.0, text="Plain?"))
-    named = picture(folder / "<img src=x onerror=window.ran=6>.png")
+    named = image(folder / "<img src=x onerror=window.ran=6>.png")
     gone = folder / f"gone {TRAPS['handler'].replace('/', '')}.png"
     dimension = "Surreal Fantasy"
-    tags = {"category": CATEGORY_OF[dimension], "dimension": dimension}
+    tags = {"category": CATEGORY_BY_DIMENSION[dimension], "dimension": dimension}
     samples = [
-        Sample(f"sample {ALL}", f"instruction {ALL}", named, tags, mask=gone,
-               steps=(Step(ALL, ALL, (), (), ALL, ALL),), captions={ALL: ALL}),
+        Sample(
+            f"sample {ALL}",
+            f"instruction {ALL}",
+            named,
+            tags,
+            mask=gone,
+            steps=(InstructionStep(ALL, ALL, (), (), ALL, ALL),),
+            captions={ALL: ALL},
+        ),
         Sample("plain", "Nothing.", named, tags),
-    ]  # fmt: skip
+    ]
     models = [f"model {ALL}", "other"]
-    levels = [vars(level) for level in LEVELS]
-    with Store(folder / "run") as store, store.transaction():
+    levels = [level_entry(level) for level in LEVELS]
+    with RunWriter(folder / "run") as store, store.transaction():
         store.put_manifest(
-            {"benchmark": f"benchmark {ALL}", "protocol": "creval", "judge": f"judge {ALL}",
-             "levels": levels, "prompts": {ALL: f"prompt {ALL}"},
-             MAKERS: {models[0]: Maker(f"editor {ALL}", f"strategy {ALL}", 1, Bill()).facts()}}
-        )  # fmt: skip
+            {
+                "benchmark": f"benchmark {ALL}",
+                "protocol": "creval",
+                "judge": f"judge {ALL}",
+                "levels": levels,
+                "prompts": {ALL: f"prompt {ALL}"},
+                PROVENANCE_KEY: {
+                    models[0]: EditProvenance(f"editor {ALL}", f"strategy {ALL}", 1, CallCosts()).to_dict()
+                },
+            }
+        )
         store.put_samples([(sample, asked) for sample in samples], {})
         keys = [EditKey(model, sample.id) for model in models for sample in samples]
         facts = {ALL: ALL, "plan": f"plan {ALL}", "instruction": f"step {ALL}"}
         scores = {"scores": {"1": 5.0, ALL: ALL}, "picked_from": ALL}
         before = tuple(
-            Edit(EditKey(models[0], f"{ALL}#1", draw), image=named, facts={**facts, **scores},
-                 reason=ALL)
+            Edit(EditKey(models[0], f"{ALL}#1", draw), image=named, metadata={**facts, **scores}, reason=ALL)
             for draw in (1, 2)
-        )  # fmt: skip
+        )
         refused = Edit(EditKey(models[0], ALL), EditStatus.REFUSED, reason=f"refusal {ALL}")
         store.put_edits(
-            Edit(key, image=named, parents=(keys[0],), facts=facts, reason=ALL,
-                 before=(*before, refused))
+            Edit(key, image=named, parents=(keys[0],), metadata=facts, reason=ALL, ancestors=(*before, refused))
             for key in keys
-        )  # fmt: skip
+        )
         lost = EditKey(models[0], samples[1].id, 7)
         store.put_edits([Edit(lost, EditStatus.REFUSED, reason=f"refusal {ALL}")])
         for key in keys:
-            ask = Ask(f"judge {ALL}", key, tuple(q.id for q in asked), ALL, parameters={ALL: ALL})
+            ask = CallKey(f"judge {ALL}", key, tuple(q.id for q in asked), ALL, parameters={ALL: ALL})
             verdicts = [
-                Verdict(q.id, Status.ANSWERED, float(key.system == "other"), f"said {ALL}",
-                        f"explanation {ALL}")
+                Verdict(q.id, VerdictStatus.ANSWERED, float(key.model == "other"), f"said {ALL}", f"explanation {ALL}")
                 for q in asked
-            ]  # fmt: skip
-            reply = Reply(Status.ANSWERED, f"reply {ALL}\nsecond line {ALL}", f"origin {ALL}")
+            ]
+            reply = Reply(VerdictStatus.ANSWERED, f"reply {ALL}\nsecond line {ALL}", f"origin {ALL}")
             store.put_replies([(ask, reply, verdicts)])
     with viewing(folder / "run") as address:
         yield address
@@ -355,12 +380,27 @@ def test_nothing_that_is_shown_runs(traps: str, browser_page: Page) -> None:
         "/samples?" + urlencode({"model": model}): ("sample", "instruction", "model"),
         "/questions?" + urlencode({"model": model}): ("sample", "question", "model", "said"),
         "/sample?" + urlencode({"id": sample, "model": model}): (
-            "sample", "instruction", "question", "said", "explanation", "model", "gone", "plan",
-            "step", "refusal"),
+            "sample",
+            "instruction",
+            "question",
+            "said",
+            "explanation",
+            "model",
+            "gone",
+            "plan",
+            "step",
+            "refusal",
+        ),
         "/question?" + urlencode({"sample": sample, "id": probe}): (
-            "sample", "question", "said", "explanation", "model", "gone"),
+            "sample",
+            "question",
+            "said",
+            "explanation",
+            "model",
+            "gone",
+        ),
         "/reply?id=1": ("reply", "second line", "origin", "judge", "sample", "model", "prompt"),
-    }  # fmt: skip
+    }
     for path, shown in pages.items():
         page.goto(traps + path)
         page.keyboard.press("e")
@@ -388,9 +428,7 @@ def harmless(page: Page, where: str) -> None:
     assert page.locator("style").count() == 0, where
     assert page.locator("[onerror], [onmouseover], [onload]").count() == 0, where
     assert page.locator("a[href^='javascript:' i], img[src='x']").count() == 0, where
-    assert page.evaluate(
-        "[...document.images].every(i => !i.src || i.src.startsWith(location.origin))"
-    )
+    assert page.evaluate("[...document.images].every(i => !i.src || i.src.startsWith(location.origin))")
 
 
 def test_traps_in_an_address_and_in_a_search(traps: str, browser_page: Page) -> None:

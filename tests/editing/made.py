@@ -8,30 +8,28 @@ from pathlib import Path
 from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
 from creval.core.sample import Sample
-from creval.editing.best_of import picking
-from creval.editing.output_folder import keep
-from creval.editing.session import Editing, EditSettings
-from creval.editing.strategies import Editors, Plans, read_strategy
-from creval.editors.base import EditorOptions, Job, Produced, Ticket
-from creval.providers.errors import Fault
+from creval.editing.best_of import make_selector
+from creval.editing.output_folder import save_edits
+from creval.editing.session import EditorSession, EditSettings
+from creval.editing.strategies import PlanResults, StrategyRunner, parse_strategy
+from creval.editors.base import EditorOptions, EditOutput, EditRequest, PendingTask
+from creval.providers.call_errors import CallError
 from creval.providers.pricing import Price
-from creval.store import Store
-from creval.touchstone.editor import Drawn
+from creval.store import RunWriter
+from creval.touchstone.simulated_editor import SimulatedEditor
 
 
-class Choosy(Drawn):
+class Choosy(SimulatedEditor):
     """One of touchstone's editors that refuses some samples; a picture costs what it is told."""
 
-    def __init__(
-        self, bench: Path, editor: str, refuses: Collection[str] = (), cost: float | None = None
-    ) -> None:
-        super().__init__(f"touchstone:{editor}", editor, EditorOptions(bench=bench))
+    def __init__(self, bench: Path, editor: str, refuses: Collection[str] = (), cost: float | None = None) -> None:
+        super().__init__(f"touchstone:{editor}", editor, EditorOptions(benchmark_folder=bench))
         self.price = cost  # type: ignore[assignment]
         self._refuses, self._cost = refuses, cost
 
-    async def edit(self, job: Job, ticket: Ticket) -> Produced:
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         if job.sample in self._refuses:
-            raise Fault("content filter", "not this", again=False)
+            raise CallError("content filter", "not this", retryable=False)
         made = await super().edit(job, ticket)
         return made._replace(cost=self._cost)
 
@@ -47,16 +45,16 @@ def edited(
     price: Price | None = None,
 ) -> Path:
     """A folder with an editor's pictures of all samples, or of some."""
-    benchmark, how = open_benchmark(bench), read_strategy(strategy)
+    benchmark, how = open_benchmark(bench), parse_strategy(strategy)
     samples = benchmark.dataset.samples if samples is None else samples
     manifest = {"editor": editor.name, "strategy": how.name, "judge": judge, "system": folder.name}
-    with Store(folder) as store:
+    with RunWriter(folder) as store:
         store.put_manifest({**manifest, "benchmark": "creval", "protocol": "creval"})
-    editing = Editing(editor, folder, EditSettings())
+    editing = EditorSession(editor, folder, EditSettings())
     pick = think = None
     if how.best_of > 1:
-        pick = picking(benchmark, judge, folder, lambda _: Settings(price=price))
+        pick = make_selector(benchmark, judge, folder, lambda _: Settings(price=price))
     if how.reasoned:
-        think = lambda _, wanted: Plans({name: f"A plan for {name}." for name in wanted})  # noqa: E731
-    keep(folder, Editors(editing, folder.name, samples, how, pick=pick, think=think).run())
+        think = lambda _, wanted: PlanResults({name: f"A plan for {name}." for name in wanted})  # noqa: E731
+    save_edits(folder, StrategyRunner(editing, folder.name, samples, how, selector=pick, planner=think).run())
     return folder

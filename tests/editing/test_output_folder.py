@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from creval.analysis.score_table import score
+from creval.analysis.scoring import score
 from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
-from creval.core.edit import EditStatus
-from creval.judging.run import judge
-from creval.report import missing
+from creval.core.edit_record import EditStatus
+from creval.judging.judge_run import judge
+from creval.report import missing_edits
 from creval.store import open_run
-from creval.touchstone.build import build_touchstone
+from creval.touchstone.builder import build_touchstone
 from tests.editing.made import Choosy, edited
 
 
@@ -30,14 +30,14 @@ def test_why_an_edit_is_not_there_reaches_the_scores(bench: Path, tmp_path: Path
     folder = edited(bench, tmp_path / "M", Choosy(bench, "faithful", names[:2]))
     (folder / f"{names[2]}.png").unlink()
     done = judge(open_benchmark(bench), [folder], "truth", tmp_path / "run")
-    assert done.missing == {"M": {EditStatus.REFUSED: 2, EditStatus.ABSENT: 1}}
+    assert done.missing_edits == {"M": {EditStatus.REFUSED: 2, EditStatus.ABSENT: 1}}
     with open_run(tmp_path / "run") as run:
         left_out, counted = (score(run, resamples=100, missing=r) for r in ("exclude", "zero"))
-        found = missing.of_table(run, counted.table)
-        assert missing.told(found) == [
+        found = missing_edits.missing_from_table(run, counted.table)
+        assert missing_edits.missing_sentences(found) == [
             "M lacks 3 edits: 2 refused (content filter: not this); 1 absent."
         ]
-        assert missing.rule(counted.table, found) == [
+        assert missing_edits.missing_policy_sentences(counted.table, found) == [
             "Edits that are refused or absent count as failed: 0 in IF, VC and VQ."
         ]
     whole = left_out.cell("M", "S").value
@@ -60,8 +60,11 @@ def test_what_the_benchmark_lacks_counts_against_nobody(bench: Path, tmp_path: P
     judge(open_benchmark(lacking), [ours, theirs], "truth", tmp_path / "run")
     with open_run(tmp_path / "run") as run:
         left_out, counted = (score(run, resamples=100, missing=r) for r in ("exclude", "zero"))
-        found = missing.of_table(run, counted.table)
-        told, rule = missing.told(found), missing.rule(counted.table, found)
+        found = missing_edits.missing_from_table(run, counted.table)
+        told, rule = (
+            missing_edits.missing_sentences(found),
+            missing_edits.missing_policy_sentences(counted.table, found),
+        )
     for column in ("IF", "VC", "VQ", "S"):
         assert counted.cell("M", column) == left_out.cell("M", column)
     for line in told:
@@ -80,7 +83,7 @@ def test_what_became_of_an_edit_is_learned_later(bench: Path, tmp_path: Path) ->
     for given in (plain, folder):
         judge(open_benchmark(bench), [given], "truth", tmp_path / "run")
         with open_run(tmp_path / "run") as run:
-            (gone,) = run.missing()
+            (gone,) = run.missing_edits()
         assert gone.edit.sample == names[0]
         assert gone.status is (EditStatus.ABSENT if given == plain else EditStatus.REFUSED)
 
@@ -101,7 +104,7 @@ def test_a_limit_leaves_the_rest_alone(bench: Path, tmp_path: Path) -> None:
     folder = edited(bench, tmp_path / "M", Choosy(bench, "faithful", names[1:]))
     judge(open_benchmark(bench), [folder], "truth", tmp_path / "run", Settings(limit=1))
     with open_run(tmp_path / "run") as run:
-        assert run.missing() == []
+        assert run.missing_edits() == []
         card = score(run, resamples=100, missing="zero")
     alone = card.cell("M", "S", names[0], "sample").value
     assert alone is not None

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from creval.core.edit import EditKey, EditStatus
-from creval.editing.session import MADE, Editing, EditSettings
-from creval.editors.base import Editor, Job, Produced, Ticket
-from creval.providers.errors import Fault, Unusable
+from creval.core.edit_record import EditKey, EditStatus
+from creval.editing.session import STORED_IMAGES, EditorSession, EditSettings
+from creval.editors.base import Editor, EditOutput, EditRequest, PendingTask
+from creval.providers.call_errors import CallError, ProviderUnusable
 
 
-def picture(colour: str, kind: str = "PNG") -> bytes:
+def make_image(colour: str, kind: str = "PNG") -> bytes:
     sent = io.BytesIO()
     Image.new("RGB", (32, 24), colour).save(sent, kind)
     return sent.getvalue()
@@ -27,56 +27,56 @@ class Scripted(Editor):
     price = 0.5
 
     def __init__(self) -> None:
-        self.learned = []
+        self.notes = []
         self.asked: list[str] = []
         self.tickets: list[str | None] = []
 
-    async def edit(self, job: Job, ticket: Ticket) -> Produced:
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         self.asked.append(job.instruction)
-        self.tickets.append(ticket.kept)
+        self.tickets.append(ticket.task_id)
         if job.instruction == "refuse":
-            raise Fault("content filter", "not that", again=False)
+            raise CallError("content filter", "not that", retryable=False)
         if job.instruction == "cannot":
-            raise Fault("unsupported", "it takes no mask", again=False)
+            raise CallError("unsupported", "it takes no mask", retryable=False)
         if job.instruction == "broken once" and self.asked.count(job.instruction) == 1:
-            return Produced(b"<html>")
+            return EditOutput(b"<html>")
         if job.instruction == "always broken":
-            return Produced(picture("red")[:60])
+            return EditOutput(make_image("red")[:60])
         if job.instruction == "poll":
-            await ticket.keep("task-1")
-            raise Unusable("killed while it waits")
+            await ticket.save("task-1")
+            raise ProviderUnusable("killed while it waits")
         if job.instruction == "black":
-            return Produced(picture("black"))
+            return EditOutput(make_image("black"))
         if job.instruction == "jpeg":
-            return Produced(picture("blue", "JPEG"), facts={"revised": "blue"})
+            return EditOutput(make_image("blue", "JPEG"), metadata={"revised": "blue"})
         if job.instruction == "same" and job.source is not None:
-            return Produced(job.source.read_bytes())
-        return Produced(picture("green"), cost=0.25)
+            return EditOutput(job.source.read_bytes())
+        return EditOutput(make_image("green"), cost=0.25)
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     path = tmp_path / "source.png"
-    path.write_bytes(picture("white"))
+    path.write_bytes(make_image("white"))
     return path
 
 
-def jobs(source: Path, *words: str) -> dict[EditKey, Job]:
-    return {EditKey("M", word): Job(word, word, source) for word in words}
+def jobs(source: Path, *words: str) -> dict[EditKey, EditRequest]:
+    return {EditKey("M", word): EditRequest(word, word, source) for word in words}
 
 
 def test_what_came_back_is_kept_as_it_is(tmp_path: Path, source: Path) -> None:
     editor = Scripted()
-    editing = Editing(editor, tmp_path / "M", EditSettings(attempts=2))
+    editing = EditorSession(editor, tmp_path / "M", EditSettings(attempts=2))
     words = ("go", "refuse", "cannot", "broken once", "always broken", "black", "jpeg", "same")
-    found = {key.sample: edit for key, edit in editing.make(jobs(source, *words)).items()}
+    found = {key.sample: edit for key, edit in editing.edit_all(jobs(source, *words)).items()}
     image = found["go"].image
     assert image is not None
-    assert image.read_bytes() == picture("green")
-    assert image.parent == tmp_path / "M" / MADE
-    assert found["jpeg"].facts == {"size": [32, 24], "revised": "blue"}
+    assert image.read_bytes() == make_image("green")
+    assert image.parent == tmp_path / "M" / STORED_IMAGES
+    assert found["jpeg"].metadata == {"size": [32, 24], "revised": "blue"}
     assert found["jpeg"].image.suffix == ".jpg"  # type: ignore[union-attr]
-    assert found["same"].facts["same_as_source"] is True
+    assert found["same"].metadata["same_as_source"] is True
     assert found["broken once"].status is EditStatus.DONE
     states = {name: (edit.status, edit.reason) for name, edit in found.items()}
     assert states["refuse"] == (EditStatus.REFUSED, "content filter: not that")
@@ -89,9 +89,9 @@ def test_what_came_back_is_kept_as_it_is(tmp_path: Path, source: Path) -> None:
 
 
 def test_what_is_unsupported_is_no_reason_to_stop(tmp_path: Path, source: Path) -> None:
-    editing = Editing(Scripted(), tmp_path / "M", EditSettings(concurrency=1))
-    wanted = {EditKey("M", f"{n}"): Job(f"{n}", "cannot", source) for n in range(20)}
-    found = editing.make(wanted | jobs(source, "go"))
+    editing = EditorSession(Scripted(), tmp_path / "M", EditSettings(concurrency=1))
+    wanted = {EditKey("M", f"{n}"): EditRequest(f"{n}", "cannot", source) for n in range(20)}
+    found = editing.edit_all(wanted | jobs(source, "go"))
     states = [edit.status for edit in found.values()]
     assert states == [EditStatus.UNSUPPORTED] * 20 + [EditStatus.DONE]
     assert editing.progress.cost == 0.25
@@ -99,43 +99,43 @@ def test_what_is_unsupported_is_no_reason_to_stop(tmp_path: Path, source: Path) 
 
 def test_nothing_is_bought_twice(tmp_path: Path, source: Path) -> None:
     first = Scripted()
-    Editing(first, tmp_path / "M", EditSettings()).make(jobs(source, "a", "refuse"))
+    EditorSession(first, tmp_path / "M", EditSettings()).edit_all(jobs(source, "a", "refuse"))
     second = Scripted()
-    editing = Editing(second, tmp_path / "M", EditSettings())
-    found = editing.make(jobs(source, "a", "b", "refuse"))
+    editing = EditorSession(second, tmp_path / "M", EditSettings())
+    found = editing.edit_all(jobs(source, "a", "b", "refuse"))
     assert sorted(second.asked) == ["b", "refuse"], "what was declined is asked once more"
     assert editing.progress.cached == 1
     assert len(found) == 3
-    source.write_bytes(picture("pink"))
+    source.write_bytes(make_image("pink"))
     third = Scripted()
-    Editing(third, tmp_path / "M", EditSettings()).make(jobs(source, "a"))
+    EditorSession(third, tmp_path / "M", EditSettings()).edit_all(jobs(source, "a"))
     assert third.asked == ["a"], "another source is another job"
-    for path in (tmp_path / "M" / MADE).iterdir():
+    for path in (tmp_path / "M" / STORED_IMAGES).iterdir():
         path.unlink()
     fourth = Scripted()
-    Editing(fourth, tmp_path / "M", EditSettings()).make(jobs(source, "a"))
+    EditorSession(fourth, tmp_path / "M", EditSettings()).edit_all(jobs(source, "a"))
     assert fourth.asked == ["a"], "a picture that is gone is made anew"
 
 
 def test_a_task_that_runs_elsewhere_is_found_again(tmp_path: Path, source: Path) -> None:
-    with pytest.raises(Unusable, match="killed"):
-        Editing(Scripted(), tmp_path / "M", EditSettings()).make(jobs(source, "poll"))
+    with pytest.raises(ProviderUnusable, match="killed"):
+        EditorSession(Scripted(), tmp_path / "M", EditSettings()).edit_all(jobs(source, "poll"))
     again = Scripted()
-    with pytest.raises(Unusable, match="killed"):
-        Editing(again, tmp_path / "M", EditSettings()).make(jobs(source, "poll"))
+    with pytest.raises(ProviderUnusable, match="killed"):
+        EditorSession(again, tmp_path / "M", EditSettings()).edit_all(jobs(source, "poll"))
     assert again.tickets == ["task-1"]
 
 
 def test_a_budget_ends_it(tmp_path: Path, source: Path) -> None:
-    editing = Editing(Scripted(), tmp_path / "M", EditSettings(budget=1.2, concurrency=1))
-    found = editing.make(jobs(source, *(f"w{n}" for n in range(20))))
+    editing = EditorSession(Scripted(), tmp_path / "M", EditSettings(budget=1.2, concurrency=1))
+    found = editing.edit_all(jobs(source, *(f"w{n}" for n in range(20))))
     assert editing.stopped == "budget"
     assert 2 <= len(found) <= 4
     assert editing.progress.cost <= 1.2
 
 
 def test_a_source_that_cannot_be_read_is_said(tmp_path: Path) -> None:
-    editing = Editing(Scripted(), tmp_path / "M", EditSettings())
-    (edit,) = editing.make(jobs(tmp_path / "nowhere.png", "a")).values()
+    editing = EditorSession(Scripted(), tmp_path / "M", EditSettings())
+    (edit,) = editing.edit_all(jobs(tmp_path / "nowhere.png", "a")).values()
     assert edit.status is EditStatus.IMPOSSIBLE
     assert "nowhere.png" in edit.reason

@@ -15,22 +15,22 @@ from PIL import Image
 from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
 from creval.core.benchmark import Benchmark
-from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
 from creval.core.sample import Sample
-from creval.editing.best_of import picking
-from creval.editing.output_folder import keep, place_of, unplaceable
-from creval.editing.session import Editing, EditSettings
-from creval.editing.strategies import Editors, Finished, Plans, Strategy, Wanted, read_strategy
-from creval.editors.base import Editor, EditorOptions, Job, Produced, Ticket
-from creval.judging.run import judge as ask
-from creval.providers.errors import Fault
+from creval.editing.best_of import make_selector
+from creval.editing.output_folder import invalid_path_reason, sample_image_stem, save_edits
+from creval.editing.session import EditorSession, EditSettings
+from creval.editing.strategies import PlanRequest, PlanResults, Strategy, StrategyResult, StrategyRunner, parse_strategy
+from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask
+from creval.judging.judge_run import judge as ask
+from creval.providers.call_errors import CallError
 from creval.stats.score_table import Floats
-from creval.store import Store, open_run
+from creval.store import RunWriter, open_run
 from creval.store.edit_folders import find_edits
-from creval.touchstone.build import build_touchstone
-from creval.touchstone.editor import Drawn
-from creval.touchstone.files import read_samples
+from creval.touchstone.builder import build_touchstone
+from creval.touchstone.files import read_touchstone_samples
+from creval.touchstone.simulated_editor import SimulatedEditor
 
 
 class Mixed(Editor):
@@ -40,12 +40,12 @@ class Mixed(Editor):
     price = 0.0
 
     def __init__(self, bench: Path) -> None:
-        self.learned = []
-        options = EditorOptions(bench=bench)
-        self._good, self._bad = (Drawn("x", n, options) for n in ("faithful", "clumsy"))
+        self.notes = []
+        options = EditorOptions(benchmark_folder=bench)
+        self._good, self._bad = (SimulatedEditor("x", n, options) for n in ("faithful", "clumsy"))
         self.asked = 0
 
-    async def edit(self, job: Job, ticket: Ticket) -> Produced:
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         self.asked += 1
         good = random.Random(f"{job.sample} {job.seed}").random() < 0.3
         return await (self._good if good else self._bad).edit(job, ticket)
@@ -64,27 +64,27 @@ def stepped(bench: Path) -> list[Sample]:
 
 
 def test_names() -> None:
-    assert read_strategy("direct") == Strategy()
-    assert read_strategy("best-of:4 + sequential").name == "sequential+best-of:4"
-    assert read_strategy("reasoned").name == "reasoned"
-    assert read_strategy("best-of:1") == Strategy()
+    assert parse_strategy("direct") == Strategy()
+    assert parse_strategy("best-of:4 + sequential").name == "sequential+best-of:4"
+    assert parse_strategy("reasoned").name == "reasoned"
+    assert parse_strategy("best-of:1") == Strategy()
     for wrong in ("", "best-of", "best-of:0", "best-of:x", "best-of:2+best-of:3", "a,direct"):
         with pytest.raises(CrevalError, match="none of direct"):
-            read_strategy(wrong)
+            parse_strategy(wrong)
 
 
 def test_steps_and_all_at_once_agree(bench: Path, tmp_path: Path) -> None:
     """A faithful editor's steps, one after another, are what it makes of the whole."""
-    options = EditorOptions(bench=bench)
-    pictures = []
+    options = EditorOptions(benchmark_folder=bench)
+    images = []
     for name in ("direct", "sequential"):
-        editing = Editing(Drawn("x", "faithful", options), tmp_path / name, EditSettings())
-        found = Editors(editing, "M", stepped(bench), read_strategy(name)).run()
+        editing = EditorSession(SimulatedEditor("x", "faithful", options), tmp_path / name, EditSettings())
+        found = StrategyRunner(editing, "M", stepped(bench), parse_strategy(name)).run()
         assert all(edit.status is EditStatus.DONE for edit in found.edits.values())
-        pictures.append([Image.open(e.image or "").tobytes() for e in found.edits.values()])
+        images.append([Image.open(e.image or "").tobytes() for e in found.edits.values()])
         if name == "sequential":
-            assert len(found.between) == sum(len(s.steps) for s in stepped(bench))
-    alike = sum(one == two for one, two in zip(*pictures, strict=True))
+            assert len(found.intermediate) == sum(len(s.steps) for s in stepped(bench))
+    alike = sum(one == two for one, two in zip(*images, strict=True))
     assert alike >= 9, "in a few, what is asked for depends on its order"
 
 
@@ -92,12 +92,12 @@ def test_chains_are_shared(bench: Path, tmp_path: Path) -> None:
     """A sample that is the beginning of another is made on the way to it."""
     whole = stepped(bench)[0]
     parts = [replace(whole, id=f"C{n}", steps=whole.steps[:n]) for n in (1, 2, 3)]
-    known = {p.id: replace(read_samples(bench)[0], id=p.id) for p in parts}
-    editor = Drawn("x", "faithful", EditorOptions(bench=bench))
+    known = {p.id: replace(read_touchstone_samples(bench)[0], id=p.id) for p in parts}
+    editor = SimulatedEditor("x", "faithful", EditorOptions(benchmark_folder=bench))
     editor._samples = known
-    editing = Editing(editor, tmp_path / "M", EditSettings())
-    found = Editors(editing, "M", parts, Strategy(sequential=True)).run()
-    assert editing.progress.made == 3
+    editing = EditorSession(editor, tmp_path / "M", EditSettings())
+    found = StrategyRunner(editing, "M", parts, Strategy(sequential=True)).run()
+    assert editing.progress.requests_sent == 3
     assert [key.sample for key in found.edits] == ["C1", "C2", "C3"]
     assert found.edits[EditKey("M", "C3")].parents == (EditKey("M", "C2"),)
 
@@ -115,17 +115,21 @@ def test_the_same_words_with_another_mask_or_reference_are_another_chain(tmp_pat
     ]
 
     class Copies(Stubborn):
-        async def edit(self, job: Job, ticket: Ticket) -> Produced:
+        async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
             del ticket
-            return Produced((*job.references, source)[0].read_bytes())
+            return EditOutput((*job.references, source)[0].read_bytes())
 
-    editing = Editing(Copies(), tmp_path / "M", EditSettings())
-    found = Editors(editing, "M", samples, Strategy()).run()
-    assert editing.progress.made == 4
+    editing = EditorSession(Copies(), tmp_path / "M", EditSettings())
+    found = StrategyRunner(editing, "M", samples, Strategy()).run()
+    assert editing.progress.requests_sent == 4
     came = {key.sample: (edit.image or source).read_bytes() for key, edit in found.edits.items()}
     assert {name: content == two.read_bytes() for name, content in came.items()} == {
-        "a": False, "b": True, "c": False, "d": False, "e": False,
-    }  # fmt: skip
+        "a": False,
+        "b": True,
+        "c": False,
+        "d": False,
+        "e": False,
+    }
     assert came["e"] == one.read_bytes()
 
 
@@ -134,33 +138,33 @@ class Stubborn(Editor):
     price = 0.0
 
     def __init__(self) -> None:
-        self.learned = []
+        self.notes = []
 
-    async def edit(self, job: Job, ticket: Ticket) -> Produced:
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         del job, ticket
-        raise Fault("content filter", "no", again=False)
+        raise CallError("content filter", "no", retryable=False)
 
 
 def test_a_step_that_fails_ends_its_chain(bench: Path, tmp_path: Path) -> None:
-    editing = Editing(Stubborn(), tmp_path / "M", EditSettings())
+    editing = EditorSession(Stubborn(), tmp_path / "M", EditSettings())
     samples = stepped(bench)[:2]
-    found = Editors(editing, "M", samples, Strategy(sequential=True)).run()
+    found = StrategyRunner(editing, "M", samples, Strategy(sequential=True)).run()
     assert len(found.edits) == 2
     for edit in found.edits.values():
         assert edit.status is EditStatus.REFUSED
         assert edit.reason.endswith("content filter: no")
-    assert editing.progress.made == 2
+    assert editing.progress.requests_sent == 2
 
 
 def test_what_a_strategy_needs(bench: Path, tmp_path: Path) -> None:
-    editing = Editing(Stubborn(), tmp_path, EditSettings())
+    editing = EditorSession(Stubborn(), tmp_path, EditSettings())
     plain = [replace(sample, steps=()) for sample in stepped(bench)]
     with pytest.raises(CrevalError, match="give --judge"):
-        Editors(editing, "M", plain, Strategy(best_of=2))
+        StrategyRunner(editing, "M", plain, Strategy(best_of=2))
     with pytest.raises(CrevalError, match="has none"):
-        Editors(editing, "M", plain, Strategy(sequential=True))
+        StrategyRunner(editing, "M", plain, Strategy(sequential=True))
     with pytest.raises(CrevalError, match="give --reasoner"):
-        Editors(editing, "M", plain, Strategy(reasoned=True))
+        StrategyRunner(editing, "M", plain, Strategy(reasoned=True))
 
 
 def test_a_plan_goes_with_the_instruction(bench: Path, tmp_path: Path) -> None:
@@ -168,24 +172,24 @@ def test_a_plan_goes_with_the_instruction(bench: Path, tmp_path: Path) -> None:
     seen: list[str] = []
 
     class Listening(Stubborn):
-        async def edit(self, job: Job, ticket: Ticket) -> Produced:
+        async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
             seen.append(job.instruction)
             return await super().edit(job, ticket)
 
-    editing = Editing(Listening(), tmp_path, EditSettings())
+    editing = EditorSession(Listening(), tmp_path, EditSettings())
 
-    def think(stage: str, wanted: Mapping[str, Wanted]) -> Plans:
+    def think(stage: str, wanted: Mapping[str, PlanRequest]) -> PlanResults:
         assert stage == "step 1"
-        assert wanted == {sample.id: Wanted(sample.instruction, sample.source)}
-        return Plans({sample.id: "First the hat."})
+        assert wanted == {sample.id: PlanRequest(sample.instruction, sample.source)}
+        return PlanResults({sample.id: "First the hat."})
 
-    Editors(editing, "M", [sample], Strategy(reasoned=True), think=think).run()
+    StrategyRunner(editing, "M", [sample], Strategy(reasoned=True), planner=think).run()
     assert seen == [f"{sample.instruction}\n\nFirst the hat."]
 
-    def fail(_: str, wanted: Mapping[str, Wanted]) -> Plans:
-        return Plans({}, dict.fromkeys(wanted, "it declined"))
+    def fail(_: str, wanted: Mapping[str, PlanRequest]) -> PlanResults:
+        return PlanResults({}, dict.fromkeys(wanted, "it declined"))
 
-    found = Editors(editing, "M", [sample], Strategy(reasoned=True), think=fail).run()
+    found = StrategyRunner(editing, "M", [sample], Strategy(reasoned=True), planner=fail).run()
     (edit,) = found.edits.values()
     assert (edit.status, edit.reason) == (EditStatus.FAILED, "no plan: it declined")
     assert len(seen) == 1, "nothing is edited without its plan"
@@ -208,17 +212,17 @@ def check_best_of(bench: Path, folder: Path, judge: str) -> None:
     pool = _pool(benchmark, bench, folder / "pool", judge)
     means = []
     for count in (1, 2, 4, 8):
-        editing = Editing(Mixed(bench), folder / f"M{count}", EditSettings(seed=100))
-        pick = picking(benchmark, judge, folder / f"M{count}", lambda _: Settings())
-        found = Editors(editing, "M", samples, Strategy(best_of=count), pick=pick).run()
+        editing = EditorSession(Mixed(bench), folder / f"M{count}", EditSettings(seed=100))
+        pick = make_selector(benchmark, judge, folder / f"M{count}", lambda _: Settings())
+        found = StrategyRunner(editing, "M", samples, Strategy(best_of=count), selector=pick).run()
         if count > 1:
-            assert all(edit.facts["picked_from"] == count for edit in found.edits.values())
+            assert all(edit.metadata["picked_from"] == count for edit in found.edits.values())
         edits = {(sample.id, 0): found.edits[EditKey("M", sample.id)] for sample in samples}
         mean = float(np.mean(list(_judged(benchmark, judge, folder / f"S{count}", edits).values())))
         chance = np.random.default_rng(0)
-        draws = np.array(
-            [[chance.choice(row, count, replace=True).max() for row in pool] for _ in range(500)]
-        ).mean(axis=1)
+        draws = np.array([[chance.choice(row, count, replace=True).max() for row in pool] for _ in range(500)]).mean(
+            axis=1
+        )
         assert abs(mean - draws.mean()) <= 3 * draws.std() + 1e-9
         means.append(mean)
     assert means == sorted(means)
@@ -236,10 +240,8 @@ def _judged(
     weights = {"IF": 0.4, "VC": 0.4, "VQ": 0.2}
     found = {}
     with open_run(folder / "run") as run:
-        for key, values in run.values():
-            scores = benchmark.protocol.score(
-                run.samples[key.sample], run.probes[key.sample], values
-            )
+        for key, values in run.values_by_edit():
+            scores = benchmark.protocol.score(run.samples[key.sample], run.probes[key.sample], values)
             found[key.sample, key.draw] = sum(
                 weight * (scores[metric].value or 0.0) for metric, weight in weights.items()
             )
@@ -248,12 +250,12 @@ def _judged(
 
 def _pool(benchmark: Benchmark, bench: Path, folder: Path, judge: str) -> Floats:
     """The judged scores of eight draws of the same editor."""
-    editing = Editing(Mixed(bench), folder, EditSettings())
+    editing = EditorSession(Mixed(bench), folder, EditSettings())
     edits: dict[tuple[str, int], Edit] = {}
     for draw in range(8):
         editing.settings = EditSettings(seed=1000 + draw)
         samples = benchmark.dataset.samples
-        found = Editors(editing, f"M{draw}", samples, Strategy()).run()
+        found = StrategyRunner(editing, f"M{draw}", samples, Strategy()).run()
         edits |= {(key.sample, draw): edit for key, edit in found.edits.items()}
     scores = _judged(benchmark, judge, folder / "judged", edits)
     return np.array([[scores[s.id, draw] for draw in range(8)] for s in samples])
@@ -263,42 +265,38 @@ def test_a_folder_says_what_is_not_there_and_why(bench: Path, tmp_path: Path) ->
     """Pictures under their samples' names, and of the others the reason; judged as any folder."""
     samples = open_benchmark(bench).dataset.samples[:3]
 
-    class Choosy(Drawn):
-        async def edit(self, job: Job, ticket: Ticket) -> Produced:
+    class Choosy(SimulatedEditor):
+        async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
             if job.sample == samples[1].id:
-                raise Fault("content filter", "not this", again=False)
+                raise CallError("content filter", "not this", retryable=False)
             return await super().edit(job, ticket)
 
     folder = tmp_path / "Choosy"
-    editing = Editing(Choosy("x", "lazy", EditorOptions(bench=bench)), folder, EditSettings())
-    finished = Editors(editing, "Choosy", samples, Strategy()).run()
-    with Store(folder) as store, store.transaction():
+    editing = EditorSession(Choosy("x", "lazy", EditorOptions(benchmark_folder=bench)), folder, EditSettings())
+    finished = StrategyRunner(editing, "Choosy", samples, Strategy()).run()
+    with RunWriter(folder) as store, store.transaction():
         store.put_manifest({"editor": "x", "protocol": "creval", "benchmark": "creval"})
-    keep(folder, finished)
-    assert sorted(path.name for path in folder.glob("*.png")) == [
-        f"{samples[0].id}.png", f"{samples[2].id}.png",
-    ]  # fmt: skip
+    save_edits(folder, finished)
+    assert sorted(path.name for path in folder.glob("*.png")) == [f"{samples[0].id}.png", f"{samples[2].id}.png"]
     found = {edit.key.sample: edit for edit in find_edits([folder], samples).edits}
     assert found[samples[1].id].status is EditStatus.REFUSED
     assert found[samples[1].id].reason == "content filter: not this"
-    assert found[samples[0].id].facts["size"] == [768, 768]
+    assert found[samples[0].id].metadata["size"] == [768, 768]
     evil = {EditKey("M", "../out"): Edit(EditKey("M", "../out"))}
     with pytest.raises(CrevalError, match="leads out of"):
-        keep(folder, Finished(edits=evil))
+        save_edits(folder, StrategyResult(edits=evil))
 
 
-@pytest.mark.parametrize(
-    "name", ["../out", "a/../../out", "/out", "..", ".", "a/.", "x" * 250, "\0"]
-)
+@pytest.mark.parametrize("name", ["../out", "a/../../out", "/out", "..", ".", "a/.", "x" * 250, "\0"])
 def test_names_that_no_file_in_the_folder_can_have(tmp_path: Path, name: str) -> None:
-    assert unplaceable(tmp_path, name).startswith("has a name that ")
+    assert invalid_path_reason(tmp_path, name).startswith("has a name that ")
     with pytest.raises(CrevalError, match=r"^the sample .* has a name that"):
-        place_of(tmp_path, name)
+        sample_image_stem(tmp_path, name)
     lost = Edit(EditKey("M", name), EditStatus.FAILED, reason="its name")
-    keep(tmp_path / "M", Finished(edits={lost.key: lost}))
-    with Store(tmp_path / "M") as store:
+    save_edits(tmp_path / "M", StrategyResult(edits={lost.key: lost}))
+    with RunWriter(tmp_path / "M") as store:
         assert store.edits[lost.key].reason == "its name"
 
 
 def test_names_with_folders_are_placed(tmp_path: Path) -> None:
-    assert place_of(tmp_path, "a/b c--1") == tmp_path / "a" / "b c--1"
+    assert sample_image_stem(tmp_path, "a/b c--1") == tmp_path / "a" / "b c--1"

@@ -10,52 +10,56 @@ from typing import Any
 
 import pytest
 
-from creval.editors.base import Editor, EditorOptions, Job, Produced
-from creval.editors.remote.base import Remote
-from creval.editors.spec import open_editor
-from creval.providers.errors import Fault, Unusable
+from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest
+from creval.editors.editor_spec import open_editor
+from creval.editors.remote.base import RemoteEditor
+from creval.providers.call_errors import CallError, ProviderUnusable
 from tests.editors.servers import Provider, jpeg, png
 from tests.serving import serving
 
 KEY = "sk-very-secret/123"
-PATHS = {"openai": "/v1", "google": "/v1beta", "bfl": "/v1", "dashscope": "/api/v1",
-         "seedream": "/api/v3"}  # fmt: skip
-MODELS = {"openai": "gpt-image-1", "google": "gemini-2.5-flash-image", "bfl": "flux-kontext-pro",
-          "dashscope": "qwen-image-edit-plus", "seedream": "seedream-4-0"}  # fmt: skip
+PATHS = {"openai": "/v1", "google": "/v1beta", "bfl": "/v1", "dashscope": "/api/v1", "seedream": "/api/v3"}
+MODELS = {
+    "openai": "gpt-image-1",
+    "google": "gemini-2.5-flash-image",
+    "bfl": "flux-kontext-pro",
+    "dashscope": "qwen-image-edit-plus",
+    "seedream": "seedream-4-0",
+}
 
 
 class Pocket:
     """A ticket in memory, and all that it kept."""
 
     def __init__(self, kept: str | None = None) -> None:
-        self.kept, self.all = kept, list[str]()
+        self.task_id, self.all = kept, list[str]()
 
-    async def keep(self, name: str) -> None:
-        self.kept = name
+    async def save(self, name: str) -> None:
+        self.task_id = name
         self.all.append(name)
 
 
 class Asked:
     """An editor, how it was asked, and what it gave."""
 
-    def __init__(self, editor: Remote, ticket: Pocket, made: list[Produced]) -> None:
+    def __init__(self, editor: RemoteEditor, ticket: Pocket, made: list[EditOutput]) -> None:
         self.editor, self.ticket, self.made = editor, ticket, made
 
     @property
-    def one(self) -> Produced:
+    def one(self) -> EditOutput:
         (made,) = self.made
         return made
 
 
 class NoTicket:
-    kept = None
+    task_id = None
 
-    async def keep(self, name: str) -> None:
+    async def save(self, name: str) -> None:
         raise AssertionError(name)
 
 
-def made(editor: Editor, job: Job) -> Produced:
-    async def run() -> Produced:
+def made(editor: Editor, job: EditRequest) -> EditOutput:
+    async def run() -> EditOutput:
         await editor.open()
         try:
             return await editor.edit(job, NoTicket())
@@ -75,7 +79,7 @@ def keyed() -> Iterator[None]:
 def ask(
     kind: str,
     server: Provider,
-    job: Job,
+    job: EditRequest,
     *,
     ticket: Pocket | None = None,
     model: str = "",
@@ -89,13 +93,13 @@ def ask(
         server.base = server.elsewhere or base
         spec = f"{kind}:{model or MODELS[kind]}@{base}{PATHS[kind]}"
         editor = open_editor(spec, EditorOptions(**{"timeout": 5.0} | options))
-        assert isinstance(editor, Remote)
-        editor.interval = 0.01
+        assert isinstance(editor, RemoteEditor)
+        editor.poll_interval = 0.01
         if provided:
-            editor._own = False
+            editor._custom_url = False
             editor.price = editor.list_price()
 
-        async def run() -> list[Produced]:
+        async def run() -> list[EditOutput]:
             await editor.open()
             try:
                 return [await editor.edit(job, pocket) for _ in range(times)]
@@ -104,10 +108,10 @@ def ask(
 
         try:
             made = asyncio.run(run())
-        except (Fault, Unusable) as error:
+        except (CallError, ProviderUnusable) as error:
             check_words(error)
             raise
-        check_words(made, vars(editor), editor.facts)
+        check_words(made, vars(editor), editor.manifest_entry)
         return Asked(editor, pocket, made)
 
 
@@ -118,13 +122,13 @@ def check_words(*words: object) -> None:
             assert secret not in f"{what} {what!r}"
 
 
-def fault(kind: str, server: Provider, job: Job, **options: Any) -> Fault:
-    with pytest.raises(Fault) as caught:
+def fault(kind: str, server: Provider, job: EditRequest, **options: Any) -> CallError:
+    with pytest.raises(CallError) as caught:
         ask(kind, server, job, **options)
     return caught.value
 
 
-def make_job(folder: Path, *, references: int = 0, mask: bool = False, **more: Any) -> Job:
+def make_job(folder: Path, *, references: int = 0, mask: bool = False, **more: Any) -> EditRequest:
     """A job with a source of 60 x 40 pixels."""
     folder.mkdir(exist_ok=True)
     (folder / "source.jpg").write_bytes(jpeg((60, 40)))
@@ -136,10 +140,6 @@ def make_job(folder: Path, *, references: int = 0, mask: bool = False, **more: A
         half = png((255, 255, 255), (30, 40))
         (folder / "mask.png").write_bytes(half)
     given = {"source": folder / "source.jpg", "seed": 11, **more}
-    return Job(
-        "s1",
-        "Make it “red”.",
-        mask=folder / "mask.png" if mask else None,
-        references=tuple(others),
-        **given,
+    return EditRequest(
+        "s1", "Make it “red”.", mask=folder / "mask.png" if mask else None, references=tuple(others), **given
     )

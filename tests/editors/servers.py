@@ -39,7 +39,7 @@ def error(status: int, body: Any, headers: Mapping[str, str] | None = None) -> A
     return lambda _: web.json_response(body, status=status, headers=headers)
 
 
-def picture(content: bytes = MADE, media: str = "image/png") -> Answer:
+def image(content: bytes = MADE, media: str = "image/png") -> Answer:
     return lambda _: web.Response(body=content, content_type=media)
 
 
@@ -109,7 +109,7 @@ class Provider:
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         self.fetched.append(dict(request.headers))
-        return await _next(self.results, request) or await _call(picture(), request)
+        return await _next(self.results, request) or await _call(image(), request)
 
 
 async def _next(queue: list[Answer], request: web.Request) -> web.StreamResponse | None:
@@ -218,9 +218,7 @@ class BFL(Provider):
             return said
         base = self.polling_base or self.base
         task = f"task-{len(self.bodies)}"
-        return web.json_response(
-            {"id": task, "polling_url": f"{base}/v1/get_result?id={task}", "cost": 4.0}
-        )
+        return web.json_response({"id": task, "polling_url": f"{base}/v1/get_result?id={task}", "cost": 4.0})
 
     async def _look(self, request: web.Request) -> web.StreamResponse:
         self.looked.append({**request.headers, "id": request.query["id"]})
@@ -267,9 +265,13 @@ class Seedream(Provider):
         said = await self._said(request)
         data = {"b64_json": base64.b64encode(jpeg()).decode(), "size": "2496x1664"}
         return said or web.json_response(
-            {"model": self.bodies[-1]["model"], "created": 1, "data": [data],
-             "usage": {"generated_images": 1, "output_tokens": 16280, "total_tokens": 16280}}
-        )  # fmt: skip
+            {
+                "model": self.bodies[-1]["model"],
+                "created": 1,
+                "data": [data],
+                "usage": {"generated_images": 1, "output_tokens": 16280, "total_tokens": 16280},
+            }
+        )
 
 
 def as_json(body: Any) -> Answer:

@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 
 from creval.core.errors import CrevalError
-from creval.editors.base import EditorOptions, Job
-from creval.editors.command import Command
-from creval.providers.errors import Fault, Unusable
+from creval.editors.base import EditorOptions, EditRequest
+from creval.editors.command import CommandEditor
+from creval.providers.call_errors import CallError, ProviderUnusable
 from tests.editors.asking import made
 
 PROGRAM = """
@@ -35,51 +35,46 @@ if "nothing" not in words:
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Command:
+def program(tmp_path: Path) -> CommandEditor:
     (tmp_path / "edit.py").write_text(PROGRAM)
     words = f"{sys.executable} {tmp_path}/edit.py {{source}} {{instruction}} {{output}} {{seed}}"
-    return Command(f"command:{words}", words, EditorOptions(timeout=5.0))
+    return CommandEditor(f"command:{words}", words, EditorOptions(timeout=5.0))
 
 
-def test_a_program_gets_words_as_they_are(program: Command, source: Path) -> None:
+def test_a_program_gets_words_as_they_are(program: CommandEditor, source: Path) -> None:
     evil = "; rm -rf / $(touch x) `id` 'quoted' {seed} --flag\n"
-    found = made(program, Job("a", evil, source, seed=7))
-    picture = Image.open(io.BytesIO(found.content))
-    assert picture.getpixel((0, 0)) == (245, 55, 165)
-    assert f"words: {evil}" in found.facts["log"]
-    assert "seed: 7" in found.facts["log"]
+    found = made(program, EditRequest("a", evil, source, seed=7))
+    image = Image.open(io.BytesIO(found.content))
+    assert image.getpixel((0, 0)) == (245, 55, 165)
+    assert f"words: {evil}" in found.metadata["log"]
+    assert "seed: 7" in found.metadata["log"]
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
-    [("fail", "exit status 3"), ("nothing", "wrote none"), ("hang", "more than 5 s")],
+    ("words", "reason"), [("fail", "exit status 3"), ("nothing", "wrote none"), ("hang", "more than 5 s")]
 )
-def test_a_program_that_brings_nothing(
-    program: Command, source: Path, words: str, reason: str
-) -> None:
-    with pytest.raises(Fault, match=reason):
-        made(program, Job("a", words, source))
+def test_a_program_that_brings_nothing(program: CommandEditor, source: Path, words: str, reason: str) -> None:
+    with pytest.raises(CallError, match=reason):
+        made(program, EditRequest("a", words, source))
 
 
-def test_a_program_that_wants_a_source_does_not_support_what_has_none(
-    program: Command, source: Path
-) -> None:
-    with pytest.raises(Fault, match=r"the program needs a \{source\}") as caught:
-        made(program, Job("a", "go"))
-    assert (caught.value.kind, caught.value.again) == ("unsupported", False)
-    draws = Command("x", f"cp '{source}' {{output}}", EditorOptions())
-    assert made(draws, Job("a", "go")).content == source.read_bytes()
+def test_a_program_that_wants_a_source_does_not_support_what_has_none(program: CommandEditor, source: Path) -> None:
+    with pytest.raises(CallError, match=r"the program needs a \{source\}") as caught:
+        made(program, EditRequest("a", "go"))
+    assert (caught.value.kind, caught.value.retryable) == ("unsupported", False)
+    draws = CommandEditor("x", f"cp '{source}' {{output}}", EditorOptions())
+    assert made(draws, EditRequest("a", "go")).content == source.read_bytes()
 
 
 def test_a_word_stands_once_for_each_reference(tmp_path: Path, source: Path) -> None:
     copies = "import sys, shutil; print(sys.argv[1:-1]); shutil.copy(sys.argv[1], sys.argv[-1])"
     (tmp_path / "say.py").write_text(copies)
     words = f"{sys.executable} {tmp_path}/say.py {{source}} --ref={{references}} {{output}}"
-    editor = Command("x", words, EditorOptions())
-    assert editor.takes("references")
+    editor = CommandEditor("x", words, EditorOptions())
+    assert editor.accepts("references")
     other = Path(shutil.copy(source, tmp_path / "b.png"))
     for references in ((), (source,), (source, other)):
-        said = made(editor, Job("a", "go", source, references=references)).facts["log"]
+        said = made(editor, EditRequest("a", "go", source, references=references)).metadata["log"]
         assert said == repr([str(source), *(f"--ref={path}" for path in references)])
 
 
@@ -87,42 +82,34 @@ def test_a_word_may_fall_away_with_its_source(tmp_path: Path, source: Path) -> N
     says = "import sys, shutil; print(sys.argv[1:-1]); shutil.copy(sys.argv[1], sys.argv[-1])"
     (tmp_path / "say.py").write_text(says)
     words = f"{sys.executable} {tmp_path}/say.py '{source}' --image={{source?}} {{output}}"
-    editor = Command("x", words, EditorOptions())
-    assert (editor.needs_source, editor.takes("source")) == (False, True)
-    assert made(editor, Job("a", "go")).facts["log"] == repr([str(source)])
-    given = made(editor, Job("a", "go", source)).facts["log"]
+    editor = CommandEditor("x", words, EditorOptions())
+    assert (editor.needs_source, editor.accepts("source")) == (False, True)
+    assert made(editor, EditRequest("a", "go")).metadata["log"] == repr([str(source)])
+    given = made(editor, EditRequest("a", "go", source)).metadata["log"]
     assert given == repr([str(source), f"--image={source}"])
-    assert editor.unable(Job("a", "go", source, source)) == "the editor takes no mask"
-    assert not Command("x", "prog {output}", EditorOptions()).takes("source")
+    assert editor.unsupported_reason(EditRequest("a", "go", source, source)) == "the editor takes no mask"
+    assert not CommandEditor("x", "prog {output}", EditorOptions()).accepts("source")
 
 
 @pytest.mark.parametrize(
-    "template",
-    [
-        "",
-        "prog {output!r}",
-        "prog {source}",
-        "prog {output} {other}",
-        "prog '{output}",
-        "{output.x}",
-    ],
+    "template", ["", "prog {output!r}", "prog {source}", "prog {output} {other}", "prog '{output}", "{output.x}"]
 )
 def test_a_template_must_be_one(template: str) -> None:
     with pytest.raises(CrevalError, match="command:"):
-        Command("x", template, EditorOptions())
+        CommandEditor("x", template, EditorOptions())
 
 
 def test_a_program_that_is_not_there(source: Path) -> None:
-    editor = Command("x", "no-such-program {output}", EditorOptions())
-    with pytest.raises(Unusable, match="cannot be started"):
-        made(editor, Job("a", "do", source))
+    editor = CommandEditor("x", "no-such-program {output}", EditorOptions())
+    with pytest.raises(ProviderUnusable, match="cannot be started"):
+        made(editor, EditRequest("a", "do", source))
 
 
-def shell(tmp_path: Path, script: str, timeout: float = 5.0) -> Command:
+def shell(tmp_path: Path, script: str, timeout: float = 5.0) -> CommandEditor:
     """A program that a shell's script is; it is given the source, the output and the words."""
     (tmp_path / "edit.sh").write_text(script)
     words = f"sh {tmp_path}/edit.sh {{source}} {{output}} {{instruction}}"
-    return Command("x", words, EditorOptions(timeout=timeout))
+    return CommandEditor("x", words, EditorOptions(timeout=timeout))
 
 
 def is_over(process: Path) -> bool:
@@ -145,27 +132,27 @@ def test_what_a_program_leaves_behind_is_ended(tmp_path: Path, source: Path, end
     editor, child = shell(tmp_path, script, 1.0 if ends else 30.0), tmp_path / "child"
     began = time.monotonic()
     if ends:
-        with pytest.raises(Fault, match="more than 1 s"):
-            made(editor, Job("a", str(child), source))
+        with pytest.raises(CallError, match="more than 1 s"):
+            made(editor, EditRequest("a", str(child), source))
     else:
-        found = made(editor, Job("a", str(child), source))
+        found = made(editor, EditRequest("a", str(child), source))
         assert found.content == source.read_bytes()
-        assert found.facts == {"log": "done"}
+        assert found.metadata == {"log": "done"}
     assert time.monotonic() - began < 15, "nobody waits for the child"
     assert is_over(child)
 
 
 @pytest.mark.parametrize("words", ["x" * 200_000, "nul \0", "half \ud800"])
 def test_words_that_no_program_can_be_given(tmp_path: Path, source: Path, words: str) -> None:
-    with pytest.raises(Fault, match="cannot be started") as caught:
-        made(shell(tmp_path, ""), Job("a", words, source))
-    assert not caught.value.again
+    with pytest.raises(CallError, match="cannot be started") as caught:
+        made(shell(tmp_path, ""), EditRequest("a", words, source))
+    assert not caught.value.retryable
     assert len(str(caught.value)) < 200
 
 
 def test_a_log_is_its_end(tmp_path: Path, source: Path) -> None:
     script = 'head -c 50000000 /dev/zero | tr "\\0" "é"; echo "the end"; cp "$1" "$2"'
-    log = made(shell(tmp_path, script, 60.0), Job("a", "do", source)).facts["log"]
+    log = made(shell(tmp_path, script, 60.0), EditRequest("a", "do", source)).metadata["log"]
     assert len(log) == 4000
     assert log.endswith("the end")
 
@@ -175,16 +162,16 @@ def test_memory_is_bounded(tmp_path: Path, source: Path) -> None:
     resource = pytest.importorskip("resource")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     script = 'head -c 200000000 /dev/zero; truncate -s 3G "$2"'
-    with pytest.raises(Fault, match="more than 64 MB"):
-        made(shell(tmp_path, script, 60.0), Job("a", "do", source))
+    with pytest.raises(CallError, match="more than 64 MB"):
+        made(shell(tmp_path, script, 60.0), EditRequest("a", "do", source))
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown * (1 if sys.platform == "darwin" else 1024) < 50e6
 
 
 @pytest.mark.parametrize("script", ['ln -s "$1" "$2"', 'mkdir "$2"', 'mkfifo "$2"'])
-def test_what_is_no_file_is_no_picture(tmp_path: Path, source: Path, script: str) -> None:
-    with pytest.raises(Fault, match="no picture: what is in its place is no file"):
-        made(shell(tmp_path, script), Job("a", "do", source))
+def test_what_is_no_file_is_no_image(tmp_path: Path, source: Path, script: str) -> None:
+    with pytest.raises(CallError, match="no picture: what is in its place is no file"):
+        made(shell(tmp_path, script), EditRequest("a", "do", source))
 
 
 def test_nothing_stays_open(tmp_path: Path, source: Path) -> None:
@@ -196,8 +183,8 @@ def test_nothing_stays_open(tmp_path: Path, source: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", str(folder))
         for words, script in scripts.items():
-            with contextlib.suppress(Fault):
-                made(shell(tmp_path, script, 1.0), Job("a", words, source))
+            with contextlib.suppress(CallError):
+                made(shell(tmp_path, script, 1.0), EditRequest("a", words, source))
     assert sorted(Path("/dev/fd").iterdir()) == opened
     assert list(folder.iterdir()) == []
 
@@ -213,4 +200,4 @@ def test_nothing_stays_open(tmp_path: Path, source: Path) -> None:
 )
 def test_what_is_wrong_with_a_template_is_said(template: str, reason: str) -> None:
     with pytest.raises(CrevalError, match=reason):
-        Command("x", template, EditorOptions())
+        CommandEditor("x", template, EditorOptions())

@@ -17,9 +17,9 @@ import pytest
 from PIL import Image, ImageOps
 
 from creval.core.errors import CrevalError
-from creval.editors.base import EditorOptions, Job
-from creval.editors.function import Function
-from creval.providers.errors import Fault
+from creval.editors.base import EditorOptions, EditRequest
+from creval.editors.function import FunctionEditor
+from creval.providers.call_errors import CallError
 from tests.editors.asking import NoTicket, made
 
 
@@ -38,17 +38,17 @@ async def slow(source: Image.Image, **_: object) -> bytes:
 def test_a_function_gets_what_it_takes(source: Path) -> None:
     where = f"{__name__}:flip"
     options = EditorOptions({"strength": 1})
-    found = made(Function("x", where, options), Job("a", "do", source, seed=3))
+    found = made(FunctionEditor("x", where, options), EditRequest("a", "do", source, seed=3))
     assert Image.open(io.BytesIO(found.content)).getpixel((0, 0)) == (245, 55, 165)
-    with pytest.raises(Fault, match="ValueError: no"):
-        made(Function("x", where, options), Job("a", "fail", source))
-    found = made(Function("x", f"{__name__}:slow", options), Job("a", "do", source))
+    with pytest.raises(CallError, match="ValueError: no"):
+        made(FunctionEditor("x", where, options), EditRequest("a", "fail", source))
+    found = made(FunctionEditor("x", f"{__name__}:slow", options), EditRequest("a", "do", source))
     assert found.content[8:12] == b"WEBP", "byte for byte"
     for wrong in ("", "nothing", "no.module:f", f"{__name__}:nothing"):
         with pytest.raises(CrevalError, match="python:"):
-            Function("x", wrong, options)
+            FunctionEditor("x", wrong, options)
     with pytest.raises(CrevalError, match="takes no such argument"):
-        Function("x", where, EditorOptions({"other": 2}))
+        FunctionEditor("x", where, EditorOptions({"other": 2}))
 
 
 def brings(source: Image.Image, what: Callable[[], Any]) -> Any:
@@ -62,9 +62,9 @@ async def awaits(source: Image.Image, what: Callable[[], Any]) -> Any:
     return what()
 
 
-def function(what: Callable[[], Any], name: str = "brings", timeout: float = 5.0) -> Function:
+def function(what: Callable[[], Any], name: str = "brings", timeout: float = 5.0) -> FunctionEditor:
     """An editor whose function does this."""
-    return Function("x", f"{__name__}:{name}", EditorOptions({"what": what}, timeout=timeout))
+    return FunctionEditor("x", f"{__name__}:{name}", EditorOptions({"what": what}, timeout=timeout))
 
 
 def raising(error: BaseException) -> Callable[[], Any]:
@@ -80,21 +80,25 @@ both = pytest.mark.parametrize("name", ["brings", "awaits"])
 @both
 @pytest.mark.parametrize(
     "error",
-    [SystemExit(2), KeyboardInterrupt(), StopIteration(), TimeoutError("late"), MemoryError(),
-     asyncio.CancelledError()],
-)  # fmt: skip
-def test_what_a_function_raises_is_this_samples(
-    source: Path, name: str, error: BaseException
-) -> None:
-    with pytest.raises(Fault, match="the function failed"):
-        made(function(raising(error), name), Job("a", "do", source))
+    [
+        SystemExit(2),
+        KeyboardInterrupt(),
+        StopIteration(),
+        TimeoutError("late"),
+        MemoryError(),
+        asyncio.CancelledError(),
+    ],
+)
+def test_what_a_function_raises_is_this_samples(source: Path, name: str, error: BaseException) -> None:
+    with pytest.raises(CallError, match="the function failed"):
+        made(function(raising(error), name), EditRequest("a", "do", source))
 
 
 @both
 def test_what_a_function_may_bring(tmp_path: Path, source: Path, name: str) -> None:
     content = source.read_bytes()
     for what in (content, bytearray(content), memoryview(content), source, str(source)):
-        assert made(function(lambda w=what: w, name), Job("a", "do")).content == content  # type: ignore[misc]
+        assert made(function(lambda w=what: w, name), EditRequest("a", "do")).content == content  # type: ignore[misc]
     with (tmp_path / "large.png").open("wb") as file:
         file.truncate(3 << 30)
     wrong = {
@@ -105,8 +109,8 @@ def test_what_a_function_may_bring(tmp_path: Path, source: Path, name: str) -> N
         7: "returned int",
     }
     for brought, reason in wrong.items():
-        with pytest.raises(Fault, match=reason) as caught:
-            made(function(lambda w=brought: w, name), Job("a", "do"))  # type: ignore[misc]
+        with pytest.raises(CallError, match=reason) as caught:
+            made(function(lambda w=brought: w, name), EditRequest("a", "do"))  # type: ignore[misc]
         assert str(tmp_path) not in str(caught.value), "samples with one reason count together"
 
 
@@ -121,33 +125,33 @@ def test_what_a_function_may_bring(tmp_path: Path, source: Path, name: str) -> N
         ("1", 1, (255, 255, 255)),
     ],
 )
-def test_pictures_of_all_modes(mode: str, color: Any, shown: tuple[int, ...]) -> None:
-    picture = Image.new(mode, (4, 3), color)
-    found = Image.open(io.BytesIO(made(function(lambda: picture), Job("a", "do")).content))
+def test_images_of_all_modes(mode: str, color: Any, shown: tuple[int, ...]) -> None:
+    image = Image.new(mode, (4, 3), color)
+    found = Image.open(io.BytesIO(made(function(lambda: image), EditRequest("a", "do")).content))
     assert found.format == "PNG"
     assert found.convert("RGB").getpixel((2, 1)) == shown
 
 
-def test_a_picture_without_pixels() -> None:
-    with pytest.raises(Fault, match="the function failed"):
-        made(function(lambda: Image.new("RGB", (0, 0))), Job("a", "do"))
+def test_a_image_without_pixels() -> None:
+    with pytest.raises(CallError, match="the function failed"):
+        made(function(lambda: Image.new("RGB", (0, 0))), EditRequest("a", "do"))
 
 
-def test_pictures_that_cannot_be_opened(tmp_path: Path, source: Path) -> None:
+def test_images_that_cannot_be_opened(tmp_path: Path, source: Path) -> None:
     broken = tmp_path / "broken.png"
     broken.write_bytes(source.read_bytes()[:50])
-    takes_all = Function("x", f"{__name__}:slow", EditorOptions())
-    takes_none = Function("x", f"{__name__}:flip", EditorOptions())
+    takes_all = FunctionEditor("x", f"{__name__}:slow", EditorOptions())
+    takes_none = FunctionEditor("x", f"{__name__}:flip", EditorOptions())
     for job in (
-        Job("a", "do", source, mask=broken),
-        Job("a", "do", source, references=(tmp_path / "absent.png",)),
+        EditRequest("a", "do", source, mask=broken),
+        EditRequest("a", "do", source, references=(tmp_path / "absent.png",)),
     ):
         assert made(takes_none, job).content
-        with pytest.raises(Fault, match="unreadable source"):
+        with pytest.raises(CallError, match="unreadable source"):
             made(takes_all, job)
     for editor in (takes_all, takes_none):
-        with pytest.raises(Fault, match="unreadable source"):
-            made(editor, Job("a", "do", broken))
+        with pytest.raises(CallError, match="unreadable source"):
+            made(editor, EditRequest("a", "do", broken))
 
 
 def test_a_function_that_hangs_stops_no_other(source: Path) -> None:
@@ -167,7 +171,7 @@ def test_a_function_that_hangs_stops_no_other(source: Path) -> None:
     async def run() -> list[Any]:
         await editor.open()
         try:
-            jobs = [editor.edit(Job(name, "do", source), NoTicket()) for name in "abcd"]
+            jobs = [editor.edit(EditRequest(name, "do", source), NoTicket()) for name in "abcd"]
             return list(await asyncio.gather(*jobs, return_exceptions=True))
         finally:
             await editor.close()
@@ -176,7 +180,7 @@ def test_a_function_that_hangs_stops_no_other(source: Path) -> None:
         first, *others = asyncio.run(run())
     finally:
         free.set()
-    assert isinstance(first, Fault)
+    assert isinstance(first, CallError)
     assert first.kind == "timeout"
     assert [other.content for other in others] == [content] * 3, "waiting for a turn takes no time"
     hung, *after = threads
@@ -185,9 +189,9 @@ def test_a_function_that_hangs_stops_no_other(source: Path) -> None:
 
 
 def test_a_coroutine_that_hangs(source: Path) -> None:
-    editor = Function("x", f"{__name__}:never", EditorOptions(timeout=0.2))
-    with pytest.raises(Fault, match="timeout"):
-        made(editor, Job("a", "do", source))
+    editor = FunctionEditor("x", f"{__name__}:never", EditorOptions(timeout=0.2))
+    with pytest.raises(CallError, match="timeout"):
+        made(editor, EditRequest("a", "do", source))
 
 
 async def never(source: Image.Image) -> None:
@@ -197,14 +201,14 @@ async def never(source: Image.Image) -> None:
 
 SCRIPT = """
 import asyncio, sys, time
-from creval.editors.base import EditorOptions, Job
-from creval.editors.function import Function
+from creval.editors.base import EditorOptions, EditRequest
+from creval.editors.function import FunctionEditor
 
 async def run():
-    editor = Function("x", "hanging:hang", EditorOptions(timeout=0.5))
+    editor = FunctionEditor("x", "hanging:hang", EditorOptions(timeout=0.5))
     await editor.open()
     try:
-        await editor.edit(Job("a", "do"), None)
+        await editor.edit(EditRequest("a", "do"), None)
     except Exception as error:
         print(error, file=sys.stderr)
     await editor.close()
@@ -226,24 +230,27 @@ def test_a_process_ends_with_a_function_that_hangs(tmp_path: Path) -> None:
     (tmp_path / "hanging.py").write_text(HANGING)
     paths = os.pathsep.join([str(Path(p).resolve()) for p in sys.path if p])
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True, text=True, timeout=40, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", SCRIPT],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=40,
+        check=True,
+    )
     assert done.stdout == "the result\n"
     assert done.stderr == "imported\ncalled\ntimeout: it took more than 0.5 s\n"
 
 
 @both
-def test_what_a_function_prints_is_no_result(
-    source: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_function_prints_is_no_result(source: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     out = sys.stdout
 
     def what() -> Path:
         print("words")
         return source
 
-    made(function(what, name), Job("a", "do"))
+    made(function(what, name), EditRequest("a", "do"))
     assert sys.stdout is out
     assert capsys.readouterr() == ("", "words\n")
 
@@ -268,4 +275,4 @@ def test_a_module_that_exits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sys, "path", [*sys.path])
     for where, reason in (("exits_at_once:f", "it exits"), ("builtins:dict", "does not say")):
         with pytest.raises(CrevalError, match=reason):
-            Function("x", where, EditorOptions())
+            FunctionEditor("x", where, EditorOptions())

@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from creval.core.images import Encoded
-from creval.core.scales import contract_named
-from creval.judges.base import Answer, Request
-from creval.judges.chat import Chat
-from creval.providers.catalog import PROVIDERS
-from creval.providers.errors import Fault, Unusable
-from creval.providers.openai_wire import Choice, Position
+from creval.core.images import EncodedImage
+from creval.core.scales import get_scale
+from creval.judges.base import JudgeRequest, JudgeResponse
+from creval.judges.chat import ChatJudge
+from creval.providers.call_errors import CallError, ProviderUnusable
+from creval.providers.catalog import CHAT_PROVIDERS
+from creval.providers.openai_wire import Completion, TokenLogprobs
 from creval.providers.pricing import Price
-from creval.providers.vision import vision_of
+from creval.providers.vision import find_vision
 from tests.serving import serving
 
 KEY = "sk-very-secret-123"
-PICTURE = Encoded("d", "image/png", b"\x89PNG" + bytes(range(256)) * 4000, 10, 10)
+IMAGE = EncodedImage("d", "image/png", b"\x89PNG" + bytes(range(256)) * 4000, 10, 10)
 Body = dict[str, Any]
 
 
@@ -65,25 +65,28 @@ def ask(
     times: int = 1,
     labels: tuple[str, ...] = ("Q1",),
     choices: int = 1,
-    pictures: tuple[Encoded, ...] = (PICTURE,),
+    images: tuple[EncodedImage, ...] = (IMAGE,),
     **options: Any,
-) -> tuple[Answer, Chat]:
+) -> tuple[JudgeResponse, ChatJudge]:
     wire = answer if isinstance(answer, Wire) else Wire(answer)
     with serving(wire.app()) as url:
-        provider = options.pop("provider", replace(PROVIDERS["openai"], several=True))
-        judge = Chat(
-            "openai:m", "m", provider, url=f"{url}/v1", key=KEY, vision=vision_of("gpt-4o"),
+        provider = options.pop("provider", replace(CHAT_PROVIDERS["openai"], supports_n=True))
+        judge = ChatJudge(
+            "openai:m",
+            "m",
+            provider,
+            url=f"{url}/v1",
+            key=KEY,
+            vision=find_vision("gpt-4o"),
             **{"parameters": {"temperature": 0.0}, "optional": {"temperature"}} | options,
-        )  # fmt: skip
+        )
 
-        async def run() -> Answer:
+        async def run() -> JudgeResponse:
             await judge.open()
             try:
-                prepared = [judge.prepare(picture) for picture in pictures]
-                contract = contract_named("yes/no")
-                request = Request(
-                    prepared, "Is it “red”?\n\u2028", contract, labels, range(choices)
-                )
+                prepared = [judge.prepare_image(image) for image in images]
+                contract = get_scale("yes/no")
+                request = JudgeRequest(prepared, "Is it “red”?\n\u2028", contract, labels, range(choices))
                 for _ in range(times):
                     found = await judge.ask(request)
                 return found
@@ -93,28 +96,28 @@ def ask(
         return asyncio.run(run()), judge
 
 
-def fault(answer: Any, **options: Any) -> Fault:
-    with pytest.raises(Fault) as caught:
+def fault(answer: Any, **options: Any) -> CallError:
+    with pytest.raises(CallError) as caught:
         ask(answer, **options)
     assert KEY not in str(caught.value)
     return caught.value
 
 
-def test_pictures_come_first_and_arrive_byte_for_byte() -> None:
+def test_images_come_first_and_arrive_byte_for_byte() -> None:
     wire = Wire(lambda _: reply())
-    answer, _ = ask(wire, pictures=(PICTURE, PICTURE._replace(content=b"tiny", media="image/webp")))
+    answer, _ = ask(wire, images=(IMAGE, IMAGE._replace(content=b"tiny", media_type="image/webp")))
     (body,) = wire.bodies
     first, second, text = body["messages"][0]["content"]
     assert text == {"type": "text", "text": "Is it “red”?\n\u2028"}
     head, _, data = first["image_url"]["url"].partition(",")
     assert head == "data:image/png;base64"
-    assert base64.b64decode(data) == PICTURE.content
+    assert base64.b64decode(data) == IMAGE.content
     assert second["image_url"]["url"] == "data:image/webp;base64,dGlueQ=="
     assert body["temperature"] == 0.0
     assert body["response_format"]["json_schema"]["schema"]["required"] == ["Q1"]
     assert wire.headers[0]["Authorization"] == f"Bearer {KEY}"
     assert int(wire.headers[0]["Content-Length"]) > len(data)
-    assert answer.choices == (Choice("Yes"),)
+    assert answer.completions == (Completion("Yes"),)
     assert (answer.tokens_in, answer.tokens_out) == (1000, 100)
 
 
@@ -129,15 +132,13 @@ def test_money_by_the_price_or_by_the_servers_own_word() -> None:
 def test_several_choices_and_log_probabilities() -> None:
     options = [{"token": "Yes", "logprob": -0.1}, {"token": "No", "logprob": -2.4}]
     place = {"token": "Yes", "logprob": -0.1, "top_logprobs": options}
-    wire = Wire(
-        lambda body: {"choices": reply(logprobs={"content": [place]})["choices"] * body["n"]}
-    )
+    wire = Wire(lambda body: {"choices": reply(logprobs={"content": [place]})["choices"] * body["n"]})
     answer, _ = ask(wire, choices=3, logprobs=True)
     assert wire.bodies[0]["n"] == 3
     assert wire.bodies[0]["top_logprobs"] == 20
     assert "response_format" not in wire.bodies[0], "the answer alone is wanted"
-    position = Position("Yes", (("Yes", -0.1), ("No", -2.4)))
-    assert answer.choices == (Choice("Yes", "stop", (position,)),) * 3
+    position = TokenLogprobs("Yes", (("Yes", -0.1), ("No", -2.4)))
+    assert answer.completions == (Completion("Yes", "stop", (position,)),) * 3
 
 
 def test_a_schema_that_is_refused_is_left_out_from_then_on() -> None:
@@ -149,7 +150,7 @@ def test_a_schema_that_is_refused_is_left_out_from_then_on() -> None:
     wire = Wire(picky)
     _, judge = ask(wire, times=3)
     assert ["response_format" in body for body in wire.bodies] == [True, False, False, False]
-    assert judge.learned == ["openai:m does not take structured output: asked without."]
+    assert judge.notes == ["openai:m does not take structured output: asked without."]
 
 
 def test_a_refusal_that_does_not_name_the_schema_is_found_out() -> None:
@@ -164,7 +165,7 @@ def test_a_refusal_that_does_not_name_the_schema_is_found_out() -> None:
 def test_a_bad_request_does_not_cost_the_others_their_schema() -> None:
     wire = Wire(error(400, "the image cannot be decoded"))
     found = fault(wire)
-    assert (found.kind, found.again) == ("bad request", False)
+    assert (found.kind, found.retryable) == ("bad request", False)
     assert "cannot be decoded" in str(found)
     assert ["response_format" in body for body in wire.bodies] == [True, False]
 
@@ -178,7 +179,7 @@ def test_a_temperature_that_is_refused_is_left_out_unless_it_was_asked_for() -> 
     wire = Wire(fixed)
     _, judge = ask(wire)
     assert "temperature" not in wire.bodies[-1]
-    assert "`temperature`" in judge.learned[0]
+    assert "`temperature`" in judge.notes[0]
     assert fault(Wire(fixed), optional=set()).kind == "bad request"
 
 
@@ -192,8 +193,7 @@ def test_a_temperature_that_is_refused_is_left_out_unless_it_was_asked_for() -> 
         # What a server that is down says is about nothing else.
         (error(503, "model replica not found, scaling up"), "server error 503", True),
         (error(502, "moderation service timeout"), "server error 502", True),
-        (error(429, "You exceeded your current quota, please check your plan and billing"),
-         "rate limit", True),
+        (error(429, "You exceeded your current quota, please check your plan and billing"), "rate limit", True),
         (lambda _: web.Response(text="<html>hello</html>"), "HTML instead of JSON", False),
         (lambda _: web.Response(text='{"choices": ['), "broken JSON", False),
         (lambda _: web.Response(text="[1]"), "broken JSON", False),
@@ -201,13 +201,12 @@ def test_a_temperature_that_is_refused_is_left_out_unless_it_was_asked_for() -> 
         (lambda _: {"choices": [{"no": "message"}]}, "broken JSON", False),
         # OpenRouter sends errors with status 200; Google wraps them in a list.
         (lambda _: {"error": {"code": 502, "message": "upstream"}}, "server error 502", True),
-        (lambda _: web.json_response([{"error": {"code": 429, "message": "x"}}], status=429),
-         "rate limit", True),
+        (lambda _: web.json_response([{"error": {"code": 429, "message": "x"}}], status=429), "rate limit", True),
     ],
-)  # fmt: skip
+)
 def test_faults_that_pass(answer: Any, kind: str, crowded: bool) -> None:
     found = fault(answer)
-    assert (found.kind, found.again, found.crowded) == (kind, True, crowded)
+    assert (found.kind, found.retryable, found.overloaded) == (kind, True, crowded)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +221,7 @@ def test_faults_that_pass(answer: Any, kind: str, crowded: bool) -> None:
     ],
 )
 def test_what_a_server_asks_us_to_wait(headers: Mapping[str, str], wait: float | None) -> None:
-    assert fault(error(429, "slow", headers)).wait == wait
+    assert fault(error(429, "slow", headers)).retry_after == wait
 
 
 @pytest.mark.parametrize(
@@ -238,12 +237,11 @@ def test_what_a_server_asks_us_to_wait(headers: Mapping[str, str], wait: float |
         (error(402, "requires more credits"), "no credit left"),
         (error(429, "daily limit", {"Retry-After": "86400"}), "asks to wait for 24.0 hours"),
         (error(503, "down", {"Retry-After": "inf"}), "asks to wait"),
-        (lambda _: web.Response(status=307, headers={"Location": "http://other/v1"}),
-         "redirects to http://other/v1"),
+        (lambda _: web.Response(status=307, headers={"Location": "http://other/v1"}), "redirects to http://other/v1"),
     ],
-)  # fmt: skip
+)
 def test_what_no_repetition_can_mend_stops_everything(answer: Any, sentence: str) -> None:
-    with pytest.raises(Unusable, match=sentence) as caught:
+    with pytest.raises(ProviderUnusable, match=sentence) as caught:
         ask(answer)
     assert KEY not in str(caught.value)
 
@@ -251,19 +249,17 @@ def test_what_no_repetition_can_mend_stops_everything(answer: Any, sentence: str
 @pytest.mark.parametrize(
     ("answer", "choice"),
     [
-        (lambda _: reply(""), Choice("")),
-        (lambda _: reply(None), Choice("")),
-        (lambda _: reply("Yes", finish_reason="length"), Choice("Yes", "length")),
-        (lambda _: reply("", finish_reason="content_filter"), Choice("", "refusal")),
-        (lambda _: reply("", finish_reason="PROHIBITED_CONTENT"), Choice("", "refusal")),
-        (lambda _: reply(None, message={"content": None, "refusal": "I cannot."}),
-         Choice("I cannot.", "refusal")),
-        (lambda _: reply(None, message={"content": [{"type": "text", "text": "Yes"}]}),
-         Choice("Yes")),
+        (lambda _: reply(""), Completion("")),
+        (lambda _: reply(None), Completion("")),
+        (lambda _: reply("Yes", finish_reason="length"), Completion("Yes", "length")),
+        (lambda _: reply("", finish_reason="content_filter"), Completion("", "refusal")),
+        (lambda _: reply("", finish_reason="PROHIBITED_CONTENT"), Completion("", "refusal")),
+        (lambda _: reply(None, message={"content": None, "refusal": "I cannot."}), Completion("I cannot.", "refusal")),
+        (lambda _: reply(None, message={"content": [{"type": "text", "text": "Yes"}]}), Completion("Yes")),
     ],
-)  # fmt: skip
-def test_replies_that_say_nothing_or_too_little(answer: Any, choice: Choice) -> None:
-    assert ask(answer)[0].choices == (choice,)
+)
+def test_replies_that_say_nothing_or_too_little(answer: Any, choice: Completion) -> None:
+    assert ask(answer)[0].completions == (choice,)
 
 
 @pytest.mark.parametrize(
@@ -275,7 +271,7 @@ def test_replies_that_say_nothing_or_too_little(answer: Any, choice: Choice) -> 
 )
 def test_a_filter_before_the_model(answer: Any) -> None:
     found = fault(answer)
-    assert (found.kind, found.again) == ("content filter", False)
+    assert (found.kind, found.retryable) == ("content filter", False)
 
 
 def test_a_reply_that_does_not_come() -> None:
@@ -286,7 +282,7 @@ def test_a_reply_that_does_not_come() -> None:
     wire = Wire(lambda _: reply())
     wire._complete = slowly  # type: ignore[assignment, method-assign]
     found = fault(wire, timeout=0.2)
-    assert (found.kind, found.crowded) == ("timeout", True)
+    assert (found.kind, found.overloaded) == ("timeout", True)
 
 
 def test_connections_that_break() -> None:
@@ -314,16 +310,16 @@ def test_connections_that_break() -> None:
 
 def test_nobody_there_and_nonsense_addresses() -> None:
     def unanswered(url: str) -> Exception:
-        judge = Chat("j", "m", PROVIDERS["openai"], url=url, key="", vision=vision_of("m"))
+        judge = ChatJudge("j", "m", CHAT_PROVIDERS["openai"], url=url, key="", vision=find_vision("m"))
 
         async def run() -> None:
             await judge.open()
             try:
-                await judge.ask(Request([], "?", contract_named("yes/no"), ["Q1"]))
+                await judge.ask(JudgeRequest([], "?", get_scale("yes/no"), ["Q1"]))
             finally:
                 await judge.close()
 
-        with pytest.raises((Fault, Unusable)) as caught:
+        with pytest.raises((CallError, ProviderUnusable)) as caught:
             asyncio.run(run())
         return caught.value
 
@@ -337,20 +333,20 @@ def test_words_of_a_server_are_cut_and_the_key_taken_out() -> None:
 
 
 def test_google_tells_the_time_to_wait_in_the_body() -> None:
-    assert fault(error(429, "Quota exceeded. Please retry in 15.5s.")).wait == 15.5
-    assert fault(error(429, "x", details=[{"retryDelay": "7s"}])).wait == 7
+    assert fault(error(429, "Quota exceeded. Please retry in 15.5s.")).retry_after == 15.5
+    assert fault(error(429, "x", details=[{"retryDelay": "7s"}])).retry_after == 7
 
 
 def test_dates_that_no_calendar_has() -> None:
     far = {"Retry-After": "Mon, 99999999999999999999 Jan 2030 00:00:00 GMT"}
-    assert fault(error(429, "slow", far)).wait is None
+    assert fault(error(429, "slow", far)).retry_after is None
 
 
 def test_a_key_that_a_model_repeats_is_taken_out_of_its_reply() -> None:
     answer, _ = ask(lambda _: reply(f"Yes, Bearer {KEY}"))
-    assert answer.choices[0].text == "Yes, Bearer [key]"
+    assert answer.completions[0].text == "Yes, Bearer [key]"
     refused = {"content": None, "refusal": f"no: {KEY}"}
     answer, _ = ask(lambda _: reply(None, message=refused))
-    assert answer.choices[0].text == "no: [key]"
+    assert answer.completions[0].text == "no: [key]"
     page = f"<html>{'x' * 60} Bearer {KEY}</html>"
     assert "sk-" not in str(fault(lambda _: web.Response(text=page)))

@@ -11,16 +11,16 @@ import pytest
 from PIL import Image
 
 from creval.core.errors import CrevalError
-from creval.core.images import Encoded
-from creval.core.scales import contract_named
-from creval.judges.base import Answer, Request
-from creval.judges.local import Local
-from creval.providers.errors import Fault
+from creval.core.images import EncodedImage
+from creval.core.scales import get_scale
+from creval.judges.base import JudgeRequest, JudgeResponse
+from creval.judges.local import LocalJudge
+from creval.providers.call_errors import CallError
 from tests.judges.tiny import write_tiny_model
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
-YES_NO = contract_named("yes/no")
+YES_NO = get_scale("yes/no")
 
 
 @pytest.fixture(scope="module")
@@ -29,18 +29,18 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_model(tmp_path_factory.mktemp("tiny"))
 
 
-def picture(colour: str) -> Encoded:
+def image(colour: str) -> EncodedImage:
     content = io.BytesIO()
     Image.new("RGB", (40, 30), colour).save(content, "PNG")
-    return Encoded(colour, "image/png", content.getvalue(), 40, 30)
+    return EncodedImage(colour, "image/png", content.getvalue(), 40, 30)
 
 
-def request(text: str = "Is it red?", choices: int = 1) -> Request:
-    return Request([picture("red"), picture("blue")], text, YES_NO, ["Q1"], range(choices))
+def request(text: str = "Is it red?", choices: int = 1) -> JudgeRequest:
+    return JudgeRequest([image("red"), image("blue")], text, YES_NO, ["Q1"], range(choices))
 
 
-def answers(judge: Local, requests: list[Request]) -> list[Answer]:
-    async def run() -> list[Answer]:
+def answers(judge: LocalJudge, requests: list[JudgeRequest]) -> list[JudgeResponse]:
+    async def run() -> list[JudgeResponse]:
         await judge.open()
         try:
             return list(await asyncio.gather(*(judge.ask(one) for one in requests)))
@@ -50,65 +50,59 @@ def answers(judge: Local, requests: list[Request]) -> list[Answer]:
     return asyncio.run(run())
 
 
-def local(model: Path, **parameters: Any) -> Local:
-    return Local(f"hf:{model}", str(model), parameters={"max_tokens": 6} | parameters)
+def local(model: Path, **parameters: Any) -> LocalJudge:
+    return LocalJudge(f"hf:{model}", str(model), parameters={"max_tokens": 6} | parameters)
 
 
 def test_a_batch_gives_what_each_would_give_alone(model: Path) -> None:
     texts = ["Is it red?", "Is there exactly one hat in the picture, and is it blue?", "No?"]
     together = answers(local(model, batch_size=3), [request(text) for text in texts])
     alone = [answers(local(model, batch_size=1), [request(text)])[0] for text in texts]
-    assert [answer.choices[0].text for answer in together] == [
-        answer.choices[0].text for answer in alone
-    ]
+    assert [answer.completions[0].text for answer in together] == [answer.completions[0].text for answer in alone]
     assert [answer.tokens_in for answer in together] == [answer.tokens_in for answer in alone]
     assert all(0 < (answer.tokens_out or 0) <= 6 for answer in together)
 
 
 def test_several_choices_differ_when_drawn(model: Path) -> None:
     (answer,) = answers(local(model, temperature=2.0), [request(choices=6)])
-    assert len(answer.choices) == 6
-    assert len({choice.text for choice in answer.choices}) > 1
+    assert len(answer.completions) == 6
+    assert len({choice.text for choice in answer.completions}) > 1
 
 
 def test_log_probabilities(model: Path) -> None:
-    judge = Local("hf:tiny", str(model), parameters={"max_tokens": 3}, logprobs=True)
-    ((choice,),) = [answer.choices for answer in answers(judge, [request()])]
-    assert choice.positions
-    for position in choice.positions:
-        assert len(position.options) == 20
-        assert sum(pow(2.718281828, value) for _, value in position.options) <= 1.0001
+    judge = LocalJudge("hf:tiny", str(model), parameters={"max_tokens": 3}, logprobs=True)
+    ((choice,),) = [answer.completions for answer in answers(judge, [request()])]
+    assert choice.logprobs
+    for position in choice.logprobs:
+        assert len(position.alternatives) == 20
+        assert sum(pow(2.718281828, value) for _, value in position.alternatives) <= 1.0001
         # The most probable token was taken.
-        assert position.token == position.options[0][0]
+        assert position.token == position.alternatives[0][0]
 
 
-def test_batches_get_smaller_for_want_of_memory(
-    model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_get_smaller_for_want_of_memory(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judge = local(model, batch_size=4)
-    whole = Local._answer
+    whole = LocalJudge._generate
 
-    def scarce(self: Local, requests: Any) -> Any:
+    def scarce(self: LocalJudge, requests: Any) -> Any:
         if len(requests) > 1:
             raise RuntimeError("CUDA out of memory. Tried to allocate")
         return whole(self, requests)
 
-    monkeypatch.setattr(Local, "_answer", scarce)
+    monkeypatch.setattr(LocalJudge, "_generate", scarce)
     assert len(answers(judge, [request() for _ in range(4)])) == 4
-    assert "batches of 1" in judge.learned[-1]
+    assert "batches of 1" in judge.notes[-1]
 
 
-def test_one_request_that_fails_spoils_no_other(
-    model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = Local._answer
+def test_one_request_that_fails_spoils_no_other(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = LocalJudge._generate
 
-    def picky(self: Local, requests: Any) -> Any:
+    def picky(self: LocalJudge, requests: Any) -> Any:
         if any("bad" in one.text for one in requests):
             raise RuntimeError("shape mismatch")
         return whole(self, requests)
 
-    async def run(judge: Local) -> list[Any]:
+    async def run(judge: LocalJudge) -> list[Any]:
         await judge.open()
         asked = [judge.ask(request(text)) for text in ("one", "bad", "three", "four", "five")]
         try:
@@ -116,24 +110,24 @@ def test_one_request_that_fails_spoils_no_other(
         finally:
             await judge.close()
 
-    monkeypatch.setattr(Local, "_answer", picky)
+    monkeypatch.setattr(LocalJudge, "_generate", picky)
     found = asyncio.run(run(local(model)))
-    assert [isinstance(one, Fault) for one in found] == [False, True, False, False, False]
+    assert [isinstance(one, CallError) for one in found] == [False, True, False, False, False]
 
 
 def test_a_model_that_fails_is_a_fault(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> Any:
         raise RuntimeError("shape mismatch")
 
-    monkeypatch.setattr(Local, "_answer", broken)
-    with pytest.raises(Fault, match="shape mismatch"):
+    monkeypatch.setattr(LocalJudge, "_generate", broken)
+    with pytest.raises(CallError, match="shape mismatch"):
         answers(local(model), [request()])
 
 
 def test_wrong_models_and_parameters_get_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="cannot be loaded"):
-        answers(Local("hf:nowhere", str(tmp_path)), [request()])
+        answers(LocalJudge("hf:nowhere", str(tmp_path)), [request()])
     with pytest.raises(CrevalError, match="did you mean 'batch_size'"):
-        Local("hf:x", "x", parameters={"batchsize": 2})
+        LocalJudge("hf:x", "x", parameters={"batchsize": 2})
     with pytest.raises(CrevalError, match="batch_size"):
-        Local("hf:x", "x", parameters={"batch_size": 0})
+        LocalJudge("hf:x", "x", parameters={"batch_size": 0})

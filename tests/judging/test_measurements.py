@@ -14,32 +14,32 @@ import pytest
 from PIL import Image
 
 from creval import registry
-from creval.analysis.score_table import score
+from creval.analysis.scoring import score
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.clip_protocol import ClipProtocol
 from creval.calls.event_loop import INTERRUPTED
 from creval.calls.settings import Settings
 from creval.core.benchmark import Benchmark
-from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
 from creval.core.images import open_image
 from creval.core.probe import Measurement
 from creval.core.sample import Sample
-from creval.core.schema import OVERALL, Card, Metric
-from creval.core.verdict import Status
-from creval.judging.measurements import Work, _measured
-from creval.judging.run import Judging, judge
-from creval.judging.summary import Judged
+from creval.core.schema import OVERALL, Metric, ScoreSchema
+from creval.core.verdict import VerdictStatus
+from creval.judging.judge_run import JudgeRun, judge
+from creval.judging.measurements import MeasurementJob, _measure_batch
+from creval.judging.summary import JudgeSummary
 from creval.metrics import outside_boxes
-from creval.metrics.base import Tools
+from creval.metrics.base import ModelPool
 from creval.metrics.clip import Clip
 from creval.metrics.control_maps import GreyDistance
-from creval.metrics.embeddings import Embeddings, Thing, Vector
-from creval.metrics.inputs import Exhibit, Picture, Shelf, Unmeasured
-from creval.metrics.outside_boxes import Outside
+from creval.metrics.features import ExtractorInput, FeatureArray, FeatureCache
+from creval.metrics.metric_inputs import ImageCache, LazyImage, MetricInputs, NotMeasurable
+from creval.metrics.outside_boxes import OutsideBoxes
 from creval.report import sentences, tables
 from creval.store import open_run
-from creval.testing.fake_server import FakeServer
+from creval.testing.fake_chat_server import FakeServer
 from tests.commands import creval
 from tests.metrics.tiny import write_clip, write_owl
 from tests.serving import serving
@@ -58,9 +58,9 @@ def bench(tmp_path: Path) -> Path:
         pairs[0] |= {"ori obj": "cat", "bbox": boxes[min(number, 2)]}
         entry = {"img_path": f"{key}.jpg", "new_ins": "a\r\nb\r\nc", "edit pair": pairs}
         (three_global if number == 3 else three)[key] = entry
-        picture = tmp_path / "data" / "images" / f"{key}-{key}.png"
-        picture.parent.mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", (32, 32)).save(picture.with_suffix(".jpg"), quality=100)
+        image = tmp_path / "data" / "images" / f"{key}-{key}.png"
+        image.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (32, 32)).save(image.with_suffix(".jpg"), quality=100)
     for subset, entries in (("COCO-three-obj", three), ("COCO-obj-attr-global", three_global)):
         folder = tmp_path / "data" / "instructions" / subset
         folder.mkdir(parents=True)
@@ -77,7 +77,7 @@ def edits(tmp_path: Path) -> Path:
     return folder
 
 
-def run_of(bench: Path, edits: Path, run: Path, spec: str = "", **chosen: Any) -> Judged:
+def run_of(bench: Path, edits: Path, run: Path, spec: str = "", **chosen: Any) -> JudgeSummary:
     return judge(open_benchmark(bench), [edits], spec, run, Settings(**chosen))
 
 
@@ -87,30 +87,30 @@ MEASURED: dict[str, Any] = {"metrics": ("L1", "L2")}
 def test_measured_without_a_judge_and_counted_where_not(bench: Path, edits: Path) -> None:
     run = bench / "run"
     done = run_of(bench, edits, run, **MEASURED)
-    assert (done.asked, done.measured, done.share_unanswered) == (0, 1, 0.0)
-    assert {reason.partition(" (")[0]: number for reason, number in done.unmeasured} == {
+    assert (done.expected_answers, done.measured_edits, done.share_unanswered) == (0, 1, 0.0)
+    assert {reason.partition(" (")[0]: number for reason, number in done.unmeasured_reasons} == {
         "the boxes cover the whole picture": 1,
         "no box is known of what is to be changed": 1,
     }
     with open_run(run) as opened:
         card = score(opened, resamples=50)
-        assert [a.said for a in opened.answers() if a.said] == ["cat", "cat"]
+        assert [a.raw_answer for a in opened.answers() if a.raw_answer] == ["cat", "cat"]
         cell = card.cell("Model", "L1")
         assert cell.value == pytest.approx(0.2)
         assert (cell.scored, cell.total) == (1, 3), "the global sample has none"
         assert card.cell("Model", "L2").value == pytest.approx(0.04)
         assert card.cell("Model", "L1", "COCO-obj-attr-global").total == 0
-        assert "2 edits lack what could not be measured" in " ".join(sentences.voices(opened, card))
-        assert "measured" in sentences.basis(card, opened.manifest, 50)
-        table = tables.markdown_table(card, tables.chosen(card, ["overall"]), {})
+        assert "2 edits lack what could not be measured" in " ".join(sentences.voice_sentences(opened, card))
+        assert "measured" in sentences.basis_sentence(card, opened.manifest, 50)
+        table = tables.markdown_table(card, tables.select_groups(card, ["overall"]), {})
         assert "0.2000" in table
 
 
 def test_where_nothing_could_be_measured_nothing_came(bench: Path, edits: Path) -> None:
     (edits / "1.png").unlink()
     done = run_of(bench, edits, bench / "run", **MEASURED)
-    assert (done.measured, done.broken, done.share_unanswered) == (0, 0, 1.0)
-    assert len(done.unmeasured) == 2
+    assert (done.measured_edits, done.failed_edits, done.share_unanswered) == (0, 0, 1.0)
+    assert len(done.unmeasured_reasons) == 2
     typed = creval("judge", bench, "--edits", edits, "--run", bench / "a", "--metrics", "L1,L2")
     assert typed.returncode == 1
     assert "100.0 % of what was wanted did not come: exit status 1" in typed.stderr
@@ -120,23 +120,23 @@ def test_asked_first_and_measured_later_or_the_other_way_round(bench: Path, edit
     server = FakeServer()
     with serving(server.app()) as url:
         spec = f"openai:m@{url}/v1"
-        run_of(bench, edits, bench / "a", spec, metrics=("score",), ask="question")
+        run_of(bench, edits, bench / "a", spec, metrics=("score",), batch_by="question")
         run_of(bench, edits, bench / "a", **MEASURED)
         run_of(bench, edits, bench / "b", **MEASURED)
-        both = run_of(bench, edits, bench / "b", spec, ask="question")
+        both = run_of(bench, edits, bench / "b", spec, batch_by="question")
         assert server.stats["requests"] == 2 * 12
-        again = run_of(bench, edits, bench / "b", spec, ask="question")
+        again = run_of(bench, edits, bench / "b", spec, batch_by="question")
         assert server.stats["requests"] == 2 * 12
-    assert (both.asked, both.unanswered, both.measured) == (12, 0, 1)
-    assert again.measured == 1
+    assert (both.expected_answers, both.unanswered, both.measured_edits) == (12, 0, 1)
+    assert again.measured_edits == 1
     with open_run(bench / "a") as first, open_run(bench / "b") as second:
         assert first.manifest["judge"] == second.manifest["judge"] == spec
-        one, two = (dict(run.values()) for run in (first, second))
+        one, two = (dict(run.values_by_edit()) for run in (first, second))
         assert one == two
         card = score(second, resamples=50)
         assert sum(card.table.unanswered.values()) == sum(card.table.unasked.values()) == 0
-        assert not any("not all are there" in note for note in sentences.voices(second, card))
-        assert tables.columns(card) == ["score", "L1", "L2"]
+        assert not any("not all are there" in note for note in sentences.voice_sentences(second, card))
+        assert tables.visible_columns(card) == ["score", "L1", "L2"]
 
 
 def test_without_a_judge_only_what_is_measured(bench: Path, edits: Path) -> None:
@@ -144,7 +144,7 @@ def test_without_a_judge_only_what_is_measured(bench: Path, edits: Path) -> None
         run_of(bench, edits, bench / "run")
 
 
-def test_pictures_that_changed_are_measured_anew(bench: Path, edits: Path) -> None:
+def test_images_that_changed_are_measured_anew(bench: Path, edits: Path) -> None:
     run_of(bench, edits, bench / "run", **MEASURED)
     time.sleep(0.01)
     Image.new("RGB", (32, 32), (255, 255, 255)).save(edits / "1.png")
@@ -154,18 +154,18 @@ def test_pictures_that_changed_are_measured_anew(bench: Path, edits: Path) -> No
         assert score(run, resamples=50).cell("Model", "L1").value == pytest.approx(1.0)
 
 
-def test_a_picture_that_cannot_be_opened_is_counted(bench: Path, edits: Path) -> None:
+def test_a_image_that_cannot_be_opened_is_counted(bench: Path, edits: Path) -> None:
     (edits / "1.png").write_bytes(b"no picture")
     done = run_of(bench, edits, bench / "run", **MEASURED)
-    assert (done.measured, done.broken, done.share_unanswered) == (0, 1, 1.0)
-    assert any("1.png" in reason for reason, _ in done.unmeasured)
+    assert (done.measured_edits, done.failed_edits, done.share_unanswered) == (0, 1, 1.0)
+    assert any("1.png" in reason for reason, _ in done.unmeasured_reasons)
 
 
 def test_two_ways_of_measuring_do_not_mix(bench: Path, edits: Path) -> None:
     pytest.importorskip("transformers")
     model = str(write_owl(bench / "owl"))
     run_of(bench, edits, bench / "run", **MEASURED)
-    done = run_of(bench, edits, bench / "run", **MEASURED, gauges={"boxes": model})
+    done = run_of(bench, edits, bench / "run", **MEASURED, metric_models={"boxes": model})
     assert any(note.startswith("what was measured with outside is dropped") for note in done.notes)
     with open_run(bench / "run") as run:
         query = "SELECT DISTINCT judge FROM answers"
@@ -173,16 +173,16 @@ def test_two_ways_of_measuring_do_not_mix(bench: Path, edits: Path) -> None:
         assert voice.startswith("gauge:outside@owl#")
     for wrong in ("no/such/owl", str(bench / "empty")):
         with pytest.raises(CrevalError, match=r"is no folder here|there is no folder"):
-            run_of(bench, edits, bench / "run", **MEASURED, gauges={"boxes": wrong})
+            run_of(bench, edits, bench / "run", **MEASURED, metric_models={"boxes": wrong})
     again = run_of(bench, edits, bench / "run", **MEASURED)
-    assert again.measured == done.measured > 0, "a model that cannot be loaded drops nothing"
+    assert again.measured_edits == done.measured_edits > 0, "a model that cannot be loaded drops nothing"
     with pytest.raises(CrevalError, match="there is no folder"):
-        run_of(bench, edits, bench / "new", **MEASURED, gauges={"boxes": str(bench / "empty")})
-    assert run_of(bench, edits, bench / "new", **MEASURED).measured == 1, "nor is it kept in mind"
+        run_of(bench, edits, bench / "new", **MEASURED, metric_models={"boxes": str(bench / "empty")})
+    assert run_of(bench, edits, bench / "new", **MEASURED).measured_edits == 1, "nor is it kept in mind"
     with pytest.raises(CrevalError, match="no use of a model 'box'; did you mean 'boxes'"):
-        Settings(gauges={"box": "x"})
+        Settings(metric_models={"box": "x"})
     with pytest.raises(CrevalError, match="--gauge clip: nothing is measured with it"):
-        run_of(bench, edits, bench / "run", **MEASURED, gauges={"clip": "x"})
+        run_of(bench, edits, bench / "run", **MEASURED, metric_models={"clip": "x"})
 
 
 def test_other_boxes_are_measured_anew_and_answers_kept(bench: Path, edits: Path) -> None:
@@ -194,21 +194,19 @@ def test_other_boxes_are_measured_anew_and_answers_kept(bench: Path, edits: Path
         path.write_text(path.read_text().replace("[0, 0, 99, 99]", "[0, 0, 16, 32]"))
         done = run_of(bench, edits, bench / "run", spec)
         assert server.stats["requests"] == 12
-    assert (done.asked, done.measured) == (12, 2)
+    assert (done.expected_answers, done.measured_edits) == (12, 2)
 
 
-class Slow(Outside):
+class Slow(OutsideBoxes):
     """Measures when all is answered."""
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:
+    def measure(self, exhibit: MetricInputs, made: Sequence[FeatureArray]) -> dict[str, float]:
         time.sleep(0.3)
         return super().measure(exhibit, made)
 
 
-def test_measuring_does_not_undo_what_asking_noted(
-    bench: Path, edits: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(outside_boxes, "Outside", Slow)
+def test_measuring_does_not_undo_what_asking_noted(bench: Path, edits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outside_boxes, "OutsideBoxes", Slow)
     server = FakeServer()
     with serving(server.app()) as url:
         spec = f"openai:m@{url}/v1"
@@ -221,9 +219,9 @@ def test_measuring_does_not_undo_what_asking_noted(
         assert server.stats["requests"] == 2 * 12, "nothing has changed since"
         (edits / "2.png").write_bytes(b"no picture")
         broken = run_of(bench, edits, bench / "other", spec)
-    assert broken.progress.unopened == 3
+    assert broken.progress.unreadable_questions == 3
     with open_run(bench / "other") as run:
-        assert run.unopened() == 1
+        assert run.count_unopened_images() == 1
 
 
 def test_what_breaks_while_measuring_stops_with_its_reason(
@@ -232,7 +230,7 @@ def test_what_breaks_while_measuring_stops_with_its_reason(
     def broken(*_: object) -> None:
         raise CrevalError("the detector cannot be loaded")
 
-    monkeypatch.setattr(Outside, "measure", broken)
+    monkeypatch.setattr(OutsideBoxes, "measure", broken)
     with pytest.raises(CrevalError, match="cannot be loaded"):
         run_of(bench, edits, bench / "run", **MEASURED)
 
@@ -242,15 +240,15 @@ def test_clip_scores_on_any_dataset(miniature: Path, tmp_path: Path) -> None:
     model = write_clip(tmp_path / "clip")
     benchmark = open_benchmark(miniature, "clip")
     folders = sorted((miniature / "edits").iterdir())
-    settings = Settings(gauges={"clip": str(model)}, limit=3)
-    judging = Judging(benchmark, folders, "", tmp_path / "run", settings)
-    done = judging.ask()
-    assert done.measured == 3 * len(folders)
+    settings = Settings(metric_models={"clip": str(model)}, limit=3)
+    judging = JudgeRun(benchmark, folders, "", tmp_path / "run", settings)
+    done = judging.run()
+    assert done.measured_edits == 3 * len(folders)
     with open_run(tmp_path / "run") as run:
         card = score(run, resamples=50)
-        values = [card.cell(name, "CLIP_img").value for name in card.systems]
+        values = [card.cell(name, "CLIP_img").value for name in card.models]
         assert all(value is not None and -1 <= value <= 1 for value in values)
-        assert tables.columns(card) == ["CLIP_img"]
+        assert tables.visible_columns(card) == ["CLIP_img"]
         assert card.cell("Keeper", "CLIP_img", "Surreal Fantasy").total > 0
 
 
@@ -258,11 +256,8 @@ class Several(ClipProtocol):
     """Measures with several gauges, one of which is not here, under names of its own."""
 
     name = "several"
-    card = Card(
-        tuple(Metric(name, "", -1.0, 1.0) for name in ("near", "light", "sharp", "L1")),
-        None,
-        (OVERALL,),
-        "near",
+    schema = ScoreSchema(
+        tuple(Metric(name, "", -1.0, 1.0) for name in ("near", "light", "sharp", "L1")), None, (OVERALL,), "near"
     )
 
     def probes(self, sample: Sample) -> Sequence[Measurement]:  # noqa: ARG002
@@ -277,33 +272,33 @@ def several(miniature: Path, monkeypatch: pytest.MonkeyPatch) -> Benchmark:
     return open_benchmark(miniature, "several")
 
 
-def counting(monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[Thing]]:
+def counting(monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[ExtractorInput]]:
     """The files that are decoded, and what is embedded."""
     opened: list[str] = []
-    embedded: list[Thing] = []
-    embed = Clip.embed
+    embedded: list[ExtractorInput] = []
+    embed = Clip.extract
 
     def opening(path: Path) -> Image.Image:
         opened.append(str(path))
         return open_image(path)
 
-    def embedding(self: Clip, things: Sequence[Thing]) -> list[Vector]:
+    def embedding(self: Clip, things: Sequence[ExtractorInput]) -> list[FeatureArray]:
         embedded.extend(things)
         return embed(self, things)
 
-    monkeypatch.setattr(Shelf.file, "__defaults__", (opening,))
-    monkeypatch.setattr(Exhibit._file, "__defaults__", (opening,))
-    monkeypatch.setattr(Clip, "embed", embedding)
+    monkeypatch.setattr(ImageCache.get_image, "__defaults__", (opening,))
+    monkeypatch.setattr(MetricInputs._open_input, "__defaults__", (opening,))
+    monkeypatch.setattr(Clip, "extract", embedding)
     return opened, embedded
 
 
-def test_every_picture_is_decoded_and_embedded_once_and_never_again(
+def test_every_image_is_decoded_and_embedded_once_and_never_again(
     several: Benchmark, miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("transformers")
     model = str(write_clip(tmp_path / "clip"))
     folders = sorted((miniature / "edits").iterdir())
-    settings = Settings(gauges={"clip": model})
+    settings = Settings(metric_models={"clip": model})
     opened, embedded = counting(monkeypatch)
     done = judge(several, folders, "", tmp_path / "run", settings)
     files = {*(str(s.source) for s in several.dataset.samples)}
@@ -311,48 +306,48 @@ def test_every_picture_is_decoded_and_embedded_once_and_never_again(
     assert sorted(opened) == sorted(files)
     contents = {Path(file).read_bytes() for file in files}
     assert len(embedded) == len(contents)
-    assert done.unmeasured[0][0].startswith("MUSIQ needs pyiqa: pip install 'creval[quality]'")
+    assert done.unmeasured_reasons[0][0].startswith("MUSIQ needs pyiqa: pip install 'creval[quality]'")
     with open_run(tmp_path / "run") as run:
         card = score(run, resamples=50)
         cells = {name: card.cell("Keeper", name) for name in ("near", "light", "sharp", "L1")}
         assert cells["sharp"].value is None
         assert (cells["sharp"].scored, cells["sharp"].total) == (0, len(several.dataset.samples))
         assert all(cells[name].value is not None for name in ("near", "light", "L1"))
-        before = dict(run.values())
+        before = dict(run.values_by_edit())
     (tmp_path / "run" / "creval.db").unlink()
     judge(several, folders, "", tmp_path / "run", settings)
     assert len(embedded) == len(contents), "what models made is still there"
     with open_run(tmp_path / "run") as run:
-        assert dict(run.values()) == before
+        assert dict(run.values_by_edit()) == before
 
 
 def test_interrupted_a_model_ends_with_the_batch_that_it_is_at(
     miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("transformers")
-    model, seen, embed = write_clip(tmp_path / "clip"), list[Thing](), Clip.embed
+    model, seen, embed = write_clip(tmp_path / "clip"), list[ExtractorInput](), Clip.extract
 
-    def judging() -> Judging:
-        settings = Settings(gauges={"clip": str(model)})
+    def judging() -> JudgeRun:
+        settings = Settings(metric_models={"clip": str(model)})
         edits = [miniature / "edits" / "Keeper"]
-        return Judging(open_benchmark(miniature, "clip"), edits, "", tmp_path / "run", settings)
+        return JudgeRun(open_benchmark(miniature, "clip"), edits, "", tmp_path / "run", settings)
 
     first = judging()
 
-    def interrupting(self: Clip, things: Sequence[Thing]) -> list[Vector]:
+    def interrupting(self: Clip, things: Sequence[ExtractorInput]) -> list[FeatureArray]:
         seen.extend(things)
         if len(seen) == 2:
             first._interrupt()
             time.sleep(0.2)
         return embed(self, things)
 
-    monkeypatch.setattr(Clip, "batch", 1)
-    monkeypatch.setattr(Clip, "embed", interrupting)
-    done = first.ask()
-    assert (done.stopped, done.measured, len(seen)) == (INTERRUPTED, 0, 2)
-    done = judging().ask()
-    assert (done.stopped, done.measured) == ("", 18)
-    digests = [thing.digest for thing in seen if isinstance(thing, Picture)]
+    monkeypatch.setattr(Clip, "batch_size", 1)
+    monkeypatch.setattr(Clip, "extract", interrupting)
+    done = first.run()
+    assert (done.stopped, done.measured_edits, len(seen)) == (INTERRUPTED, 0, 2)
+    done = judging().run()
+    assert (done.stopped, done.measured_edits) == ("", 18)
+    digests = [thing.digest for thing in seen if isinstance(thing, LazyImage)]
     assert len(digests) == len(set(digests)), "what was made before is not made again"
 
 
@@ -376,42 +371,41 @@ def test_a_mask_or_a_reference_that_changed_is_measured_anew(
 class Both(GreyDistance):
     """Gives one of two values that are wanted for one metric."""
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
+    def measure(self, exhibit: MetricInputs, made: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
         return {"near": 0.75}
 
 
 def test_two_values_of_one_metric_are_told_apart_by_their_names(edits: Path) -> None:
     probes = Measurement("near", "SRC", "both"), Measurement("far", "SRC", "both")
     edit = Edit(EditKey("Model", "1"), EditStatus.DONE, edits / "1.png")
-    work = Work(Both(Tools()), Sample("1", "do"), edit, probes)
-    (found,) = _measured([work], Shelf(), Embeddings())
+    work = MeasurementJob(Both(ModelPool()), Sample("1", "do"), edit, probes)
+    (found,) = _measure_batch([work], ImageCache(), FeatureCache())
     near, far = found.verdicts
     assert (near.probe, near.value) == ("near", 0.75)
-    assert (far.probe, far.status, far.value) == ("far", Status.INAPPLICABLE, None)
+    assert (far.probe, far.status, far.value) == ("far", VerdictStatus.INAPPLICABLE, None)
 
 
-def test_a_value_that_cannot_be_measured_leaves_the_others(
-    edits: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_value_that_cannot_be_measured_leaves_the_others(edits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def measured(*_: object) -> None:
-        raise Unmeasured("it is too far", values={"near": 0.75})
+        raise NotMeasurable("it is too far", values={"near": 0.75})
 
     monkeypatch.setattr(Both, "measure", measured)
     probes = Measurement("near", "SRC", "both"), Measurement("far", "SRC", "both")
     edit = Edit(EditKey("Model", "1"), EditStatus.DONE, edits / "1.png")
-    (found,) = _measured([Work(Both(Tools()), Sample("1", "do"), edit, probes)], Shelf(),
-                         Embeddings())  # fmt: skip
+    (found,) = _measure_batch(
+        [MeasurementJob(Both(ModelPool()), Sample("1", "do"), edit, probes)], ImageCache(), FeatureCache()
+    )
     near, far = found.verdicts
-    assert (near.status, near.value) == (Status.ANSWERED, 0.75)
-    assert (far.status, far.value) == (Status.INAPPLICABLE, None)
+    assert (near.status, near.value) == (VerdictStatus.ANSWERED, 0.75)
+    assert (far.status, far.value) == (VerdictStatus.INAPPLICABLE, None)
     assert far.explanation == "it is too far"
 
 
 def test_what_is_no_number_is_no_answer(edits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Both, "measure", lambda *_: {"near": float("nan")})
     edit = Edit(EditKey("Model", "1"), EditStatus.DONE, edits / "1.png")
-    work = Work(Both(Tools()), Sample("1", "do"), edit, (Measurement("near", "SRC", "both"),))
-    (found,) = _measured([work], Shelf(), Embeddings())
+    work = MeasurementJob(Both(ModelPool()), Sample("1", "do"), edit, (Measurement("near", "SRC", "both"),))
+    (found,) = _measure_batch([work], ImageCache(), FeatureCache())
     (near,) = found.verdicts
-    assert (near.status, near.value) == (Status.FAILED, None)
+    assert (near.status, near.value) == (VerdictStatus.FAILED, None)
     assert near.explanation == "the model gave no number"

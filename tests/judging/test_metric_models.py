@@ -16,16 +16,16 @@ from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
 from creval.core.probe import Measurement
 from creval.core.sample import Sample
-from creval.core.schema import OVERALL, Card, Metric
-from creval.judging.run import Judging, judge
-from creval.store import Store, open_run
+from creval.core.schema import OVERALL, Metric, ScoreSchema
+from creval.judging.judge_run import JudgeRun, judge
+from creval.store import RunWriter, open_run
 from tests.metrics.tiny import write_clip
 
 
 def test_other_weights_in_the_same_folder_measure_anew(miniature: Path, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     model = write_clip(tmp_path / "clip")
-    settings = Settings(gauges={"clip": str(model)}, limit=2)
+    settings = Settings(metric_models={"clip": str(model)}, limit=2)
     folders = [miniature / "edits" / "Keeper"]
 
     def measured() -> tuple[list[str], list[float | None]]:
@@ -37,13 +37,13 @@ def test_other_weights_in_the_same_folder_measure_anew(miniature: Path, tmp_path
     assert measured() == (notes, before)
     for file in model.iterdir():
         file.touch()
-    settings = replace(settings, gauges={})
+    settings = replace(settings, metric_models={})
     assert measured() == (notes, before), "without a word, it goes on with the same"
     moved = Path(shutil.copytree(model, tmp_path / "else" / "clip"))
     shutil.rmtree(model)
     with pytest.raises(CrevalError, match="is not there"):
         measured()
-    settings = replace(settings, gauges={"clip": str(moved)})
+    settings = replace(settings, metric_models={"clip": str(moved)})
     assert measured() == (notes, before), "wherever it lies"
     write_clip(moved, hidden_size=24, num_attention_heads=3)
     notes, after = measured()
@@ -56,44 +56,41 @@ class Two(ClipProtocol):
     """Measures with two gauges that share a model."""
 
     name = "two"
-    card = Card((Metric("near", "", -1.0, 1.0), Metric("CLIP_img", "", -1.0, 1.0)), None,
-                (OVERALL,), "near")  # fmt: skip
+    schema = ScoreSchema((Metric("near", "", -1.0, 1.0), Metric("CLIP_img", "", -1.0, 1.0)), None, (OVERALL,), "near")
 
     def probes(self, sample: Sample) -> Sequence[Measurement]:  # noqa: ARG002
         gauges = {"near": "clip_src", "CLIP_img": "clip"}
         return [Measurement(metric, metric, gauge) for metric, gauge in gauges.items()]
 
 
-def test_a_model_is_kept_for_all_gauges_that_share_it(
-    miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_is_kept_for_all_gauges_that_share_it(miniature: Path, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     registry.protocols.register("two", Two)
     model = write_clip(tmp_path / "clip")
     folders, run = [miniature / "edits" / "Keeper"], tmp_path / "run"
 
-    def judging(metric: str, **gauges: str) -> Judging:
-        settings = Settings(metrics=(metric,), limit=2, gauges=gauges)
-        return Judging(open_benchmark(miniature, "two"), folders, "", run, settings)
+    def judging(metric: str, **gauges: str) -> JudgeRun:
+        settings = Settings(metrics=(metric,), limit=2, metric_models=gauges)
+        return JudgeRun(open_benchmark(miniature, "two"), folders, "", run, settings)
 
     def voices() -> list[str]:
-        with Store(run) as store:
+        with RunWriter(run) as store:
             return sorted(voice.partition("#")[0] for voice in store.voices)
 
     with pytest.raises(CrevalError, match="there is no folder"):
-        judging("near", clip=str(tmp_path / "none")).ask()
-    judging("near", clip=str(model)).ask()
+        judging("near", clip=str(tmp_path / "none")).run()
+    judging("near", clip=str(model)).run()
     with pytest.raises(CrevalError, match="there is no folder"):
-        judging("CLIP_img", clip=str(tmp_path / "none")).ask()
+        judging("CLIP_img", clip=str(tmp_path / "none")).run()
     further = judging("CLIP_img")
     assert further.warnings() == [f"measured as before with --gauge clip={model}"]
-    assert further.ask().measured == 2
+    assert further.run().measured_edits == 2
     assert voices() == ["gauge:clip@clip", "gauge:clip_src@clip"]
-    with Store(run) as store, store.transaction():
+    with RunWriter(run) as store, store.transaction():
         store.put_manifest({"gauge_models": {"clip": str(model), "boxes": "/no/owl"}})
     assert judging("near").warnings() == [f"measured as before with --gauge clip={model}"]
     for damaged in (["clip"], {"clip": 3}):
-        with Store(run) as store, store.transaction():
+        with RunWriter(run) as store, store.transaction():
             store.put_manifest({"gauge_models": damaged})
         with pytest.raises(CrevalError, match="run does not say which models it was measured with"):
             judging("near")

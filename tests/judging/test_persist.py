@@ -12,16 +12,16 @@ from PIL import Image
 from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
-from creval.judging.estimate import estimate
-from creval.judging.run import Judging, judge
-from creval.judging.summary import Judged
+from creval.judging.estimate import estimate_judge_costs
+from creval.judging.judge_run import JudgeRun, judge
+from creval.judging.summary import JudgeSummary
 from creval.store import open_run
-from creval.testing.fake_server import FakeServer
-from tests.judging.test_run import ask, spec_of, verdicts
+from creval.testing.fake_chat_server import FakeServer
+from tests.judging.test_judge_run import ask, spec_of, verdicts
 
 
 def test_an_edit_that_has_changed_is_asked_about_anew(miniature: Path, tmp_path: Path) -> None:
-    def again(spec: str) -> Judged:
+    def again(spec: str) -> JudgeSummary:
         settings = Settings(limit=2)
         return judge(open_benchmark(miniature), [edits], spec, tmp_path / "run", settings)
 
@@ -35,20 +35,18 @@ def test_an_edit_that_has_changed_is_asked_about_anew(miniature: Path, tmp_path:
         first = next(iter(verdicts(tmp_path / "run")))[0]
         path = edits / f"{first.sample}.png"
         path.touch()
-        assert again(spec).progress.made == 0, "another date, but the same picture"
+        assert again(spec).progress.requests_sent == 0, "another date, but the same picture"
         Image.new("RGB", (64, 64), "red").save(path)
-        judging = Judging(
-            open_benchmark(miniature), [edits], spec, tmp_path / "run", Settings(limit=2)
-        )
-        (made,) = estimate(judging, judging.answered())
+        judging = JudgeRun(open_benchmark(miniature), [edits], spec, tmp_path / "run", Settings(limit=2))
+        (made,) = estimate_judge_costs(judging, judging.read_answered())
         assert (made.calls, made.cached) == (3, 3), "the estimate knows"
         done = again(spec)
-        assert done.progress.made == 3
+        assert done.progress.requests_sent == 3
         assert "have changed since" in done.notes[0]
 
 
 def test_another_folder_under_the_same_name_is_refused(miniature: Path, tmp_path: Path) -> None:
-    def named(spec: str, folder: Path) -> Judged:
+    def named(spec: str, folder: Path) -> JudgeSummary:
         given = [f"M={folder}"]
         return judge(open_benchmark(miniature), given, spec, tmp_path / "run", Settings(limit=2))
 
@@ -60,12 +58,10 @@ def test_another_folder_under_the_same_name_is_refused(miniature: Path, tmp_path
         moved.mkdir()
         for path in (miniature / "edits" / "Keeper").iterdir():
             (moved / path.name).write_bytes(path.read_bytes())
-        assert named(spec, moved).progress.made == 0, "the same pictures elsewhere are the same"
+        assert named(spec, moved).progress.requests_sent == 0, "the same pictures elsewhere are the same"
 
 
-def test_questions_without_words_are_not_asked_and_have_their_status(
-    miniature: Path, tmp_path: Path
-) -> None:
+def test_questions_without_words_are_not_asked_and_have_their_status(miniature: Path, tmp_path: Path) -> None:
     bench = tmp_path / "bench"
     shutil.copytree(miniature, bench)
     for path in (bench / "bench" / "questions_all" / "IF").iterdir():
@@ -75,10 +71,7 @@ def test_questions_without_words_are_not_asked_and_have_their_status(
     server = FakeServer()
     with spec_of(server) as spec:
         for _ in range(2):
-            done = judge(
-                open_benchmark(bench), [bench / "edits" / "Keeper"], spec, tmp_path / "run",
-                Settings(limit=2),
-            )  # fmt: skip
+            done = judge(open_benchmark(bench), [bench / "edits" / "Keeper"], spec, tmp_path / "run", Settings(limit=2))
             assert done.statuses == {"Keeper": {"answered": 28, "unaskable": 2}}
     assert server.stats["requests"] == 6
 
@@ -90,4 +83,4 @@ def test_edits_of_a_run_that_never_began_are_forgotten(miniature: Path, tmp_path
         given = [miniature / "edits" / "Follower"]
         judge(open_benchmark(miniature), given, spec, tmp_path / "run", Settings(limit=1))
     with open_run(tmp_path / "run") as run:
-        assert run.systems == ("Follower",)
+        assert run.models == ("Follower",)

@@ -9,10 +9,10 @@ import pytest
 
 from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
-from creval.core.edit import EditKey
+from creval.core.edit_record import EditKey
 from creval.core.errors import CrevalError
 from creval.core.probe import Question
-from creval.judging.plan import Plan, spread, together
+from creval.judging.plan import Plan, batch_questions, stratified_shuffle
 from creval.store.edit_folders import find_edits
 
 
@@ -33,7 +33,7 @@ def test_questions_that_are_put_together() -> None:
     ]
 
     def ids(way: str) -> list[list[str]]:
-        return [[q.id for q in group] for group in together(asked, way)]
+        return [[q.id for q in group] for group in batch_questions(asked, way)]
 
     assert ids("question") == [["IF/1"], ["VC/1"], ["IF/2"], ["PQ/1"]]
     assert ids("metric") == [["IF/1", "IF/2"], ["VC/1"], ["PQ/1"]]
@@ -42,27 +42,27 @@ def test_questions_that_are_put_together() -> None:
 
 def test_the_first_samples_are_spread_over_the_dimensions(miniature: Path) -> None:
     benchmark = open_benchmark(miniature)
-    card = benchmark.protocol.card
-    order = spread(benchmark.dataset.samples, card, seed=0)
+    card = benchmark.protocol.schema
+    order = stratified_shuffle(benchmark.dataset.samples, card, seed=0)
     assert sorted(s.id for s in order) == sorted(s.id for s in benchmark.dataset.samples)
     assert set(Counter(s.tags["dimension"] for s in order[:9]).values()) == {1}
-    assert spread(benchmark.dataset.samples, card, seed=0) == order
-    assert spread(benchmark.dataset.samples, card, seed=1) != order
+    assert stratified_shuffle(benchmark.dataset.samples, card, seed=0) == order
+    assert stratified_shuffle(benchmark.dataset.samples, card, seed=1) != order
 
 
-def test_the_systems_edits_of_a_sample_follow_each_other(miniature: Path) -> None:
-    items = list(plan(miniature, limit=4).items({}))
-    assert [item.edit.key.system for item in items] == ["Careful", "Follower", "Keeper"] * 4
+def test_the_models_edits_of_a_sample_follow_each_other(miniature: Path) -> None:
+    items = list(plan(miniature, limit=4).work({}))
+    assert [item.edit.key.model for item in items] == ["Careful", "Follower", "Keeper"] * 4
     assert len({item.sample.id for item in items}) == 4
-    assert [len(group.questions) for group in items[0].groups] == [5, 5, 5]
+    assert [len(group.questions) for group in items[0].batches] == [5, 5, 5]
 
 
 def test_filters(miniature: Path) -> None:
     chosen = plan(miniature, metrics=("VC",), models=("Keeper",), groups=("Surreal Fantasy",))
-    items = list(chosen.items({}))
+    items = list(chosen.work({}))
     assert {item.sample.tags["dimension"] for item in items} == {"Surreal Fantasy"}
-    assert {item.edit.key.system for item in items} == {"Keeper"}
-    assert {q.metric for item in items for g in item.groups for q in g.questions} == {"VC"}
+    assert {item.edit.key.model for item in items} == {"Keeper"}
+    assert {q.metric for item in items for g in item.batches for q in g.questions} == {"VC"}
     wider = plan(miniature, groups=("Stylization",))
     assert {s.tags["category"] for s in wider.samples} == {"Stylization"}
     for wrong, sentence in (
@@ -79,12 +79,12 @@ def test_what_is_answered_is_not_asked_and_what_is_left_is_asked_alone(miniature
     chosen = plan(miniature, limit=1, models=("Keeper",), repeat=2)
     key = EditKey("Keeper", chosen.samples[0].id)
     done = {(0, f"IF/{n}") for n in range(1, 6)} | {(1, f"IF/{n}") for n in (1, 2, 3)}
-    (item,) = chosen.items({key: done})
-    assert item.cached == 1
+    (item,) = chosen.work({key: done})
+    assert item.cached_calls == 1
     every = {(repeat, f"IF/{n}") for n in range(1, 6) for repeat in (0, 1)}
-    cached = [next(chosen.items({key: every}, several=way)).cached for way in (False, True)]
+    cached = [next(chosen.work({key: every}, supports_n=way)).cached_calls for way in (False, True)]
     assert cached == [2, 1], "one call can bring all repeats, or each takes its own"
-    groups = [([q.id for q in group.questions], group.repeats) for group in item.groups]
+    groups = [([q.id for q in group.questions], group.repeats) for group in item.batches]
     assert groups == [
         (["IF/4"], (1,)),
         (["IF/5"], (1,)),

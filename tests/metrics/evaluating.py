@@ -11,26 +11,26 @@ from PIL import Image
 
 from creval.core.images import open_image
 from creval.core.sample import Sample
-from creval.metrics.base import Gauge
-from creval.metrics.batch import Job, measure_all
-from creval.metrics.embeddings import Embeddings
-from creval.metrics.inputs import Exhibit, Picture, Shelf
+from creval.metrics.base import ImageMetric
+from creval.metrics.batch import MetricJob, evaluate_batch
+from creval.metrics.features import FeatureCache
+from creval.metrics.metric_inputs import ImageCache, LazyImage, MetricInputs
 
 
 def look(
-    gauge: Gauge, sample: Sample, edit: Path, embeddings: Embeddings | None = None, **given: Any
+    gauge: ImageMetric, sample: Sample, edit: Path, embeddings: FeatureCache | None = None, **given: Any
 ) -> Mapping[str, float]:
     """What a gauge measures of one edit; what goes wrong is raised."""
-    job = Job(gauge, Exhibit(sample, edit, None, given))
-    (found,) = measure_all([job], embeddings or Embeddings())
+    job = MetricJob(gauge, MetricInputs(sample, edit, None, given))
+    (found,) = evaluate_batch([job], embeddings or FeatureCache())
     if isinstance(found, Exception):
         raise found
     return found
 
 
-def shown(image: Image.Image) -> Picture:
+def shown(image: Image.Image) -> LazyImage:
     """A picture that lies in no file."""
-    return Picture(str(id(image)), Shelf(), lambda: str(id(image)), lambda: image)
+    return LazyImage(str(id(image)), ImageCache(), lambda: str(id(image)), lambda: image)
 
 
 def note_opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -41,5 +41,5 @@ def note_opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         opened.append(path.name)
         return open_image(path)
 
-    monkeypatch.setattr(Exhibit._file, "__defaults__", (opening,))
+    monkeypatch.setattr(MetricInputs._open_input, "__defaults__", (opening,))
     return opened

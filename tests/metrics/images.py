@@ -28,7 +28,7 @@ def slope(size: tuple[int, int]) -> Image.Image:
     return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
 
 
-def real_pictures(most: int) -> list[Path]:
+def real_images(most: int) -> list[Path]:
     """Some of the released source pictures; the test is skipped where they are not."""
     found = shared_data.creval_images()
     if not found:

@@ -8,25 +8,22 @@ from pathlib import Path
 import pytest
 
 from creval.core.schema import Metric
-from creval.metrics.availability import readiness
-from creval.metrics.base import GaugeCard, ModelCard
+from creval.metrics.availability import metric_availability
+from creval.metrics.base import MetricInfo, ModelInfo
 
 VALUE = (Metric("x", ""),)
-HUB = ModelCard("x", "org/model", 4550, "MIT", "https://example.org")
+HUB = ModelInfo("x", "org/model", 4550, "MIT", "https://example.org")
 
 
 def test_a_formula_is_ready() -> None:
-    assert readiness(GaugeCard("x", "", VALUE, "")) == (True, ())
+    assert metric_availability(MetricInfo("x", "", VALUE, "")) == (True, ())
 
 
 def test_what_is_not_installed_is_named() -> None:
-    card = GaugeCard("x", "", VALUE, "", models=(HUB,), extra="local", packages=("no_such", "json"))
-    ready, to_do = readiness(card)
+    card = MetricInfo("x", "", VALUE, "", models=(HUB,), extra="local", packages=("no_such", "json"))
+    ready, to_do = metric_availability(card)
     assert not ready
-    assert to_do == (
-        "pip install 'creval[local]' (for no_such)",
-        "needs a download: org/model (4.5 GB), at first use",
-    )
+    assert to_do == ("pip install 'creval[local]' (for no_such)", "needs a download: org/model (4.5 GB), at first use")
 
 
 @pytest.fixture
@@ -37,59 +34,56 @@ def online(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def cached(monkeypatch: pytest.MonkeyPatch, *files: str) -> None:
     monkeypatch.setattr(
-        "creval.metrics.availability.on_disk",
-        lambda _, file: "/somewhere" if file in files else None,
+        "creval.metrics.availability.find_cached_file", lambda _, file: "/somewhere" if file in files else None
     )
 
 
 @pytest.mark.usefixtures("online")
 def test_what_is_downloaded_or_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    card = GaugeCard("x", "", VALUE, "", models=(HUB,))
-    assert readiness(card) == (False, ("needs a download: org/model (4.5 GB), at first use",))
-    assert readiness(card, {"x": "/my/folder"}) == (True, ())
+    card = MetricInfo("x", "", VALUE, "", models=(HUB,))
+    assert metric_availability(card) == (False, ("needs a download: org/model (4.5 GB), at first use",))
+    assert metric_availability(card, {"x": "/my/folder"}) == (True, ())
     cached(monkeypatch, "config.json", "pytorch_model.bin")
-    assert readiness(card) == (True, ())
+    assert metric_availability(card) == (True, ())
 
 
 @pytest.mark.usefixtures("online")
 def test_a_model_without_its_weights_is_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    card = GaugeCard("x", "", VALUE, "", models=(HUB,))
+    card = MetricInfo("x", "", VALUE, "", models=(HUB,))
     cached(monkeypatch, "config.json", "preprocessor_config.json")
-    assert not readiness(card).ready
-    alone = ModelCard("x", "org/model", 1, "MIT", "https://example.org", file="weights.pth")
+    assert not metric_availability(card).ready
+    alone = ModelInfo("x", "org/model", 1, "MIT", "https://example.org", file="weights.pth")
     cached(monkeypatch, "weights.pth")
-    assert readiness(GaugeCard("x", "", VALUE, "", models=(alone,))).ready
+    assert metric_availability(MetricInfo("x", "", VALUE, "", models=(alone,))).ready
 
 
 def test_without_the_hub_a_model_is_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("huggingface_hub")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    ready, (line,) = readiness(GaugeCard("x", "", VALUE, "", models=(HUB,)))
+    ready, (line,) = metric_availability(MetricInfo("x", "", VALUE, "", models=(HUB,)))
     assert not ready
     assert line == "not here, and HF_HUB_OFFLINE is set: org/model (4.5 GB)"
-    shipped = ModelCard("x", "its own", 27, "MIT", "https://example.org", "shipped")
-    assert readiness(GaugeCard("x", "", VALUE, "", models=(shipped,))).ready
+    shipped = ModelInfo("x", "its own", 27, "MIT", "https://example.org", "shipped")
+    assert metric_availability(MetricInfo("x", "", VALUE, "", models=(shipped,))).ready
 
 
-def test_a_library_that_keeps_its_model_somewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_library_that_keeps_its_model_somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    model = ModelCard("x", "x_l", 330, "MIT", "https://example.org", "library", ".x/x_l")
-    card = GaugeCard("x", "", VALUE, "", models=(model,))
-    assert readiness(card) == (False, ("needs a download: x_l (330 MB), at first use",))
+    model = ModelInfo("x", "x_l", 330, "MIT", "https://example.org", "library", ".x/x_l")
+    card = MetricInfo("x", "", VALUE, "", models=(model,))
+    assert metric_availability(card) == (False, ("needs a download: x_l (330 MB), at first use",))
     (tmp_path / ".x" / "x_l").mkdir(parents=True)
-    assert readiness(card).ready
-    unknown = GaugeCard("x", "", VALUE, "", models=(replace(model, file=""),))
-    assert readiness(unknown).to_do == ("may need a download: x_l (330 MB), at first use",)
+    assert metric_availability(card).ready
+    unknown = MetricInfo("x", "", VALUE, "", models=(replace(model, file=""),))
+    assert metric_availability(unknown).to_do == ("may need a download: x_l (330 MB), at first use",)
 
 
 def test_what_must_be_given() -> None:
-    head = ModelCard("head", "head.pth", 6, "AGPL-3.0", "https://example.org", "given")
-    card = GaugeCard("x", "", VALUE, "", models=(head,))
-    ready, (line,) = readiness(card)
+    head = ModelInfo("head", "head.pth", 6, "AGPL-3.0", "https://example.org", "given")
+    card = MetricInfo("x", "", VALUE, "", models=(head,))
+    ready, (line,) = metric_availability(card)
     assert not ready
     assert line == "give --gauge head=FILE: head.pth (6 MB) from https://example.org"
-    assert readiness(card, {"head": "head.pth"}) == (True, ())
-    optional = GaugeCard("x", "", VALUE, "", models=(ModelCard("b", "", 0, "", "", "optional"),))
-    assert readiness(optional) == (True, ())
+    assert metric_availability(card, {"head": "head.pth"}) == (True, ())
+    optional = MetricInfo("x", "", VALUE, "", models=(ModelInfo("b", "", 0, "", "", "optional"),))
+    assert metric_availability(optional) == (True, ())

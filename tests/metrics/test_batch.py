@@ -11,11 +11,11 @@ from PIL import Image
 
 from creval.core.sample import Sample
 from creval.metrics import clip
-from creval.metrics.base import Tools, open_gauges
-from creval.metrics.batch import Job, measure_all
+from creval.metrics.base import ModelPool, open_image_metrics
+from creval.metrics.batch import MetricJob, evaluate_batch
 from creval.metrics.control_maps import GreyDistance
-from creval.metrics.embeddings import Embedder, Embeddings, Thing, Vector
-from creval.metrics.inputs import Exhibit, NoNumber, Picture, Shelf
+from creval.metrics.features import ExtractorInput, FeatureArray, FeatureCache, FeatureExtractor
+from creval.metrics.metric_inputs import ImageCache, LazyImage, MetricInputs, NonFiniteResult
 from tests.metrics.evaluating import look, note_opened
 
 
@@ -24,21 +24,21 @@ class Wild(GreyDistance):
 
     found = 0.0
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
+    def measure(self, exhibit: MetricInputs, made: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
         return {"grey": self.found, "other": 1.0}
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
 def test_what_is_no_number_is_no_value(value: float, tmp_path: Path) -> None:
-    wild = Wild(Tools())
+    wild = Wild(ModelPool())
     wild.found = value
-    with pytest.raises(NoNumber, match="the model gave no number"):
+    with pytest.raises(NonFiniteResult, match="the model gave no number"):
         look(wild, Sample("s", ""), tmp_path / "edit.png")
     wild.found = 0.5
     assert look(wild, Sample("s", ""), tmp_path / "edit.png")["grey"] == 0.5
 
 
-class Looking(Embedder):
+class Looking(FeatureExtractor):
     """Looks at pictures, and notes how many at a time."""
 
     name = model = "looking"
@@ -47,14 +47,14 @@ class Looking(Embedder):
     def __init__(self, _: str | None = None) -> None:
         self.seen.clear()
 
-    def embed(self, things: Sequence[Thing]) -> list[Vector]:
+    def extract(self, things: Sequence[ExtractorInput]) -> list[FeatureArray]:
         self.seen.append(len(things))
-        pictures = [thing.image for thing in things if isinstance(thing, Picture)]
-        return [np.array(image.getpixel((0, 0)), dtype=np.float32) + 1 for image in pictures]
+        images = [thing.image for thing in things if isinstance(thing, LazyImage)]
+        return [np.array(image.getpixel((0, 0)), dtype=np.float32) + 1 for image in images]
 
 
 @pytest.mark.parametrize(("side", "batches"), [(64, [16]), (2048, [6, 6, 4]), (3000, [2] * 8)])
-def test_every_picture_is_decoded_once_however_large(
+def test_every_image_is_decoded_once_however_large(
     side: int, batches: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = note_opened(monkeypatch)
@@ -62,14 +62,14 @@ def test_every_picture_is_decoded_once_however_large(
     names = [f"{kind}{at}.jpg" for at in range(8) for kind in ("source", "edit")]
     for at, name in enumerate(names):
         Image.new("RGB", (side, side), (at, 2 * at, 9)).save(tmp_path / name)
-    gauges = open_gauges(["clip_src", "l1_src", "l2_src"], {})
-    shelf = Shelf()
+    gauges = open_image_metrics(["clip_src", "l1_src", "l2_src"], {})
+    shelf = ImageCache()
     jobs = [
-        Job(gauge, Exhibit(Sample("s", "", tmp_path / source), tmp_path / edit, shelf))
+        MetricJob(gauge, MetricInputs(Sample("s", "", tmp_path / source), tmp_path / edit, shelf))
         for source, edit in zip(names[::2], names[1::2], strict=True)
         for gauge in gauges.values()
     ]
-    found = measure_all(jobs, Embeddings())
+    found = evaluate_batch(jobs, FeatureCache())
     assert not any(isinstance(one, Exception) for one in found)
     assert len(found) == len(jobs)
     assert sorted(opened) == sorted(names)
@@ -78,26 +78,22 @@ def test_every_picture_is_decoded_once_however_large(
 
 def test_edits_of_one_source_share_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clip, "Clip", Looking)
-    monkeypatch.setattr("creval.metrics.batch.PIXELS", 500)
+    monkeypatch.setattr("creval.metrics.batch.PIXELS_PER_BATCH", 500)
     for at, name in enumerate(("source", *"0123456")):
         Image.new("RGB", (10, 10), (at, 0, 0)).save(tmp_path / f"{name}.png")
-    (gauge,) = open_gauges(["clip_src"], {}).values()
+    (gauge,) = open_image_metrics(["clip_src"], {}).values()
     sample = Sample("s", "", tmp_path / "source.png")
-    jobs = [Job(gauge, Exhibit(sample, tmp_path / f"{at}.png")) for at in range(7)]
-    measure_all(jobs, Embeddings())
+    jobs = [MetricJob(gauge, MetricInputs(sample, tmp_path / f"{at}.png")) for at in range(7)]
+    evaluate_batch(jobs, FeatureCache())
     assert Looking.seen == [5, 3], "four edits and their source, and three others"
 
 
-def test_formulas_look_at_one_edit_after_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_formulas_look_at_one_edit_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = note_opened(monkeypatch)
     for name in ("source", *"0123"):
         Image.new("RGB", (20, 20)).save(tmp_path / f"{name}.png")
-    gauges = open_gauges(["l1_src", "ssim", "grey"], {}).values()
-    sample, shelf = Sample("s", "", tmp_path / "source.png"), Shelf(900)  # two pictures
-    jobs = [
-        Job(g, Exhibit(sample, tmp_path / f"{at}.png", shelf)) for at in range(4) for g in gauges
-    ]
-    measure_all(jobs, Embeddings())
+    gauges = open_image_metrics(["l1_src", "ssim", "grey"], {}).values()
+    sample, shelf = Sample("s", "", tmp_path / "source.png"), ImageCache(900)  # two pictures
+    jobs = [MetricJob(g, MetricInputs(sample, tmp_path / f"{at}.png", shelf)) for at in range(4) for g in gauges]
+    evaluate_batch(jobs, FeatureCache())
     assert opened == ["source.png", *(f"{at}.png" for at in range(4))]

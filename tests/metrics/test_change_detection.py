@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
-from creval.metrics.change_detection import _similarity, change, stored_again
+from creval.metrics.change_detection import _ssim_map, measure_change, recompression_noise
 
 
-def picture(seed: int = 1, size: tuple[int, int] = (640, 480)) -> Image.Image:
+def make_image(seed: int = 1, size: tuple[int, int] = (640, 480)) -> Image.Image:
     """Shapes on a slope, with a little grain."""
     chance = np.random.default_rng(seed)
     slope = np.add.outer(np.linspace(40, 120, size[1]), np.linspace(0, 90, size[0]))
@@ -31,8 +31,8 @@ def stored(image: Image.Image, kind: str, quality: int) -> Image.Image:
 
 
 def test_storing_again_resizing_and_shifting_are_no_change() -> None:
-    source = picture()
-    noise = stored_again(source)
+    source = make_image()
+    noise = recompression_noise(source)
     for edit in (
         source,
         stored(source, "JPEG", 60),
@@ -40,25 +40,26 @@ def test_storing_again_resizing_and_shifting_are_no_change() -> None:
         source.resize((1024, 768), Image.Resampling.LANCZOS),
         ImageChops.offset(source, 4, 2),
     ):
-        assert change(source, edit).within(noise)
+        assert measure_change(source, edit).is_within(noise)
 
 
 def test_whatever_can_be_seen_is_a_change() -> None:
-    source = picture()
-    noise = stored_again(source)
+    source = make_image()
+    noise = recompression_noise(source)
     patch = source.copy()
     ImageDraw.Draw(patch).rectangle((300, 200, 340, 230), (255, 0, 0))
-    warm = Image.merge("RGB", [c.point(lambda v, k=k: min(255, v + k)) for c, k in
-                               zip(source.split(), (25, 0, 0), strict=True)])  # fmt: skip
+    warm = Image.merge(
+        "RGB", [c.point(lambda v, k=k: min(255, v + k)) for c, k in zip(source.split(), (25, 0, 0), strict=True)]
+    )
     for edit in (
         patch,
         warm,
         source.filter(ImageFilter.GaussianBlur(4)),
         source.transpose(Image.Transpose.FLIP_LEFT_RIGHT),
-        picture(2),
+        make_image(2),
         Image.new("RGB", source.size),
     ):
-        assert not change(source, edit).within(noise)
+        assert not measure_change(source, edit).is_within(noise)
 
 
 def test_similarity_is_ssim() -> None:
@@ -75,10 +76,10 @@ def test_similarity_is_ssim() -> None:
     expected = ((2 * means[0] * means[1] + c1) * (2 * both + c2)) / (
         (means[0] ** 2 + means[1] ** 2 + c1) * (spread[0] + spread[1] + c2)
     )
-    assert _similarity(one, other)[15, 17] == pytest.approx(expected, abs=1e-4)
+    assert _ssim_map(one, other)[15, 17] == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (3, 500), (500, 2)])
-def test_pictures_of_odd_sizes(size: tuple[int, int]) -> None:
+def test_images_of_odd_sizes(size: tuple[int, int]) -> None:
     source = Image.new("RGB", size, (10, 200, 30))
-    assert change(source, source).within(stored_again(source))
+    assert measure_change(source, source).is_within(recompression_noise(source))

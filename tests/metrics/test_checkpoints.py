@@ -32,9 +32,7 @@ def test_a_file_of_another_kind(tmp_path: Path) -> None:
     assert refused(tmp_path / "unnamed.pth").endswith("unnamed.pth holds no weights by name.")
     for name in ("a.png", "empty.pth", "b.safetensors", "cut.pth"):
         path = tmp_path / name
-        assert refused(path) == (
-            f"{path} cannot be loaded: it is no file of weights, or a damaged one."
-        )
+        assert refused(path) == (f"{path} cannot be loaded: it is no file of weights, or a damaged one.")
     assert set(load_weights(tmp_path / "whole.pth")) == {"w"}
 
 
@@ -44,7 +42,6 @@ def test_nobody_is_advised_to_run_what_is_in_a_file(tmp_path: Path) -> None:
     torch.save({"made": date(2024, 1, 2), "w": torch.zeros(3)}, more)
     other.write_bytes(pickle.dumps({"made": date(2024, 1, 2)}))
     assert refused(more) == (
-        f"{more} cannot be loaded: it holds more than weights, datetime.date for one, and nothing "
-        "in it is run."
+        f"{more} cannot be loaded: it holds more than weights, datetime.date for one, and nothing in it is run."
     )
     assert "it holds more than weights" in refused(other)

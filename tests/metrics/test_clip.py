@@ -11,11 +11,11 @@ from PIL import Image
 from creval.core.errors import CrevalError
 from creval.core.images import open_image
 from creval.core.sample import Sample
-from creval.metrics.base import open_gauges
-from creval.metrics.batch import Job, measure_all
+from creval.metrics.base import open_image_metrics
+from creval.metrics.batch import MetricJob, evaluate_batch
 from creval.metrics.clip import Clip, directional_similarity
-from creval.metrics.embeddings import Embeddings, Thing, Vector, cosine
-from creval.metrics.inputs import Exhibit, NoNumber, Unmeasured
+from creval.metrics.features import ExtractorInput, FeatureArray, FeatureCache, cosine_similarity
+from creval.metrics.metric_inputs import MetricInputs, NonFiniteResult, NotMeasurable
 from tests.metrics.evaluating import look, shown
 from tests.metrics.tiny import write_clip, write_grounding_dino, write_siglip
 
@@ -31,48 +31,46 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def picture() -> Image.Image:
+def image() -> Image.Image:
     noise = np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8)
     return Image.fromarray(noise)
 
 
-def vector(clip: Clip, of: Image.Image | str) -> Vector:
-    return clip.embed([of if isinstance(of, str) else shown(of)])[0]
+def vector(clip: Clip, of: Image.Image | str) -> FeatureArray:
+    return clip.extract([of if isinstance(of, str) else shown(of)])[0]
 
 
 def test_an_empty_caption_is_none() -> None:
     both = {"source": "a cat", "target": "a cat with a hat"}
-    assert Sample("s", "", captions=both).is_captioned
-    assert not Sample("s", "", captions={**both, "source": " "}).is_captioned
-    assert not Sample("s", "", captions={"target": "a cat"}).is_captioned
+    assert Sample("s", "", captions=both).has_captions
+    assert not Sample("s", "", captions={**both, "source": " "}).has_captions
+    assert not Sample("s", "", captions={"target": "a cat"}).has_captions
 
 
-def test_vectors_are_those_of_the_model(model: Path, picture: Image.Image) -> None:
+def test_vectors_are_those_of_the_model(model: Path, image: Image.Image) -> None:
     processor = transformers.AutoProcessor.from_pretrained(model)
     direct = transformers.AutoModel.from_pretrained(model).eval()
     # SigLIP is made for texts filled up to its length, CLIP for texts as they are.
     filled = "max_length" if direct.config.model_type == "siglip" else False
-    inputs = processor(
-        text=["a red hat"], images=picture, padding=filled, max_length=20, return_tensors="pt"
-    )
+    inputs = processor(text=["a red hat"], images=image, padding=filled, max_length=20, return_tensors="pt")
     with torch.inference_mode():
         made = direct(**inputs)  # its embeddings have length 1
     clip = Clip(str(model))
-    assert np.allclose(vector(clip, picture), made.image_embeds[0].numpy(), atol=1e-6)
+    assert np.allclose(vector(clip, image), made.image_embeds[0].numpy(), atol=1e-6)
     assert np.allclose(vector(clip, "a red hat"), made.text_embeds[0].numpy(), atol=1e-6)
 
 
-def test_vectors_have_length_one(model: Path, picture: Image.Image) -> None:
+def test_vectors_have_length_one(model: Path, image: Image.Image) -> None:
     clip = Clip(str(model))
-    for made in (vector(clip, picture), vector(clip, picture.convert("P")), vector(clip, "")):
+    for made in (vector(clip, image), vector(clip, image.convert("P")), vector(clip, "")):
         assert np.linalg.norm(made) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_together_as_alone(model: Path, picture: Image.Image) -> None:
+def test_together_as_alone(model: Path, image: Image.Image) -> None:
     clip = Clip(str(model))
-    things: list[Thing] = [shown(picture), "a cat", shown(picture.rotate(90)), "a red hat"]
-    for one, thing in zip(clip.embed(things), things, strict=True):
-        assert np.allclose(one, clip.embed([thing])[0], atol=1e-6)
+    things: list[ExtractorInput] = [shown(image), "a cat", shown(image.rotate(90)), "a red hat"]
+    for one, thing in zip(clip.extract(things), things, strict=True):
+        assert np.allclose(one, clip.extract([thing])[0], atol=1e-6)
 
 
 def test_long_texts_are_cut(model: Path) -> None:
@@ -82,22 +80,22 @@ def test_long_texts_are_cut(model: Path) -> None:
     assert not np.array_equal(vector(clip, "a hat"), vector(clip, "a cat"))
 
 
-def test_wrong_models_get_a_sentence(tmp_path: Path, picture: Image.Image) -> None:
+def test_wrong_models_get_a_sentence(tmp_path: Path, image: Image.Image) -> None:
     with pytest.raises(CrevalError, match="there is no folder"):
-        vector(Clip(str(tmp_path / "missing")), picture)
+        vector(Clip(str(tmp_path / "missing")), image)
     with pytest.raises(CrevalError, match="cannot be loaded"):
         vector(Clip(str(tmp_path)), "a cat")
     with pytest.raises(CrevalError, match="is a GroundingDinoModel"):
-        vector(Clip(str(write_grounding_dino(tmp_path))), picture)
+        vector(Clip(str(write_grounding_dino(tmp_path))), image)
 
 
 def test_the_similarity_is_a_cosine() -> None:
     a, b = np.array([0.6, 0.8]), np.array([0.8, 0.6])
-    assert cosine(a, b) == pytest.approx(0.96)
-    assert cosine(a, a) == pytest.approx(1.0)
-    assert cosine(a, -a) == pytest.approx(-1.0)
-    with pytest.raises(NoNumber, match="without a direction"):
-        cosine(a, np.zeros(2))
+    assert cosine_similarity(a, b) == pytest.approx(0.96)
+    assert cosine_similarity(a, a) == pytest.approx(1.0)
+    assert cosine_similarity(a, -a) == pytest.approx(-1.0)
+    with pytest.raises(NonFiniteResult, match="without a direction"):
+        cosine_similarity(a, np.zeros(2))
 
 
 def test_directional_similarity_by_hand() -> None:
@@ -120,35 +118,33 @@ def test_without_a_change_there_is_no_direction() -> None:
     assert directional_similarity(x, x + 1e-3 * (y - x), x, y) == pytest.approx(1.0)
 
 
-def test_the_same_picture_in_another_batch_has_not_changed(
-    picture: Image.Image, tmp_path: Path
-) -> None:
+def test_the_same_image_in_another_batch_has_not_changed(image: Image.Image, tmp_path: Path) -> None:
     larger = {"hidden_size": 256, "intermediate_size": 1024, "num_attention_heads": 8}
     model = write_clip(tmp_path / "wide", **larger)
     captions = {"source": "a cat", "target": "a red hat"}
     sample = Sample("s", "", tmp_path / "source.png", captions=captions)
-    picture.save(tmp_path / "source.png")
-    picture.save(tmp_path / "same.bmp")
+    image.save(tmp_path / "source.png")
+    image.save(tmp_path / "same.bmp")
     for turn in range(7):
-        picture.rotate(turn * 50 + 10).save(tmp_path / f"{turn}.png")
-    gauges = open_gauges(["clip", "clip_dir"], {"clip": str(model)})
-    embeddings = Embeddings()
-    others = [Exhibit(sample, tmp_path / f"{turn}.png") for turn in range(7)]
-    measure_all([Job(gauges["clip_dir"], other) for other in others], embeddings)
+        image.rotate(turn * 50 + 10).save(tmp_path / f"{turn}.png")
+    gauges = open_image_metrics(["clip", "clip_dir"], {"clip": str(model)})
+    embeddings = FeatureCache()
+    others = [MetricInputs(sample, tmp_path / f"{turn}.png") for turn in range(7)]
+    evaluate_batch([MetricJob(gauges["clip_dir"], other) for other in others], embeddings)
     same = tmp_path / "same.bmp"
     assert look(gauges["clip"], sample, same, embeddings) == {"CLIP_img": pytest.approx(1.0)}
-    with pytest.raises(Unmeasured, match="has not changed"):
+    with pytest.raises(NotMeasurable, match="has not changed"):
         look(gauges["clip_dir"], sample, same, embeddings)
 
 
 def test_the_direction_is_from_the_sources_caption_to_the_targets(
-    model: Path, picture: Image.Image, tmp_path: Path
+    model: Path, image: Image.Image, tmp_path: Path
 ) -> None:
-    picture.save(tmp_path / "source.png")
-    picture.transpose(Image.Transpose.ROTATE_180).save(tmp_path / "edit.png")
+    image.save(tmp_path / "source.png")
+    image.transpose(Image.Transpose.ROTATE_180).save(tmp_path / "edit.png")
     captions = {"source": "a cat", "target": "a red hat"}
     sample = Sample("s", "", tmp_path / "source.png", captions=captions)
-    gauge = open_gauges(["clip"], {"clip": str(model)})["clip"]
+    gauge = open_image_metrics(["clip"], {"clip": str(model)})["clip"]
     found = look(gauge, sample, tmp_path / "edit.png")
     clip = Clip(str(model))
     vectors = [vector(clip, open_image(tmp_path / name)) for name in ("source.png", "edit.png")]
@@ -159,5 +155,5 @@ def test_the_direction_is_from_the_sources_caption_to_the_targets(
     assert found["CLIP_dir"] == pytest.approx(float(direction), abs=1e-5)
     without = Sample("s", "", tmp_path / "source.png")
     assert set(look(gauge, without, tmp_path / "edit.png")) == {"CLIP_img"}
-    with pytest.raises(Unmeasured):
+    with pytest.raises(NotMeasurable):
         look(gauge, Sample("s", ""), tmp_path / "edit.png")

@@ -10,11 +10,11 @@ import pytest
 from PIL import Image
 
 from creval.core.sample import Sample
-from creval.metrics.base import open_gauges
+from creval.metrics.base import open_image_metrics
 from tests.metrics.evaluating import look
-from tests.metrics.images import ODD_SIZES, noise, real_pictures, slope
+from tests.metrics.images import ODD_SIZES, noise, real_images, slope
 
-(GAUGE,) = open_gauges(["colorfulness"], {}).values()
+(GAUGE,) = open_image_metrics(["colorfulness"], {}).values()
 
 
 def plain(image: Image.Image, *, signed: bool) -> float:
@@ -42,15 +42,15 @@ def test_it_equals_the_formula(size: tuple[int, int], tmp_path: Path) -> None:
         assert look(GAUGE, Sample("s", ""), tmp_path / "edit.png") == both(image)
 
 
-def test_real_pictures() -> None:
-    for path in real_pictures(3):
+def test_real_images() -> None:
+    for path in real_images(3):
         with Image.open(path) as opened:
             image = opened.convert("RGB")
         assert look(GAUGE, Sample("s", ""), path) == both(image)
 
 
-def test_no_picture_leaves_the_cards_range(tmp_path: Path) -> None:
-    ranges = {metric.name: (metric.low, metric.high) for metric in GAUGE.card.values}
+def test_no_image_leaves_the_cards_range(tmp_path: Path) -> None:
+    ranges = {metric.name: (metric.low, metric.high) for metric in GAUGE.info.values}
     found = []
     for red in range(0, 1001, 4):
         pixels = np.full((1, 1000, 3), (0, 255, 255), dtype=np.uint8)

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from creval.core.sample import Sample
-from creval.metrics.base import open_gauges
-from creval.metrics.control_maps import edges
-from creval.metrics.inputs import Unmeasured
+from creval.metrics.base import open_image_metrics
+from creval.metrics.control_maps import canny_edges
+from creval.metrics.metric_inputs import NotMeasurable
 from tests.metrics.evaluating import look
-from tests.metrics.images import ODD_SIZES, noise, real_pictures, slope
+from tests.metrics.images import ODD_SIZES, noise, real_images, slope
 
-GAUGES = open_gauges(["canny", "grey"], {})
+GAUGES = open_image_metrics(["canny", "grey"], {})
 
 
 def plain_canny(pixels: NDArray[np.uint8], low: int = 100, high: int = 200) -> NDArray[np.uint8]:
@@ -33,9 +33,7 @@ def plain_canny(pixels: NDArray[np.uint8], low: int = 100, high: int = 200) -> N
     down = at(1, -1) + 2 * at(1, 0) + at(1, 1) - at(-1, -1) - 2 * at(-1, 0) - at(-1, 1)
     size = np.abs(across) + np.abs(down)
     best = size.argmax(axis=2)[..., None]
-    across, down, size = (
-        np.take_along_axis(of, best, axis=2)[..., 0] for of in (across, down, size)
-    )
+    across, down, size = (np.take_along_axis(of, best, axis=2)[..., 0] for of in (across, down, size))
     padded = np.pad(size, 1)
     strong: list[tuple[int, int]] = []
     weak: set[tuple[int, int]] = set()
@@ -90,28 +88,28 @@ def test_both_equal_the_formula(size: tuple[int, int], tmp_path: Path) -> None:
     for source, edit in ((noise(1, size), slope(size)), (slope(size), noise(2, size))):
         pair = written(tmp_path, source, edit)
         pixels = np.asarray(edit)
-        assert np.array_equal(edges(pixels), plain_canny(pixels))
+        assert np.array_equal(canny_edges(pixels), plain_canny(pixels))
         expected = np.abs(plain_canny(pixels) - grey(source)).mean() / 255
         assert look(GAUGES["canny"], *pair) == {"canny": pytest.approx(expected, abs=1e-12)}
         expected = np.abs(grey(edit) - grey(source)).mean() / 255
         assert look(GAUGES["grey"], *pair) == {"grey": pytest.approx(expected, abs=1e-12)}
 
 
-def test_real_pictures(tmp_path: Path) -> None:
-    for path in real_pictures(2):
+def test_real_images(tmp_path: Path) -> None:
+    for path in real_images(2):
         with Image.open(path) as opened:
             edit = opened.convert("RGB")
         edit.thumbnail((160, 160))
         pair = written(tmp_path, edit.convert("L").convert("RGB"), edit)
         pixels = np.asarray(edit)
         assert plain_canny(pixels).any()
-        assert np.array_equal(edges(pixels), plain_canny(pixels))
+        assert np.array_equal(canny_edges(pixels), plain_canny(pixels))
         assert look(GAUGES["grey"], *pair) == {"grey": 0.0}
 
 
 def test_an_edit_that_follows_is_at_no_distance(tmp_path: Path) -> None:
     edit = slope((90, 70))
-    control = Image.fromarray(edges(np.asarray(edit)))
+    control = Image.fromarray(canny_edges(np.asarray(edit)))
     assert look(GAUGES["canny"], *written(tmp_path, control, edit)) == {"canny": 0.0}
     nothing = Image.new("L", edit.size)
     far: Any = look(GAUGES["canny"], *written(tmp_path, nothing, edit))["canny"]
@@ -127,5 +125,5 @@ def test_another_size_grey_and_alpha(tmp_path: Path) -> None:
 
 def test_without_a_control(tmp_path: Path) -> None:
     for gauge in GAUGES.values():
-        with pytest.raises(Unmeasured, match="no source"):
+        with pytest.raises(NotMeasurable, match="no source"):
             look(gauge, Sample("s", ""), tmp_path / "edit.png")

@@ -13,11 +13,11 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.sample import Sample
-from creval.metrics.base import open_gauges
-from creval.metrics.embeddings import Embeddings
-from creval.metrics.model_loading import Late
-from creval.providers.huggingface import Missing
-from creval.store.embedding_cache import Vectors
+from creval.metrics.base import open_image_metrics
+from creval.metrics.features import FeatureCache
+from creval.metrics.model_loading import Lazy
+from creval.providers.huggingface import DependencyMissing
+from creval.store.feature_cache_file import FeatureCacheFile
 from tests.metrics.evaluating import look
 from tests.metrics.images import noise, slope
 from tests.metrics.tiny_files import POSES, write_poses
@@ -31,9 +31,7 @@ def module(monkeypatch: pytest.MonkeyPatch, name: str, **given: Any) -> None:
     monkeypatch.setitem(sys.modules, name, made)
 
 
-def test_imaging_hands_pyiqa_a_picture_of_height_1024(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_imaging_hands_pyiqa_a_image_of_height_1024(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, dict[str, Any]]] = []
     seen: list[Any] = []
 
@@ -49,7 +47,7 @@ def test_imaging_hands_pyiqa_a_picture_of_height_1024(
     module(monkeypatch, "pyiqa", create_metric=create_metric)
     edit = slope((30, 20))
     edit.save(tmp_path / "edit.png")
-    (gauge,) = open_gauges(["imaging"], {}).values()
+    (gauge,) = open_image_metrics(["imaging"], {}).values()
     found = look(gauge, Sample("s", ""), tmp_path / "edit.png")
     assert [name for name, _ in made] == ["musiq"]
     assert "pretrained_model_path" not in made[0][1]
@@ -59,22 +57,20 @@ def test_imaging_hands_pyiqa_a_picture_of_height_1024(
     assert np.allclose(seen[0][0].numpy(), expected)
     assert found == {"imaging": pytest.approx(100 * expected.mean(), abs=1e-3)}
     torch.save({"head.weight": torch.ones(1, 2)}, tmp_path / "musiq_koniq_ckpt-e95806b9.pth")
-    (gauge,) = open_gauges(["imaging"], {"imaging": str(tmp_path)}).values()
+    (gauge,) = open_image_metrics(["imaging"], {"imaging": str(tmp_path)}).values()
     look(gauge, Sample("s", ""), tmp_path / "edit.png")
     assert made[1][1]["pretrained_model_path"] == str(tmp_path / "musiq_koniq_ckpt-e95806b9.pth")
 
 
-def test_imaging_that_cannot_be_loaded_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_imaging_that_cannot_be_loaded_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     noise(1, (9, 9)).save(tmp_path / "edit.png")
 
     def create_metric(*_: object, **__: object) -> None:
         raise OSError("no route to host\nand more")
 
     module(monkeypatch, "pyiqa", create_metric=create_metric)
-    (gauge,) = open_gauges(["imaging"], {}).values()
-    with pytest.raises(Missing, match=r"pyiqa cannot load MUSIQ: no route to host$"):
+    (gauge,) = open_image_metrics(["imaging"], {}).values()
+    with pytest.raises(DependencyMissing, match=r"pyiqa cannot load MUSIQ: no route to host$"):
         look(gauge, Sample("s", ""), tmp_path / "edit.png")
 
 
@@ -85,9 +81,7 @@ class Harmful:
         return (Path.touch, (Path("ran"),))
 
 
-def test_imaging_that_was_chosen_and_cannot_be_loaded_stops(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_imaging_that_was_chosen_and_cannot_be_loaded_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     noise(1, (9, 9)).save(tmp_path / "edit.png")
     monkeypatch.chdir(tmp_path)
 
@@ -98,7 +92,7 @@ def test_imaging_that_was_chosen_and_cannot_be_loaded_stops(
 
     module(monkeypatch, "pyiqa", create_metric=create_metric)
     chosen = tmp_path / "musiq.pth"
-    (gauge,) = open_gauges(["imaging"], {"imaging": str(chosen)}).values()
+    (gauge,) = open_image_metrics(["imaging"], {"imaging": str(chosen)}).values()
     for content, said in (
         ({"head.weight": torch.ones(2)}, r"pyiqa cannot load .*musiq\.pth: Missing key\(s\)"),
         ({"head.weight": torch.ones(2), "more": Harmful()}, "cannot be loaded"),
@@ -106,7 +100,7 @@ def test_imaging_that_was_chosen_and_cannot_be_loaded_stops(
         torch.save(content, chosen)
         with pytest.raises(CrevalError, match=said) as caught:
             look(gauge, Sample("s", ""), tmp_path / "edit.png")
-        assert not isinstance(caught.value, Missing)
+        assert not isinstance(caught.value, DependencyMissing)
         assert "\n" not in str(caught.value)
     assert not (tmp_path / "ran").exists()
 
@@ -129,9 +123,9 @@ class Drawing:
     def to(self, _: str) -> Drawing:
         return self
 
-    def __call__(self, picture: Image.Image, **options: Any) -> Image.Image:
-        self.drawn.append(picture.size)
-        side = min(picture.size)
+    def __call__(self, image: Image.Image, **options: Any) -> Image.Image:
+        self.drawn.append(image.size)
+        side = min(image.size)
         assert options["detect_resolution"] == options["image_resolution"] == side
         assert options["include_hand"] is True
         drawn = Image.new("RGB", (64, 64))  # whatever size it makes
@@ -145,10 +139,10 @@ def test_pose_compares_what_openpose_draws(tmp_path: Path, monkeypatch: pytest.M
     noise(1, (90, 80)).save(tmp_path / "edit.png")
     sample = Sample("s", "", tmp_path / "control.png")
     monkeypatch.setattr(Drawing, "drawn", [])
-    (gauge,) = open_gauges(["pose"], {"pose": str(write_poses(tmp_path))}).values()
-    vectors = Vectors(tmp_path)
+    (gauge,) = open_image_metrics(["pose"], {"pose": str(write_poses(tmp_path))}).values()
+    vectors = FeatureCacheFile(tmp_path)
     for _ in range(2):
-        found = look(gauge, sample, tmp_path / "edit.png", Embeddings(vectors))
+        found = look(gauge, sample, tmp_path / "edit.png", FeatureCache(vectors))
         assert found == {"pose": pytest.approx(0.25, abs=0.01)}
     vectors.close()
     assert len(Drawing.drawn) == 1, "what it drew is not drawn again"
@@ -173,34 +167,28 @@ def test_pose_that_was_chosen_and_cannot_be_loaded_stops(
     Path("absent").mkdir()
     write_poses(Path("other"))
     write_poses(Path("harmful"), **{Path(bad).stem: Harmful()})
-    (gauge,) = open_gauges(["pose"], {"pose": str(tmp_path / folder)}).values()
+    (gauge,) = open_image_metrics(["pose"], {"pose": str(tmp_path / folder)}).values()
     with pytest.raises(CrevalError, match=said) as caught:
         look(gauge, Sample("s", "", tmp_path / "a.png"), tmp_path / "a.png")
-    assert not isinstance(caught.value, Missing)
+    assert not isinstance(caught.value, DependencyMissing)
     assert not Path("ran").exists()
 
 
 @pytest.mark.parametrize(
     ("name", "library", "extra"),
-    [
-        ("imaging", "pyiqa", "quality"),
-        ("pose", "controlnet_aux", "poses"),
-        ("text", "rapidocr", "text"),
-    ],
+    [("imaging", "pyiqa", "quality"), ("pose", "controlnet_aux", "poses"), ("text", "rapidocr", "text")],
 )
 def test_without_the_library_it_is_missing(
     name: str, library: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     noise(1, (20, 20)).save(tmp_path / "a.png")
-    (gauge,) = open_gauges([name], {}).values()
+    (gauge,) = open_image_metrics([name], {}).values()
     for _ in range(2):
-        with pytest.raises(Missing, match=rf"needs {library}: pip install 'creval\[{extra}\]'"):
+        with pytest.raises(DependencyMissing, match=rf"needs {library}: pip install 'creval\[{extra}\]'"):
             look(gauge, Sample("s", 'Write "A".', tmp_path / "a.png"), tmp_path / "a.png")
 
 
-def test_what_a_library_prints_does_not_come_among_results(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    Late(lambda: print("Downloading")).get()
+def test_what_a_library_prints_does_not_come_among_results(capsys: pytest.CaptureFixture[str]) -> None:
+    Lazy(lambda: print("Downloading")).get()
     assert capsys.readouterr() == ("", "Downloading\n")

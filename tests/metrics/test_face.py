@@ -13,10 +13,10 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.sample import Sample
-from creval.metrics.base import Gauge, open_gauges
-from creval.metrics.face import SIDES
-from creval.metrics.inputs import Unmeasured
-from creval.providers.huggingface import Missing
+from creval.metrics.base import ImageMetric, open_image_metrics
+from creval.metrics.face import DETECTION_SIZES
+from creval.metrics.metric_inputs import NotMeasurable
+from creval.providers.huggingface import DependencyMissing
 from tests.metrics.evaluating import look
 from tests.metrics.images import noise, slope
 from tests.metrics.tiny_files import write_faces
@@ -31,14 +31,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_faces(tmp_path_factory.mktemp("faces") / "buffalo_l")
 
 
-def opened(folder: Path | None) -> Gauge:
-    return open_gauges(["face"], {"face": str(folder)} if folder else {})["face"]
+def opened(folder: Path | None) -> ImageMetric:
+    return open_image_metrics(["face"], {"face": str(folder)} if folder else {})["face"]
 
 
 def rows(folder: Path, image: Image.Image) -> Any:
     """What InsightFace finds, used as its own documentation does."""
     app = pytest.importorskip("insightface.app").FaceAnalysis(name=str(folder))
-    app.prepare(ctx_id=0, det_size=(SIDES[0], SIDES[0]))
+    app.prepare(ctx_id=0, det_size=(DETECTION_SIZES[0], DETECTION_SIZES[0]))
     return [face.normed_embedding for face in app.get(np.asarray(image))]
 
 
@@ -87,12 +87,10 @@ def test_smaller_sizes_are_tried_until_there_is_a_face(tmp_path: Path) -> None:
         picky = Picky(at)
         gauge._faces._model._made = picky  # type: ignore[attr-defined]
         assert look(gauge, sample, tmp_path / "a.png") == {"face": 1.0}
-        assert picky.asked == list(SIDES[:tried])
+        assert picky.asked == list(DETECTION_SIZES[:tried])
 
 
-def test_no_face_in_the_edit_is_zero_and_none_in_the_reference_is_unmeasured(
-    tmp_path: Path,
-) -> None:
+def test_no_face_in_the_edit_is_zero_and_none_in_the_reference_is_unmeasured(tmp_path: Path) -> None:
     for name in ("a", "b"):
         noise(ord(name), (20, 20)).save(tmp_path / f"{name}.png")
 
@@ -106,9 +104,9 @@ def test_no_face_in_the_edit_is_zero_and_none_in_the_reference_is_unmeasured(
     with_face = Sample("s", "", references=(tmp_path / "a.png",))
     assert look(gauge, with_face, tmp_path / "b.png") == {"face": 0.0}
     without = Sample("s", "", references=(tmp_path / "b.png",))
-    with pytest.raises(Unmeasured, match="no face is found in the reference"):
+    with pytest.raises(NotMeasurable, match="no face is found in the reference"):
         look(gauge, without, tmp_path / "a.png")
-    with pytest.raises(Unmeasured, match="no reference"):
+    with pytest.raises(NotMeasurable, match="no reference"):
         look(gauge, Sample("s", ""), tmp_path / "a.png")
 
 
@@ -126,7 +124,7 @@ def test_without_the_library_it_is_missing(tmp_path: Path, monkeypatch: pytest.M
     noise(1, (20, 20)).save(tmp_path / "a.png")
     monkeypatch.setitem(sys.modules, "insightface.app", None)
     sample = Sample("s", "", references=(tmp_path / "a.png",))
-    with pytest.raises(Missing, match=r"pip install 'creval\[faces\]'"):
+    with pytest.raises(DependencyMissing, match=r"pip install 'creval\[faces\]'"):
         look(opened(None), sample, tmp_path / "a.png")
 
 
@@ -140,9 +138,8 @@ def test_a_model_that_cannot_be_downloaded_is_missing_with_what_to_do(
         raise OSError("HTTPSConnectionPool(host='github.com', port=443): Max retries exceeded")
 
     monkeypatch.setattr("insightface.app.FaceAnalysis", unreachable)
-    with pytest.raises(Missing) as caught:
+    with pytest.raises(DependencyMissing) as caught:
         look(opened(None), sample, tmp_path / "a.png")
     assert str(caught.value) == (
-        "buffalo_l cannot be downloaded (no connection): fetch it elsewhere, unpack it, and give "
-        "--gauge face=FOLDER"
+        "buffalo_l cannot be downloaded (no connection): fetch it elsewhere, unpack it, and give --gauge face=FOLDER"
     )

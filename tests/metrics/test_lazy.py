@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from creval.core.errors import CrevalError
-from creval.metrics.model_loading import Late
-from creval.providers.huggingface import Missing
+from creval.metrics.model_loading import Lazy
+from creval.providers.huggingface import DependencyMissing
 
 
 def test_it_is_made_once_whoever_asks() -> None:
@@ -20,7 +20,7 @@ def test_it_is_made_once_whoever_asks() -> None:
         made.append(1)
         return made
 
-    late = Late(load)
+    late = Lazy(load)
     assert not made
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda _: late.get(), range(8))) == [[1]] * 8
@@ -33,19 +33,19 @@ def test_what_nobody_chose_is_missing_and_not_tried_again() -> None:
         tries.append(1)
         raise CrevalError("it is damaged")
 
-    late = Late(load)
+    late = Lazy(load)
     for _ in range(2):
-        with pytest.raises(Missing, match="it is damaged"):
+        with pytest.raises(DependencyMissing, match="it is damaged"):
             late.get()
     assert len(tries) == 1
 
 
 def test_what_was_chosen_stops_unless_a_library_is_missing() -> None:
-    for error in (CrevalError("it is damaged"), Missing("pip install it")):
+    for error in (CrevalError("it is damaged"), DependencyMissing("pip install it")):
 
         def load(error: CrevalError = error) -> None:
             raise error
 
         with pytest.raises(CrevalError) as caught:
-            Late(load, chosen=True).get()
+            Lazy(load, explicit=True).get()
         assert type(caught.value) is type(error)

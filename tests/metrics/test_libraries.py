@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from creval.core.sample import Sample
-from creval.metrics.base import open_gauges
+from creval.metrics.base import open_image_metrics
 from tests.metrics.evaluating import look
 from tests.metrics.images import noise, slope
 
@@ -28,7 +28,7 @@ def test_imaging_is_what_pyiqa_says(tmp_path: Path, capsys: pytest.CaptureFixtur
     edit = noise(3, (120, 90))
     edit.save(tmp_path / "edit.png")
     capsys.readouterr()
-    (gauge,) = open_gauges(["imaging"], {"imaging": str(tmp_path)}).values()
+    (gauge,) = open_image_metrics(["imaging"], {"imaging": str(tmp_path)}).values()
     found = look(gauge, Sample("s", ""), tmp_path / "edit.png")
     assert capsys.readouterr().out == "", "standard output is for values"
     tall = edit.resize((round(120 * 1024 / 90), 1024), Image.Resampling.BICUBIC)
@@ -50,11 +50,11 @@ def test_pose_is_what_openpose_draws(tmp_path: Path) -> None:
     edit, control = noise(3, (96, 64)), slope((96, 64))
     edit.save(tmp_path / "edit.png")
     control.save(tmp_path / "control.png")
-    (gauge,) = open_gauges(["pose"], {"pose": str(tmp_path)}).values()
+    (gauge,) = open_image_metrics(["pose"], {"pose": str(tmp_path)}).values()
     sample = Sample("s", "", tmp_path / "control.png")
     found = look(gauge, sample, tmp_path / "edit.png")
     detector = poses.OpenposeDetector.from_pretrained(str(tmp_path))
     drawn = detector(edit, detect_resolution=64, image_resolution=64, include_hand=True)
-    pictures = (drawn.resize((96, 64)), control)
-    drawing, wanted = (np.asarray(picture.convert("L"), float) for picture in pictures)
+    images = (drawn.resize((96, 64)), control)
+    drawing, wanted = (np.asarray(image.convert("L"), float) for image in images)
     assert found == {"pose": pytest.approx(np.abs(drawing - wanted).mean() / 255)}

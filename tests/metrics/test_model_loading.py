@@ -15,13 +15,13 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.sample import Sample
-from creval.metrics.base import Gauge, open_gauges
-from creval.metrics.batch import Job, measure_all
-from creval.metrics.embeddings import Embedder, Embeddings, Thing, Vector
-from creval.metrics.inputs import Exhibit, NoNumber, Unmeasured
-from creval.metrics.model_loading import state
-from creval.providers.huggingface import Missing
-from creval.store.embedding_cache import Vectors
+from creval.metrics.base import ImageMetric, open_image_metrics
+from creval.metrics.batch import MetricJob, evaluate_batch
+from creval.metrics.features import ExtractorInput, FeatureArray, FeatureCache, FeatureExtractor
+from creval.metrics.metric_inputs import MetricInputs, NonFiniteResult, NotMeasurable
+from creval.metrics.model_loading import files_digest
+from creval.providers.huggingface import DependencyMissing
+from creval.store.feature_cache_file import FeatureCacheFile
 from tests.metrics import tiny, tiny_files
 from tests.metrics.evaluating import look, shown
 from tests.metrics.images import noise, slope
@@ -49,7 +49,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> list[Path]:
+def images(tmp_path: Path) -> list[Path]:
     """Edits of several sizes; the first is source and reference too."""
     paths = []
     for at, size in enumerate(SIZES):
@@ -58,13 +58,13 @@ def pictures(tmp_path: Path) -> list[Path]:
     return paths
 
 
-def sample_of(pictures: list[Path], mask: Path | None = None) -> Sample:
+def sample_of(images: list[Path], mask: Path | None = None) -> Sample:
     captions = {"source": "a cat", "target": "a red hat"}
-    return Sample("s", "", pictures[0], mask=mask, references=(pictures[0],), captions=captions)
+    return Sample("s", "", images[0], mask=mask, references=(images[0],), captions=captions)
 
 
-def opened(name: str, models: Mapping[str, str]) -> Gauge:
-    return open_gauges([name], models)[name]
+def opened(name: str, models: Mapping[str, str]) -> ImageMetric:
+    return open_image_metrics([name], models)[name]
 
 
 def rgb(path: Path) -> Image.Image:
@@ -76,27 +76,27 @@ def unit(values: Any) -> Any:
     return functional.normalize(values, dim=-1)
 
 
-@pytest.mark.parametrize(
-    "name", ["clip_cap", "clip_src", "clip_dir", "subject", "style", "aesthetic", "depth"]
-)
-def test_together_as_alone(name: str, models: dict[str, str], pictures: list[Path]) -> None:
-    sample, edits = sample_of(pictures), pictures[1:]
+@pytest.mark.parametrize("name", ["clip_cap", "clip_src", "clip_dir", "subject", "style", "aesthetic", "depth"])
+def test_together_as_alone(name: str, models: dict[str, str], images: list[Path]) -> None:
+    sample, edits = sample_of(images), images[1:]
     gauge = opened(name, models)
-    together = measure_all([Job(gauge, Exhibit(sample, edit)) for edit in edits], Embeddings())
+    together = evaluate_batch([MetricJob(gauge, MetricInputs(sample, edit)) for edit in edits], FeatureCache())
     for edit, found in zip(edits, together, strict=True):
         assert not isinstance(found, Exception)
         assert found == pytest.approx(look(opened(name, models), sample, edit), abs=1e-5)
         assert set(found) == {name}
 
 
-def test_clip_is_that_of_transformers(models: dict[str, str], pictures: list[Path]) -> None:
+def test_clip_is_that_of_transformers(models: dict[str, str], images: list[Path]) -> None:
     processor = transformers.AutoProcessor.from_pretrained(models["clip"])
     model = transformers.AutoModel.from_pretrained(models["clip"]).eval()
-    sample = sample_of(pictures)
+    sample = sample_of(images)
     inputs = processor(
-        text=list(sample.captions.values()), images=[rgb(path) for path in pictures[:2]],
-        padding=True, return_tensors="pt",
-    )  # fmt: skip
+        text=list(sample.captions.values()),
+        images=[rgb(path) for path in images[:2]],
+        padding=True,
+        return_tensors="pt",
+    )
     with torch.inference_mode():
         made = model(**inputs)
     (source, edit), (before, after) = made.image_embeds, made.text_embeds
@@ -106,35 +106,31 @@ def test_clip_is_that_of_transformers(models: dict[str, str], pictures: list[Pat
         "clip_dir": float(unit(edit - source) @ unit(after - before)),
     }
     for name, value in expected.items():
-        assert look(opened(name, models), sample, pictures[1])[name] == pytest.approx(
-            value, abs=1e-5
-        )
+        assert look(opened(name, models), sample, images[1])[name] == pytest.approx(value, abs=1e-5)
 
 
 def test_gauges_that_share_a_model_cost_it_once(
-    models: dict[str, str], pictures: list[Path], monkeypatch: pytest.MonkeyPatch
+    models: dict[str, str], images: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from creval.metrics.clip import Clip
 
-    seen: list[Thing] = []
-    embed = Clip.embed
+    seen: list[ExtractorInput] = []
+    embed = Clip.extract
 
-    def counted(self: Clip, things: Sequence[Thing]) -> list[Vector]:
+    def counted(self: Clip, things: Sequence[ExtractorInput]) -> list[FeatureArray]:
         seen.extend(things)
         return embed(self, things)
 
-    monkeypatch.setattr(Clip, "embed", counted)
-    gauges = open_gauges(["clip", "clip_cap", "clip_dir", "clip_src"], models)
-    sample = sample_of(pictures)
-    jobs = [Job(g, Exhibit(sample, edit)) for edit in pictures[1:] for g in gauges.values()]
-    assert not any(isinstance(one, Exception) for one in measure_all(jobs, Embeddings()))
+    monkeypatch.setattr(Clip, "extract", counted)
+    gauges = open_image_metrics(["clip", "clip_cap", "clip_dir", "clip_src"], models)
+    sample = sample_of(images)
+    jobs = [MetricJob(g, MetricInputs(sample, edit)) for edit in images[1:] for g in gauges.values()]
+    assert not any(isinstance(one, Exception) for one in evaluate_batch(jobs, FeatureCache()))
     # Three edits and a source, and two captions.
     assert len(seen) == 4 + 2
 
 
-def test_subject_is_the_mean_of_all_tokens(
-    models: dict[str, str], pictures: list[Path], tmp_path: Path
-) -> None:
+def test_subject_is_the_mean_of_all_tokens(models: dict[str, str], images: list[Path], tmp_path: Path) -> None:
     processor = transformers.AutoImageProcessor.from_pretrained(models["subject"])
     model = transformers.AutoModel.from_pretrained(models["subject"]).eval()
 
@@ -144,36 +140,40 @@ def test_subject_is_the_mean_of_all_tokens(
         return unit(made.last_hidden_state.mean(dim=1)[0])
 
     gauge = opened("subject", models)
-    found = look(gauge, sample_of(pictures), pictures[1])["subject"]
-    assert found == pytest.approx(
-        float(vector(rgb(pictures[0])) @ vector(rgb(pictures[1]))), abs=1e-5
-    )
+    found = look(gauge, sample_of(images), images[1])["subject"]
+    assert found == pytest.approx(float(vector(rgb(images[0])) @ vector(rgb(images[1]))), abs=1e-5)
     mask = Image.new("L", SIZES[1])
     mask.paste(255, (0, 0, 20, 50))
     mask.save(tmp_path / "mask.png")
-    pixels = np.asarray(rgb(pictures[1])).copy()
+    pixels = np.asarray(rgb(images[1])).copy()
     pixels[np.asarray(mask) <= 128] = 255
-    found = look(gauge, sample_of(pictures, tmp_path / "mask.png"), pictures[1])["subject"]
-    expected = float(vector(rgb(pictures[0])) @ vector(Image.fromarray(pixels)))
+    found = look(gauge, sample_of(images, tmp_path / "mask.png"), images[1])["subject"]
+    expected = float(vector(rgb(images[0])) @ vector(Image.fromarray(pixels)))
     assert found == pytest.approx(expected, abs=1e-5)
     Image.new("L", SIZES[1]).save(tmp_path / "mask.png")
-    with pytest.raises(Unmeasured, match="the mask marks no region"):
-        look(gauge, sample_of(pictures, tmp_path / "mask.png"), pictures[1])
+    with pytest.raises(NotMeasurable, match="the mask marks no region"):
+        look(gauge, sample_of(images, tmp_path / "mask.png"), images[1])
 
 
-def test_aesthetic_is_a_siglip_and_a_head(models: dict[str, str], pictures: list[Path]) -> None:
+def test_aesthetic_is_a_siglip_and_a_head(models: dict[str, str], images: list[Path]) -> None:
     processor = transformers.AutoImageProcessor.from_pretrained(models["siglip"])
     model = transformers.AutoModel.from_pretrained(models["siglip"]).eval()
     linear = torch.nn.Linear
     head = torch.nn.Module()
     head.scoring_head = torch.nn.Sequential(
-        linear(16, 1024), torch.nn.Dropout(0.5), linear(1024, 128), torch.nn.Dropout(0.5),
-        linear(128, 64), torch.nn.Dropout(0.5), linear(64, 16), torch.nn.Dropout(0.2),
+        linear(16, 1024),
+        torch.nn.Dropout(0.5),
+        linear(1024, 128),
+        torch.nn.Dropout(0.5),
+        linear(128, 64),
+        torch.nn.Dropout(0.5),
+        linear(64, 16),
+        torch.nn.Dropout(0.2),
         linear(16, 1),
-    )  # fmt: skip
+    )
     head.load_state_dict(torch.load(models["aesthetic"]), strict=True)
     head.eval()
-    for path in pictures:
+    for path in images:
         image = rgb(path)
         image = image.resize((int(image.width * 1024 / image.height), 1024))
         with torch.inference_mode():
@@ -183,52 +183,50 @@ def test_aesthetic_is_a_siglip_and_a_head(models: dict[str, str], pictures: list
         assert found == {"aesthetic": pytest.approx(expected, abs=1e-3)}
 
 
-def test_heads_that_are_none_get_a_sentence(
-    models: dict[str, str], pictures: list[Path], tmp_path: Path
-) -> None:
-    def trying(head: Path | None) -> Gauge:
+def test_heads_that_are_none_get_a_sentence(models: dict[str, str], images: list[Path], tmp_path: Path) -> None:
+    def trying(head: Path | None) -> ImageMetric:
         given = {k: v for k, v in models.items() if k != "aesthetic"}
         return opened("aesthetic", given | ({"aesthetic": str(head)} if head else {}))
 
     sample = Sample("s", "")
-    with pytest.raises(Missing, match=r"download aesthetic_predictor_v2_5\.pth"):
-        look(trying(None), sample, pictures[0])
+    with pytest.raises(DependencyMissing, match=r"download aesthetic_predictor_v2_5\.pth"):
+        look(trying(None), sample, images[0])
     with pytest.raises(CrevalError, match="there is no file"):
-        look(trying(tmp_path / "absent.pth"), sample, pictures[0])
+        look(trying(tmp_path / "absent.pth"), sample, images[0])
     with pytest.raises(CrevalError, match="holds none of"):
-        look(trying(tmp_path), sample, pictures[0])
+        look(trying(tmp_path), sample, images[0])
     (tmp_path / "broken.pth").write_bytes(b"PK nothing")
     with pytest.raises(CrevalError, match="cannot be loaded"):
-        look(trying(tmp_path / "broken.pth"), sample, pictures[0])
+        look(trying(tmp_path / "broken.pth"), sample, images[0])
     torch.save({"scoring_head.0.weight": torch.ones(3, 16)}, tmp_path / "other.pth")
     with pytest.raises(CrevalError, match="no head of Aesthetic"):
-        look(trying(tmp_path / "other.pth"), sample, pictures[0])
+        look(trying(tmp_path / "other.pth"), sample, images[0])
     torch.save([1, 2], tmp_path / "list.pth")
     with pytest.raises(CrevalError, match="holds no weights"):
-        look(trying(tmp_path / "list.pth"), sample, pictures[0])
+        look(trying(tmp_path / "list.pth"), sample, images[0])
     tiny_files.write_aesthetic_head(tmp_path / "wide.pth", 20)
     with pytest.raises(CrevalError, match="vectors of 20 values"):
-        look(trying(tmp_path / "wide.pth"), sample, pictures[0])
+        look(trying(tmp_path / "wide.pth"), sample, images[0])
 
 
-def test_a_picture_too_wide_to_be_scaled(models: dict[str, str], tmp_path: Path) -> None:
+def test_a_image_too_wide_to_be_scaled(models: dict[str, str], tmp_path: Path) -> None:
     Image.new("RGB", (20_000, 1)).save(tmp_path / "edit.png")
     Image.new("RGB", (1, 3000)).save(tmp_path / "narrow.png")
-    with pytest.raises(Unmeasured, match="too wide"):
+    with pytest.raises(NotMeasurable, match="too wide"):
         look(opened("aesthetic", models), Sample("s", ""), tmp_path / "edit.png")
     assert look(opened("aesthetic", models), Sample("s", ""), tmp_path / "narrow.png")
 
 
 @pytest.mark.parametrize("name", ["clip_src", "subject", "style"])
-def test_a_picture_too_long_to_be_seen_costs_only_itself(
-    name: str, models: dict[str, str], pictures: list[Path], tmp_path: Path
+def test_a_image_too_long_to_be_seen_costs_only_itself(
+    name: str, models: dict[str, str], images: list[Path], tmp_path: Path
 ) -> None:
     Image.new("RGB", (1, 400_000)).save(tmp_path / "long.png")
-    gauge, sample = opened(name, models), sample_of(pictures)
-    jobs = [Job(gauge, Exhibit(sample, edit)) for edit in (pictures[1], tmp_path / "long.png")]
-    good, bad = measure_all(jobs, Embeddings())
+    gauge, sample = opened(name, models), sample_of(images)
+    jobs = [MetricJob(gauge, MetricInputs(sample, edit)) for edit in (images[1], tmp_path / "long.png")]
+    good, bad = evaluate_batch(jobs, FeatureCache())
     assert not isinstance(good, Exception)
-    assert isinstance(bad, Unmeasured)
+    assert isinstance(bad, NotMeasurable)
     assert "too long" in str(bad)
 
 
@@ -257,10 +255,20 @@ def plain_csd(weights: Mapping[str, Any], image: Image.Image) -> Any:
         at = f"transformer.resblocks.{layer}"
         y = norm(x, f"{at}.ln_1")
         attended, _ = functional.multi_head_attention_forward(
-            y[:, None], y[:, None], y[:, None], y.shape[1], heads,
-            get(f"{at}.attn.in_proj_weight"), get(f"{at}.attn.in_proj_bias"), None, None, False,
-            0.0, get(f"{at}.attn.out_proj.weight"), get(f"{at}.attn.out_proj.bias"),
-        )  # fmt: skip
+            y[:, None],
+            y[:, None],
+            y[:, None],
+            y.shape[1],
+            heads,
+            get(f"{at}.attn.in_proj_weight"),
+            get(f"{at}.attn.in_proj_bias"),
+            None,
+            None,
+            False,
+            0.0,
+            get(f"{at}.attn.out_proj.weight"),
+            get(f"{at}.attn.out_proj.bias"),
+        )
         x = x + attended[:, 0]
         y = norm(x, f"{at}.ln_2")
         y = functional.linear(y, get(f"{at}.mlp.c_fc.weight"), get(f"{at}.mlp.c_fc.bias"))
@@ -269,30 +277,30 @@ def plain_csd(weights: Mapping[str, Any], image: Image.Image) -> Any:
     return unit(norm(x[0], "ln_post") @ weights["module.last_layer_style"])
 
 
-def test_style_is_csd_step_by_step(models: dict[str, str], pictures: list[Path]) -> None:
+def test_style_is_csd_step_by_step(models: dict[str, str], images: list[Path]) -> None:
     weights = torch.load(models["style"])["model_state_dict"]
-    reference = plain_csd(weights, rgb(pictures[0]))
-    for path in pictures[1:]:
+    reference = plain_csd(weights, rgb(images[0]))
+    for path in images[1:]:
         expected = float(reference @ plain_csd(weights, rgb(path)))
-        found = look(opened("style", models), sample_of(pictures), path)
+        found = look(opened("style", models), sample_of(images), path)
         assert found == {"style": pytest.approx(expected, abs=1e-4)}
 
 
-def test_checkpoints_that_hold_more_than_weights(pictures: list[Path], tmp_path: Path) -> None:
+def test_checkpoints_that_hold_more_than_weights(images: list[Path], tmp_path: Path) -> None:
     good = tiny_files.write_csd(tmp_path / "a.pth", args=Namespace(lr=0.1))
-    assert look(opened("style", {"style": str(good)}), sample_of(pictures), pictures[1])
+    assert look(opened("style", {"style": str(good)}), sample_of(images), images[1])
     bad = tiny_files.write_csd(tmp_path / "b.pth", trainer=Path("x"))
     with pytest.raises(CrevalError, match="cannot be loaded"):
-        look(opened("style", {"style": str(bad)}), sample_of(pictures), pictures[1])
+        look(opened("style", {"style": str(bad)}), sample_of(images), images[1])
     torch.save({"module.last_layer_style": torch.ones(2, 2)}, tmp_path / "c.pth")
     with pytest.raises(CrevalError, match="no CSD checkpoint"):
-        look(opened("style", {"style": str(tmp_path / "c.pth")}), sample_of(pictures), pictures[1])
+        look(opened("style", {"style": str(tmp_path / "c.pth")}), sample_of(images), images[1])
 
 
-def test_depth_is_stretched_and_compared(models: dict[str, str], pictures: list[Path]) -> None:
+def test_depth_is_stretched_and_compared(models: dict[str, str], images: list[Path]) -> None:
     processor = transformers.AutoImageProcessor.from_pretrained(models["depth"])
     model = transformers.AutoModelForDepthEstimation.from_pretrained(models["depth"]).eval()
-    source, edit = rgb(pictures[0]), rgb(pictures[1])
+    source, edit = rgb(images[0]), rgb(images[1])
     edit = edit.resize(source.size, Image.Resampling.BICUBIC)
     with torch.inference_mode():
         made = model(**processor(images=edit, return_tensors="pt"))
@@ -300,43 +308,43 @@ def test_depth_is_stretched_and_compared(models: dict[str, str], pictures: list[
     depth = found["predicted_depth"].numpy().astype(np.float64)
     depth = np.floor((depth - depth.min()) / (depth.max() - depth.min()) * 255)
     expected = np.abs(depth - np.asarray(source.convert("L"), dtype=np.float64)).mean() / 255
-    measured = look(opened("depth", models), sample_of(pictures), pictures[1])
+    measured = look(opened("depth", models), sample_of(images), images[1])
     # A value between two whole numbers may be cut off to either.
     assert measured == {"depth": pytest.approx(expected, abs=0.002)}
 
 
 def test_depth_is_seen_in_batches_and_kept(
-    models: dict[str, str], pictures: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    models: dict[str, str], images: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from creval.metrics.depth import DepthMap
+    from creval.metrics.depth import DepthModel
 
     seen: list[int] = []
-    embed = DepthMap.embed
+    embed = DepthModel.extract
 
-    def counted(self: DepthMap, things: Sequence[Thing]) -> list[Vector]:
+    def counted(self: DepthModel, things: Sequence[ExtractorInput]) -> list[FeatureArray]:
         seen.append(len(things))
         return embed(self, things)
 
-    monkeypatch.setattr(DepthMap, "embed", counted)
-    edits = pictures[1:]
+    monkeypatch.setattr(DepthModel, "extract", counted)
+    edits = images[1:]
 
     def all_of(source: Path) -> list[Any]:
-        vectors, gauge = Vectors(tmp_path), opened("depth", models)
-        jobs = [Job(gauge, Exhibit(Sample("s", "", source), edit)) for edit in edits]
-        found = measure_all(jobs, Embeddings(vectors))
+        vectors, gauge = FeatureCacheFile(tmp_path), opened("depth", models)
+        jobs = [MetricJob(gauge, MetricInputs(Sample("s", "", source), edit)) for edit in edits]
+        found = evaluate_batch(jobs, FeatureCache(vectors))
         vectors.close()
         return found
 
-    first = all_of(pictures[0])
-    assert all_of(pictures[0]) == first
+    first = all_of(images[0])
+    assert all_of(images[0]) == first
     assert seen == [3], "a second pass costs nothing"
-    assert all_of(pictures[3]) != first
+    assert all_of(images[3]) != first
     assert seen == [3, 3], "against another control it is another value"
     assert (tmp_path / "vectors.db").stat().st_size < 50_000
 
 
-def test_pictures_that_a_model_sees_in_their_own_shapes() -> None:
-    from creval.metrics.depth import _depths
+def test_images_that_a_model_sees_in_their_own_shapes() -> None:
+    from creval.metrics.depth import _predict_depths
 
     seen: list[tuple[int, ...]] = []
 
@@ -352,31 +360,31 @@ def test_pictures_that_a_model_sees_in_their_own_shapes() -> None:
             return Namespace(predicted_depth=pixel_values.mean(dim=-1))
 
     images = [noise(at, size) for at, size in enumerate([(9, 4), (3, 5), (9, 4), (3, 5), (2, 2)])]
-    found = _depths(processor, Depth(), images)
+    found = _predict_depths(processor, Depth(), images)
     assert seen == [(2, 4, 9, 3), (2, 5, 3, 3), (1, 2, 2, 3)]
     for image, depth in zip(images, found, strict=True):
         assert np.allclose(depth.numpy(), np.asarray(image, dtype=np.float32).mean(axis=-1))
 
 
 def test_a_model_nobody_chose_is_missing_and_one_that_was_is_wrong(
-    pictures: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    images: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     for name in ("clip_src", "subject", "style", "depth"):
         gauge = opened(name, {})
         for _ in range(2):
-            with pytest.raises(Missing, match="was not downloaded"):
-                look(gauge, sample_of(pictures), pictures[1])
-        (use,) = (model.use for model in gauge.card.models)
+            with pytest.raises(DependencyMissing, match="was not downloaded"):
+                look(gauge, sample_of(images), images[1])
+        (use,) = (model.slot for model in gauge.info.models)
         with pytest.raises(CrevalError) as raised:
-            look(opened(name, {use: str(tmp_path / "absent")}), sample_of(pictures), pictures[1])
-        assert not isinstance(raised.value, Missing)
+            look(opened(name, {use: str(tmp_path / "absent")}), sample_of(images), images[1])
+        assert not isinstance(raised.value, DependencyMissing)
         with pytest.raises(CrevalError, match="was not downloaded") as raised:
-            look(opened(name, {use: "models/typo"}), sample_of(pictures), pictures[1])
-        assert not isinstance(raised.value, Missing)
+            look(opened(name, {use: "models/typo"}), sample_of(images), images[1])
+        assert not isinstance(raised.value, DependencyMissing)
 
 
-def test_a_model_that_gives_no_number(pictures: list[Path], tmp_path: Path) -> None:
+def test_a_model_that_gives_no_number(images: list[Path], tmp_path: Path) -> None:
     model = tiny.write_clip(tmp_path / "clip")
     for value in (float("nan"), 0.0):
         broken = transformers.CLIPModel.from_pretrained(model)
@@ -384,27 +392,25 @@ def test_a_model_that_gives_no_number(pictures: list[Path], tmp_path: Path) -> N
             broken.visual_projection.weight[:] = value
         broken.save_pretrained(model)
         for name in ("clip_src", "clip_dir", "clip"):
-            with pytest.raises(NoNumber, match="gave no number"):
-                look(opened(name, {"clip": str(model)}), sample_of(pictures), pictures[1])
+            with pytest.raises(NonFiniteResult, match="gave no number"):
+                look(opened(name, {"clip": str(model)}), sample_of(images), images[1])
 
 
-def test_a_depth_that_is_no_number(pictures: list[Path], tmp_path: Path) -> None:
-    from creval.metrics.depth import DepthMap
+def test_a_depth_that_is_no_number(images: list[Path], tmp_path: Path) -> None:
+    from creval.metrics.depth import DepthModel
 
     model = tiny.write_depth(tmp_path / "depth")
     broken = transformers.DPTForDepthEstimation.from_pretrained(model)
     with torch.no_grad():
         broken.head.head[0].weight[:] = float("nan")
     broken.save_pretrained(model)
-    with pytest.raises(NoNumber, match="gave no number"):
-        look(opened("depth", {"depth": str(model)}), sample_of(pictures), pictures[1])
+    with pytest.raises(NonFiniteResult, match="gave no number"):
+        look(opened("depth", {"depth": str(model)}), sample_of(images), images[1])
     with pytest.raises(CrevalError, match="gave no number"):
-        DepthMap(str(model)).map_of(rgb(pictures[1]))
+        DepthModel(str(model)).estimate_depth(rgb(images[1]))
 
 
-def test_the_name_tells_the_models_and_the_state_of_their_files(
-    models: dict[str, str], tmp_path: Path
-) -> None:
+def test_the_name_tells_the_models_and_the_state_of_their_files(models: dict[str, str], tmp_path: Path) -> None:
     names = set()
     for width in (16, 16, 20):  # the second is the same content written later
         head = tiny_files.write_aesthetic_head(tmp_path / "head.pth", width)
@@ -421,10 +427,10 @@ def test_a_changed_model_is_another(tmp_path: Path) -> None:
     from creval.metrics.subject import Dino
 
     folder = tiny.write_dino(tmp_path / "dino")
-    before: Embedder = Dino(str(folder))
+    before: FeatureExtractor = Dino(str(folder))
     (folder / "config.json").write_text((folder / "config.json").read_text() + " ")
     assert Dino(str(folder)).name != before.name
-    assert before.embed([shown(noise(1, (40, 40)))])[0].shape == (16,)
+    assert before.extract([shown(noise(1, (40, 40)))])[0].shape == (16,)
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -432,7 +438,7 @@ def test_a_model_of_which_one_layer_was_trained_further_is_another(
     large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if large:  # as if the file were
-        monkeypatch.setattr("creval.metrics.model_loading._END", 1 << 20)
+        monkeypatch.setattr("creval.metrics.model_loading._TAIL_BYTES", 1 << 20)
     weights = {f"layer{at}": torch.full((512, 1024), float(at)) for at in range(8)}
     weights |= {"projection": torch.ones(384, 256), "bias": torch.ones(16)}
     plain, zipped = tmp_path / "model.safetensors", tmp_path / "model.pth"
@@ -442,7 +448,7 @@ def test_a_model_of_which_one_layer_was_trained_further_is_another(
             weights[changed] = weights[changed] * 1.5
         save_file(weights, plain)
         torch.save(weights, zipped)
-        states.append((state(str(plain)), state(str(zipped))))
+        states.append((files_digest(str(plain)), files_digest(str(zipped))))
     first, again, *others = states
     assert again == first
     told = len({one for one, _ in (first, *others)})

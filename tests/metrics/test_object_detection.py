@@ -13,9 +13,9 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.metrics import model_loading
-from creval.metrics.model_loading import Model
-from creval.metrics.object_detection import Detector
-from creval.providers.huggingface import Missing, load_model
+from creval.metrics.model_loading import TransformersModel
+from creval.metrics.object_detection import ObjectDetector
+from creval.providers.huggingface import DependencyMissing, load_model
 from tests.metrics.tiny import write_clip, write_grounding_dino, write_owl
 
 torch = pytest.importorskip("torch")
@@ -38,13 +38,13 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def picture() -> Image.Image:
+def image() -> Image.Image:
     noise = np.random.default_rng(0).integers(0, 256, (HEIGHT, WIDTH, 3), dtype=np.uint8)
     return Image.fromarray(noise)
 
 
-def test_boxes_lie_in_the_picture(model: Path, picture: Image.Image) -> None:
-    found = Detector(str(model), threshold=0.0).find(picture, NAMES)
+def test_boxes_lie_in_the_image(model: Path, image: Image.Image) -> None:
+    found = ObjectDetector(str(model), threshold=0.0).find_boxes(image, NAMES)
     assert list(found) == NAMES
     for boxes in found.values():
         assert boxes
@@ -53,13 +53,11 @@ def test_boxes_lie_in_the_picture(model: Path, picture: Image.Image) -> None:
             assert 0 <= top < bottom <= HEIGHT
 
 
-def test_boxes_are_those_of_the_model_best_first(model: Path, picture: Image.Image) -> None:
+def test_boxes_are_those_of_the_model_best_first(model: Path, image: Image.Image) -> None:
     processor = transformers.AutoProcessor.from_pretrained(model)
     direct = transformers.AutoModelForZeroShotObjectDetection.from_pretrained(model)
     dino = "grounding" in direct.config.model_type
-    inputs = processor(
-        images=picture, text="a red hat." if dino else [["a red hat"]], return_tensors="pt"
-    )
+    inputs = processor(images=image, text="a red hat." if dino else [["a red hat"]], return_tensors="pt")
     with torch.inference_mode():
         made = direct.eval()(**inputs)
     scores = made.logits[0].sigmoid().max(dim=-1).values
@@ -75,33 +73,31 @@ def test_boxes_are_those_of_the_model_best_first(model: Path, picture: Image.Ima
         box = max(0, left), max(0, top), min(WIDTH, right), min(HEIGHT, bottom)
         if box[0] < box[2] and box[1] < box[3]:
             expected.append(box)
-    found = Detector(str(model), threshold).find(picture, ["a red hat"])["a red hat"]
+    found = ObjectDetector(str(model), threshold).find_boxes(image, ["a red hat"])["a red hat"]
     assert expected
     assert np.allclose(found, expected, atol=1e-3)
 
 
-def test_nothing_scores_above_one(model: Path, picture: Image.Image) -> None:
-    assert Detector(str(model), threshold=1.1).find(picture, NAMES) == {"a red hat": [], "cat": []}
-    assert Detector(str(model)).find(picture, []) == {}
+def test_nothing_scores_above_one(model: Path, image: Image.Image) -> None:
+    assert ObjectDetector(str(model), threshold=1.1).find_boxes(image, NAMES) == {"a red hat": [], "cat": []}
+    assert ObjectDetector(str(model)).find_boxes(image, []) == {}
 
 
-def test_names_do_not_disturb_each_other(model: Path, picture: Image.Image) -> None:
-    detector = Detector(str(model), threshold=0.0)
-    together = detector.find(picture, [*NAMES, "cat"])
-    assert together == {name: detector.find(picture, [name])[name] for name in NAMES}
+def test_names_do_not_disturb_each_other(model: Path, image: Image.Image) -> None:
+    detector = ObjectDetector(str(model), threshold=0.0)
+    together = detector.find_boxes(image, [*NAMES, "cat"])
+    assert together == {name: detector.find_boxes(image, [name])[name] for name in NAMES}
 
 
-def test_any_name_and_any_picture(model: Path, picture: Image.Image) -> None:
-    detector = Detector(str(model), threshold=0.0)
-    found = detector.find(picture, ["a cat", "A. Cat.", "cat " * 500, ""])
+def test_any_name_and_any_image(model: Path, image: Image.Image) -> None:
+    detector = ObjectDetector(str(model), threshold=0.0)
+    found = detector.find_boxes(image, ["a cat", "A. Cat.", "cat " * 500, ""])
     assert found["A. Cat."] == found["a cat"]
     for mode in ("L", "RGBA", "P"):
-        assert detector.find(picture.convert(mode), ["cat"])["cat"]
+        assert detector.find_boxes(image.convert(mode), ["cat"])["cat"]
 
 
-def test_threads_share_one_model(
-    model: Path, picture: Image.Image, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_share_one_model(model: Path, image: Image.Image, monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[str] = []
 
     def counted(name: str, *given: Any, **more: Any) -> Any:
@@ -109,35 +105,35 @@ def test_threads_share_one_model(
         return load_model(name, *given, **more)
 
     monkeypatch.setattr(model_loading, "load_model", counted)
-    detector = Detector(str(model), threshold=0.0)
+    detector = ObjectDetector(str(model), threshold=0.0)
     assert not loads
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: detector.find(picture, ["cat"]), range(4)))
+        found = list(pool.map(lambda _: detector.find_boxes(image, ["cat"]), range(4)))
     assert loads == [str(model)]
     assert all(one == found[0] for one in found)
 
 
-def test_wrong_models_get_a_sentence(tmp_path: Path, picture: Image.Image) -> None:
+def test_wrong_models_get_a_sentence(tmp_path: Path, image: Image.Image) -> None:
     with pytest.raises(CrevalError, match=r"there is no folder .*missing"):
-        Detector(str(tmp_path / "missing")).find(picture, ["cat"])
+        ObjectDetector(str(tmp_path / "missing")).find_boxes(image, ["cat"])
     with pytest.raises(CrevalError, match="cannot be loaded"):
-        Detector(str(tmp_path)).find(picture, ["cat"])
+        ObjectDetector(str(tmp_path)).find_boxes(image, ["cat"])
     with pytest.raises(CrevalError, match="cannot be loaded") as caught:
-        Detector(str(write_clip(tmp_path / "clip"))).find(picture, ["cat"])
+        ObjectDetector(str(write_clip(tmp_path / "clip"))).find_boxes(image, ["cat"])
     assert "\n" not in str(caught.value)
 
 
-def test_damaged_weights_get_a_sentence(tmp_path: Path, picture: Image.Image) -> None:
+def test_damaged_weights_get_a_sentence(tmp_path: Path, image: Image.Image) -> None:
     folder = write_owl(tmp_path)
     (folder / "model.safetensors").write_bytes(b"nothing")
     with pytest.raises(CrevalError, match="cannot be loaded"):
-        Detector(str(folder)).find(picture, ["cat"])
+        ObjectDetector(str(folder)).find_boxes(image, ["cat"])
 
 
 def test_a_library_that_is_missed_late_gets_a_sentence(tmp_path: Path) -> None:
     folder = str(write_owl(tmp_path))
-    for chosen, kind in ((True, CrevalError), (False, Missing)):
-        model = Model(folder, "AutoModelForZeroShotObjectDetection", chosen=chosen)
-        with pytest.raises(kind, match="lacks a library: needs SciPy") as caught, model.in_use():
+    for chosen, kind in ((True, CrevalError), (False, DependencyMissing)):
+        model = TransformersModel(folder, "AutoModelForZeroShotObjectDetection", explicit=chosen)
+        with pytest.raises(kind, match="lacks a library: needs SciPy") as caught, model.session():
             raise ImportError("\nneeds\nSciPy")
         assert type(caught.value) is kind, "one that nobody chose does not stop the others"

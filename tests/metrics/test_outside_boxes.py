@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from creval.core.sample import Box, Sample, Step
-from creval.metrics.base import Tools, open_gauges
-from creval.metrics.embeddings import Embeddings
-from creval.metrics.inputs import Unmeasured
-from creval.metrics.model_loading import state
-from creval.metrics.object_detection import Detector
-from creval.metrics.outside_boxes import Outside
-from creval.store.embedding_cache import Vectors
+from creval.core.sample import Box, InstructionStep, Sample
+from creval.metrics.base import ModelPool, open_image_metrics
+from creval.metrics.features import FeatureCache
+from creval.metrics.metric_inputs import NotMeasurable
+from creval.metrics.model_loading import files_digest
+from creval.metrics.object_detection import ObjectDetector
+from creval.metrics.outside_boxes import OutsideBoxes
+from creval.store.feature_cache_file import FeatureCacheFile
 from tests.metrics.evaluating import look, note_opened
 from tests.metrics.tiny import write_owl
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> tuple[Path, Path]:
+def images(tmp_path: Path) -> tuple[Path, Path]:
     """A black source, and an edit that is white in its left half and its top row."""
     source, edit = Image.new("RGB", (20, 10)), Image.new("RGB", (20, 10))
     edit.paste((255, 255, 255), (0, 0, 10, 10))
@@ -31,7 +31,7 @@ def pictures(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "source.png", tmp_path / "edit.png"
 
 
-class Seeing(Detector):
+class Seeing(ObjectDetector):
     """A detector that finds what it is told, and remembers where it looked."""
 
     def __init__(self, **found: list[Box]) -> None:
@@ -39,97 +39,99 @@ class Seeing(Detector):
         self.found = found
         self.asked: list[tuple[tuple[int, int, int], tuple[str, ...]]] = []
 
-    def find(self, picture: Image.Image, names: Sequence[str]) -> dict[str, list[Box]]:
-        colour = picture.getpixel((0, 0))
+    def find_boxes(self, image: Image.Image, names: Sequence[str]) -> dict[str, list[Box]]:
+        colour = image.getpixel((0, 0))
         assert isinstance(colour, tuple)
         self.asked.append((colour[:3], tuple(names)))  # type: ignore[arg-type]
         return {name: self.found.get(name, []) for name in names}
 
 
 def measured(
-    pictures: tuple[Path, Path],
-    *steps: Step,
+    images: tuple[Path, Path],
+    *steps: InstructionStep,
     detector: Seeing | None = None,
-    embeddings: Embeddings | None = None,
+    embeddings: FeatureCache | None = None,
 ) -> Mapping[str, float]:
-    source, edit = pictures
-    gauge = Outside(Tools())
+    source, edit = images
+    gauge = OutsideBoxes(ModelPool())
     gauge._detector = detector
     return look(gauge, Sample("s", "", source, steps=steps), edit, embeddings)
 
 
-def test_only_what_lies_outside_counts(pictures: tuple[Path, Path]) -> None:
-    left = Step("a", old="cat", boxes=((0, 0, 10, 10),))
-    assert measured(pictures, left) == {"L1": pytest.approx(0.1), "L2": pytest.approx(0.1)}
-    assert measured(pictures, Step("a")) == {"L1": pytest.approx(0.55), "L2": pytest.approx(0.55)}
+def test_only_what_lies_outside_counts(images: tuple[Path, Path]) -> None:
+    left = InstructionStep("a", old="cat", boxes=((0, 0, 10, 10),))
+    assert measured(images, left) == {"L1": pytest.approx(0.1), "L2": pytest.approx(0.1)}
+    assert measured(images, InstructionStep("a")) == {"L1": pytest.approx(0.55), "L2": pytest.approx(0.55)}
 
 
-def test_an_edit_of_another_size_is_scaled_to_its_source(pictures: tuple[Path, Path]) -> None:
-    Image.open(pictures[1]).resize((40, 20), Image.Resampling.NEAREST).save(pictures[1])
-    found = measured(pictures, Step("a", old="cat", boxes=((0, 0, 12, 10), (0, 0, 20, 2))))
+def test_an_edit_of_another_size_is_scaled_to_its_source(images: tuple[Path, Path]) -> None:
+    Image.open(images[1]).resize((40, 20), Image.Resampling.NEAREST).save(images[1])
+    found = measured(images, InstructionStep("a", old="cat", boxes=((0, 0, 12, 10), (0, 0, 20, 2))))
     assert found["L1"] == pytest.approx(0.0, abs=0.01)
 
 
-def test_boxes_that_cover_everything_leave_nothing(pictures: tuple[Path, Path]) -> None:
-    with pytest.raises(Unmeasured, match="cover the whole picture"):
-        measured(pictures, Step("a", old="cat", boxes=((-5, -5, 99, 99),)))
+def test_boxes_that_cover_everything_leave_nothing(images: tuple[Path, Path]) -> None:
+    with pytest.raises(NotMeasurable, match="cover the whole picture"):
+        measured(images, InstructionStep("a", old="cat", boxes=((-5, -5, 99, 99),)))
 
 
-def test_an_object_without_a_box_is_not_guessed_over(pictures: tuple[Path, Path]) -> None:
-    with pytest.raises(Unmeasured, match="no box is known") as found:
-        measured(pictures, Step("a", old="cat"))
+def test_an_object_without_a_box_is_not_guessed_over(images: tuple[Path, Path]) -> None:
+    with pytest.raises(NotMeasurable, match="no box is known") as found:
+        measured(images, InstructionStep("a", old="cat"))
     assert found.value.about == "cat"
-    with pytest.raises(Unmeasured, match="the detector does not find"):
-        measured(pictures, Step("a", old="cat"), detector=Seeing())
+    with pytest.raises(NotMeasurable, match="the detector does not find"):
+        measured(images, InstructionStep("a", old="cat"), detector=Seeing())
     # What an earlier step makes is not looked for in the source.
-    measured(pictures, Step("a", new="cat"), Step("b", needs=(0,), old="cat"))
+    measured(images, InstructionStep("a", new="cat"), InstructionStep("b", needs=(0,), old="cat"))
 
 
-def test_a_detector_finds_the_old_in_the_source_and_the_new_in_the_edit(
-    pictures: tuple[Path, Path],
-) -> None:
+def test_a_detector_finds_the_old_in_the_source_and_the_new_in_the_edit(images: tuple[Path, Path]) -> None:
     seeing = Seeing(cat=[(0.0, 0.0, 10.0, 10.0)], hat=[(0.0, 0.0, 20.0, 1.0)])
     steps = (
-        Step("a", old="cat"),
-        Step("b", new="hat"),
-        Step("c", old="dog", boxes=((1, 1, 2, 2),)),
+        InstructionStep("a", old="cat"),
+        InstructionStep("b", new="hat"),
+        InstructionStep("c", old="dog", boxes=((1, 1, 2, 2),)),
     )
-    assert measured(pictures, *steps, detector=seeing) == {"L1": 0.0, "L2": 0.0}
+    assert measured(images, *steps, detector=seeing) == {"L1": 0.0, "L2": 0.0}
     black, white = (0, 0, 0), (255, 255, 255)
     assert seeing.asked == [(black, ("cat",)), (white, ("hat",))]
 
 
-def test_what_a_detector_found_is_kept_and_no_picture_decoded_again(
-    pictures: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_a_detector_found_is_kept_and_no_image_decoded_again(
+    images: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = note_opened(monkeypatch)
     seeing = Seeing(cat=[(0.0, 0.0, 10.0, 10.0)], dog=[(0.5, 0.0, 3.0, 4.0)])
-    steps = [Step("a", old="cat"), Step("b", old="dog", new="hat"), Step("c", new="hat")]
+    steps = [
+        InstructionStep("a", old="cat"),
+        InstructionStep("b", old="dog", new="hat"),
+        InstructionStep("c", new="hat"),
+    ]
     found = []
     for _ in range(2):
-        vectors = Vectors(tmp_path)
-        found.append(measured(pictures, *steps, detector=seeing, embeddings=Embeddings(vectors)))
+        vectors = FeatureCacheFile(tmp_path)
+        found.append(measured(images, *steps, detector=seeing, embeddings=FeatureCache(vectors)))
         vectors.close()
         assert len(seeing.asked) == 3, "two in the source, one in the edit; nothing anew"
     assert found[0] == found[1] == {"L1": pytest.approx(0.1), "L2": pytest.approx(0.1)}
     assert sorted(opened) == ["edit.png", "edit.png", "source.png", "source.png"]
 
 
-def test_without_a_step_nothing_is_outside(pictures: tuple[Path, Path]) -> None:
-    with pytest.raises(Unmeasured, match="no steps"):
-        measured(pictures)
+def test_without_a_step_nothing_is_outside(images: tuple[Path, Path]) -> None:
+    with pytest.raises(NotMeasurable, match="no steps"):
+        measured(images)
 
 
 def test_a_sample_without_a_source(tmp_path: Path) -> None:
-    with pytest.raises(Unmeasured, match="no source"):
-        look(Outside(Tools()), Sample("s", ""), tmp_path / "edit.png")
+    with pytest.raises(NotMeasurable, match="no source"):
+        look(OutsideBoxes(ModelPool()), Sample("s", ""), tmp_path / "edit.png")
 
 
-def test_the_name_tells_the_detector(tmp_path: Path, pictures: tuple[Path, Path]) -> None:
+def test_the_name_tells_the_detector(tmp_path: Path, images: tuple[Path, Path]) -> None:
     pytest.importorskip("transformers")
     model = write_owl(tmp_path / "owl")
-    gauge = open_gauges(["outside"], {"boxes": str(model)})["outside"]
-    assert gauge.name == f"outside@owl#{state(str(model))[:8]}"
-    assert Outside(Tools()).name == "outside"
-    sample = Sample("s", "", pictures[0], steps=(Step("a", boxes=((0, 0, 1, 1),), new="cat"),))
-    assert set(look(gauge, sample, pictures[1])) == {"L1", "L2"}
+    gauge = open_image_metrics(["outside"], {"boxes": str(model)})["outside"]
+    assert gauge.name == f"outside@owl#{files_digest(str(model))[:8]}"
+    assert OutsideBoxes(ModelPool()).name == "outside"
+    sample = Sample("s", "", images[0], steps=(InstructionStep("a", boxes=((0, 0, 1, 1),), new="cat"),))
+    assert set(look(gauge, sample, images[1])) == {"L1", "L2"}

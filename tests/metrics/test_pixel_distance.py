@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from creval.core.sample import Sample
-from creval.metrics.base import open_gauges
-from creval.metrics.inputs import Unmeasured
+from creval.metrics.base import open_image_metrics
+from creval.metrics.metric_inputs import NotMeasurable
 from tests.metrics.evaluating import look
-from tests.metrics.images import ODD_SIZES, noise, real_pictures, slope
+from tests.metrics.images import ODD_SIZES, noise, real_images, slope
 
-GAUGES = open_gauges(["l1_src", "l2_src"], {})
+GAUGES = open_image_metrics(["l1_src", "l2_src"], {})
 
 
 def measured(sample: Sample, edit: Path) -> tuple[float, float]:
@@ -28,10 +28,7 @@ def plain(source: Image.Image, edit: Image.Image, mask: Image.Image | None) -> t
     a, b = (np.asarray(image, dtype=np.float64) / 255 for image in (source, edit))
     kept = np.ones(a.shape[:2]) if mask is None else np.asarray(mask, dtype=np.float64) <= 128
     weight = np.repeat(kept[..., None], 3, axis=2).astype(np.float64)
-    return (
-        float((np.abs(a - b) * weight).sum() / weight.sum()),
-        float(((a - b) ** 2 * weight).sum() / weight.sum()),
-    )
+    return (float((np.abs(a - b) * weight).sum() / weight.sum()), float(((a - b) ** 2 * weight).sum() / weight.sum()))
 
 
 @pytest.mark.parametrize("size", ODD_SIZES)
@@ -51,8 +48,7 @@ def test_without_a_mask(size: tuple[int, int], tmp_path: Path) -> None:
 side = st.integers(1, 40)
 
 
-@settings(max_examples=60, deadline=None,
-          suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 9), side, side, st.sampled_from(["L", "1", "RGB", "LA"]))
 def test_outside_the_mask(tmp_path: Path, seed: int, width: int, height: int, mode: str) -> None:
     size = (width, height)
@@ -62,15 +58,15 @@ def test_outside_the_mask(tmp_path: Path, seed: int, width: int, height: int, mo
         image.save(tmp_path / f"{name}.png")
     sample = Sample("s", "", tmp_path / "source.png", mask=tmp_path / "mask.png")
     if (np.asarray(mask.convert("L")) > 128).all():
-        with pytest.raises(Unmeasured, match="covers the whole picture"):
+        with pytest.raises(NotMeasurable, match="covers the whole picture"):
             measured(sample, tmp_path / "edit.png")
     else:
         expected = plain(source, edit, mask.convert("L"))
         assert measured(sample, tmp_path / "edit.png") == pytest.approx(expected, abs=1e-12)
 
 
-def test_real_pictures(tmp_path: Path) -> None:
-    for path in real_pictures(3):
+def test_real_images(tmp_path: Path) -> None:
+    for path in real_images(3):
         with Image.open(path) as opened:
             source = opened.convert("RGB")
         edit = source.rotate(3)
@@ -103,5 +99,5 @@ def test_alpha_is_laid_on_white(tmp_path: Path) -> None:
 
 def test_without_a_source(tmp_path: Path) -> None:
     for gauge in GAUGES.values():
-        with pytest.raises(Unmeasured, match="no source"):
+        with pytest.raises(NotMeasurable, match="no source"):
             look(gauge, Sample("s", ""), tmp_path / "edit.png")

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from creval.core.sample import Sample
-from creval.metrics.base import open_gauges
-from creval.metrics.inputs import Unmeasured
+from creval.metrics.base import open_image_metrics
+from creval.metrics.metric_inputs import NotMeasurable
 from creval.metrics.ssim import luma, ssim
 from tests.metrics.evaluating import look
-from tests.metrics.images import ODD_SIZES, noise, real_pictures, slope
+from tests.metrics.images import ODD_SIZES, noise, real_images, slope
 
 metrics = pytest.importorskip("skimage.metrics")
 correlate1d = pytest.importorskip("scipy.ndimage").correlate1d
@@ -23,10 +23,7 @@ correlate1d = pytest.importorskip("scipy.ndimage").correlate1d
 def plain(first: Image.Image, second: Image.Image) -> float:
     """The release's variant as its parts are described: luma rounded, a Gaussian of 11 pixels,
     whole windows only, contrast-structure not below zero."""
-    x, y = (
-        np.round(np.asarray(image, dtype=np.float64) @ [0.299, 0.587, 0.114])
-        for image in (first, second)
-    )
+    x, y = (np.round(np.asarray(image, dtype=np.float64) @ [0.299, 0.587, 0.114]) for image in (first, second))
     bell = np.exp(-(np.arange(-5, 6) ** 2) / (2 * 1.5**2))
     bell /= bell.sum()
 
@@ -59,12 +56,8 @@ def test_without_clipping_it_is_torchmetrics() -> None:
     a, b = luma(noise(1, (70, 41))), luma(slope((70, 41)))
     one, other = (torch.tensor(of, dtype=torch.float64)[None, None] for of in (a, b))
     # It fills the picture up and cuts that off again: whole windows are what is left.
-    _, theirs = image.structural_similarity_index_measure(
-        one, other, data_range=255.0, return_full_image=True
-    )
-    assert ssim(a, b, clipped=False) == pytest.approx(
-        float(theirs[0, 0, 5:-5, 5:-5].mean()), abs=1e-9
-    )
+    _, theirs = image.structural_similarity_index_measure(one, other, data_range=255.0, return_full_image=True)
+    assert ssim(a, b, clipped=False) == pytest.approx(float(theirs[0, 0, 5:-5, 5:-5].mean()), abs=1e-9)
 
 
 @pytest.mark.parametrize("size", [size for size in ODD_SIZES if min(size) >= 11])
@@ -72,14 +65,14 @@ def test_the_releases_variant(size: tuple[int, int], tmp_path: Path) -> None:
     first, second = slope(size), noise(3, size)
     first.save(tmp_path / "source.png")
     second.save(tmp_path / "edit.png")
-    gauge = open_gauges(["ssim"], {})["ssim"]
+    gauge = open_image_metrics(["ssim"], {})["ssim"]
     found = look(gauge, Sample("s", "", tmp_path / "source.png"), tmp_path / "edit.png")
     assert found == {"ssim": pytest.approx(plain(first, second), abs=1e-12)}
 
 
-def test_real_pictures(tmp_path: Path) -> None:
-    gauge = open_gauges(["ssim"], {})["ssim"]
-    for path in real_pictures(3):
+def test_real_images(tmp_path: Path) -> None:
+    gauge = open_image_metrics(["ssim"], {})["ssim"]
+    for path in real_images(3):
         with Image.open(path) as opened:
             first = opened.convert("RGB")
         first.thumbnail((701, 701))
@@ -106,7 +99,7 @@ def test_grey_and_alpha(tmp_path: Path) -> None:
     clear = noise(2, (30, 20)).convert("RGBA")
     clear.putalpha(0)
     clear.save(tmp_path / "edit.png")
-    gauge = open_gauges(["ssim"], {})["ssim"]
+    gauge = open_image_metrics(["ssim"], {})["ssim"]
     found = look(gauge, Sample("s", "", tmp_path / "source.png"), tmp_path / "edit.png")
     white = Image.new("RGB", (30, 20), (255, 255, 255))
     assert found["ssim"] == pytest.approx(plain(grey.convert("RGB"), white), abs=1e-12)
@@ -114,6 +107,6 @@ def test_grey_and_alpha(tmp_path: Path) -> None:
 
 def test_smaller_than_the_window(tmp_path: Path) -> None:
     noise(1, (10, 40)).save(tmp_path / "source.png")
-    gauge = open_gauges(["ssim"], {})["ssim"]
-    with pytest.raises(Unmeasured, match="window of 11"):
+    gauge = open_image_metrics(["ssim"], {})["ssim"]
+    with pytest.raises(NotMeasurable, match="window of 11"):
         look(gauge, Sample("s", "", tmp_path / "source.png"), tmp_path / "source.png")

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from creval.core.sample import Sample
-from creval.metrics.base import open_gauges
-from creval.metrics.embeddings import Embeddings
-from creval.metrics.inputs import Unmeasured
-from creval.metrics.requested_text import Lettering, error_rate, lettering
+from creval.metrics.base import open_image_metrics
+from creval.metrics.features import FeatureCache
+from creval.metrics.metric_inputs import NotMeasurable
+from creval.metrics.requested_text import RequestedText, character_error_rate, find_requested_text
 from tests.metrics.evaluating import look
 from tests.metrics.images import drawn
 
-(GAUGE,) = open_gauges(["text"], {}).values()
-READ = Embeddings()  # tests draw the same pictures, and reading takes a second
+(GAUGE,) = open_image_metrics(["text"], {}).values()
+READ = FeatureCache()  # tests draw the same pictures, and reading takes a second
 
 
 @pytest.fixture(autouse=True)
@@ -36,15 +36,11 @@ def measured(instruction: str, edit: Path, source: Path | None = None) -> Mappin
 
 def test_text_that_is_wanted(tmp_path: Path) -> None:
     edit = drawn(tmp_path / "a.png", "Grand Opening", "SALE 50")
-    assert measured('Add the text "GRAND OPENING" to the sign.', edit) == {
-        "text_there": 1.0, "text_error": 0.0,
-    }  # fmt: skip
+    assert measured('Add the text "GRAND OPENING" to the sign.', edit) == {"text_there": 1.0, "text_error": 0.0}
     found = measured('Write "Grand Opening" and "closed today" on the wall.', edit)
     assert found["text_there"] == 0.5
     assert 0.3 < found["text_error"] < 0.5
-    assert measured('Write "SALE 60" on it.', edit) == {
-        "text_there": 0.0, "text_error": pytest.approx(1 / 6),
-    }  # fmt: skip
+    assert measured('Write "SALE 60" on it.', edit) == {"text_there": 0.0, "text_error": pytest.approx(1 / 6)}
 
 
 def test_text_that_is_to_go(tmp_path: Path) -> None:
@@ -59,7 +55,7 @@ def test_text_that_is_to_go(tmp_path: Path) -> None:
     assert measured(everything, after, before) == {"text_gone": 0.5}
     assert measured(everything, clean, before) == {"text_gone": 1.0}
     for asked in (sale, everything):
-        with pytest.raises(Unmeasured, match="the source is needed to see what is gone"):
+        with pytest.raises(NotMeasurable, match="the source is needed to see what is gone"):
             measured(asked, before)
 
 
@@ -71,7 +67,7 @@ def test_what_was_never_there_cannot_go(tmp_path: Path) -> None:
         ('Remove the word "SALE".', clean),
         ('Remove the word "CLOSED".', before),
     ):
-        with pytest.raises(Unmeasured, match="what is to go cannot be read in the source"):
+        with pytest.raises(NotMeasurable, match="what is to go cannot be read in the source"):
             measured(asked, source, source)
     both, sample = ["SALE", "CLOSED"], Sample("s", "", before)
     assert look(GAUGE, sample, before, READ, removed=both) == {"text_gone": 0.0}
@@ -89,10 +85,10 @@ def test_text_that_is_to_go_where_the_mask_lets_edit(tmp_path: Path) -> None:
         sample = Sample("s", asked, before, mask=tmp_path / "mask.png")
         assert look(GAUGE, sample, after, READ) == {"text_gone": 1.0}
         assert look(GAUGE, sample, before, READ) == {"text_gone": 0.0}
-        with pytest.raises(Unmeasured, match="the mask marks no region"):
+        with pytest.raises(NotMeasurable, match="the mask marks no region"):
             look(GAUGE, replace(sample, mask=tmp_path / "empty.png"), before, READ)
     elsewhere = Sample("s", 'Remove the word "Opening".', before, mask=tmp_path / "mask.png")
-    with pytest.raises(Unmeasured, match="cannot be read in the mask's region of the source"):
+    with pytest.raises(NotMeasurable, match="cannot be read in the mask's region of the source"):
         look(GAUGE, elsewhere, before, READ)
 
 
@@ -104,7 +100,7 @@ def test_text_that_takes_the_place_of_another(tmp_path: Path) -> None:
     found = measured(asked, other, other)
     assert (found["text_there"], found["text_gone"]) == (0.0, 0.0)
     for source in (edit, None):  # what is wanted can be measured without what is gone
-        with pytest.raises(Unmeasured) as caught:
+        with pytest.raises(NotMeasurable) as caught:
             measured(asked, edit, source)
         assert caught.value.values == {"text_there": 1.0, "text_error": 0.0}
 
@@ -115,13 +111,13 @@ def test_the_measurement_may_say_what_is_meant(tmp_path: Path) -> None:
     assert look(GAUGE, sample, edit, READ, wanted=["closed"])["text_there"] == 1.0
     sourced = replace(sample, source=edit)
     assert look(GAUGE, sourced, edit, READ, removed=["closed"]) == {"text_gone": 0.0}
-    with pytest.raises(Unmeasured, match="names no text"):
+    with pytest.raises(NotMeasurable, match="names no text"):
         look(GAUGE, sample, edit, READ)
 
 
 def test_empty_texts_are_no_full_marks(tmp_path: Path) -> None:
     edit, sample = drawn(tmp_path / "a.png", "CLOSED"), Sample("s", "Make it so.")
-    with pytest.raises(Unmeasured, match="are empty"):
+    with pytest.raises(NotMeasurable, match="are empty"):
         look(GAUGE, sample, edit, READ, wanted=["", " \u200b"], removed=[])
     assert look(GAUGE, sample, edit, READ, wanted=["", "open"])["text_there"] == 0.0
 
@@ -129,77 +125,71 @@ def test_empty_texts_are_no_full_marks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("instruction", "expected"),
     [
-        ('Add the text "HELLO".', Lettering(("HELLO",))),
-        ("Write 'Don't panic' on it.", Lettering(("Don't panic",))),
-        ("A banner that reads “Happy Birthday”", Lettering(("Happy Birthday",))),
-        ("在招牌上写 text「营业中」", Lettering(("营业中",))),
-        ('Replace the words "A B" with "C D".', Lettering(("C D",), ("A B",))),
-        ('Replace the word "old" by the much larger word "new"', Lettering(("new",), ("old",))),
-        ('Erase "SALE" from the label.', Lettering((), ("SALE",))),
-        ('Remove the words "A", "B" and "C".', Lettering((), ("A", "B", "C"))),
-        ('Do not add the words "A" or "B".', Lettering()),
-        ('Change the word "A" to "B" and "C".', Lettering(("B", "C"), ("A",))),
-        ('Write "X" and remove the word "Y".', Lettering(("X",), ("Y",))),
-        ("Text: “Splash!” and “Wow”, both in blue.", Lettering(("Splash!", "Wow"))),
-        ("Add “Warm” at the left and “Start” at the right.", Lettering(("Warm", "Start"))),
-        ("Make it “pop out” of the frame.", Lettering()),
-        ("Use clear lines and replace real textures with soft blocks.", Lettering()),
-        ("A sign that says “Fresh,” please", Lettering(("Fresh",))),
-        ("Get rid of the watermark", Lettering(all_removed=True)),
-        ("Remove the cat next to the tree", Lettering()),
-        ('Paint it like "Starry Night"', Lettering()),
-        ("The dog's bowl isn't the cat's", Lettering()),
-        ("", Lettering()),
-        ('Remove the man without touching the text "KEEP".', Lettering(("KEEP",))),
-        ('Remove the logo but keep the words "KEEP".', Lettering(("KEEP",))),
-        ('Don’t remove the word "KEEP".', Lettering(("KEEP",))),
-        ('Do not change the sign from "OPEN" to "CLOSED".', Lettering(("OPEN",))),
-        ('Do not add the text "FOO".', Lettering()),
-        ('Do not add people, but write "FOO" on the wall.', Lettering(("FOO",))),
-        ('Remove the old paint and write "NEW" on it.', Lettering(("NEW",))),
-        ('A plain shirt without the words "OLD"', Lettering((), ("OLD",))),
-        ('The sign should no longer say "OLD".', Lettering((), ("OLD",))),
-        ("Remove the man without touching the text.", Lettering()),
-        ("Do not remove the caption.", Lettering()),
-        ("Remove all text without touching the man.", Lettering(all_removed=True)),
-        ("Keep the man and remove the text.", Lettering(all_removed=True)),
-        ("Remove the logo and keep the text.", Lettering()),
-        ('A card with the title "{{brand}}" and the label “[Name]”', Lettering()),
-        ('The text " " or "\u200b"', Lettering()),
-        (
-            "Scene 1: “Hush!” as others chatter. Scene 2: “Silence”.",
-            Lettering(("Hush!", "Silence")),
-        ),
-        ('Panel 2:- Dialogue: "No detail too small!"', Lettering(("No detail too small!",))),
-        ('Add speech: "The night awaits...".', Lettering(("The night awaits",))),
-        ("Sound effects like “Vroom!” and “Zoom!”", Lettering(("Vroom!", "Zoom!"))),
-        ("Packaging for a brand called “Daily C”: fresh.", Lettering(("Daily C",))),
-        ('A detective novel cover for "The Lost Legacy."', Lettering(("The Lost Legacy",))),
-        ("A character called “Chrono”, who smiles.", Lettering()),
-        ('An infographic titled “The Journey." Show steps.', Lettering(("The Journey",))),
-        ("Include the username “Graceful” at the top.", Lettering(("Graceful",))),
-        ('A box labeled "HEROES," please.', Lettering(("HEROES",))),
-        (
-            'Change the words to "Best Dad" instead of "Best Mom".',
-            Lettering(("Best Dad",), ("Best Mom",)),
-        ),
-        ('Make the sign say "GO" rather than "STOP".', Lettering(("GO",), ("STOP",))),
-        ('Translate the sign "SALIDA" into English.', Lettering((), ("SALIDA",))),
+        ('Add the text "HELLO".', RequestedText(("HELLO",))),
+        ("Write 'Don't panic' on it.", RequestedText(("Don't panic",))),
+        ("A banner that reads “Happy Birthday”", RequestedText(("Happy Birthday",))),
+        ("在招牌上写 text「营业中」", RequestedText(("营业中",))),
+        ('Replace the words "A B" with "C D".', RequestedText(("C D",), ("A B",))),
+        ('Replace the word "old" by the much larger word "new"', RequestedText(("new",), ("old",))),
+        ('Erase "SALE" from the label.', RequestedText((), ("SALE",))),
+        ('Remove the words "A", "B" and "C".', RequestedText((), ("A", "B", "C"))),
+        ('Do not add the words "A" or "B".', RequestedText()),
+        ('Change the word "A" to "B" and "C".', RequestedText(("B", "C"), ("A",))),
+        ('Write "X" and remove the word "Y".', RequestedText(("X",), ("Y",))),
+        ("Text: “Splash!” and “Wow”, both in blue.", RequestedText(("Splash!", "Wow"))),
+        ("Add “Warm” at the left and “Start” at the right.", RequestedText(("Warm", "Start"))),
+        ("Make it “pop out” of the frame.", RequestedText()),
+        ("Use clear lines and replace real textures with soft blocks.", RequestedText()),
+        ("A sign that says “Fresh,” please", RequestedText(("Fresh",))),
+        ("Get rid of the watermark", RequestedText(all_removed=True)),
+        ("Remove the cat next to the tree", RequestedText()),
+        ('Paint it like "Starry Night"', RequestedText()),
+        ("The dog's bowl isn't the cat's", RequestedText()),
+        ("", RequestedText()),
+        ('Remove the man without touching the text "KEEP".', RequestedText(("KEEP",))),
+        ('Remove the logo but keep the words "KEEP".', RequestedText(("KEEP",))),
+        ('Don’t remove the word "KEEP".', RequestedText(("KEEP",))),
+        ('Do not change the sign from "OPEN" to "CLOSED".', RequestedText(("OPEN",))),
+        ('Do not add the text "FOO".', RequestedText()),
+        ('Do not add people, but write "FOO" on the wall.', RequestedText(("FOO",))),
+        ('Remove the old paint and write "NEW" on it.', RequestedText(("NEW",))),
+        ('A plain shirt without the words "OLD"', RequestedText((), ("OLD",))),
+        ('The sign should no longer say "OLD".', RequestedText((), ("OLD",))),
+        ("Remove the man without touching the text.", RequestedText()),
+        ("Do not remove the caption.", RequestedText()),
+        ("Remove all text without touching the man.", RequestedText(all_removed=True)),
+        ("Keep the man and remove the text.", RequestedText(all_removed=True)),
+        ("Remove the logo and keep the text.", RequestedText()),
+        ('A card with the title "{{brand}}" and the label “[Name]”', RequestedText()),
+        ('The text " " or "\u200b"', RequestedText()),
+        ("Scene 1: “Hush!” as others chatter. Scene 2: “Silence”.", RequestedText(("Hush!", "Silence"))),
+        ('Panel 2:- Dialogue: "No detail too small!"', RequestedText(("No detail too small!",))),
+        ('Add speech: "The night awaits...".', RequestedText(("The night awaits",))),
+        ("Sound effects like “Vroom!” and “Zoom!”", RequestedText(("Vroom!", "Zoom!"))),
+        ("Packaging for a brand called “Daily C”: fresh.", RequestedText(("Daily C",))),
+        ('A detective novel cover for "The Lost Legacy."', RequestedText(("The Lost Legacy",))),
+        ("A character called “Chrono”, who smiles.", RequestedText()),
+        ('An infographic titled “The Journey." Show steps.', RequestedText(("The Journey",))),
+        ("Include the username “Graceful” at the top.", RequestedText(("Graceful",))),
+        ('A box labeled "HEROES," please.', RequestedText(("HEROES",))),
+        ('Change the words to "Best Dad" instead of "Best Mom".', RequestedText(("Best Dad",), ("Best Mom",))),
+        ('Make the sign say "GO" rather than "STOP".', RequestedText(("GO",), ("STOP",))),
+        ('Translate the sign "SALIDA" into English.', RequestedText((), ("SALIDA",))),
     ],
 )
-def test_what_an_instruction_wants(instruction: str, expected: Lettering) -> None:
-    assert lettering(instruction) == expected
+def test_what_an_instruction_wants(instruction: str, expected: RequestedText) -> None:
+    assert find_requested_text(instruction) == expected
 
 
 @given(st.text(max_size=300))
 def test_any_instruction_can_be_read(instruction: str) -> None:
-    found = lettering(instruction)
+    found = find_requested_text(instruction)
     assert all(text in instruction for text in (*found.wanted, *found.removed))
 
 
 def test_a_long_instruction_is_read_at_once() -> None:
     begun = time.perf_counter()
-    assert lettering('keep "a" ' * 2_000) == Lettering()
+    assert find_requested_text('keep "a" ' * 2_000) == RequestedText()
     assert time.perf_counter() - begun < 3, "a tenth of a second, and half a minute if quadratic"
 
 
@@ -216,11 +206,11 @@ def plain_distance(a: str, b: str) -> int:
 def test_the_error_rate_is_that_of_the_best_part(wanted: str, read: str) -> None:
     parts = {read[i:j] for i in range(len(read) + 1) for j in range(i, len(read) + 1)}
     best = min(plain_distance(wanted, part) for part in parts)
-    assert error_rate(wanted, read) == pytest.approx(best / len(wanted))
+    assert character_error_rate(wanted, read) == pytest.approx(best / len(wanted))
 
 
 def test_case_spaces_and_width_do_not_count() -> None:
-    assert error_rate("Grand Opening", "GRANDOPENING") == 0.0
-    assert error_rate("ＡＢＣ", "abc") == 0.0
-    assert error_rate("", "anything") == 0.0
-    assert error_rate("abc", "") == 1.0
+    assert character_error_rate("Grand Opening", "GRANDOPENING") == 0.0
+    assert character_error_rate("ＡＢＣ", "abc") == 0.0
+    assert character_error_rate("", "anything") == 0.0
+    assert character_error_rate("abc", "") == 1.0

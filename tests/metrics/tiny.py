@@ -6,10 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-_PICTURE = {"height": 32, "width": 32}
-_LAYERS: dict[str, Any] = {
-    "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
-}  # fmt: skip
+_IMAGE = {"height": 32, "width": 32}
+_LAYERS: dict[str, Any] = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 _VISION = _LAYERS | {"image_size": 32, "patch_size": 8}
 
 
@@ -21,22 +19,28 @@ def write_grounding_dino(folder: Path) -> Path:
     words = {numbers.get(number, f"[unused{number}]"): number for number in range(1030)}
     words |= {word: 1030 + at for at, word in enumerate(["a", "cat", "red", "hat"])}
     tokenizer = transformers.BertTokenizer(vocab=words, model_max_length=64)
-    pictures = transformers.GroundingDinoImageProcessorPil(
-        size={"shortest_edge": 32, "longest_edge": 64}
-    )
-    transformers.GroundingDinoProcessor(pictures, tokenizer).save_pretrained(folder)
+    images = transformers.GroundingDinoImageProcessorPil(size={"shortest_edge": 32, "longest_edge": 64})
+    transformers.GroundingDinoProcessor(images, tokenizer).save_pretrained(folder)
     config = transformers.GroundingDinoConfig(
         backbone_config=transformers.SwinConfig(
-            image_size=32, embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2],
-            window_size=4, out_indices=[2, 3, 4],
+            image_size=32,
+            embed_dim=8,
+            depths=[1, 1, 1, 1],
+            num_heads=[1, 1, 2, 2],
+            window_size=4,
+            out_indices=[2, 3, 4],
         ),
-        text_config=transformers.BertConfig(
-            **_LAYERS, vocab_size=len(words), max_position_embeddings=64
-        ),
-        d_model=64, num_queries=12, max_text_len=64, encoder_layers=1, decoder_layers=2,
-        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32,
+        text_config=transformers.BertConfig(**_LAYERS, vocab_size=len(words), max_position_embeddings=64),
+        d_model=64,
+        num_queries=12,
+        max_text_len=64,
+        encoder_layers=1,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
         decoder_ffn_dim=32,
-    )  # fmt: skip
+    )
     transformers.GroundingDinoForObjectDetection(config).save_pretrained(folder)
     return folder
 
@@ -45,8 +49,8 @@ def write_owl(folder: Path, family: str = "OwlViT") -> Path:
     """Write an OWL-ViT, or an OWLv2 (`family="Owlv2"`), with its processor."""
     transformers = _library()
     tokenizer = _clip_tokenizer(transformers, length=16)
-    pictures = getattr(transformers, f"{family}ImageProcessorPil")(size=_PICTURE)
-    getattr(transformers, f"{family}Processor")(pictures, tokenizer).save_pretrained(folder)
+    images = getattr(transformers, f"{family}ImageProcessorPil")(size=_IMAGE)
+    getattr(transformers, f"{family}Processor")(images, tokenizer).save_pretrained(folder)
     config = getattr(transformers, f"{family}Config")(
         text_config=_LAYERS | _ends(tokenizer) | {"max_position_embeddings": 16},
         vision_config=_VISION,
@@ -60,8 +64,8 @@ def write_clip(folder: Path, **larger: int) -> Path:
     """Write a CLIP that reads 20 tokens, with its processor; its layers can be larger."""
     transformers = _library()
     tokenizer = _clip_tokenizer(transformers, length=20)
-    pictures = transformers.CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size=_PICTURE)
-    transformers.CLIPProcessor(pictures, tokenizer).save_pretrained(folder)
+    images = transformers.CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size=_IMAGE)
+    transformers.CLIPProcessor(images, tokenizer).save_pretrained(folder)
     config = transformers.CLIPConfig(
         text_config=_LAYERS | _ends(tokenizer) | {"max_position_embeddings": 20} | larger,
         vision_config=_VISION | larger,
@@ -76,11 +80,13 @@ def write_siglip(folder: Path) -> Path:
     transformers = _library()
     clip = _clip_tokenizer(transformers, length=20)
     tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=clip.backend_tokenizer, pad_token="!", eos_token="<|endoftext|>",
+        tokenizer_object=clip.backend_tokenizer,
+        pad_token="!",
+        eos_token="<|endoftext|>",
         model_input_names=["input_ids"],
-    )  # fmt: skip
-    pictures = transformers.SiglipImageProcessorPil(size=_PICTURE)
-    transformers.SiglipProcessor(pictures, tokenizer).save_pretrained(folder)
+    )
+    images = transformers.SiglipImageProcessorPil(size=_IMAGE)
+    transformers.SiglipProcessor(images, tokenizer).save_pretrained(folder)
     config = transformers.SiglipConfig(
         text_config=_LAYERS | _ends(clip) | {"max_position_embeddings": 20, "projection_size": 16},
         vision_config=_VISION,
@@ -100,9 +106,7 @@ def _clip_tokenizer(transformers: Any, length: int) -> Any:
     tokens = [*letters, *(f"{letter}</w>" for letter in letters)]
     tokens += ["<|startoftext|>", "<|endoftext|>"]
     return transformers.CLIPTokenizer(
-        vocab={token: number for number, token in enumerate(tokens)},
-        merges=[],
-        model_max_length=length,
+        vocab={token: number for number, token in enumerate(tokens)}, merges=[], model_max_length=length
     )
 
 
@@ -132,8 +136,12 @@ def write_depth(folder: Path) -> Path:
     transformers = _library()
     transformers.DPTImageProcessorPil(size={"height": 64, "width": 64}).save_pretrained(folder)
     config = transformers.DPTConfig(
-        **_LAYERS | {"num_hidden_layers": 4}, image_size=64, patch_size=16,
-        backbone_out_indices=[0, 1, 2, 3], neck_hidden_sizes=[8, 8, 8, 8], fusion_hidden_size=8,
-    )  # fmt: skip
+        **_LAYERS | {"num_hidden_layers": 4},
+        image_size=64,
+        patch_size=16,
+        backbone_out_indices=[0, 1, 2, 3],
+        neck_hidden_sizes=[8, 8, 8, 8],
+        fusion_hidden_size=8,
+    )
     transformers.DPTForDepthEstimation(config).save_pretrained(folder)
     return folder

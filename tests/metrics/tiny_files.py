@@ -76,13 +76,14 @@ def write_faces(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
 
     def save(name: str, nodes: list[Any], weights: dict[str, Any], shapes: list[Any]) -> None:
-        (entry, *outputs) = [
-            helper.make_tensor_value_info(of, onnx.TensorProto.FLOAT, shape) for of, shape in shapes
-        ]
+        (entry, *outputs) = [helper.make_tensor_value_info(of, onnx.TensorProto.FLOAT, shape) for of, shape in shapes]
         graph = helper.make_graph(
-            nodes, name, [entry], outputs,
+            nodes,
+            name,
+            [entry],
+            outputs,
             [kept.from_array(value.astype(numpy.float32), of) for of, value in weights.items()],
-        )  # fmt: skip
+        )
         made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
         made.ir_version = 8
         onnx.save(made, folder / name)
@@ -97,16 +98,12 @@ def write_faces(folder: Path) -> Path:
             weights[f"b_{name}"] = chance.normal(2 if values > 1 else -1, 0.5, 2 * values)
             nodes += [
                 helper.make_node(
-                    "AveragePool", ["pixels"], [f"p_{name}"], kernel_shape=[side, side],
-                    strides=[side, side],
+                    "AveragePool", ["pixels"], [f"p_{name}"], kernel_shape=[side, side], strides=[side, side]
                 ),
                 helper.make_node("Conv", [f"p_{name}", f"w_{name}", f"b_{name}"], [f"c_{name}"]),
-                helper.make_node(
-                    "Transpose", [f"c_{name}"], [f"t_{name}"], perm=[0, 2, 3, 1]
-                ),
-                helper.make_node("Reshape", [f"t_{name}", f"s_{values}"],
-                                 [f"r_{name}" if values == 1 else name]),
-            ]  # fmt: skip
+                helper.make_node("Transpose", [f"c_{name}"], [f"t_{name}"], perm=[0, 2, 3, 1]),
+                helper.make_node("Reshape", [f"t_{name}", f"s_{values}"], [f"r_{name}" if values == 1 else name]),
+            ]
             if values == 1:
                 nodes.append(helper.make_node("Sigmoid", [f"r_{name}"], [name]))
             shapes.append((name, ["n", values]))
@@ -119,12 +116,11 @@ def write_faces(folder: Path) -> Path:
     save(
         "w600k_r50.onnx",
         [
-            helper.make_node("AveragePool", ["pixels"], ["small"], kernel_shape=[28, 28],
-                             strides=[28, 28]),
+            helper.make_node("AveragePool", ["pixels"], ["small"], kernel_shape=[28, 28], strides=[28, 28]),
             helper.make_node("Flatten", ["small"], ["flat"]),
             helper.make_node("Gemm", ["flat", "w", "b"], ["face"], transB=1),
         ],
         {"w": chance.normal(0, 1, (16, 48)), "b": chance.normal(0, 0.1, 16)},
         [("pixels", ["n", 3, 112, 112]), ("face", ["n", 16])],
-    )  # fmt: skip
+    )
     return folder

@@ -1,34 +1,37 @@
 from __future__ import annotations
 
-from creval.parsing.answer_entries import Entry, find_entries, find_line_entries, label_key, plain
+from creval.parsing.answer_entries import (
+    AnswerEntry,
+    find_json_entries,
+    find_line_entries,
+    normalise_label,
+    normalise_text,
+)
 
 
 def test_spellings_of_one_label() -> None:
     for label in ("Q3", "q3", "3", "Question 3", "**Q3:**", "Q03", "Q.3", "question_3"):
-        assert label_key(label) == "3"
-    assert label_key("VC-a") == "vc-a"
-    assert label_key(" ") is None
+        assert normalise_label(label) == "3"
+    assert normalise_label("VC-a") == "vc-a"
+    assert normalise_label(" ") is None
 
 
 def test_wording_without_case_space_and_punctuation() -> None:
-    assert plain("Is the  CAT’s hat red?") == plain("is the cat's hat red")
+    assert normalise_text("Is the  CAT’s hat red?") == normalise_text("is the cat's hat red")
 
 
 def test_the_reference_in_a_recorded_file_is_not_an_answer() -> None:
-    assert find_entries('{"question_id": "Q1", "correct_answer": "Yes"}') == ([], True)
+    assert find_json_entries('{"question_id": "Q1", "correct_answer": "Yes"}') == ([], True)
 
 
 def test_entries_keep_what_the_reply_says() -> None:
     reply = '{"Question": "Q2: Is it?", "explanation": "so", "answer": "No"}'
-    assert find_entries(reply) == ([Entry("2", "Is it?", "No", "so")], True)
-    assert find_entries(reply.replace('"so",', '"so"')) == (
-        [Entry("2", "Is it?", "No", "so")],
-        False,
-    )
+    assert find_json_entries(reply) == ([AnswerEntry("2", "Is it?", "No", "so")], True)
+    assert find_json_entries(reply.replace('"so",', '"so"')) == ([AnswerEntry("2", "Is it?", "No", "so")], False)
 
 
 def test_a_number_in_a_question_is_no_label() -> None:
-    (entry,), _ = find_entries('{"question": "3 cats on a mat?", "answer": "Yes"}')
+    (entry,), _ = find_json_entries('{"question": "3 cats on a mat?", "answer": "Yes"}')
     assert entry.number is None
 
 
@@ -37,4 +40,4 @@ def test_lines_need_a_label() -> None:
         return text == "Yes"
 
     assert find_line_entries("Yes\nno label", is_answer) == []
-    assert find_line_entries("Q4) Yes", is_answer) == [Entry("4", None, "Yes")]
+    assert find_line_entries("Q4) Yes", is_answer) == [AnswerEntry("4", None, "Yes")]

@@ -7,31 +7,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from creval.parsing.text_checks import (
+    contains_refusal,
     count_words,
-    damage,
-    declined,
-    leftover,
-    quotes,
-    refuses,
-    script_of,
-    unquoted,
+    damage_reason,
+    dominant_script,
+    find_quotes,
+    is_refusal,
+    leftover_markup_reason,
+    remove_quotes,
 )
 
 
 def test_words_and_scripts() -> None:
     assert count_words("A cat's well-kept 2 lamps.") == 5
     assert count_words("把猫变成灯") == 3
-    assert script_of("Is it 红?") == "LATIN"
-    assert script_of("123") == ""
+    assert dominant_script("Is it 红?") == "LATIN"
+    assert dominant_script("123") == ""
 
 
 def test_what_is_quoted() -> None:
-    said = quotes("Write \"TEA & CO\" and 'it's' over “Ende”, 「茶」 on the dog's bowl")
+    said = find_quotes("Write \"TEA & CO\" and 'it's' over “Ende”, 「茶」 on the dog's bowl")
     assert said[0] == "TEA & CO"
     assert said[-2:] == ["Ende", "茶"]
-    assert unquoted("Does 'a' read “IS IT?” to the boys' dog's eyes") == (
-        "Does   read   to the boys' dog's eyes"
-    )
+    assert remove_quotes("Does 'a' read “IS IT?” to the boys' dog's eyes") == ("Does   read   to the boys' dog's eyes")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +45,7 @@ def test_what_is_quoted() -> None:
     ],
 )
 def test_whole_texts_are_whole(text: str) -> None:
-    assert (damage(text), leftover(text)) == ("", "")
+    assert (damage_reason(text), leftover_markup_reason(text)) == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -66,38 +64,50 @@ def test_whole_texts_are_whole(text: str) -> None:
     ],
 )
 def test_damage_is_named(text: str, reason: str) -> None:
-    assert reason in damage(text)
+    assert reason in damage_reason(text)
 
 
 @pytest.mark.parametrize(
     "text",
-    ['{"instruction": 1}', "{{thing}}", "```add", "Make it **red**", "<b>red</b>", "<|end|>",
-     "a\\nb", "\\u2019s", "[[a]]", "TEA &amp; CO", "[insert object]", "'a': 'b'"],
-)  # fmt: skip
+    [
+        '{"instruction": 1}',
+        "{{thing}}",
+        "```add",
+        "Make it **red**",
+        "<b>red</b>",
+        "<|end|>",
+        "a\\nb",
+        "\\u2019s",
+        "[[a]]",
+        "TEA &amp; CO",
+        "[insert object]",
+        "'a': 'b'",
+    ],
+)
 def test_leftovers_of_a_form(text: str) -> None:
-    assert "marks of a format" in leftover(text)
+    assert "marks of a format" in leftover_markup_reason(text)
 
 
 def test_refusals() -> None:
-    assert declined("I’m sorry, I can’t.")
-    assert declined("抱歉，我不能")
-    assert not declined("Turn the sorry cat into a lamp.")
-    assert not declined("Turn the cat into one that says that it is an AI. I cannot say more.")
-    assert refuses("A person is shown. As an AI I cannot do this")
-    assert not refuses("Write “I can't wait” on the sorry cat's bowl.")
+    assert is_refusal("I’m sorry, I can’t.")
+    assert is_refusal("抱歉，我不能")
+    assert not is_refusal("Turn the sorry cat into a lamp.")
+    assert not is_refusal("Turn the cat into one that says that it is an AI. I cannot say more.")
+    assert contains_refusal("A person is shown. As an AI I cannot do this")
+    assert not contains_refusal("Write “I can't wait” on the sorry cat's bowl.")
 
 
 @given(st.text())
 def test_any_text_can_be_looked_at(text: str) -> None:
-    assert isinstance(damage(text) + leftover(text) + unquoted(text), str)
+    assert isinstance(damage_reason(text) + leftover_markup_reason(text) + remove_quotes(text), str)
     assert count_words(text) >= 0
-    assert all(quotes(text))
-    assert declined(text) in (True, False)
-    assert refuses(text) in (True, False)
+    assert all(find_quotes(text))
+    assert is_refusal(text) in (True, False)
+    assert contains_refusal(text) in (True, False)
 
 
 @pytest.mark.parametrize("text", ["'" * 20_000, "“" * 20_000, "a " * 20_000, "<" * 20_000])
 def test_hostile_text_is_cheap(text: str) -> None:
     began = time.perf_counter()
-    assert isinstance(damage(text) + leftover(text), str)
+    assert isinstance(damage_reason(text) + leftover_markup_reason(text), str)
     assert time.perf_counter() - began < 1

@@ -29,14 +29,9 @@ def test_a_paragraph_with_something_to_say_stays() -> None:
         Prompt("p", "Why: {{faults}}").fill(faults="")
 
 
-@given(
-    st.lists(st.lists(st.sampled_from("abc"), max_size=3), min_size=1),
-    st.sets(st.sampled_from("abc"), min_size=1),
-)
+@given(st.lists(st.lists(st.sampled_from("abc"), max_size=3), min_size=1), st.sets(st.sampled_from("abc"), min_size=1))
 def test_what_is_given_is_told(paragraphs: list[list[str]], given: set[str]) -> None:
-    text = "\n\n".join(
-        " ".join(["So:", *(f"{{{{{name}}}}}" for name in names)]) for names in paragraphs
-    )
+    text = "\n\n".join(" ".join(["So:", *(f"{{{{{name}}}}}" for name in names)]) for names in paragraphs)
     values = {name: f"value-{name}" if name in given else "" for name in "abc"}
     told = [value for name, value in values.items() if value and f"{{{{{name}}}}}" in text]
     prompt = Prompt("p", text)
@@ -96,12 +91,12 @@ def test_the_authors_places_are_understood(tmp_path: Path) -> None:
     assert load_prompt("judge", tmp_path).fill(**FILLED) == 'Image 1, Image 2: {"a": 1}\n\nQ1: red?'
     (tmp_path / "creval_if.md").write_text("Of {Image-A}, by {Edit instructions}, ask.")
     own = load_prompt("creval_if", tmp_path)
-    assert own.places == {"instruction"}
+    assert own.placeholders == {"instruction"}
     assert own.fill(instruction="{Questions}") == "Of Image 1, by {Questions}, ask."
     (tmp_path / "creval_vc.md").write_text("By {Edit instructions} ask, but not {Questions}.")
-    assert load_prompt("creval_vc", tmp_path).places == {"instruction", "taken"}
+    assert load_prompt("creval_vc", tmp_path).placeholders == {"instruction", "taken"}
     (tmp_path / "complexedit_compound.md").write_text("Merge {Edit instructions} of {Image-A}.")
-    assert load_prompt("complexedit_compound", tmp_path).places == {"instructions"}
+    assert load_prompt("complexedit_compound", tmp_path).placeholders == {"instructions"}
     (tmp_path / "creval_if.md").write_text("Ask about {Image-A}.")
     with pytest.raises(CrevalError, match=r"needs \{\{instruction\}\}"):
         load_prompt("creval_if", tmp_path)

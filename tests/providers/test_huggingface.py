@@ -33,9 +33,7 @@ def test_a_folder_that_is_not_there_or_holds_no_model(tmp_path: Path) -> None:
         load_model(str(tmp_path / "absent"), "AutoModel")
     with pytest.raises(CrevalError) as caught:
         load_model(str(tmp_path), "AutoModel")
-    assert str(caught.value) == (
-        f"{tmp_path} cannot be loaded: there is no config.json in that folder."
-    )
+    assert str(caught.value) == (f"{tmp_path} cannot be loaded: there is no config.json in that folder.")
 
 
 def test_what_a_library_says_is_cut_to_a_sentence(tmp_path: Path) -> None:
@@ -43,9 +41,7 @@ def test_what_a_library_says_is_cut_to_a_sentence(tmp_path: Path) -> None:
     folder = tiny.write_clip(tmp_path / "clip")
     with pytest.raises(CrevalError) as caught:
         load_model(str(folder), "AutoModelForDepthEstimation")
-    assert str(caught.value) == (
-        f"{folder} cannot be loaded: it is a model of another kind (CLIPConfig)."
-    )
+    assert str(caught.value) == (f"{folder} cannot be loaded: it is a model of another kind (CLIPConfig).")
     for processor in folder.glob("*processor*"):
         processor.unlink()
     with pytest.raises(CrevalError) as caught:
@@ -103,11 +99,9 @@ def test_what_is_no_name_of_a_model(name: str) -> None:
         load_model(name, "AutoModel")
 
 
-def test_a_hub_that_cannot_be_reached_is_not_tried_for_minutes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_hub_that_cannot_be_reached_is_not_tried_for_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("huggingface_hub")
-    for name in huggingface._PROXIES:
+    for name in huggingface._PROXY_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
@@ -117,21 +111,19 @@ def test_a_hub_that_cannot_be_reached_is_not_tried_for_minutes(
     assert time.monotonic() - began < 30
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(CrevalError, match="HF_HUB_OFFLINE"):
-        huggingface.check_reachable("org/model")
+        huggingface.check_hub_reachable("org/model")
 
 
 def test_what_was_downloaded_needs_no_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("huggingface_hub")
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda *_: str(tmp_path / "c"))
-    for name in huggingface._PROXIES:
+    for name in huggingface._PROXY_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     for offline in (False, True):
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
-        assert not huggingface.check_reachable("org/model"), (
-            "what is here is loaded from here alone"
-        )
-    assert huggingface.on_disk("org/model") == tmp_path / "c"
+        assert not huggingface.check_hub_reachable("org/model"), "what is here is loaded from here alone"
+    assert huggingface.find_cached_file("org/model") == tmp_path / "c"
 
 
 def test_a_tokenizer_that_lost_its_words_is_refused(tmp_path: Path) -> None:

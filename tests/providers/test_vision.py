@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from creval.core.errors import CrevalError
-from creval.judges.spec import fit_of
-from creval.providers.vision import UNKNOWN, vision_of
+from creval.judges.judge_spec import resize_rule
+from creval.providers.vision import UNKNOWN_VISION, find_vision
 
 
 @pytest.mark.parametrize(
@@ -36,25 +36,23 @@ from creval.providers.vision import UNKNOWN, vision_of
         ("Qwen3-VL-8B-Instruct", (1024, 1024), (1024, 1024), 32 * 32 + 2),
     ],
 )
-def test_published_examples(
-    model: str, size: tuple[int, int], seen: tuple[int, int], tokens: int
-) -> None:
-    vision = vision_of(model)
-    assert vision.fit is not None
-    assert vision.fit(*size) == seen
-    assert vision.tokens(*seen) == tokens
+def test_published_examples(model: str, size: tuple[int, int], seen: tuple[int, int], tokens: int) -> None:
+    vision = find_vision(model)
+    assert vision.resize is not None
+    assert vision.resize(*size) == seen
+    assert vision.count_tokens(*seen) == tokens
 
 
 def test_claude_and_dashscope_have_a_greatest_number_of_tokens() -> None:
-    large = vision_of("claude-sonnet-4-5")
-    assert large.fit is not None
-    assert large.tokens(*large.fit(8000, 8000)) == 39 * 39
-    served = vision_of("qwen-vl-max", "dashscope")
-    assert served.fit is not None
-    width, height = served.fit(4000, 3000)
+    large = find_vision("claude-sonnet-4-5")
+    assert large.resize is not None
+    assert large.count_tokens(*large.resize(8000, 8000)) == 39 * 39
+    served = find_vision("qwen-vl-max", "dashscope")
+    assert served.resize is not None
+    width, height = served.resize(4000, 3000)
     assert width * height <= 2560 * 32 * 32 * 1.01
-    assert vision_of("my-own-model") is UNKNOWN
-    assert UNKNOWN.fit is None
+    assert find_vision("my-own-model") is UNKNOWN_VISION
+    assert UNKNOWN_VISION.resize is None
 
 
 @given(
@@ -63,25 +61,25 @@ def test_claude_and_dashscope_have_a_greatest_number_of_tokens() -> None:
     st.integers(1, 20000),
 )
 def test_fitting_never_enlarges_and_keeps_the_shape(model: str, width: int, height: int) -> None:
-    vision = vision_of(model)
-    assert vision.fit is not None
-    w, h = vision.fit(width, height)
+    vision = find_vision(model)
+    assert vision.resize is not None
+    w, h = vision.resize(width, height)
     assert 1 <= w <= width
     assert 1 <= h <= height
-    assert vision.tokens(w, h) > 0
+    assert vision.count_tokens(w, h) > 0
     if min(w, h) > 50:
         assert w / h == pytest.approx(width / height, rel=0.03)
     # What is fitted is seen as it is.
-    assert vision.fit(w, h) == pytest.approx((w, h), rel=0.002, abs=1)
+    assert vision.resize(w, h) == pytest.approx((w, h), rel=0.002, abs=1)
 
 
-def test_how_pictures_are_fitted_can_be_chosen() -> None:
-    seen = vision_of("gpt-4o")
-    assert fit_of(seen, "original") is None
-    assert fit_of(seen, "provider") is seen.fit
-    chosen = fit_of(seen, "512")
+def test_how_images_are_fitted_can_be_chosen() -> None:
+    seen = find_vision("gpt-4o")
+    assert resize_rule(seen, "original") is None
+    assert resize_rule(seen, "provider") is seen.resize
+    chosen = resize_rule(seen, "512")
     assert chosen is not None
     assert chosen(2048, 1024) == (512, 256)
     for wrong in ("big", "0", "-5", "1e3", "99999"):
         with pytest.raises(CrevalError, match="--image-fit takes"):
-            fit_of(seen, wrong)
+            resize_rule(seen, wrong)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from creval.analysis.score_table import score
+from creval.analysis.scoring import score
 from creval.core.errors import CrevalError
 from creval.report import tables
 from creval.report.output import rich_table
-from creval.stats.scorecard import AVERAGE, Scorecard, scorecard
+from creval.stats.scorecard import AVERAGE_MODEL, Scorecard, build_scorecard
 from creval.store import Run
 from tests.stats.made import table
 
@@ -24,29 +24,32 @@ OVERALL = [("overall", "overall")]
 def card() -> Scorecard:
     """A best, B second, C and D equal last on every metric."""
     level = np.array([90.0, 80, 50, 50])[:, None, None]
-    return scorecard(table(level + np.zeros((4, 6, 3)), [0, 0, 3, 3, 6, 6]), resamples=200)
+    return build_scorecard(table(level + np.zeros((4, 6, 3)), [0, 0, 3, 3, 6, 6]), resamples=200)
 
 
 def test_best_and_second_are_marked(card: Scorecard) -> None:
-    assert tables.places(card, "overall", "overall", "S", {}) == {"A": 1, "B": 2}
+    assert tables.best_and_second(card, "overall", "overall", "S", {}) == {"A": 1, "B": 2}
 
 
 def test_within_groups_where_groups_are_given(card: Scorecard) -> None:
     groups = {"open": ["B", "C"], "closed": ["A"]}
-    assert tables.places(card, "overall", "overall", "S", groups) == {"B": 1, "C": 2}
-    assert tables.ordered(card, groups) == ["B", "C", "A", "D"]
+    assert tables.best_and_second(card, "overall", "overall", "S", groups) == {"B": 1, "C": 2}
+    assert tables.order_models(card, groups) == ["B", "C", "A", "D"]
 
 
 def test_equal_values_share_a_place(card: Scorecard) -> None:
-    assert tables.places(card, "overall", "overall", "IF", {"low": ["C", "D"]}) == {
-        "C": 1, "D": 1, "A": 1, "B": 2,
-    }  # fmt: skip
+    assert tables.best_and_second(card, "overall", "overall", "IF", {"low": ["C", "D"]}) == {
+        "C": 1,
+        "D": 1,
+        "A": 1,
+        "B": 2,
+    }
 
 
 def test_the_terminal_shows_value_interval_coverage_and_place(card: Scorecard) -> None:
     console = Console(width=160, file=io.StringIO())
-    shown = tables.chosen(card, ["overall", "category"])
-    for grid in tables.grids(card, shown, {"open": ["A"]}):
+    shown = tables.select_groups(card, ["overall", "category"])
+    for grid in tables.score_tables(card, shown, {"open": ["A"]}):
         console.print(rich_table(grid))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     for part in ("Customization", "80.00¹  100 %", "50.00²", "[90.0, 90.0]", "open", "others"):
@@ -66,11 +69,11 @@ def test_markdown_and_latex_mark_the_same_cells(card: Scorecard) -> None:
 
 def test_csv_and_json_hold_every_cell_unrounded(small_run: Run) -> None:
     card = score(small_run, resamples=200)
-    shown = tables.chosen(card, ["overall", "dimension"])
+    shown = tables.select_groups(card, ["overall", "dimension"])
     rows = list(csv.DictReader(io.StringIO(tables.csv_table(card, shown))))
     assert len(rows) == (1 + 9) * 3 * 4
-    everything = tables.as_json(
-        card, small_run.manifest, tables.chosen(card, ["overall", "category", "sample"])
+    everything = tables.scorecard_json(
+        card, small_run.manifest, tables.select_groups(card, ["overall", "category", "sample"])
     )
     assert json.loads(json.dumps(everything)) == everything
     first = next(row for row in rows if (row["model"], row["metric"]) == ("Keeper", "VC"))
@@ -82,17 +85,17 @@ def test_csv_and_json_hold_every_cell_unrounded(small_run: Run) -> None:
 
 
 def test_levels_and_groups_by_name(card: Scorecard) -> None:
-    shown = tables.chosen(card, ["overall", "categories", "Surreal Fantasy", "samples"])
+    shown = tables.select_groups(card, ["overall", "categories", "Surreal Fantasy", "samples"])
     assert shown[0] == ("overall", "overall")
     assert shown[1:4] == [("category", name) for name in card.groups("category")]
     assert shown[4] == ("dimension", "Surreal Fantasy")
     assert ("sample", "s0") in shown
     with pytest.raises(CrevalError, match="did you mean 'Surreal Fantasy'"):
-        tables.chosen(card, ["Surreal Fantsy"])
+        tables.select_groups(card, ["Surreal Fantsy"])
 
 
 def test_groups_beside_each_other(card: Scorecard) -> None:
-    shown = tables.chosen(card, ["category"])
+    shown = tables.select_groups(card, ["category"])
     head, _, first, *_ = tables.markdown_table(card, shown, {}, wide=True).splitlines()
     assert head.split(" | ")[:3] == ["| model", "Customization IF", "Customization VC"]
     assert first.startswith("| A | **90.00** ")
@@ -101,48 +104,46 @@ def test_groups_beside_each_other(card: Scorecard) -> None:
     assert r" & \multicolumn{4}{c}{Customization} & " in text
     assert text.count(r"\\") == 2 + 4
     console = Console(width=240, file=io.StringIO())
-    (grid,) = tables.grids(card, shown, {}, wide=240)
+    (grid,) = tables.score_tables(card, shown, {}, width=240)
     console.print(rich_table(grid))
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert printed.count("Customization") == 4
     assert len([line for line in printed.splitlines() if line.strip().startswith("A ")]) == 1
-    assert len(list(tables.grids(card, shown, {}, wide=80))) == 3
+    assert len(list(tables.score_tables(card, shown, {}, width=80))) == 3
 
 
 def test_the_average_over_models_is_a_row_with_its_interval() -> None:
     values = np.array([90.0, 80, 50])[:, None, None] + np.zeros((3, 6, 3))
     values[2, :, 1] = np.nan
-    made = scorecard(table(values, [0, 0, 3, 3, 6, 6]), resamples=200, average=True)
-    assert list(made.cell(AVERAGE, "IF")) == pytest.approx([220 / 3] * 3 + [90, 90])
-    assert list(made.cell(AVERAGE, "VC")) == pytest.approx([85.0] * 3 + [60, 90])
-    assert AVERAGE not in made.systems
+    made = build_scorecard(table(values, [0, 0, 3, 3, 6, 6]), resamples=200, average=True)
+    assert list(made.cell(AVERAGE_MODEL, "IF")) == pytest.approx([220 / 3] * 3 + [90, 90])
+    assert list(made.cell(AVERAGE_MODEL, "VC")) == pytest.approx([85.0] * 3 + [60, 90])
+    assert AVERAGE_MODEL not in made.models
     rows = tables.markdown_table(made, OVERALL, {}).splitlines()
-    assert rows[-1].startswith(f"| overall | {AVERAGE} | 73.33 [73.3, 73.3] (100 %) | 85.00 ")
-    found = tables.as_json(made, {"benchmark": "", "judge": ""}, OVERALL)
+    assert rows[-1].startswith(f"| overall | {AVERAGE_MODEL} | 73.33 [73.3, 73.3] (100 %) | 85.00 ")
+    found = tables.scorecard_json(made, {"benchmark": "", "judge": ""}, OVERALL)
     assert found["average"]["overall"]["IF"]["value"] == pytest.approx(220 / 3)
     assert set(found["models"]) == {"A", "B", "C"}
-    plain = scorecard(table(values, [0, 0, 3, 3, 6, 6]), resamples=200)
+    plain = build_scorecard(table(values, [0, 0, 3, 3, 6, 6]), resamples=200)
     with pytest.raises(CrevalError, match="model"):
-        plain.cell(AVERAGE, "IF")
+        plain.cell(AVERAGE_MODEL, "IF")
 
 
-def test_columns_of_which_nothing_came_are_not_shown_unless_ranks_rest_on_them(
-    card: Scorecard,
-) -> None:
+def test_columns_of_which_nothing_came_are_not_shown_unless_ranks_rest_on_them(card: Scorecard) -> None:
     scored = card.table.scored.copy()
     scored[..., 1] = 0
     without = replace(card, table=replace(card.table, scored=scored))
-    assert tables.columns(without) == ["IF", "VC", "VQ", "S"]
-    by_first = replace(without.table.card, rank="IF")
-    without = replace(without, table=replace(without.table, card=by_first))
-    assert tables.columns(without) == ["IF", "VQ", "S"]
+    assert tables.visible_columns(without) == ["IF", "VC", "VQ", "S"]
+    by_first = replace(without.table.schema, rank_by="IF")
+    without = replace(without, table=replace(without.table, schema=by_first))
+    assert tables.visible_columns(without) == ["IF", "VQ", "S"]
 
 
 def test_samples_as_rows_for_papers(card: Scorecard) -> None:
-    shown = tables.chosen(card, ["sample"])
+    shown = tables.select_groups(card, ["sample"])
     for made in (tables.markdown_table, tables.latex_table):
         assert made(card, shown, {}).count("s0 ") == 4
-    averaged = scorecard(card.table, resamples=50, average=True)
-    assert AVERAGE not in tables.csv_table(averaged, shown)
-    assert AVERAGE in tables.csv_table(averaged, tables.chosen(averaged, ["overall"]))
-    assert set(averaged.frame("overall")["model"]) == {"A", "B", "C", "D", AVERAGE}
+    averaged = build_scorecard(card.table, resamples=50, average=True)
+    assert AVERAGE_MODEL not in tables.csv_table(averaged, shown)
+    assert AVERAGE_MODEL in tables.csv_table(averaged, tables.select_groups(averaged, ["overall"]))
+    assert set(averaged.frame("overall")["model"]) == {"A", "B", "C", "D", AVERAGE_MODEL}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from creval.benchmarks.creval.protocol import CARD
+from creval.benchmarks.creval.protocol import SCHEMA
 from creval.stats.score_table import Floats, ScoreTable
 
 CATEGORY = [0, 0, 0, 1, 1, 1, 2, 2, 2]
@@ -17,8 +17,8 @@ def table(values: Floats, dimensions: Sequence[int]) -> ScoreTable:
     place = np.asarray(dimensions, dtype=np.int64)
     total = np.full(values.shape, 5, dtype=np.int64)
     return ScoreTable(
-        card=CARD,
-        systems=tuple("ABCDEFGHIJKL"[: len(values)]),
+        schema=SCHEMA,
+        models=tuple("ABCDEFGHIJKL"[: len(values)]),
         samples=tuple(f"s{n}" for n in range(values.shape[1])),
         groups={"category": np.array(CATEGORY)[place], "dimension": place},
         values=values,
@@ -26,5 +26,5 @@ def table(values: Floats, dimensions: Sequence[int]) -> ScoreTable:
         total=total,
         unanswered={},
         unasked={},
-        units=np.arange(values.shape[1]),
+        clusters=np.arange(values.shape[1]),
     )

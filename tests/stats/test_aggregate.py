@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from creval.benchmarks.creval.protocol import CARD
+from creval.benchmarks.creval.protocol import SCHEMA
 from creval.core.schema import Level
-from creval.stats.aggregate import shares, strata
-from creval.stats.scorecard import points
+from creval.stats.aggregate import build_strata, stratum_weights
+from creval.stats.scorecard import point_estimates
 from tests.stats.made import table
 
 NAN = float("nan")
@@ -21,7 +21,7 @@ NAN = float("nan")
 def test_dimension_is_a_mean_of_samples_category_of_dimensions_overall_of_samples() -> None:
     # Dimension 0 has three samples, dimensions 1 and 3 one each.
     values = np.array([[[90.0, 60, 30]] * 3 + [[30.0, 0, 60]] + [[60.0, 30, 0]]])
-    there = points(table(values, [0, 0, 0, 1, 3]))
+    there = point_estimates(table(values, [0, 0, 0, 1, 3]))
     assert there["dimension"][0, 0].tolist() == pytest.approx([90, 60, 30, 66])
     assert there["dimension"][1, 0].tolist() == pytest.approx([30, 0, 60, 24])
     assert there["category"][0, 0].tolist() == pytest.approx([60, 30, 45, 45]), "unweighted"
@@ -32,52 +32,52 @@ def test_dimension_is_a_mean_of_samples_category_of_dimensions_overall_of_sample
 
 def test_what_is_missing_leaves_and_takes_the_composite_along_only_where_all_is_missing() -> None:
     values = np.array([[[80.0, NAN, 40], [60.0, 20, NAN]], [[NAN, 50, 50], [NAN, 50, 50]]])
-    there = points(table(values, [0, 0]))
+    there = point_estimates(table(values, [0, 0]))
     assert there["overall"][0, 0].tolist() == pytest.approx([70, 20, 40, 44])
     assert np.isnan(there["overall"][0, 1]).tolist() == [True, False, False, True]
 
 
 def test_strata_are_the_dimensions() -> None:
-    parts = strata(table(np.zeros((1, 5, 3)), [2, 0, 2, 8, 0]))
+    parts = build_strata(table(np.zeros((1, 5, 3)), [2, 0, 2, 8, 0]))
     assert [part.tolist() for part in parts] == [[1, 4], [0, 2], [3]]
 
 
 def test_levels_may_stand_on_each_other_up_to_the_whole() -> None:
-    overall = Level("overall", "overall", ("overall",), of="category")
+    overall = Level("overall", "overall", ("overall",), mean_of="category")
     values = np.array([[[90.0, 90, 90]] * 3 + [[30.0, 30, 30]] + [[60.0, 60, 60]]])
     made = table(values, [0, 0, 0, 1, 3])
-    nested = replace(made, card=replace(CARD, levels=(overall, *CARD.levels[1:])))
-    assert points(nested)["overall"][0, 0, 0] == pytest.approx((60 + 60) / 2)
+    nested = replace(made, schema=replace(SCHEMA, levels=(overall, *SCHEMA.levels[1:])))
+    assert point_estimates(nested)["overall"][0, 0, 0] == pytest.approx((60 + 60) / 2)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_the_order_of_samples_and_systems_does_not_matter(data: st.DataObject) -> None:
+def test_the_order_of_samples_and_models_does_not_matter(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 12))
     generator = np.random.default_rng(data.draw(st.integers(0, 1000)))
     values = generator.uniform(0, 100, (3, count, 3))
     values[generator.random(values.shape) < 0.2] = NAN
     place = generator.integers(0, 9, count)
-    order, systems = generator.permutation(count), generator.permutation(3)
-    there = points(table(values, place.tolist()))
-    shuffled = points(table(values[systems][:, order], place[order].tolist()))
+    order, models = generator.permutation(count), generator.permutation(3)
+    there = point_estimates(table(values, place.tolist()))
+    shuffled = point_estimates(table(values[models][:, order], place[order].tolist()))
     for level, found in there.items():
-        np.testing.assert_allclose(shuffled[level], found[:, systems], rtol=1e-12)
+        np.testing.assert_allclose(shuffled[level], found[:, models], rtol=1e-12)
 
 
 def test_shares_of_strata_give_the_whole_from_their_means() -> None:
     values = np.random.default_rng(4).uniform(0, 100, (1, 30, 3))
     place = [0] * 3 + [1] * 7 + [4] * 12 + [8] * 8
     made = table(values, place)
-    parts = strata(made)
+    parts = build_strata(made)
     groups = {name: found[[part[0] for part in parts]] for name, found in made.groups.items()}
     sizes = np.array([float(len(part)) for part in parts])
     means = np.array([values[0, part, 0].mean() for part in parts])
     for of in (None, "dimension", "category"):
-        first, *finer = made.card.levels
-        card = replace(made.card, levels=(replace(first, of=of), *finer))
-        whole = points(replace(made, card=card))["overall"][0, 0, 0]
-        assert shares(card, groups, sizes) @ means == pytest.approx(whole)
-        both = shares(card, groups, np.stack([sizes, sizes * [1, 1, 0, 1]]))
+        first, *finer = made.schema.levels
+        card = replace(made.schema, levels=(replace(first, mean_of=of), *finer))
+        whole = point_estimates(replace(made, schema=card))["overall"][0, 0, 0]
+        assert stratum_weights(card, groups, sizes) @ means == pytest.approx(whole)
+        both = stratum_weights(card, groups, np.stack([sizes, sizes * [1, 1, 0, 1]]))
         np.testing.assert_allclose(both.sum(axis=-1), 1)
         assert both[1, 2] == 0

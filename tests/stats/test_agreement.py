@@ -5,7 +5,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from creval.stats.agreement import agreement, cohen, fleiss, krippendorff, percent
+from creval.stats.agreement import cohen_kappa, compute_agreement, fleiss_kappa, krippendorff_alpha, percent_agreement
 from creval.stats.score_table import Floats
 
 
@@ -23,7 +23,7 @@ def answers(seed: int, voices: int, missing: float = 0.0, most: int = 3) -> Floa
 def test_cohens_kappa_is_that_of_scikit_learn(seed: int) -> None:
     expected = import_module("sklearn.metrics").cohen_kappa_score
     first, second = answers(seed, 2).T
-    assert cohen(first, second) == pytest.approx(expected(first, second), abs=1e-9)
+    assert cohen_kappa(first, second) == pytest.approx(expected(first, second), abs=1e-9)
 
 
 @pytest.mark.parametrize("voices", [2, 3, 6])
@@ -31,7 +31,7 @@ def test_fleiss_kappa_is_that_of_statsmodels(voices: int) -> None:
     raters = import_module("statsmodels.stats.inter_rater")
     given = answers(voices, voices)
     expected = raters.fleiss_kappa(raters.aggregate_raters(given.astype(int))[0])
-    assert fleiss(given) == pytest.approx(expected, abs=1e-9)
+    assert fleiss_kappa(given) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
@@ -41,26 +41,26 @@ def test_alpha_is_that_of_the_krippendorff_package(scale: str, missing: float) -
     for voices in (2, 4):
         given = answers(voices, voices, missing)
         expected = alpha(reliability_data=given.T, level_of_measurement=scale)
-        assert krippendorff(given, scale) == pytest.approx(expected, abs=1e-9)
+        assert krippendorff_alpha(given, scale) == pytest.approx(expected, abs=1e-9)
 
 
 def test_by_hand() -> None:
     """Of four questions three are answered alike; yes is as frequent as no."""
     two = np.array([[1.0, 1.0], [0.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
-    assert percent(two) == 75.0
-    assert cohen(two[:, 0], two[:, 1]) == pytest.approx((0.75 - 0.5) / 0.5)
-    found = agreement(two)
+    assert percent_agreement(two) == 75.0
+    assert cohen_kappa(two[:, 0], two[:, 1]) == pytest.approx((0.75 - 0.5) / 0.5)
+    found = compute_agreement(two)
     assert found[:2] == (4, 75.0)
     assert found.cohen == pytest.approx(0.5)
 
 
 def test_what_cannot_be_said_is_not_said() -> None:
     nothing = np.full((3, 2), np.nan)
-    assert agreement(nothing)[:5] == (0, None, None, None, None)
+    assert compute_agreement(nothing)[:5] == (0, None, None, None, None)
     always = np.ones((5, 2))
-    assert agreement(always)[:5] == (5, 100.0, None, None, None), "chance alone would do as well"
+    assert compute_agreement(always)[:5] == (5, 100.0, None, None, None), "chance alone would do as well"
     alone = np.array([[1.0, np.nan], [np.nan, 0.0]])
-    assert agreement(alone)[:5] == (0, None, None, None, None)
+    assert compute_agreement(alone)[:5] == (0, None, None, None, None)
 
 
 def test_intervals_are_over_units_and_cover() -> None:
@@ -70,13 +70,13 @@ def test_intervals_are_over_units_and_cover() -> None:
     for run in range(200):
         truth = np.repeat(chance.integers(0, 2, 60), 3)[:, None]
         given = np.where(chance.random((180, 2)) < 0.8, truth, 1 - truth).astype(float)
-        found = agreement(given, units=np.repeat(np.arange(60), 3), resamples=300, seed=run)
+        found = compute_agreement(given, clusters=np.repeat(np.arange(60), 3), resamples=300, seed=run)
         low, high = found.percent_ends
         assert low is not None
         assert high is not None
         hits += low <= 68 <= high
     assert hits >= 0.9 * 200
-    assert agreement(given, units=np.zeros(180, dtype=int)).percent_ends == (None, None)
+    assert compute_agreement(given, clusters=np.zeros(180, dtype=int)).percent_ends == (None, None)
 
 
 @pytest.mark.study
@@ -85,11 +85,11 @@ def test_intervals_cover_in_many_runs() -> None:
     hits = {"percent": 0, "alpha": 0}
     many = np.repeat(np.random.default_rng(1).integers(0, 2, 200_000), 2)[:, None]
     noisy = np.where(np.random.default_rng(2).random((400_000, 3)) < 0.8, many, 1 - many)
-    truth = agreement(noisy.astype(float))
+    truth = compute_agreement(noisy.astype(float))
     for run in range(2000):
         base = np.repeat(chance.integers(0, 2, 80), 3)[:, None]
         given = np.where(chance.random((240, 3)) < 0.8, base, 1 - base).astype(float)
-        found = agreement(given, units=np.repeat(np.arange(80), 3), resamples=400, seed=run)
+        found = compute_agreement(given, clusters=np.repeat(np.arange(80), 3), resamples=400, seed=run)
         for name in hits:
             low, high = getattr(found, f"{name}_ends")
             hits[name] += low <= getattr(truth, name) <= high

@@ -10,28 +10,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from creval.analysis.correction import correct
-from creval.analysis.score_table import score
+from creval.analysis.correction import correct_scores
+from creval.analysis.scoring import score
 from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
-from creval.judging.calibration import hear, read
-from creval.judging.run import judge
+from creval.judging.calibration_run import read_trial_answers, run_trials
+from creval.judging.judge_run import judge
 from creval.stats.calibration import (
     Calibration,
+    JudgeRates,
+    KnownAnswer,
     Rate,
-    Rates,
-    Told,
-    as_json,
-    by,
-    from_json,
-    rates,
-    turned,
+    answer_flips,
+    compute_judge_rates,
+    judge_rates_by,
+    judge_rates_to_json,
+    parse_calibration,
 )
 from creval.store import open_run
-from creval.touchstone.build import build_touchstone
+from creval.touchstone.builder import build_touchstone
 from creval.touchstone.calibration_trials import VARIANTS, make_cases, make_trials
-from creval.touchstone.simulated_edits import EDITORS
+from creval.touchstone.simulated_edits import SIMULATED_EDITORS
 
 TRUE = {"sensitivity": 0.85, "specificity": 0.75}
 
@@ -40,18 +40,16 @@ TRUE = {"sensitivity": 0.85, "specificity": 0.75}
 def asked() -> list[tuple[str, str, str, bool]]:
     """What a calibration of the usual size asks."""
     return [
-        (case.id, metric, check.kind, truth)
-        for case in make_cases(60, 0)
-        for metric, check, truth in case.asked
+        (case.id, metric, check.kind, truth) for case in make_cases(60, 0) for metric, check, truth in case.questions
     ]
 
 
-def told(chance: np.random.Generator) -> list[Told]:
+def told(chance: np.random.Generator) -> list[KnownAnswer]:
     """What a judge with known rates says to that."""
     found = []
     for unit, metric, kind, truth in asked():
         right = chance.random() < (TRUE["sensitivity"] if truth else TRUE["specificity"])
-        found.append(Told(unit, metric, kind, truth, truth == right))
+        found.append(KnownAnswer(unit, metric, kind, truth, truth == right))
     return found
 
 
@@ -60,9 +58,9 @@ def held(seeds: int) -> float:
     hits: list[tuple[str, bool]] = []
     for seed in range(seeds):
         answers = told(np.random.default_rng(seed))
-        for found in (rates(answers), *by(answers, "metric").values()):
+        for found in (compute_judge_rates(answers), *judge_rates_by(answers, "metric").values()):
             for name, true in {**TRUE, "accuracy": 0.8, "yes_bias": 0.05}.items():
-                low, high = getattr(found, name).ends
+                low, high = getattr(found, name).interval
                 hits.append((name, low <= true <= high))
     return min(float(np.mean([hit for name, hit in hits if name == one])) for one in dict(hits))
 
@@ -78,45 +76,45 @@ def test_intervals_hold_the_true_rates_in_many_seeds() -> None:
 
 def test_rates_by_hand() -> None:
     answers = [(True, True), (True, True), (True, False), (False, False), (False, True)]
-    found = rates([Told(str(n), "IF", "size", *one) for n, one in enumerate(answers)])
+    found = compute_judge_rates([KnownAnswer(str(n), "IF", "size", *one) for n, one in enumerate(answers)])
     assert found.sensitivity.value == pytest.approx(2 / 3)
     assert found.specificity.value == 0.5
     assert found.accuracy.value == pytest.approx((2 / 3 + 0.5) / 2)
     assert found.yes_bias.value == pytest.approx((2 / 3 - 0.5) / 2)
-    assert by([], "metric") == {}
+    assert judge_rates_by([], "metric") == {}
 
 
 def test_answers_that_go_together_are_worth_less() -> None:
-    alike = [Told(f"u{n}", "IF", "x", True, n % 2 == 0) for n in range(20) for _ in range(10)]
-    found = rates(alike).sensitivity
+    alike = [KnownAnswer(f"u{n}", "IF", "x", True, n % 2 == 0) for n in range(20) for _ in range(10)]
+    found = compute_judge_rates(alike).sensitivity
     assert found.value == 0.5
     assert found.total == pytest.approx(20, rel=0.1), "twenty pictures, not two hundred questions"
 
 
 def test_a_calibration_is_read_again_and_nothing_else_is() -> None:
-    found = rates(told(np.random.default_rng(1)))
-    content = json.loads(json.dumps({"judge": "x", "metrics": {"IF": as_json(found)}}))
-    assert from_json(content, "x.json") == Calibration("x", {"IF": found})
+    found = compute_judge_rates(told(np.random.default_rng(1)))
+    content = json.loads(json.dumps({"judge": "x", "metrics": {"IF": judge_rates_to_json(found)}}))
+    assert parse_calibration(content, "x.json") == Calibration("x", {"IF": found})
     more = {"sensitivity": {"right": 5, "of": 3}, "specificity": {"right": 1, "of": 2}, "asked": 1}
     others: list[object] = [[], {}, {"metrics": []}, {"metrics": {"IF": {}}}]
     for wrong in (*others, {"metrics": {"IF": more}}):
         with pytest.raises(CrevalError, match="is not a calibration"):
-            from_json(wrong, "x.json")
+            parse_calibration(wrong, "x.json")
 
 
 def test_turning_one_way_is_told_from_turning_both_ways() -> None:
-    first = {n: Told("u", "IF", "x", True, n < 50) for n in range(100)}
-    obeyed = {n: Told("u", "IF", "x", True, n < 70) for n in range(100)}
-    noisy = {n: Told("u", "IF", "x", True, 10 <= n < 60) for n in range(100)}
-    assert (turned(first, obeyed), turned(first, obeyed).decided) == ((20, 0, 100), True)
-    assert (turned(first, noisy), turned(first, noisy).decided) == ((10, 10, 100), False)
+    first = {n: KnownAnswer("u", "IF", "x", True, n < 50) for n in range(100)}
+    obeyed = {n: KnownAnswer("u", "IF", "x", True, n < 70) for n in range(100)}
+    noisy = {n: KnownAnswer("u", "IF", "x", True, 10 <= n < 60) for n in range(100)}
+    assert (answer_flips(first, obeyed), answer_flips(first, obeyed).is_decided) == ((20, 0, 100), True)
+    assert (answer_flips(first, noisy), answer_flips(first, noisy).is_decided) == ((10, 10, 100), False)
 
 
 def test_cases_are_balanced_and_the_same_again() -> None:
     cases = make_cases(24, 3)
     assert cases == make_cases(24, 3)
     for metric in ("IF", "VC", "VQ"):
-        truths = [t for case in cases for m, _, t in case.asked if m == metric]
+        truths = [t for case in cases for m, _, t in case.questions if m == metric]
         assert sum(truths) * 2 == len(truths) > 50
 
 
@@ -124,19 +122,19 @@ def test_every_variant_is_asked_and_a_knowing_judge_is_right_in_all(tmp_path: Pa
     cases = make_cases(6, 1)
     trials = make_trials(tmp_path / "pictures", cases, list(VARIANTS))
     settings = Settings(repeat=2, temperature=0.0)
-    heard = hear(trials, "truth", tmp_path / "runs", settings, lambda _: lambda _: None)
+    heard = run_trials(trials, "truth", tmp_path / "runs", settings, lambda _: lambda _: None)
     assert set(heard) == set(VARIANTS)
     for variant, found in heard.items():
-        assert found.unanswered == 0, variant
-        assert rates(list(found.told.values())).accuracy.value == 1.0, variant
-    assert heard["plain"].repeated == heard["plain"].agreed == len(heard["plain"].told)
-    assert read(tmp_path / "runs" / "plain") == heard["plain"]
+        assert found.unanswered_count == 0, variant
+        assert compute_judge_rates(list(found.answers.values())).accuracy.value == 1.0, variant
+    assert heard["plain"].repeated_count == heard["plain"].consistent_count == len(heard["plain"].answers)
+    assert read_trial_answers(tmp_path / "runs" / "plain") == heard["plain"]
 
 
 def covered(seeds: int, folder: Path) -> Iterator[tuple[bool, bool]]:
     """For each cell of the six editors, whether raw and corrected intervals hold the truth."""
     build_touchstone(folder / "bench", 27, 5, edits=folder / "edits")
-    edits = [folder / "edits" / editor for editor in EDITORS]
+    edits = [folder / "edits" / editor for editor in SIMULATED_EDITORS]
     benchmark = open_benchmark(folder)
     judge(benchmark, edits, "truth", folder / "truth")
     with open_run(folder / "truth") as run:
@@ -146,21 +144,20 @@ def covered(seeds: int, folder: Path) -> Iterator[tuple[bool, bool]]:
         judge(benchmark, edits, "noisy:0.85,0.75", folder / f"run{seed}", settings)
         chance = np.random.default_rng(seed)
         first, second = (Rate(int(chance.binomial(200, p)), 200) for p in TRUE.values())
-        found = dict.fromkeys(("IF", "VC", "VQ"), Rates(first, second, 400))
+        found = dict.fromkeys(("IF", "VC", "VQ"), JudgeRates(first, second, 400))
         with open_run(folder / f"run{seed}") as run:
             card = score(run, resamples=400)
-            corrected = correct(run, card, Calibration("noisy", found), resamples=400, seed=seed)
-        for system in card.systems:
-            for column in card.table.card.columns:
-                true = truth.cell(system, column).value
-                raw = card.cell(system, column)
-                cell = corrected.cells["overall", "overall", system, column]
+            corrected = correct_scores(run, card, Calibration("noisy", found), resamples=400, seed=seed)
+        for model in card.models:
+            for column in card.table.schema.columns:
+                true = truth.cell(model, column).value
+                raw = card.cell(model, column)
+                cell = corrected.cells["overall", "overall", model, column]
                 assert true is not None
                 yield tuple(  # type: ignore[misc]
-                    one.low is not None and one.high is not None
-                    and one.low - 1e-9 <= true <= one.high + 1e-9
+                    one.low is not None and one.high is not None and one.low - 1e-9 <= true <= one.high + 1e-9
                     for one in (raw, cell)
-                )  # fmt: skip
+                )
 
 
 def test_corrected_scores_hold_the_truth_where_raw_ones_do_not(tmp_path: Path) -> None:
@@ -173,27 +170,27 @@ def test_several_answers_are_corrected_one_by_one(tmp_path: Path) -> None:
     """A majority of five is right more often than one answer: corrected as one, it would be
     moved too far."""
     build_touchstone(tmp_path / "bench", 27, 5, edits=tmp_path / "edits")
-    edits = [tmp_path / "edits" / editor for editor in EDITORS]
+    edits = [tmp_path / "edits" / editor for editor in SIMULATED_EDITORS]
     benchmark = open_benchmark(tmp_path)
     judge(benchmark, edits, "truth", tmp_path / "truth")
     judge(benchmark, edits, "noisy:0.85,0.75", tmp_path / "run", Settings(repeat=5))
     judge(benchmark, edits, "panel:truth+noisy:0.9,0.9", tmp_path / "panel")
-    known = Rates(Rate(8500, 10000), Rate(7500, 10000), 20000)
+    known = JudgeRates(Rate(8500, 10000), Rate(7500, 10000), 20000)
     calibration = Calibration("noisy", dict.fromkeys(("IF", "VC", "VQ"), known))
     with open_run(tmp_path / "truth") as run:
         truth = score(run, resamples=100)
     with open_run(tmp_path / "run") as run:
         card = score(run, resamples=100)
-        cells = correct(run, card, calibration, resamples=200).cells
-    for system in card.systems:
-        true = truth.cell(system, "S").value
-        cell = cells["overall", "overall", system, "S"]
+        cells = correct_scores(run, card, calibration, resamples=200).cells
+    for model in card.models:
+        true = truth.cell(model, "S").value
+        cell = cells["overall", "overall", model, "S"]
         assert cell.value == pytest.approx(true, abs=4)
     with (
         open_run(tmp_path / "panel") as run,
         pytest.raises(CrevalError, match="of one judge, and this run has several"),
     ):
-        correct(run, score(run, resamples=100), calibration)
+        correct_scores(run, score(run, resamples=100), calibration)
 
 
 @pytest.mark.study
@@ -207,10 +204,10 @@ def test_corrected_scores_hold_the_truth_in_many_seeds(tmp_path: Path) -> None:
 def test_what_cannot_be_corrected(tmp_path: Path) -> None:
     build_touchstone(tmp_path / "bench", 3, 5, edits=tmp_path / "edits", editors=["lazy"])
     judge(open_benchmark(tmp_path), [tmp_path / "edits" / "lazy"], "truth", tmp_path / "run")
-    chance = Rates(Rate(50, 100), Rate(51, 100), 200)
+    chance = JudgeRates(Rate(50, 100), Rate(51, 100), 200)
     with open_run(tmp_path / "run") as run:
         card = score(run, resamples=100)
         with pytest.raises(CrevalError, match="hardly better than chance"):
-            correct(run, card, Calibration("x", dict.fromkeys(("IF", "VC", "VQ"), chance)))
+            correct_scores(run, card, Calibration("x", dict.fromkeys(("IF", "VC", "VQ"), chance)))
         with pytest.raises(CrevalError, match="says nothing about VC, VQ"):
-            correct(run, card, Calibration("x", {"IF": chance}))
+            correct_scores(run, card, Calibration("x", {"IF": chance}))

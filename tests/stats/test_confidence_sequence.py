@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from creval.stats.confidence_sequence import FIRST, Bounds, Differences, reach
-from creval.stats.intervals import as_student
+from creval.stats.confidence_sequence import MIN_SAMPLES, ConfidenceSequence, DifferenceBounds, initial_boundary
+from creval.stats.intervals import student_from_normal
 from creval.stats.score_table import Floats
 
 stats = pytest.importorskip("scipy.stats")
@@ -18,32 +18,30 @@ def even(sizes: Floats) -> Floats:
     return share
 
 
-def gathered(
-    gaps: Floats, strata: list[int], sizes: list[float], *, finite: bool = False
-) -> Differences:
+def gathered(gaps: Floats, strata: list[int], sizes: list[float], *, finite: bool = False) -> ConfidenceSequence:
     """Two systems that differ so on these samples."""
-    made = Differences(np.array(sizes), 2, shares=even, wide=100.0, finite=finite)
+    made = ConfidenceSequence(np.array(sizes), 2, stratum_weights=even, value_range=100.0, finite_population=finite)
     on = np.ones((1, 2), dtype=np.bool_)
     for gap, stratum in zip(gaps, strata, strict=True):
         made.add(np.array([stratum]), np.array([[50.0 + gap, 50.0]]), on)
     return made
 
 
-def off(bounds: Bounds) -> float:
-    return float(bounds.off[0, 0, 1])
+def off(bounds: DifferenceBounds) -> float:
+    return float(bounds.radius[0, 0, 1])
 
 
 def test_the_boundary_begins_where_robbins_and_siegmund_say() -> None:
     # On both sides together, 1 - Φ(a) + a φ(a) is the tail of a chi-square of three degrees.
     for chance in (0.025, 0.01, 0.001):
-        assert reach(chance) ** 2 == pytest.approx(stats.chi2.isf(2 * chance, 3))
+        assert initial_boundary(chance) ** 2 == pytest.approx(stats.chi2.isf(2 * chance, 3))
 
 
 def test_students_quantiles_are_near() -> None:
     for freedom in (18, 27, 100):
         for z in (2.5, 3.0, 3.5):
             theirs = stats.t.isf(stats.norm.sf(z), freedom)
-            ours = float(as_student(np.array(z), np.array(float(freedom))))
+            ours = float(student_from_normal(np.array(z), np.array(float(freedom))))
             assert ours == pytest.approx(theirs, rel=0.01)
 
 
@@ -57,7 +55,7 @@ def test_a_case_worked_out_by_hand(finite: bool) -> None:
     left = (0.8, 260 / 300) if finite else (1.0, 1.0)
     weights = 0.25**2 / 20 * left[0], 0.75**2 / 40 * left[1]
     variance = weights[0] * one + weights[1] * two
-    z = np.sqrt(stats.chi2.isf(0.05, 3) + np.log(1 / sum(weights) / FIRST))
+    z = np.sqrt(stats.chi2.isf(0.05, 3) + np.log(1 / sum(weights) / MIN_SAMPLES))
     by_hand = np.sqrt(variance) * stats.t.isf(stats.norm.sf(z), freedom)
     made = gathered(gaps, [0] * 20 + [1] * 40, [100.0, 300.0], finite=finite)
     bounds = made.bounds(np.array([0.025]))
@@ -68,7 +66,7 @@ def test_a_case_worked_out_by_hand(finite: bool) -> None:
 
 def test_nobody_looks_before_there_are_enough_samples() -> None:
     gaps = np.random.default_rng(2).normal(30, 10, 40)
-    for seen, early in ((FIRST - 1, True), (FIRST, False)):
+    for seen, early in ((MIN_SAMPLES - 1, True), (MIN_SAMPLES, False)):
         made = gathered(gaps[:seen], [0] * seen, [900.0])
         assert (off(made.bounds(np.array([0.025]))) == np.inf) == early
     # 20 of each, where one stratum counts three times as much, are worth 32 only.
@@ -89,7 +87,7 @@ def test_a_stratum_that_is_not_seen_yet_says_nothing() -> None:
     assert off(bounds) == np.inf
 
 
-def test_samples_that_one_system_lacks_leave_the_pair() -> None:
+def test_samples_that_one_model_lacks_leave_the_pair() -> None:
     gaps = np.random.default_rng(1).normal(0, 10, 60)
     gaps[::3] = np.nan
     found = gathered(gaps, [0] * 60, [60.0], finite=True).bounds(np.array([0.025]))
@@ -109,8 +107,13 @@ def missed(runs: int, size: int, *, finite: bool) -> float:
     generator = np.random.default_rng(8)
     values = 100.0 * generator.beta(4, 1.5, (runs, 2, size))
     strata = np.arange(size) % 9
-    made = Differences(
-        np.bincount(strata).astype(np.float64), 2, shares=even, wide=100.0, finite=finite, runs=runs
+    made = ConfidenceSequence(
+        np.bincount(strata).astype(np.float64),
+        2,
+        stratum_weights=even,
+        value_range=100.0,
+        finite_population=finite,
+        runs=runs,
     )
     truth = (values[:, 0] - values[:, 1]).mean(axis=1) if finite else 0.0
     on, chance = np.ones((runs, 2), dtype=np.bool_), np.full(runs, 0.025)
@@ -118,7 +121,7 @@ def missed(runs: int, size: int, *, finite: bool) -> float:
     for at in range(size):
         made.add(np.full(runs, strata[at]), values[:, :, at], on)
         bounds = made.bounds(chance)
-        left |= np.abs(bounds.value[:, 0, 1] - truth) > bounds.off[:, 0, 1] + 1e-9
+        left |= np.abs(bounds.value[:, 0, 1] - truth) > bounds.radius[:, 0, 1] + 1e-9
     return float(left.mean())
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from creval.stats.bootstrap import resampled_counts
-from creval.stats.correlation import CORRELATIONS, around, fisher, kendall, pearson, spearman
+from creval.stats.bootstrap import resample_counts
+from creval.stats.correlation import CORRELATIONS, correlation_interval, fisher_z, kendall, pearson, spearman
 from creval.stats.score_table import Floats
 
 stats = pytest.importorskip("scipy.stats")
@@ -19,11 +19,7 @@ def once(size: int) -> Floats:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(
-    pairs=st.lists(
-        st.tuples(st.integers(0, 6), st.floats(-1e3, 1e3, width=32)), min_size=3, max_size=40
-    )
-)
+@given(pairs=st.lists(st.tuples(st.integers(0, 6), st.floats(-1e3, 1e3, width=32)), min_size=3, max_size=40))
 @settings(max_examples=60, deadline=None)
 def test_correlations_are_scipys(kind: str, pairs: list[tuple[int, float]]) -> None:
     x, y = np.array(pairs, dtype=np.float64).T
@@ -58,9 +54,9 @@ def test_numbers_of_any_size_have_the_same_correlation() -> None:
 
 
 def test_a_perfect_correlation_has_no_interval_from_draws() -> None:
-    assert np.isnan(around(1.0, np.full(100, 1.0), 30)).all()
-    assert np.isnan(around(0.5, np.full(100, np.nan), 30)).all()
-    assert np.isfinite(fisher(np.array([1.0, -1.0]))).all()
+    assert np.isnan(correlation_interval(1.0, np.full(100, 1.0), 30)).all()
+    assert np.isnan(correlation_interval(0.5, np.full(100, np.nan), 30)).all()
+    assert np.isfinite(fisher_z(np.array([1.0, -1.0]))).all()
 
 
 def made(generator: np.random.Generator, samples: int) -> tuple[Floats, Floats]:
@@ -78,9 +74,9 @@ def covered(kind: str, runs: int, resamples: int) -> float:
     generator, hits = np.random.default_rng(4), 0
     for run in range(runs):
         x, y = made(generator, 60)
-        (counts,) = resampled_counts([np.arange(60)], resamples, run)
+        (counts,) = resample_counts([np.arange(60)], resamples, run)
         value = CORRELATIONS[kind](x, y, once(60))[0]
-        low, high = around(value, CORRELATIONS[kind](x, y, counts), 60)
+        low, high = correlation_interval(value, CORRELATIONS[kind](x, y, counts), 60)
         hits += bool(low <= truth <= high)
     return hits / runs
 

@@ -7,25 +7,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from creval.benchmarks.creval.protocol import CARD
+from creval.benchmarks.creval.protocol import SCHEMA
 from creval.core.errors import CrevalError
-from creval.core.schema import OVERALL, Card, Level, Metric
-from creval.stats.early_stopping import Stopping
-from creval.stats.elimination import RANKING, Rule
+from creval.core.schema import OVERALL, Level, Metric, ScoreSchema
+from creval.stats.early_stopping import SequentialTest
+from creval.stats.elimination import RANKING, StoppingRule
 from creval.stats.score_table import Floats
 
-DIMENSIONS = CARD.level("dimension").groups
+DIMENSIONS = SCHEMA.find_level("dimension").groups
 TAGS = [{"dimension": DIMENSIONS[at % 9]} for at in range(270)]
 
 
-def stopped(rule: Rule, means: list[float], *, card: Card = CARD, spread: float = 8.0) -> Stopping:
+def stopped(
+    rule: StoppingRule, means: list[float], *, card: ScoreSchema = SCHEMA, spread: float = 8.0
+) -> SequentialTest:
     """Systems of these means, fed until it is settled or all samples are seen."""
-    systems = tuple("ABCDEFGH"[: len(means)])
-    tags = [tag for tag in TAGS if card is CARD] or [{"subset": "ab"[at > 89]} for at in range(180)]
-    made = Stopping(rule, card, systems, tags)
+    models = tuple("ABCDEFGH"[: len(means)])
+    tags = [tag for tag in TAGS if card is SCHEMA] or [{"subset": "ab"[at > 89]} for at in range(180)]
+    made = SequentialTest(rule, card, models, tags)
     generator = np.random.default_rng(1)
     for _ in tags:
-        if made.settled:
+        if made.is_settled:
             break
         values: Floats = np.array(means) + generator.normal(0, spread, len(means))
         made.add(values, np.full(len(means), 15))
@@ -33,54 +35,54 @@ def stopped(rule: Rule, means: list[float], *, card: Card = CARD, spread: float 
 
 
 def test_who_is_dropped_is_not_paid_for_any_more() -> None:
-    made = stopped(Rule(), [70, 80, 40])
-    outcome = made.outcome(total=270 * 3 * 15)
+    made = stopped(StoppingRule(), [70, 80, 40])
+    outcome = made.outcome(answers_total=270 * 3 * 15)
     assert (outcome.best, outcome.undecided, outcome.reason) == ("B", (), "settled")
-    assert outcome.order == ("B", "A", "C")
+    assert outcome.ranking == ("B", "A", "C")
     best, second, last = outcome.standings
     assert (best.state, second.state, last.state) == ("best", "worse", "worse")
-    assert last.samples <= second.samples == best.samples == outcome.samples == made.seen
-    assert outcome.used == 15 * sum(at.samples for at in outcome.standings)
+    assert last.samples <= second.samples == best.samples == outcome.samples_used == made.samples_added
+    assert outcome.answers_used == 15 * sum(at.samples for at in outcome.standings)
     assert second.high is not None
     assert second.high < 0
     assert second.value == pytest.approx(70, abs=3)
-    assert made.needed == ()
+    assert made.active_models == ()
 
 
 def test_the_margin_is_the_reason_where_it_is() -> None:
-    outcome = stopped(Rule(margin=4.0), [75, 75, 40]).outcome(1)
+    outcome = stopped(StoppingRule(margin=4.0), [75, 75, 40]).outcome(1)
     assert outcome.reason == "within the margin"
     states = {at.model: at.state for at in outcome.standings}
     assert states["C"] == "worse"
     assert sorted(states[name] for name in "AB") == ["best", "not better by the margin"]
-    assert stopped(Rule(margin=4.0), [90, 40]).outcome(1).reason == "settled"
+    assert stopped(StoppingRule(margin=4.0), [90, 40]).outcome(1).reason == "settled"
 
 
 def test_out_of_samples_the_rest_is_undecided() -> None:
-    outcome = stopped(Rule(), [75, 75, 40]).outcome(1)
+    outcome = stopped(StoppingRule(), [75, 75, 40]).outcome(1)
     assert (outcome.best, set(outcome.undecided)) == (None, {"A", "B"})
     assert outcome.reason == "out of samples"
-    assert Stopping(Rule(), CARD, "AB", TAGS).outcome(1).reason == "not finished"
+    assert SequentialTest(StoppingRule(), SCHEMA, "AB", TAGS).outcome(1).reason == "not finished"
 
 
 def test_a_ranking_names_what_is_open() -> None:
-    facts = stopped(Rule(RANKING), [75, 75, 40]).outcome(1).facts()
+    facts = stopped(StoppingRule(RANKING), [75, 75, 40]).outcome(1).to_dict()
     assert facts["open"] == [["A", "B"]]
     assert facts["best"] is None
-    done = stopped(Rule(RANKING), [60, 75, 40]).outcome(1)
-    assert (done.order, done.best, done.reason) == (("B", "A", "C"), "B", "settled")
+    done = stopped(StoppingRule(RANKING), [60, 75, 40]).outcome(1)
+    assert (done.ranking, done.best, done.reason) == (("B", "A", "C"), "B", "settled")
 
 
 def test_where_less_is_better_the_least_is_best() -> None:
     distance = Metric("L1", "distance", 0.0, 1.0, higher_is_better=False)
-    levels = (replace(OVERALL, of="subset"), Level("subset", "subsets", ("a", "b")))
-    card = Card((distance,), None, levels)
-    outcome = stopped(Rule(), [0.6, 0.2, 0.5], card=card, spread=0.1).outcome(1)
+    levels = (replace(OVERALL, mean_of="subset"), Level("subset", "subsets", ("a", "b")))
+    card = ScoreSchema((distance,), None, levels)
+    outcome = stopped(StoppingRule(), [0.6, 0.2, 0.5], card=card, spread=0.1).outcome(1)
     assert outcome.best == "B"
-    assert outcome.order == ("B", "C", "A")
+    assert outcome.ranking == ("B", "C", "A")
     assert outcome.standings[2].difference == pytest.approx(0.4, abs=0.1)
 
 
-def test_one_system_is_nothing_to_decide() -> None:
+def test_one_model_is_nothing_to_decide() -> None:
     with pytest.raises(CrevalError, match="give two or more"):
-        Stopping(Rule(), CARD, ["A"], TAGS)
+        SequentialTest(StoppingRule(), SCHEMA, ["A"], TAGS)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from creval.core.errors import CrevalError
-from creval.stats.elimination import RANKING, Race, Rule
+from creval.stats.elimination import RANKING, Elimination, StoppingRule
 from creval.stats.score_table import Floats, Integers
 from tests.stats.test_confidence_sequence import even
 
@@ -16,7 +16,7 @@ DIMENSIONS = 9
 
 
 class Raced(NamedTuple):
-    race: Race
+    race: Elimination
     seen: Floats
     used: Floats
 
@@ -26,11 +26,11 @@ class Raced(NamedTuple):
         return np.where(alone, self.race.active.argmax(axis=1), -1)
 
 
-def raced(values: Floats, strata: Integers, rule: Rule, order: Integers | None = None) -> Raced:
+def raced(values: Floats, strata: Integers, rule: StoppingRule, order: Integers | None = None) -> Raced:
     """Run races over values with the axes run, system, sample, looking after every sample."""
-    runs, systems, size = values.shape
-    race = Race(rule, np.bincount(strata).astype(np.float64), systems, shares=even, runs=runs)
-    seen, used = np.zeros(runs), np.zeros((runs, systems))
+    runs, models, size = values.shape
+    race = Elimination(rule, np.bincount(strata).astype(np.float64), models, stratum_weights=even, runs=runs)
+    seen, used = np.zeros(runs), np.zeros((runs, models))
     rows = np.arange(runs)
     for at in range(size):
         if race.settled.all():
@@ -53,10 +53,10 @@ def orders(strata: Integers, runs: int, generator: np.random.Generator) -> Integ
     return found
 
 
-def equals(runs: int, systems: int, size: int, seed: int, kind: str = "normal") -> Floats:
+def equals(runs: int, models: int, size: int, seed: int, kind: str = "normal") -> Floats:
     """Equally good systems on samples of which some are harder than others."""
     generator = np.random.default_rng(seed)
-    shape = (runs, systems, size)
+    shape = (runs, models, size)
     if kind == "normal":
         return generator.normal(75, 10, (runs, 1, size)) + generator.normal(0, 12, shape)
     if kind == "skewed":
@@ -71,7 +71,7 @@ def strata_of(size: int) -> Integers:
 def test_the_better_of_two_is_found_and_the_worst_dropped_first() -> None:
     generator = np.random.default_rng(0)
     values = np.array([80.0, 72.0, 40.0])[:, None] + generator.normal(0, 15, (20, 3, 900))
-    done = raced(values, strata_of(900), Rule())
+    done = raced(values, strata_of(900), StoppingRule())
     assert (done.named() == 0).all()
     assert (done.used[:, 2] <= done.used[:, 1]).all()
     np.testing.assert_array_equal(done.used[:, 0], done.seen)
@@ -82,37 +82,37 @@ def test_the_better_of_two_is_found_and_the_worst_dropped_first() -> None:
 def test_within_the_margin_either_of_two_may_be_named() -> None:
     generator = np.random.default_rng(1)
     values = np.array([75.0, 75.0, 60.0])[:, None] + generator.normal(0, 15, (20, 3, 900))
-    without, within = (raced(values, strata_of(900), Rule(margin=m)) for m in (0.0, 3.0))
+    without, within = (raced(values, strata_of(900), StoppingRule(margin=m)) for m in (0.0, 3.0))
     assert (without.named() >= 0).mean() <= 0.15
     assert (within.named() >= 0).all()
     assert (within.named() != 2).all()
     assert within.seen.mean() < 0.7 * 900
 
 
-def test_a_system_is_not_left_within_the_margin_of_one_that_is_left_too() -> None:
+def test_a_model_is_not_left_within_the_margin_of_one_that_is_left_too() -> None:
     # Each is 2 below the next: the first is not within 3 of the last, whatever lies between them.
     generator = np.random.default_rng(2)
     values = np.array([76.0, 74.0, 72.0])[:, None] + generator.normal(0, 4, (50, 3, 900))
-    assert (raced(values, strata_of(900), Rule(margin=3.0)).named() < 2).all()
+    assert (raced(values, strata_of(900), StoppingRule(margin=3.0)).named() < 2).all()
 
 
 def test_all_samples_settle_every_margin_but_no_tie() -> None:
     values = equals(10, 2, 90, seed=3)
-    whole = raced(values, strata_of(90), Rule(margin=0.001))
+    whole = raced(values, strata_of(90), StoppingRule(margin=0.001))
     last = whole.seen == 90
     assert last.sum() >= 2
     assert (whole.named() >= 0).all()
     np.testing.assert_array_equal(whole.named()[last], values.mean(axis=2).argmax(axis=1)[last])
     same = np.repeat(values[:, :1], 2, axis=1)
-    assert (raced(same, strata_of(90), Rule()).named() == -1).all()
-    assert (raced(same, strata_of(90), Rule(margin=1.0)).named() >= 0).all()
+    assert (raced(same, strata_of(90), StoppingRule()).named() == -1).all()
+    assert (raced(same, strata_of(90), StoppingRule(margin=1.0)).named() >= 0).all()
 
 
 def test_without_any_values_nothing_is_settled() -> None:
     for question in ("best", RANKING):
         for margin in (0.0, 5.0):
             nothing = np.full((1, 2, 90), np.nan)
-            done = raced(nothing, strata_of(90), Rule(question, margin=margin))
+            done = raced(nothing, strata_of(90), StoppingRule(question, margin=margin))
             assert not done.race.settled.any()
             assert done.race.active.all()
 
@@ -120,10 +120,10 @@ def test_without_any_values_nothing_is_settled() -> None:
 def test_a_ranking_is_settled_pair_by_pair() -> None:
     generator = np.random.default_rng(4)
     values = np.array([80.0, 79.5, 60.0])[:, None] + generator.normal(0, 10, (1, 3, 900))
-    strict = raced(values, strata_of(900), Rule(RANKING)).race
+    strict = raced(values, strata_of(900), StoppingRule(RANKING)).race
     assert strict.open_pairs() == [(0, 1)]
     assert strict.active.tolist() == [[True, True, False]]
-    within = raced(values, strata_of(900), Rule(RANKING, margin=2.0)).race
+    within = raced(values, strata_of(900), StoppingRule(RANKING, margin=2.0)).race
     assert within.settled.all()
     assert within.open_pairs() == []
 
@@ -131,20 +131,20 @@ def test_a_ranking_is_settled_pair_by_pair() -> None:
 @pytest.mark.parametrize("wrong", [{"alpha": 0.0}, {"alpha": 0.7}, {"margin": -1.0}])
 def test_a_rule_takes_only_what_makes_sense(wrong: dict[str, float]) -> None:
     with pytest.raises(CrevalError, match=r"--alpha|--margin"):
-        Rule(**wrong)  # type: ignore[arg-type]
+        StoppingRule(**wrong)  # type: ignore[arg-type]
     with pytest.raises(CrevalError, match="did you mean 'best'"):
-        Rule("bestt")
+        StoppingRule("bestt")
 
 
 @pytest.mark.parametrize("kind", ["normal", "skewed", "binary"])
-@pytest.mark.parametrize("systems", [2, 5])
-def test_equals_are_seldom_told_apart(systems: int, kind: str) -> None:
-    done = raced(equals(200, systems, 360, 5, kind), strata_of(360), Rule())
+@pytest.mark.parametrize("models", [2, 5])
+def test_equals_are_seldom_told_apart(models: int, kind: str) -> None:
+    done = raced(equals(200, models, 360, 5, kind), strata_of(360), StoppingRule())
     assert (~done.race.active).any(axis=1).mean() <= 0.05, "not even one is dropped"
 
 
 def test_a_ranking_of_equals_is_seldom_begun() -> None:
-    done = raced(equals(200, 4, 360, 6), strata_of(360), Rule(RANKING))
+    done = raced(equals(200, 4, 360, 6), strata_of(360), StoppingRule(RANKING))
     begun = [len(done.race.open_pairs(run)) < 6 for run in range(200)]
     assert np.mean(begun) <= 0.05
 
@@ -158,7 +158,7 @@ def test_a_ranking_is_seldom_wrong_in_2000_sets(margin: float) -> None:
         values += 75 - values.mean(axis=2, keepdims=True)
     values += np.array([3.0, 2.0, 1.0, 0.0])[:, None]
     strata, wrong = strata_of(900), np.zeros(2000, dtype=np.bool_)
-    race = Race(Rule(RANKING, margin=margin), np.full(9, 100.0), 4, shares=even, runs=2000)
+    race = Elimination(StoppingRule(RANKING, margin=margin), np.full(9, 100.0), 4, stratum_weights=even, runs=2000)
     first, second = np.triu_indices(4, 1)
     for at in range(900):
         race.add(np.full(2000, strata[at]), values[:, :, at])
@@ -171,18 +171,16 @@ def test_a_ranking_is_seldom_wrong_in_2000_sets(margin: float) -> None:
 
 @pytest.mark.study
 @pytest.mark.parametrize("kind", ["normal", "skewed", "binary"])
-@pytest.mark.parametrize(("systems", "size"), [(2, 900), (2, 180), (2, 72), (3, 900), (8, 450)])
-def test_equals_are_seldom_told_apart_in_2000_sets(systems: int, size: int, kind: str) -> None:
-    done = raced(equals(2000, systems, size, 7, kind), strata_of(size), Rule())
+@pytest.mark.parametrize(("models", "size"), [(2, 900), (2, 180), (2, 72), (3, 900), (8, 450)])
+def test_equals_are_seldom_told_apart_in_2000_sets(models: int, size: int, kind: str) -> None:
+    done = raced(equals(2000, models, size, 7, kind), strata_of(size), StoppingRule())
     assert (~done.race.active).any(axis=1).mean() <= 0.05, "not even one is dropped"
 
 
 @pytest.mark.study
 @pytest.mark.parametrize("gap", [0.0, 1.0, 3.0, 8.0])
 @pytest.mark.parametrize("margin", [0.0, 1.5])
-def test_who_is_worse_by_the_margin_is_seldom_named_in_2000_orders(
-    margin: float, gap: float
-) -> None:
+def test_who_is_worse_by_the_margin_is_seldom_named_in_2000_orders(margin: float, gap: float) -> None:
     # Two on top, exactly the margin apart on all samples; three others fall short of them.
     generator = np.random.default_rng(9)
     values = generator.normal(75, 10, 900) + generator.normal(0, 12, (5, 900))
@@ -190,6 +188,6 @@ def test_who_is_worse_by_the_margin_is_seldom_named_in_2000_orders(
     values += np.array([margin, 0.0, -gap, -gap, -gap])[:, None]
     strata = strata_of(900)
     runs = np.broadcast_to(values, (2000, *values.shape))
-    done = raced(runs, strata, Rule(margin=margin), orders(strata, 2000, generator))
+    done = raced(runs, strata, StoppingRule(margin=margin), orders(strata, 2000, generator))
     wrong = done.named() >= (1 if margin else 0)
     assert wrong.mean() <= 0.05

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from creval.stats.intervals import mean, share, student
+from creval.stats.intervals import clustered_mean, clustered_proportion, student_quantile
 from creval.stats.score_table import Floats
 
 stats = pytest.importorskip("scipy.stats")
@@ -11,27 +11,25 @@ stats = pytest.importorskip("scipy.stats")
 
 @pytest.mark.parametrize(("freedom", "near"), [(5, 1e-2), (10, 1e-3), (20, 2e-5), (60, 1e-7)])
 def test_the_quantile_is_scipys(freedom: int, near: float) -> None:
-    assert student(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=near)
+    assert student_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=near)
 
 
 def test_a_share_without_clusters_is_wilsons() -> None:
     hits = np.repeat([1.0, 0.0], [620, 380])
-    found = share(hits, np.arange(1000))
+    found = clustered_proportion(hits, np.arange(1000))
     expected = stats.binomtest(620, 1000).proportion_ci(method="wilson")
     assert found == pytest.approx((0.62, expected.low, expected.high), abs=1e-3)
 
 
 def test_a_share_of_all_still_leaves_something_open() -> None:
-    found = share(np.ones(40), np.arange(40))
+    found = clustered_proportion(np.ones(40), np.arange(40))
     assert found.high == 1.0
-    assert found.low == pytest.approx(
-        stats.binomtest(40, 40).proportion_ci(method="wilson").low, abs=0.01
-    )
-    few = share(np.ones(40), np.arange(40) // 4)
+    assert found.low == pytest.approx(stats.binomtest(40, 40).proportion_ci(method="wilson").low, abs=0.01)
+    few = clustered_proportion(np.ones(40), np.arange(40) // 4)
     assert few.low is not None
     assert found.low is not None
     assert few.low < found.low, "ten samples tell less than forty"
-    assert share(np.ones(0), np.arange(0)).value is None
+    assert clustered_proportion(np.ones(0), np.arange(0)).value is None
 
 
 def covered(runs: int, truth: float, samples: int) -> float:
@@ -41,7 +39,7 @@ def covered(runs: int, truth: float, samples: int) -> float:
         alike = generator.random((samples, 1)) < truth
         own = generator.random((samples, 5)) < truth
         drawn = np.where(generator.random((samples, 5)) < 0.6, alike, own)
-        found = share(drawn.ravel().astype(np.float64), np.repeat(np.arange(samples), 5))
+        found = clustered_proportion(drawn.ravel().astype(np.float64), np.repeat(np.arange(samples), 5))
         hits += (found.low or 0.0) <= truth <= (found.high or 0.0)
     return hits / runs
 
@@ -63,25 +61,23 @@ def names(values: Floats) -> list[str]:
 
 def test_a_mean_has_students_interval() -> None:
     values = np.random.default_rng(1).normal(3, 2, 40)
-    found = mean(values, names(values))
+    found = clustered_mean(values, names(values))
     low, high = stats.t.interval(0.95, 39, values.mean(), stats.sem(values))
     assert found == pytest.approx((values.mean(), low, high), abs=1e-4)
-    few, none = (mean(some, names(some)) for some in (values[:4], values[:0]))
+    few, none = (clustered_mean(some, names(some)) for some in (values[:4], values[:0]))
     assert few.value == pytest.approx(values[:4].mean())
-    assert few.ends == (None, None)
+    assert few.interval == (None, None)
     assert none.value is None
 
 
 def test_a_mean_of_values_that_belong_together_is_less_sure() -> None:
     statsmodels = pytest.importorskip("statsmodels.api")
     chance = np.random.default_rng(3)
-    pictures = chance.integers(0, 12, 90)
-    values = chance.normal(size=12)[pictures] + 0.3 * chance.normal(size=90)
-    fitted = statsmodels.OLS(values, np.ones(90)).fit(
-        cov_type="cluster", cov_kwds={"groups": pictures}, use_t=True
-    )
-    found = mean(values, list(map(str, pictures)))
+    images = chance.integers(0, 12, 90)
+    values = chance.normal(size=12)[images] + 0.3 * chance.normal(size=90)
+    fitted = statsmodels.OLS(values, np.ones(90)).fit(cov_type="cluster", cov_kwds={"groups": images}, use_t=True)
+    found = clustered_mean(values, list(map(str, images)))
     assert found.value == pytest.approx(fitted.params[0])
-    assert found.ends == pytest.approx(tuple(fitted.conf_int()[0]), rel=1e-3)
-    few = mean(values[pictures < 4], list(map(str, pictures[pictures < 4])))
-    assert few.ends == (None, None), "many values of four pictures are four"
+    assert found.interval == pytest.approx(tuple(fitted.conf_int()[0]), rel=1e-3)
+    few = clustered_mean(values[images < 4], list(map(str, images[images < 4])))
+    assert few.interval == (None, None), "many values of four pictures are four"

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from creval.analysis.comparison import compare
-from creval.analysis.correction import correct
-from creval.analysis.score_table import score
+from creval.analysis.correction import correct_scores
+from creval.analysis.scoring import score
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.creval.protocol import CREval
-from creval.core.call import Ask, Reply
-from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
 from creval.core.probe import Measurement
-from creval.core.verdict import Status, Verdict
+from creval.core.verdict import Verdict, VerdictStatus
 from creval.stats.calibration import Calibration
-from creval.stats.scorecard import Scorecard, scorecard
-from creval.store import Run, Store, open_run
-from creval.store.manifest import describe
+from creval.stats.scorecard import Scorecard, build_scorecard
+from creval.store import Run, RunWriter, open_run
+from creval.store.manifest import describe_run
 from tests.benchmarks.complexbench_edit.release_files import write_release
 from tests.stats import made, written
 
@@ -44,8 +44,8 @@ def run(tmp_path: Path) -> Run:
     return open_run(written.write(tmp_path, ANSWERS, DIMENSIONS))
 
 
-def values(card: Scorecard, system: str, group: str = "overall") -> list[float | None]:
-    return [card.cell(system, column, group).value for column in ("IF", "VC", "VQ", "S")]
+def values(card: Scorecard, model: str, group: str = "overall") -> list[float | None]:
+    return [card.cell(model, column, group).value for column in ("IF", "VC", "VQ", "S")]
 
 
 def test_left_out(run: Run) -> None:
@@ -87,7 +87,7 @@ def test_strict(run: Run) -> None:
 
 
 def test_weights_and_chosen_models(run: Run) -> None:
-    card = score(run, resamples=100, missing="zero", weights={"VC": 1}, systems=("A",))
+    card = score(run, resamples=100, missing="zero", weights={"VC": 1}, models=("A",))
     assert card.cell("A", "S").value == pytest.approx(56.25)
 
 
@@ -119,7 +119,7 @@ def test_intervals_are_those_of_zeros(tmp_path: Path) -> None:
     assert cell.high == pytest.approx(high, abs=100 / 39)
     zeros = np.full((1, 40, 3), 100.0)
     zeros[:, 30:] = 0
-    by_hand = scorecard(made.table(zeros, [2] * 40), resamples=4000)
+    by_hand = build_scorecard(made.table(zeros, [2] * 40), resamples=4000)
     assert cell[:3] == pytest.approx(by_hand.cell("A", "S")[:3])
 
 
@@ -146,7 +146,7 @@ def test_what_came_later_as_draws_is_not_absent(tmp_path: Path) -> None:
         given = {"A": {"s1": [status, "++++", "++++"]}}
         folder = written.write(tmp_path / str(status), given, {"s1": "Surreal Fantasy"})
         with open_run(folder) as run:
-            assert run.missing() == []
+            assert run.missing_edits() == []
             assert score(run, resamples=100, missing="zero").cell("A", "IF").value == 100
 
 
@@ -158,49 +158,42 @@ def test_repeats_change_nothing(tmp_path: Path) -> None:
 
 def test_what_a_run_is_not_about_is_never_counted(tmp_path: Path) -> None:
     """s4 was never wanted of A, and VQ was never asked."""
-    given = {
-        "A": {"s1": "+++ ", "s2": REFUSED},
-        "B": {"s1": "+++ ", "s2": "+++ ", "s3": "+++ ", "s4": "+++ "},
-    }
+    given = {"A": {"s1": "+++ ", "s2": REFUSED}, "B": {"s1": "+++ ", "s2": "+++ ", "s3": "+++ ", "s4": "+++ "}}
     with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
         card = score(run, resamples=100, missing="zero")
     assert values(card, "A") == [50, 50, None, None]
     assert card.cell("A", "IF")[3:] == (2, 4)
 
 
-def test_a_picture_that_cannot_be_opened_is_not_missing(tmp_path: Path) -> None:
+def test_a_image_that_cannot_be_opened_is_not_missing(tmp_path: Path) -> None:
     written.write(tmp_path, {"A": {"s1": "++++"}}, DIMENSIONS)
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         broken = Edit(EditKey("A", "s2"), FAILED, Path("s2.png"), "no picture")
         store.put_edits([broken])
     with open_run(tmp_path) as run:
-        assert (run.unopened(), run.missing()) == (1, [])
+        assert (run.count_unopened_images(), run.missing_edits()) == (1, [])
         assert score(run, resamples=100, missing="zero").cell("A", "IF").value == 100
 
 
-def test_unsupported_is_as_the_protocol_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unsupported_is_as_the_protocol_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"A": {"s1": "++++", "s2": EditStatus.UNSUPPORTED}}
     with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
         for rule in ("exclude", "zero"):
             assert score(run, resamples=100, missing=rule).cell("A", "IF").value == 100
-        monkeypatch.setattr(CREval, "card", replace(CREval.card, unsupported=0.0))
+        monkeypatch.setattr(CREval, "schema", replace(CREval.schema, unsupported_value=0.0))
         for rule in ("exclude", "zero"):
             assert score(run, resamples=100, missing=rule).cell("A", "IF").value == 50
 
 
-def test_what_the_benchmark_made_impossible_counts_nowhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_benchmark_made_impossible_counts_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"A": {"s1": "++++", "s2": EditStatus.IMPOSSIBLE}}
     with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
         for unsupported in (None, 0.0):
-            monkeypatch.setattr(CREval, "card", replace(CREval.card, unsupported=unsupported))
+            monkeypatch.setattr(CREval, "schema", replace(CREval.schema, unsupported_value=unsupported))
             for rule in ("exclude", "zero"):
                 card = score(run, resamples=100, missing=rule)
                 assert card.cell("A", "IF").value == 100
-        (gone,) = run.missing()
+        (gone,) = run.missing_edits()
         assert (gone.edit.sample, gone.reason) == ("s2", "in the benchmark, s.png does not exist")
 
 
@@ -210,9 +203,7 @@ def test_half_a_run_has_no_zeros(tmp_path: Path) -> None:
     with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
         with pytest.raises(CrevalError, match="1 edits of 'A' are not judged"):
             score(run, missing="zero")
-        assert (
-            score(run, resamples=100, missing="zero", systems=("B",)).cell("B", "IF").value == 100
-        )
+        assert score(run, resamples=100, missing="zero", models=("B",)).cell("B", "IF").value == 100
 
 
 def test_rules_that_are_none(run: Run, small_run: Run) -> None:
@@ -223,20 +214,20 @@ def test_rules_that_are_none(run: Run, small_run: Run) -> None:
     with pytest.raises(CrevalError, match="recorded answers do not say"):
         score(small_run, missing="zero")
     with pytest.raises(CrevalError, match="--correct is for answers"):
-        correct(run, score(run, resamples=100, missing="zero"), Calibration("j", {}))
+        correct_scores(run, score(run, resamples=100, missing="zero"), Calibration("j", {}))
 
 
 def test_samples_that_all_have(run: Run) -> None:
     """s1 and s2: A lacks s3, B s4."""
     card = score(run, resamples=100, common=True)
     assert card.table.samples == ("s1", "s2")
-    assert card.table.common_of == 4
+    assert card.table.sample_count_before_common == 4
     assert values(card, "A") == pytest.approx([100, 62.5, 100, 85])
     assert values(card, "B") == pytest.approx([100, 100, 100, 100])
     assert card.cell("A", "VC")[3:] == (4, 4)
     assert card.table.unasked == {"A": 0, "B": 0}
     assert card.groups("dimension") == ("Surreal Fantasy",)
-    alone = score(run, resamples=100, common=True, systems=("A",))
+    alone = score(run, resamples=100, common=True, models=("A",))
     assert alone.table.samples == ("s1", "s2", "s4")
 
 
@@ -257,19 +248,19 @@ def test_intervals_of_what_all_have_are_those_of_these_samples(tmp_path: Path) -
     names = {f"s{n}": "Surreal Fantasy" for n in range(20)}
     chance = np.random.default_rng(1)
     given: dict[str, dict[str, written.Answers]] = {
-        system: {name: "".join(chance.choice(["+", "-"], 4)) for name in names} for system in "AB"
+        model: {name: "".join(chance.choice(["+", "-"], 4)) for name in names} for model in "AB"
     }
-    whole = {system: dict(said) for system, said in given.items()}
+    whole = {model: dict(said) for model, said in given.items()}
     given["A"]["s3"], given["B"]["s7"] = REFUSED, ABSENT
     less = [name for name in names if name not in ("s3", "s7")]
     with open_run(written.write(tmp_path / "1", given, names)) as run:
         card = score(run, resamples=500, common=True)
-    fewer = {system: {name: said[name] for name in less} for system, said in whole.items()}
+    fewer = {model: {name: said[name] for name in less} for model, said in whole.items()}
     with open_run(written.write(tmp_path / "2", fewer, {n: names[n] for n in less})) as run:
         expected = score(run, resamples=500)
-    for system in "AB":
+    for model in "AB":
         for column in ("IF", "VC", "VQ", "S"):
-            assert card.cell(system, column) == expected.cell(system, column)
+            assert card.cell(model, column) == expected.cell(model, column)
 
 
 def test_no_sample_that_all_have(tmp_path: Path) -> None:
@@ -284,8 +275,8 @@ def test_chains_steps_and_distances(tmp_path: Path) -> None:
     """Of ComplexBench-Edit's samples one in each subset is refused: the score is halved, so are its
     steps' types, and distances, which have no worst, stay as they are."""
     benchmark = open_benchmark(write_release(tmp_path / "bench"))
-    with Store(tmp_path / "run") as store, store.transaction():
-        store.put_manifest(describe(benchmark, "j"))
+    with RunWriter(tmp_path / "run") as store, store.transaction():
+        store.put_manifest(describe_run(benchmark, "j"))
         samples = benchmark.dataset.samples
         store.put_samples([(s, benchmark.protocol.probes(s)) for s in samples], {})
         for number, sample in enumerate(samples):
@@ -295,11 +286,11 @@ def test_chains_steps_and_distances(tmp_path: Path) -> None:
                 continue
             store.put_edits([Edit(key)])
             verdicts = [
-                Verdict(p.id, Status.ANSWERED, 0.1 if isinstance(p, Measurement) else 5.0)
+                Verdict(p.id, VerdictStatus.ANSWERED, 0.1 if isinstance(p, Measurement) else 5.0)
                 for p in benchmark.protocol.probes(sample)
             ]
-            ask = Ask("j", key, tuple(verdict.probe for verdict in verdicts))
-            store.put_replies([(ask, Reply(Status.ANSWERED), verdicts)])
+            ask = CallKey("j", key, tuple(verdict.probe for verdict in verdicts))
+            store.put_replies([(ask, Reply(VerdictStatus.ANSWERED), verdicts)])
     with open_run(tmp_path / "run") as run:
         left_out, counted = (score(run, resamples=100, missing=r) for r in ("exclude", "zero"))
     assert left_out.cell("A", "score").value == pytest.approx(100)

@@ -6,8 +6,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from creval.stats.permutation import contributions, holm, p_values
-from creval.stats.scorecard import scorecard
+from creval.stats.permutation import holm_correction, p_values, sample_contributions
+from creval.stats.scorecard import build_scorecard
 from tests.stats.made import table
 
 
@@ -15,8 +15,8 @@ def test_every_way_of_changing_sides_by_hand() -> None:
     """Differences 3, 1, -1: of the eight sums of their sizes six are as far from zero as 3."""
     values = np.zeros((2, 3, 3))
     values[0] = np.array([3.0, 1.0, -1.0])[:, None]
-    pair = table(values, [0, 0, 0]).pairs([("A", "B")])
-    assert contributions(pair).sum() == pytest.approx(1.0)
+    pair = table(values, [0, 0, 0]).select_pairs([("A", "B")])
+    assert sample_contributions(pair).sum() == pytest.approx(1.0)
     assert p_values(pair) == [6 / 8]
 
 
@@ -26,13 +26,17 @@ def test_many_samples_agree_with_scipy() -> None:
     values = chance.normal(50, 10, (2, 60, 3))
     values[0] += 2.2
     made = table(values, [0] * 60)
-    pair = made.pairs([("A", "B")])
-    weights = made.card.rests_on(made.card.ranking)
+    pair = made.select_pairs([("A", "B")])
+    weights = made.schema.component_weights(made.schema.ranking_column)
     gap = sum(w * (values[0] - values[1])[:, n] for n, w in enumerate(weights.values()))
     expected = stats.permutation_test(
-        (gap, np.zeros(60)), lambda x, y, axis: np.mean(x - y, axis=axis), vectorized=True,
-        permutation_type="samples", n_resamples=20_000, rng=np.random.default_rng(1),
-    )  # fmt: skip
+        (gap, np.zeros(60)),
+        lambda x, y, axis: np.mean(x - y, axis=axis),
+        vectorized=True,
+        permutation_type="samples",
+        n_resamples=20_000,
+        rng=np.random.default_rng(1),
+    )
     assert p_values(pair)[0] == pytest.approx(expected.pvalue, abs=0.01)
 
 
@@ -41,17 +45,17 @@ def test_contributions_sum_to_the_difference_with_groups_and_gaps() -> None:
     values = chance.normal(50, 10, (3, 40, 3))
     values[0, :7, 1] = np.nan
     made = table(values, list(chance.integers(0, 3, 40)))
-    pairs = made.pairs([("A", "B"), ("B", "C")])
-    found = {(d.first, d.second): d.value for d in scorecard(made, resamples=100).differences}
-    assert contributions(pairs).sum(axis=1) == pytest.approx([found["A", "B"], found["B", "C"]])
+    pairs = made.select_pairs([("A", "B"), ("B", "C")])
+    found = {(d.first, d.second): d.value for d in build_scorecard(made, resamples=100).differences}
+    assert sample_contributions(pairs).sum(axis=1) == pytest.approx([found["A", "B"], found["B", "C"]])
 
 
-def test_samples_of_one_picture_change_sides_together() -> None:
+def test_samples_of_one_image_change_sides_together() -> None:
     values = np.zeros((2, 6, 3))
     values[0] = 1.0
-    pair = replace(table(values, [0] * 6).pairs([("A", "B")]), units=np.array([0, 0, 0, 1, 1, 1]))
+    pair = replace(table(values, [0] * 6).select_pairs([("A", "B")]), clusters=np.array([0, 0, 0, 1, 1, 1]))
     assert p_values(pair) == [0.5]
-    assert p_values(replace(pair, units=np.arange(6))) == [2 / 64]
+    assert p_values(replace(pair, clusters=np.arange(6))) == [2 / 64]
 
 
 def test_equal_models_are_told_apart_in_one_of_twenty() -> None:
@@ -59,16 +63,16 @@ def test_equal_models_are_told_apart_in_one_of_twenty() -> None:
     found = []
     for _ in range(400):
         values = chance.normal(0, 1, (2, 24, 3))
-        found += p_values(table(values, [0] * 24).pairs([("A", "B")]))
+        found += p_values(table(values, [0] * 24).select_pairs([("A", "B")]))
     wrong = np.mean([p is not None and p <= 0.05 for p in found])
     assert wrong <= 0.08
 
 
 def test_nothing_to_compare() -> None:
     values = np.full((2, 4, 3), 7.0)
-    assert p_values(table(values, [0] * 4).pairs([("A", "B")])) == [1.0]
+    assert p_values(table(values, [0] * 4).select_pairs([("A", "B")])) == [1.0]
     values[0, :, 1] = np.nan
-    assert p_values(table(values, [0] * 4).pairs([("A", "B")])) == [None]
+    assert p_values(table(values, [0] * 4).select_pairs([("A", "B")])) == [None]
 
 
 def test_who_has_no_value_of_their_own_is_not_compared() -> None:
@@ -80,7 +84,7 @@ def test_who_has_no_value_of_their_own_is_not_compared() -> None:
     own = made.total.copy()
     own[0, :, 1] = 0
     made = replace(made, scored=own, total=own)
-    both_ways = made.pairs([("A", "B"), ("B", "A"), ("B", "C")])
+    both_ways = made.select_pairs([("A", "B"), ("B", "A"), ("B", "C")])
     assert p_values(both_ways) == [None, None, 1.0]
 
 
@@ -90,6 +94,6 @@ def test_holm_is_that_of_statsmodels() -> None:
     for count in (1, 2, 7, 28):
         values = (chance.random(count) ** 3).tolist()
         expected = multitest.multipletests(values, method="holm")[1]
-        assert holm(values) == pytest.approx(expected)
-    assert holm([None, 0.04, None]) == [None, 0.04, None]
-    assert holm([]) == []
+        assert holm_correction(values) == pytest.approx(expected)
+    assert holm_correction([None, 0.04, None]) == [None, 0.04, None]
+    assert holm_correction([]) == []

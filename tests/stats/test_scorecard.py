@@ -5,24 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from creval.analysis.score_table import score
+from creval.analysis.scoring import score
 from creval.core.errors import CrevalError
 from creval.report import sentences
-from creval.stats.scorecard import scorecard
+from creval.stats.scorecard import build_scorecard
 from creval.store import Run
 from tests.stats.made import table
 
-FEW = (
-    "A value without an interval rests on fewer than 5 samples, where those of one picture count "
-    "as one."
-)
+FEW = "A value without an interval rests on fewer than 5 samples, where those of one picture count as one."
 GENERATOR = np.random.default_rng(1)
 BASE = GENERATOR.uniform(20, 80, (1, 60, 3))
 NOISE = GENERATOR.normal(0, 5, (3, 60, 3))
 NOISE -= NOISE.mean(axis=1, keepdims=True)
-CARD = scorecard(
-    table(np.concatenate([BASE, BASE + 0.1, BASE + 4]) + NOISE, [0, 4, 8] * 20), resamples=1000
-)
+CARD = build_scorecard(table(np.concatenate([BASE, BASE + 0.1, BASE + 4]) + NOISE, [0, 4, 8] * 20), resamples=1000)
 
 
 def test_cells_have_value_interval_and_coverage() -> None:
@@ -36,37 +31,37 @@ def test_cells_have_value_interval_and_coverage() -> None:
     assert (group.value, group.low, group.total) == (None, None, 0)
 
 
-def test_systems_are_in_the_order_of_the_composite() -> None:
-    assert CARD.systems[0] == "C"
+def test_models_are_in_the_order_of_the_composite() -> None:
+    assert CARD.models[0] == "C"
 
 
 def test_pairing_decides_what_single_intervals_cannot() -> None:
-    low = {system: CARD.cell(system, "S").low or 0 for system in "ABC"}
-    high = {system: CARD.cell(system, "S").high or 0 for system in "ABC"}
+    low = {model: CARD.cell(model, "S").low or 0 for model in "ABC"}
+    high = {model: CARD.cell(model, "S").high or 0 for model in "ABC"}
     found = {(d.first, d.second): d for d in CARD.differences}
     assert high["A"] > low["C"], "their own intervals overlap"
-    assert found["A", "C"].decided
+    assert found["A", "C"].is_decided
     assert found["A", "C"].value == pytest.approx(-4, abs=2)
-    assert not found["A", "B"].decided
+    assert not found["A", "B"].is_decided
 
 
 def test_models_are_compared_on_the_samples_that_both_have() -> None:
     values = np.array([[[50.0] * 3] * 4 + [[90.0] * 3] * 4, [[40.0] * 3] * 4 + [[np.nan] * 3] * 4])
-    (found,) = scorecard(table(values, [0] * 8), resamples=200).differences
+    (found,) = build_scorecard(table(values, [0] * 8), resamples=200).differences
     assert found.value == pytest.approx(10)
     assert found.samples == 4
 
 
 def test_few_samples_have_no_interval() -> None:
-    card = scorecard(table(np.full((2, 4, 3), 50.0), [0, 1, 2, 3]), resamples=200)
+    card = build_scorecard(table(np.full((2, 4, 3), 50.0), [0, 1, 2, 3]), resamples=200)
     assert card.cell("A", "S")[:3] == (50.0, None, None)
-    assert card.differences[0].decided is False
+    assert card.differences[0].is_decided is False
 
 
 def test_one_metric_with_few_samples_takes_only_itself_and_the_composite_along() -> None:
     values = np.random.default_rng(0).uniform(0, 100, (2, 20, 3))
     values[:, 3:, 1] = np.nan
-    card = scorecard(table(values, [0] * 20), resamples=200)
+    card = build_scorecard(table(values, [0] * 20), resamples=200)
     ends = {column: card.cell("A", column).low is not None for column in ("IF", "VC", "VQ", "S")}
     assert ends == {"IF": True, "VC": False, "VQ": True, "S": False}
     assert card.differences[0].low is None
@@ -112,8 +107,8 @@ def test_what_a_model_does_not_support_counts_and_is_not_shown() -> None:
     values, total = made.values.copy(), made.total.copy()
     values[1, :6], total[1, :6] = 0.0, 0
     made = replace(made, values=values, scored=total, total=total, unsupported={"A": 0, "B": 6})
-    card = scorecard(made, resamples=200)
-    first, second = card.table.card.level("dimension").groups[:2]
+    card = build_scorecard(made, resamples=200)
+    first, second = card.table.schema.find_level("dimension").groups[:2]
     assert card.cell("B", "IF", first)[:3] == (None, None, None)
     assert card.cell("B", "IF", second).value == 80.0
     assert card.cell("B", "S").value == pytest.approx(40.0)
@@ -127,23 +122,23 @@ def test_what_a_model_does_not_support_counts_and_is_not_shown() -> None:
 def test_a_model_that_supports_nothing_has_no_score() -> None:
     made = table(np.zeros((1, 6, 3)), [0] * 6)
     nothing = np.zeros_like(made.total)
-    card = scorecard(replace(made, scored=nothing, total=nothing), resamples=100)
+    card = build_scorecard(replace(made, scored=nothing, total=nothing), resamples=100)
     assert card.cell("A", "S").value is None
     assert card.groups("dimension") == ()
 
 
-def test_samples_of_one_picture_are_one_to_an_interval() -> None:
+def test_samples_of_one_image_are_one_to_an_interval() -> None:
     """Eight samples of four pictures are too few, of five they are not; values stay as they are."""
     values = np.random.default_rng(0).normal(60, 10, (2, 8, 3))
-    for pictures, sure in (([0, 0, 0, 1, 1, 2, 2, 3], False), ([0, 0, 1, 1, 2, 2, 3, 4], True)):
-        made = replace(table(values, [0] * 8), units=np.array(pictures))
-        card = scorecard(made, resamples=200)
+    for images, sure in (([0, 0, 0, 1, 1, 2, 2, 3], False), ([0, 0, 1, 1, 2, 2, 3, 4], True)):
+        made = replace(table(values, [0] * 8), clusters=np.array(images))
+        card = build_scorecard(made, resamples=200)
         for column in ("IF", "S"):
             cell = card.cell("A", column)
-            assert cell.value == scorecard(table(values, [0] * 8)).cell("A", column).value
+            assert cell.value == build_scorecard(table(values, [0] * 8)).cell("A", column).value
             assert (cell.low is not None) == sure
         (difference,) = card.differences
         assert (difference.low is not None) == sure
         assert difference.samples == 8
-        said = sentences.few(card, [("overall", "overall")])
+        said = sentences.missing_interval_sentences(card, [("overall", "overall")])
         assert said == ([] if sure else [FEW])

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from creval.benchmarks.creval.release import CATEGORY_OF, LEVELS
-from creval.core.call import Ask, Reply
-from creval.core.edit import Edit, EditKey, EditStatus
+from creval.benchmarks.creval.release import CATEGORY_BY_DIMENSION, LEVELS
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.probe import Question
 from creval.core.sample import Sample
-from creval.core.verdict import Status, Verdict
-from creval.store import Store
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.store import RunWriter
+from creval.store.manifest import level_entry
 
 QUESTIONS = (
     Question("IF/1", "IF", "Is the hat red?", "yes/no", "Yes", "Yes"),
@@ -21,9 +22,10 @@ QUESTIONS = (
 )
 """IF and VQ are one question each, VC two of the weights 3 and 1."""
 REASONS = {
-    EditStatus.REFUSED: "content filter: no", EditStatus.FAILED: "timeout",
+    EditStatus.REFUSED: "content filter: no",
+    EditStatus.FAILED: "timeout",
     EditStatus.IMPOSSIBLE: "in the benchmark, s.png does not exist",
-}  # fmt: skip
+}
 Answers = str | EditStatus | Sequence[str | EditStatus]
 """Of an edit what was answered to each question (+ right, - wrong, ? nothing, blank not asked), or
 that there is no edit; of several draws all."""
@@ -39,40 +41,43 @@ def write(
 ) -> Path:
     """A run of samples in these dimensions, answered alike in each repeat."""
     samples = [
-        Sample(name, "Do.", None, {"category": CATEGORY_OF[of], "dimension": of})
+        Sample(name, "Do.", None, {"category": CATEGORY_BY_DIMENSION[of], "dimension": of})
         for name, of in dimensions.items()
     ]
-    with Store(folder) as store, store.transaction():
-        levels = [vars(level) for level in LEVELS]
+    with RunWriter(folder) as store, store.transaction():
+        levels = [level_entry(level) for level in LEVELS]
         named = {"benchmark": "creval", "protocol": "creval", "judge": "j", "levels": levels}
         store.put_manifest({**named, **(manifest or {})})
         store.put_samples([(sample, QUESTIONS) for sample in samples], {})
-        for system, given in answers.items():
+        for model, given in answers.items():
             for sample, said in given.items():
                 draws = [said] if isinstance(said, str) else said
                 for draw, one in enumerate(draws):
-                    _put(store, EditKey(system, sample, draw), one, repeats)
+                    _put(store, EditKey(model, sample, draw), one, repeats)
     return folder
 
 
-def _put(store: Store, key: EditKey, said: str | EditStatus, repeats: int) -> None:
+def _put(store: RunWriter, key: EditKey, said: str | EditStatus, repeats: int) -> None:
     if isinstance(said, EditStatus):
         store.put_edits([Edit(key, said, reason=REASONS.get(said, ""))])
         return
-    store.put_edits([Edit(key, image=Path(f"{key.system}/{key.sample}.png"))])
+    store.put_edits([Edit(key, image=Path(f"{key.model}/{key.sample}.png"))])
     verdicts = list(_verdicts(said))
     if verdicts:
         store.put_replies(
-            (Ask("j", key, tuple(v.probe for v in verdicts), repeat=at),
-             Reply(Status.ANSWERED, "so"), verdicts)
+            (
+                CallKey("j", key, tuple(v.probe for v in verdicts), repeat=at),
+                Reply(VerdictStatus.ANSWERED, "so"),
+                verdicts,
+            )
             for at in range(repeats)
-        )  # fmt: skip
+        )
 
 
 def _verdicts(signs: str) -> Iterator[Verdict]:
     for question, sign in zip(QUESTIONS, signs, strict=True):
         if sign == "?":
-            yield Verdict(question.id, Status.MISSING)
+            yield Verdict(question.id, VerdictStatus.MISSING)
         elif sign != " ":
             value = float((question.reference == "Yes") == (sign == "+"))
-            yield Verdict(question.id, Status.ANSWERED, value, "Yes" if value else "No")
+            yield Verdict(question.id, VerdictStatus.ANSWERED, value, "Yes" if value else "No")

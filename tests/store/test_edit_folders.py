@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
 from creval.core.sample import Sample
 from creval.store.edit_folders import find_edits
@@ -39,11 +39,9 @@ def folder(root: Path, name: str, *files: str) -> Path:
 
 
 def test_by_id_by_source_and_by_draw(tmp_path: Path) -> None:
-    made = folder(
-        tmp_path, "Model A", "a.png", "b&ü.JPG", "b--1.webp", "b--2.png", "c.txt", ".c.png"
-    )
+    made = folder(tmp_path, "Model A", "a.png", "b&ü.JPG", "b--1.webp", "b--2.png", "c.txt", ".c.png")
     found = find_edits([made], SAMPLES)
-    assert found.systems == ("Model A",)
+    assert found.models == ("Model A",)
     there = {edit.key: edit.image for edit in found.edits if edit.status is EditStatus.DONE}
     assert there == {
         EditKey("Model A", "a"): made / "a.png",
@@ -56,7 +54,7 @@ def test_by_id_by_source_and_by_draw(tmp_path: Path) -> None:
     assert absent.reason
 
 
-def test_pictures_are_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_are_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = folder(tmp_path, "A", "a.png")
     monkeypatch.chdir(tmp_path)
     assert find_edits(["A"], SAMPLES).edits[0].image == made / "a.png"
@@ -65,14 +63,14 @@ def test_pictures_are_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_source_that_two_samples_share_names_neither(tmp_path: Path) -> None:
     made = folder(tmp_path, "M", "shared.png", "photo one.png")
     found = find_edits([made], SAMPLES)
-    assert found.unmatched == [f"{made}/shared.png"]
+    assert found.unmatched_files == [f"{made}/shared.png"]
     assert [e.key.sample for e in found.edits if e.status is EditStatus.DONE] == ["a"]
 
 
 def test_a_name_can_be_given(tmp_path: Path) -> None:
     first, second = folder(tmp_path, "x/out", "a.png"), folder(tmp_path, "y/out", "a.png")
     found = find_edits([first, f"Other={second}"], SAMPLES)
-    assert found.systems == ("out", "Other")
+    assert found.models == ("out", "Other")
     with pytest.raises(CrevalError, match="both called 'out'"):
         find_edits([first, second], SAMPLES)
 
@@ -117,22 +115,25 @@ def told(folder: Path, samples: Sequence[Sample]) -> dict[str, Edit]:
 
 def test_what_a_folder_says_of_its_edits(tmp_path: Path) -> None:
     made = folder(tmp_path, "M", "one.png", "b.png", "other.png")
-    found = find_edits([made], SAMPLES, told=told)
+    found = find_edits([made], SAMPLES, read_model_outputs=told)
     assert {edit.key.sample: edit.status.value for edit in found.edits} == {
-        "a": "done", "b": "done", "b--2": "absent", "c": "unsupported",
-    }  # fmt: skip
+        "a": "done",
+        "b": "done",
+        "b--2": "absent",
+        "c": "unsupported",
+    }
     assert found.edits[0].image == made / "one.png"
     assert found.edits[-1].reason == "line 1 of unsupported.txt"
-    assert found.unmatched == [f"{made}/other.png"]
+    assert found.unmatched_files == [f"{made}/other.png"]
 
 
 def test_a_folder_that_contradicts_itself(tmp_path: Path) -> None:
     made = folder(tmp_path, "M", "one.png", "c.png")
     with pytest.raises(CrevalError, match=r"holds c.png, and says that it has none: line 1 of"):
-        find_edits([made], SAMPLES, told=told)
+        find_edits([made], SAMPLES, read_model_outputs=told)
     (made / "c.png").rename(made / "a.png")
     with pytest.raises(CrevalError, match=r"two pictures for sample 'a': one.png and a.png"):
-        find_edits([made], SAMPLES, told=told)
+        find_edits([made], SAMPLES, read_model_outputs=told)
 
 
 def test_what_the_benchmark_lacks_nobody_could_make(tmp_path: Path) -> None:
@@ -141,9 +142,12 @@ def test_what_the_benchmark_lacks_nobody_could_make(tmp_path: Path) -> None:
     Path("images/b&ü.jpg").unlink()
     Path("images/shared.png").write_bytes(b"")
     Path("images/photo one.png").unlink()
-    found = {edit.key.sample: edit for edit in find_edits([made], SAMPLES, told=told).edits}
+    found = {edit.key.sample: edit for edit in find_edits([made], SAMPLES, read_model_outputs=told).edits}
     assert {name: edit.status.value for name, edit in found.items()} == {
-        "a": "done", "b": "impossible", "b--2": "impossible", "c": "impossible",
-    }  # fmt: skip
+        "a": "done",
+        "b": "impossible",
+        "b--2": "impossible",
+        "c": "impossible",
+    }
     assert found["b"].reason == "in the benchmark, b&ü.jpg does not exist"
     assert found["c"].reason == "in the benchmark, shared.png is empty (0 bytes)"

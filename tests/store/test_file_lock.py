@@ -12,17 +12,17 @@ from threading import Event, Thread
 import pytest
 
 from creval.benchmarks.ice_bench.tasks import TASKS
-from creval.building.creval.builder import CrevalBuilding
-from creval.building.creval.builder import Wish as CrevalWish
-from creval.building.review.model import ACCEPTED, DROPPED
-from creval.building.review.open import open_review
+from creval.building.creval.builder import CrevalBuilder
+from creval.building.creval.builder import CrevalBuildOptions as CrevalWish
+from creval.building.review.base import ACCEPTED, DROPPED
+from creval.building.review.loader import open_review
 from creval.calls.settings import Settings
 from creval.core import files
 from creval.core.errors import CrevalError
 from creval.store import lock
-from creval.store.lock import turn
-from creval.testing.fake_server import FakeServer
-from tests.building.chains_made import FITTING, annotated, complex_edit, complexbench, draw_pictures
+from creval.store.lock import file_lock
+from creval.testing.fake_chat_server import FakeServer
+from tests.building.chains_made import FITTING, annotated, complex_edit, complexbench, draw_images
 from tests.building.ice.made import building, draw_task
 from tests.building.made import drawn
 from tests.serving import serving
@@ -32,7 +32,7 @@ def creval(folder: Path, url: str, again: bool = False) -> None:
     drawn(folder / "pictures", "cat", "dog", *["eel"] * again)
     roles = dict.fromkeys(("writer", "asker", "checker"), f"openai:w@{url}/v1")
     settings = Settings(retries=4)
-    CrevalBuilding(folder / "pictures", folder / "bench", roles, CrevalWish(), settings).run()
+    CrevalBuilder(folder / "pictures", folder / "bench", roles, CrevalWish(), settings).run()
 
 
 def ice(folder: Path, url: str, again: bool = False) -> None:
@@ -49,7 +49,7 @@ def chains(folder: Path, url: str, again: bool = False) -> None:
 
 
 def rows(folder: Path, url: str) -> None:
-    draw_pictures(folder / "pictures", 1)
+    draw_images(folder / "pictures", 1)
     complex_edit(folder / "pictures", folder / "bench", url, steps=2, retries=4).run()
 
 
@@ -63,7 +63,7 @@ def url() -> Iterator[str]:
 def meanwhile(act: Callable[[], object], *names: str) -> Iterator[None]:
     """Do something when a file is written for the first time, or one of these names: as far as that
     gets, then the file is written."""
-    write, threads = files._whole, list[Thread]()
+    write, threads = files._atomic_path, list[Thread]()
 
     def held(path: Path) -> AbstractContextManager[Path]:
         if not threads and (not names or path.name in names):
@@ -73,30 +73,27 @@ def meanwhile(act: Callable[[], object], *names: str) -> Iterator[None]:
         return write(path)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "_whole", held)
+        patch.setattr(files, "_atomic_path", held)
         yield
         threads[0].join()
 
 
 @pytest.mark.parametrize("make", [creval, ice, chains, rows])
-def test_two_reviews_keep_both_decisions(
-    make: Callable[[Path, str], None], url: str, tmp_path: Path
-) -> None:
+def test_two_reviews_keep_both_decisions(make: Callable[[Path, str], None], url: str, tmp_path: Path) -> None:
     make(tmp_path, url)
     one, two = open_review(tmp_path / "bench"), open_review(tmp_path / "bench")
     items = [(group, item.id) for group in one.groups() for item in one.group(group).items]
     first, last = items[0], next(item for item in reversed(items) if item[1] == items[0][1])
     last = items[-1] if last == first else last  # in the same file
-    left = one.left()
+    left = one.count_undecided()
     with meanwhile(lambda: two.decide(*last, ACCEPTED, {})):
         one.decide(*first, ACCEPTED, {})
     for review in (one, two, open_review(tmp_path / "bench")):
-        assert review.left() == left - 2
+        assert review.count_undecided() == left - 2
 
 
 @pytest.mark.parametrize(
-    ("make", "name"),
-    [(creval, "instruction.json"), (ice, "data.jsonl"), (chains, "final_update_v2.json")],
+    ("make", "name"), [(creval, "instruction.json"), (ice, "data.jsonl"), (chains, "final_update_v2.json")]
 )
 @pytest.mark.parametrize("last", [False, True], ids=["pictures first", "texts at last"])
 def test_what_is_decided_while_a_build_writes_is_kept(
@@ -113,13 +110,11 @@ def test_what_is_decided_while_a_build_writes_is_kept(
     assert again.group(group).items[0].verdict == DROPPED
 
 
-def test_a_turn_is_waited_for_and_not_for_ever(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_turn_is_waited_for_and_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inside, said = Event(), list[str]()
 
     def hold() -> None:
-        with turn(tmp_path):
+        with file_lock(tmp_path):
             inside.set()
             time.sleep(0.4)
             said.append("first")
@@ -127,19 +122,19 @@ def test_a_turn_is_waited_for_and_not_for_ever(
     other = Thread(target=hold)
     other.start()
     inside.wait()
-    with turn(tmp_path):
+    with file_lock(tmp_path):
         said.append("second")
     assert said == ["first", "second"]
-    monkeypatch.setattr(lock, "_WAIT", 0.1)
+    monkeypatch.setattr(lock, "_LOCK_TIMEOUT", 0.1)
     refused = pytest.raises(CrevalError, match="another creval is writing")
-    with turn(tmp_path), refused, turn(tmp_path):
+    with file_lock(tmp_path), refused, file_lock(tmp_path):
         pass
-    with turn(tmp_path):
+    with file_lock(tmp_path):
         pass
 
 
 def test_a_turn_where_nothing_can_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CrevalError, match="cannot be written"), turn(tmp_path / "none"):
+    with pytest.raises(CrevalError, match="cannot be written"), file_lock(tmp_path / "none"):
         pass
-    with pytest.raises(sqlite3.Error), turn(tmp_path):
+    with pytest.raises(sqlite3.Error), file_lock(tmp_path):
         raise sqlite3.Error("what goes wrong inside stays what it is")

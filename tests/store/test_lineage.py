@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.core.edit import Edit, EditKey, EditStatus
-from creval.editors.base import Job, Produced, Ticket
-from creval.judging.run import judge
-from creval.providers.errors import Fault
+from creval.core.edit_record import Edit, EditKey, EditStatus
+from creval.editors.base import EditOutput, EditRequest, PendingTask
+from creval.judging.judge_run import judge
+from creval.providers.call_errors import CallError
 from creval.providers.pricing import Price
-from creval.store import Store, open_run
-from creval.store.edit_folders import find_edits, known_edits
-from creval.store.lineage import with_way
-from creval.store.lookup import CloseUp
-from creval.store.provenance import Bill, makers
-from creval.touchstone.build import build_touchstone
+from creval.store import RunWriter, open_run
+from creval.store.edit_folders import find_edits, read_folder_metadata
+from creval.store.lineage import with_ancestors
+from creval.store.lookup import RunLookup
+from creval.store.provenance import CallCosts, read_provenance
+from creval.touchstone.builder import build_touchstone
 from tests.editing.made import Choosy, edited
 
 
@@ -32,8 +32,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def judged(bench: Path, folder: Path, run: Path, name: str = "M") -> dict[str, Edit]:
     """A run of a folder's edits, by sample, as it keeps them."""
     judge(open_benchmark(bench), [f"{name}={folder}"], "truth", run)
-    with CloseUp(run) as opened:
-        return {name: edit for name in opened.samples for edit in opened.made(name)}
+    with RunLookup(run) as opened:
+        return {name: edit for name in opened.samples for edit in opened.edits_of(name)}
 
 
 def test_steps(bench: Path, tmp_path: Path) -> None:
@@ -41,40 +41,40 @@ def test_steps(bench: Path, tmp_path: Path) -> None:
     for name, edit in judged(bench, made, tmp_path / "run", "Other").items():
         sample = {s.id: s for s in open_benchmark(bench).dataset.samples}[name]
         keys = [EditKey("Other", f"{name}#{at}") for at in range(1, len(sample.steps))]
-        assert [one.key for one in edit.before] == keys
+        assert [one.key for one in edit.ancestors] == keys
         assert edit.parents == tuple(keys[-1:])
-        words = [one.facts["instruction"] for one in (*edit.before, edit)]
+        words = [one.metadata["instruction"] for one in (*edit.ancestors, edit)]
         assert words == [step.text for step in sample.steps]
-        assert all(one.image is not None and one.image.is_file() for one in edit.before)
+        assert all(one.image is not None and one.image.is_file() for one in edit.ancestors)
 
 
 def test_candidates_at_each_step(bench: Path, tmp_path: Path) -> None:
     editor = Choosy(bench, "clumsy")
     made = edited(bench, tmp_path / "M", editor, "sequential+best-of:3")
     for name, edit in judged(bench, made, tmp_path / "run").items():
-        parts = list(dict.fromkeys(one.key.sample for one in edit.before))
+        parts = list(dict.fromkeys(one.key.sample for one in edit.ancestors))
         assert parts == [*(f"{name}#{at}" for at in range(1, len(parts))), name]
         for part in parts:
-            three = [one for one in edit.before if one.key.sample == part]
+            three = [one for one in edit.ancestors if one.key.sample == part]
             assert [one.key.draw for one in three] == [1, 2, 3]
-            (picked,) = [one for one in three if "picked_from" in one.facts]
-            assert len(picked.facts["scores"]) == 3
-        assert edit.facts["picked_from"] == 3
+            (picked,) = [one for one in three if "picked_from" in one.metadata]
+            assert len(picked.metadata["scores"]) == 3
+        assert edit.metadata["picked_from"] == 3
 
 
 def test_a_plan(bench: Path, tmp_path: Path) -> None:
     made = edited(bench, tmp_path / "M", Choosy(bench, "lazy"), "reasoned")
     for name, edit in judged(bench, made, tmp_path / "run").items():
-        assert edit.facts["plan"] == f"A plan for {name}."
-        assert edit.before == ()
+        assert edit.metadata["plan"] == f"A plan for {name}."
+        assert edit.ancestors == ()
 
 
 class Tired(Choosy):
     """Refuses whatever is not done to a source itself."""
 
-    async def edit(self, job: Job, ticket: Ticket) -> Produced:
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         if job.source is not None and job.source.parent.name == ".made":
-            raise Fault("content filter", "no more", again=False)
+            raise CallError("content filter", "no more", retryable=False)
         return await super().edit(job, ticket)
 
 
@@ -84,37 +84,34 @@ def test_what_was_refused_shows_how_far_it_came(bench: Path, tmp_path: Path, str
     for edit in find_edits([made], open_benchmark(bench).dataset.samples).edits:
         assert edit.status is EditStatus.REFUSED
         assert edit.reason.endswith("content filter: no more")
-        names = [one.key.sample.removeprefix(edit.key.sample) for one in edit.before]
+        names = [one.key.sample.removeprefix(edit.key.sample) for one in edit.ancestors]
         assert list(dict.fromkeys(names)) == ["#1", "#2"]
-        assert edit.before[0].image is not None
-        assert edit.before[-1].status is EditStatus.REFUSED
+        assert edit.ancestors[0].image is not None
+        assert edit.ancestors[-1].status is EditStatus.REFUSED
 
 
 def test_a_folder_that_was_moved(bench: Path, tmp_path: Path) -> None:
     made = edited(bench, tmp_path / "M", Choosy(bench, "faithful"), "best-of:2")
     shutil.move(made, tmp_path / "elsewhere")
     found = judged(bench, tmp_path / "elsewhere", tmp_path / "run")
-    pictures = [one.image for edit in found.values() for one in edit.before]
-    assert len(pictures) == 6
-    assert all(
-        path is not None and path.is_relative_to(tmp_path / "elsewhere") for path in pictures
-    )
+    images = [one.image for edit in found.values() for one in edit.ancestors]
+    assert len(images) == 6
+    assert all(path is not None and path.is_relative_to(tmp_path / "elsewhere") for path in images)
 
 
-def test_pictures_elsewhere_are_not_shown(bench: Path, tmp_path: Path) -> None:
+def test_images_elsewhere_are_not_shown(bench: Path, tmp_path: Path) -> None:
     """A folder from somebody else may name any file of this machine."""
     made = edited(bench, tmp_path / "M", Choosy(bench, "faithful"), "best-of:2")
     secret = tmp_path / "private" / "me.png"
     secret.parent.mkdir()
     shutil.copyfile(next(made.glob("*.png")), secret)
     (made / ".made" / "link.png").symlink_to(secret)
-    with Store(made) as store:
+    with RunWriter(made) as store:
         some = [edit for edit in store.edits.values() if edit.key.draw]
-        for edit, named in zip(some, (secret, made / "../private/me.png", made / ".made/link.png"),
-                               strict=False):  # fmt: skip
+        for edit, named in zip(some, (secret, made / "../private/me.png", made / ".made/link.png"), strict=False):
             store.put_edits([edit._replace(image=named)])
     for edit in judged(bench, made, tmp_path / "run").values():
-        for one in edit.before:
+        for one in edit.ancestors:
             assert one.image is None or one.image.resolve().parent == (made / ".made").resolve()
 
 
@@ -125,7 +122,7 @@ def test_ways_that_go_in_circles_end(tmp_path: Path) -> None:
         two: Edit(two, image=Path("x/2.png"), parents=(one, EditKey("M", "gone"))),
     }
     edit = Edit(EditKey("M", "c"), parents=(one,))
-    assert [e.key for e in with_way(edit, edits, tmp_path, "M").before] == [two, one]
+    assert [e.key for e in with_ancestors(edit, edits, tmp_path, "M").ancestors] == [two, one]
 
 
 def test_who_made_it_and_what_it_took(bench: Path, tmp_path: Path) -> None:
@@ -136,17 +133,17 @@ def test_who_made_it_and_what_it_took(bench: Path, tmp_path: Path) -> None:
     shutil.copytree(made, plain, ignore=lambda *_: [".made", ".judged", "creval.db"])
     judge(open_benchmark(bench), [made, other, plain], "truth", tmp_path / "run")
     with open_run(tmp_path / "run") as run:
-        found = makers(run.manifest)
+        found = read_provenance(run.manifest)
     assert list(found) == ["M", "N"]
     maker = found["M"]
     assert (maker.editor, maker.strategy, maker.edits) == ("touchstone:faithful", "best-of:2", 3)
     assert maker.editing.calls == 6
     assert maker.editing.cost == pytest.approx(0.3)
     assert maker.picking.calls == 18, "three metrics of six candidates"
-    assert maker.cost == pytest.approx(0.1)
-    assert maker.seconds is not None
-    assert maker.seconds > 0
-    assert found["N"].cost is None, "nobody said what it costs"
+    assert maker.cost_per_edit == pytest.approx(0.1)
+    assert maker.seconds_per_edit is not None
+    assert maker.seconds_per_edit > 0
+    assert found["N"].cost_per_edit is None, "nobody said what it costs"
     assert found["N"].editing.calls == 3
 
 
@@ -155,7 +152,7 @@ def test_what_is_judged_later_is_added(bench: Path, tmp_path: Path) -> None:
         made = edited(bench, tmp_path / name, Choosy(bench, "lazy"))
         judge(open_benchmark(bench), [made], "truth", tmp_path / "run")
     with open_run(tmp_path / "run") as run:
-        assert sorted(makers(run.manifest)) == ["M", "N"]
+        assert sorted(read_provenance(run.manifest)) == ["M", "N"]
 
 
 def test_edits_from_elsewhere_have_no_maker(bench: Path, tmp_path: Path) -> None:
@@ -163,28 +160,27 @@ def test_edits_from_elsewhere_have_no_maker(bench: Path, tmp_path: Path) -> None
     made = edited(bench, tmp_path / "M", Choosy(bench, "lazy"))
     samples = open_benchmark(bench).dataset.samples
     (made / "creval.db").write_bytes(b"SQLite format 3\0 but not quite")
-    assert known_edits(made, "M", samples).edits == {}
-    assert find_edits([made], samples).makers == {}
+    assert read_folder_metadata(made, "M", samples).edits == {}
+    assert find_edits([made], samples).provenance == {}
 
 
 def test_bills_add_up() -> None:
-    known, free, unknown = Bill(2, 0.5, 3.0), Bill(), Bill(1, None, 2.0)
+    known, free, unknown = CallCosts(2, 0.5, 3.0), CallCosts(), CallCosts(1, None, 2.0)
     assert known + free == known
-    assert known + unknown == Bill(3, None, 5.0)
+    assert known + unknown == CallCosts(3, None, 5.0)
 
 
 def test_price_of_a_judge_that_picks(bench: Path, tmp_path: Path) -> None:
     """A judge whose price nobody knows makes the whole unknown."""
-    made = edited(bench, tmp_path / "M", Choosy(bench, "lazy", cost=0.1), "best-of:2",
-                  price=Price(1.0, 1.0))  # fmt: skip
+    made = edited(bench, tmp_path / "M", Choosy(bench, "lazy", cost=0.1), "best-of:2", price=Price(1.0, 1.0))
     run = next((made / ".judged").glob("*/run"))
     samples = open_benchmark(bench).dataset.samples
-    maker = known_edits(made, "M", samples).maker
+    maker = read_folder_metadata(made, "M", samples).provenance
     assert maker is not None
-    assert maker.cost == pytest.approx(0.2)
-    with Store(run) as store, store.transaction():
+    assert maker.cost_per_edit == pytest.approx(0.2)
+    with RunWriter(run) as store, store.transaction():
         store._connection.execute("UPDATE replies SET cost = NULL WHERE id = 1")
-    maker = known_edits(made, "M", samples).maker
+    maker = read_folder_metadata(made, "M", samples).provenance
     assert maker is not None
-    assert maker.cost is None
+    assert maker.cost_per_edit is None
     assert maker.editing.cost == pytest.approx(0.6)

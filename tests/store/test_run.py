@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from creval.analysis.score_table import score
-from creval.core.call import Ask, Reply
-from creval.core.edit import Edit, EditKey
+from creval.analysis.scoring import score
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey
 from creval.core.errors import CrevalError
 from creval.core.probe import Question
 from creval.core.sample import Sample
-from creval.core.verdict import Status, Verdict
-from creval.store import Run, Store, open_run
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.store import Run, RunWriter, open_run
 
 
 def test_what_is_no_run_gets_a_sentence(tmp_path: Path) -> None:
@@ -26,19 +26,17 @@ def test_a_run_is_read_wherever_it_is_moved(miniature_run: Path, tmp_path: Path)
     moved = tmp_path / "a b & ü?#%.d"
     shutil.copytree(miniature_run, moved)
     with open_run(moved) as run:
-        assert run.systems == ("Careful", "Follower", "Keeper")
+        assert run.models == ("Careful", "Follower", "Keeper")
 
 
 def test_samples_and_probes_keep_the_benchmarks_order(small_run: Run) -> None:
     assert list(small_run.samples) == [f"mini_{n:03d}" for n in range(1, 19)]
-    assert [probe.id for probe in small_run.probes["mini_001"]][:6] == [
-        "IF/1", "IF/2", "IF/3", "IF/4", "IF/5", "VC/1",
-    ]  # fmt: skip
+    assert [probe.id for probe in small_run.probes["mini_001"]][:6] == ["IF/1", "IF/2", "IF/3", "IF/4", "IF/5", "VC/1"]
 
 
 def test_an_unknown_subset_is_named(small_run: Run) -> None:
     with pytest.raises(CrevalError, match="no subset 'paper'"):
-        small_run.subset("paper")
+        small_run.sample_ids("paper")
 
 
 def test_three_lines_give_a_frame(miniature: Path, tmp_path: Path) -> None:
@@ -47,9 +45,7 @@ def test_three_lines_give_a_frame(miniature: Path, tmp_path: Path) -> None:
     bench = creval.open_benchmark(miniature)
     creval.replay(bench, miniature / "answers", tmp_path)
     frame = score(creval.open_run(tmp_path)).frame("overall")
-    assert frame.columns == [
-        "level", "group", "model", "metric", "value", "low", "high", "scored", "total",
-    ]  # fmt: skip
+    assert frame.columns == ["level", "group", "model", "metric", "value", "low", "high", "scored", "total"]
     assert frame.shape == (3 * 4, 9)
     assert frame.filter(model="Careful", metric="S")["total"].item() == 18 * 15
 
@@ -57,16 +53,13 @@ def test_three_lines_give_a_frame(miniature: Path, tmp_path: Path) -> None:
 def test_a_question_that_no_voice_answered_is_no_tie(tmp_path: Path) -> None:
     key = EditKey("A", "s")
     question = Question("Q1", "IF", "Is it?", "yes/no", "Yes", "Yes", 1.0, "Q1")
-    with Store(tmp_path) as store, store.transaction():
-        store.put_manifest(
-            {"benchmark": "creval", "protocol": "creval", "judge": "x", "levels": []}
-        )
+    with RunWriter(tmp_path) as store, store.transaction():
+        store.put_manifest({"benchmark": "creval", "protocol": "creval", "judge": "x", "levels": []})
         store.put_samples([(Sample("s", "do"), [question])], {})
         store.put_edits([Edit(key)])
         store.put_replies(
-            (Ask("x", key, ("Q1",), repeat=n), Reply(Status.MISSING),
-             [Verdict("Q1", Status.MISSING)])
+            (CallKey("x", key, ("Q1",), repeat=n), Reply(VerdictStatus.MISSING), [Verdict("Q1", VerdictStatus.MISSING)])
             for n in range(2)
-        )  # fmt: skip
+        )
     with open_run(tmp_path) as run:
-        assert run.tied({"A"}, {"s"}) == 0
+        assert run.count_ties({"A"}, {"s"}) == 0

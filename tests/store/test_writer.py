@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from creval.core.call import Ask, Reply
-from creval.core.edit import Edit, EditKey, EditStatus, Stamp
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey, EditStatus, FileStamp
 from creval.core.errors import CrevalError
 from creval.core.probe import Measurement, Question
-from creval.core.sample import Sample, Step
-from creval.core.verdict import Status, Verdict
-from creval.store import DATABASE, Store, open_run
+from creval.core.sample import InstructionStep, Sample
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.store import DATABASE, RunWriter, open_run
 
 KEY = EditKey("A", "s")
 SAMPLE = Sample(
@@ -24,50 +24,48 @@ SAMPLE = Sample(
     "make it red",
     Path("image/s.png"),
     {"category": "Stylization"},
-    steps=(Step("red", "color", (), ((0, 0, 5, 5),)), Step("larger", "size", (0,))),
+    steps=(InstructionStep("red", "color", (), ((0, 0, 5, 5),)), InstructionStep("larger", "size", (0,))),
     mask=Path("mask.png"),
     references=(Path("r.png"),),
     captions={"source": "a cat"},
-    made_of="cats/1.jpg",
+    derived_from="cats/1.jpg",
 )
 PROBES = (
     Question("IF/1", "IF", "Is it red?", "yes/no", "Yes", "** Yes", 2.0, "Q1", "", ("edit",), 1),
     Measurement("L1", "L1", "pixels", {"mask": True}),
-)  # fmt: skip
+)
 
 
-def fill(store: Store) -> None:
+def fill(store: RunWriter) -> None:
     with store.transaction():
         store.put_manifest({"benchmark": "creval", "protocol": "creval", "judge": "j"})
         store.put_samples([(SAMPLE, PROBES)], {"paper": ["s"]})
-        store.put_edits([Edit(KEY, EditStatus.DONE, Path("A/s.png"), facts={"seed": 1})])
-        ask = Ask("j", KEY, ("IF/1",), "prompt", ("d1",), {"temperature": 0})
-        reply = Reply(Status.ANSWERED, "Yes.", "call", 0, 900, 10, 0.01, 1.5)
-        store.put_replies([(ask, reply, [Verdict("IF/1", Status.ANSWERED, 1.0, "Yes", "it is")])])
+        store.put_edits([Edit(KEY, EditStatus.DONE, Path("A/s.png"), metadata={"seed": 1})])
+        ask = CallKey("j", KEY, ("IF/1",), "prompt", ("d1",), {"temperature": 0})
+        reply = Reply(VerdictStatus.ANSWERED, "Yes.", "call", 0, 900, 10, 0.01, 1.5)
+        store.put_replies([(ask, reply, [Verdict("IF/1", VerdictStatus.ANSWERED, 1.0, "Yes", "it is")])])
 
 
 def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         fill(store)
     with open_run(tmp_path) as run:
         assert run.samples == {"s": SAMPLE}
         assert run.probes == {"s": PROBES}
         assert run.subsets == {"paper": {"s"}}
-        assert run.systems == ("A",)
-        assert list(run.values()) == [(KEY, {"IF/1": 1.0})]
+        assert run.models == ("A",)
+        assert list(run.values_by_edit()) == [(KEY, {"IF/1": 1.0})]
         (answer,) = run.answers("A", "s")
-        assert (answer.said, answer.explanation, answer.status) == ("Yes", "it is", "answered")
-        assert run.statuses() == {"A": {"answered": 1}}
+        assert (answer.raw_answer, answer.explanation, answer.status) == ("Yes", "it is", "answered")
+        assert run.count_statuses() == {"A": {"answered": 1}}
 
 
 def test_the_command_line_of_sqlite_reads_it(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         fill(store)
     connection = sqlite3.connect(tmp_path / DATABASE)
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    row = connection.execute(
-        "SELECT system, sample, metric, question, answer FROM answers"
-    ).fetchone()
+    row = connection.execute("SELECT system, sample, metric, question, answer FROM answers").fetchone()
     assert row == ("A", "s", "IF", "Is it red?", "Yes")
     row = connection.execute("SELECT text, tokens_in, cost FROM replies").fetchone()
     assert row == ("Yes.", 900, 0.01)
@@ -77,71 +75,71 @@ def test_the_command_line_of_sqlite_reads_it(tmp_path: Path) -> None:
 
 
 def test_what_is_answered_stays_and_what_is_open_can_be_answered(tmp_path: Path) -> None:
-    def put(status: Status, value: float | None) -> None:
-        with Store(tmp_path) as store, store.transaction():
+    def put(status: VerdictStatus, value: float | None) -> None:
+        with RunWriter(tmp_path) as store, store.transaction():
             verdict = Verdict("IF/1", status, value, "so")
-            store.put_replies([(Ask("j", KEY, ("IF/1",), repeat=1), Reply(status), [verdict])])
+            store.put_replies([(CallKey("j", KEY, ("IF/1",), repeat=1), Reply(status), [verdict])])
 
     def value() -> float | None:
         with open_run(tmp_path) as run:
             return list(run.answers())[-1].value
 
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         fill(store)
-    put(Status.MISSING, None)
+    put(VerdictStatus.MISSING, None)
     assert value() is None
-    put(Status.ANSWERED, 0.0)
+    put(VerdictStatus.ANSWERED, 0.0)
     assert value() == 0.0
-    put(Status.FAILED, None)
-    put(Status.ANSWERED, 1.0)
+    put(VerdictStatus.FAILED, None)
+    put(VerdictStatus.ANSWERED, 1.0)
     assert value() == 0.0
 
 
 def test_what_a_judge_has_answered_and_what_it_cost(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         fill(store)
         with store.transaction():
-            ask = Ask("other", KEY, ("IF/1",))
-            verdict = Verdict("IF/1", Status.MISSING)
-            store.put_replies([(ask, Reply(Status.ANSWERED, "?", cost=0.25), [verdict])])
-        assert store.answered("j") == {KEY: {(0, "IF/1")}}
-        assert store.answered("other") == {}
-        assert store.spent == pytest.approx(0.26)  # a cent was spent before
-        store.drop_verdicts([KEY])
-        assert store.answered("j") == {}
-        assert store.spent == pytest.approx(0.26), "the replies were paid for, and stay"
+            ask = CallKey("other", KEY, ("IF/1",))
+            verdict = Verdict("IF/1", VerdictStatus.MISSING)
+            store.put_replies([(ask, Reply(VerdictStatus.ANSWERED, "?", cost=0.25), [verdict])])
+        assert store.answered_questions("j") == {KEY: {(0, "IF/1")}}
+        assert store.answered_questions("other") == {}
+        assert store.total_cost == pytest.approx(0.26)  # a cent was spent before
+        store.delete_verdicts([KEY])
+        assert store.answered_questions("j") == {}
+        assert store.total_cost == pytest.approx(0.26), "the replies were paid for, and stay"
 
 
 def test_edits_come_back_as_they_were_put(tmp_path: Path) -> None:
-    seen = {"edit": Stamp("abc", 12, 34)}
+    seen = {"edit": FileStamp("abc", 12, 34)}
     edit = Edit(KEY, EditStatus.DONE, Path("a.png"), "", (EditKey("A", "s", 1),), {"plan": 1}, seen)
-    with Store(tmp_path) as store, store.transaction():
+    with RunWriter(tmp_path) as store, store.transaction():
         store.put_edits([edit])
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         assert store.edits == {KEY: edit}
 
 
 def test_several_voices_are_kept_and_reduced_when_read(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         fill(store)
         with store.transaction():
             for repeat, value in ((1, 0.0), (2, 0.0)):
-                verdict = Verdict("IF/1", Status.ANSWERED, value, "No")
-                ask = Ask("j", KEY, ("IF/1",), repeat=repeat)
-                store.put_replies([(ask, Reply(Status.ANSWERED, "No"), [verdict])])
-            swapped = Ask("j", KEY, ("IF/1",), variant="swapped")
-            verdict = Verdict("IF/1", Status.ANSWERED, 1.0, "Yes")
-            store.put_replies([(swapped, Reply(Status.ANSWERED, "Yes"), [verdict])])
+                verdict = Verdict("IF/1", VerdictStatus.ANSWERED, value, "No")
+                ask = CallKey("j", KEY, ("IF/1",), repeat=repeat)
+                store.put_replies([(ask, Reply(VerdictStatus.ANSWERED, "No"), [verdict])])
+            swapped = CallKey("j", KEY, ("IF/1",), variant="swapped")
+            verdict = Verdict("IF/1", VerdictStatus.ANSWERED, 1.0, "Yes")
+            store.put_replies([(swapped, Reply(VerdictStatus.ANSWERED, "Yes"), [verdict])])
     with open_run(tmp_path) as run:
-        assert list(run.values()) == [(KEY, {"IF/1": 0.0})], "two of three say no"
+        assert list(run.values_by_edit()) == [(KEY, {"IF/1": 0.0})], "two of three say no"
         assert len(list(run.answers())) == 3
 
 
 def test_what_raises_is_taken_back(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         fill(store)
-        bad: list[tuple[Ask, Reply, list[Verdict]]] = [
-            (Ask("j", EditKey("unknown", "s"), ()), Reply(Status.ANSWERED), [])
+        bad: list[tuple[CallKey, Reply, list[Verdict]]] = [
+            (CallKey("j", EditKey("unknown", "s"), ()), Reply(VerdictStatus.ANSWERED), [])
         ]
         for scope in (store.transaction, store.bulk):
             with pytest.raises(KeyError), scope():
@@ -149,50 +147,50 @@ def test_what_raises_is_taken_back(tmp_path: Path) -> None:
         assert store.manifest["judge"] == "j"
 
 
-def _overwrite(store: Store, replies: list[tuple[Ask, Reply, list[Verdict]]]) -> None:
+def _overwrite(store: RunWriter, replies: list[tuple[CallKey, Reply, list[Verdict]]]) -> None:
     store.put_manifest({"judge": "other"})
     store.put_replies(replies)
 
 
 def test_text_that_is_no_text_is_kept_as_far_as_it_goes(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         fill(store)
         with store.transaction():
-            verdict = Verdict("IF/1", Status.UNREADABLE, None, "\ud800 well", "nul \x00")
-            ask = Ask("j", KEY, ("IF/1",), repeat=1)
-            store.put_replies([(ask, Reply(Status.ANSWERED, "\udfff"), [verdict])])
+            verdict = Verdict("IF/1", VerdictStatus.UNREADABLE, None, "\ud800 well", "nul \x00")
+            ask = CallKey("j", KEY, ("IF/1",), repeat=1)
+            store.put_replies([(ask, Reply(VerdictStatus.ANSWERED, "\udfff"), [verdict])])
     with open_run(tmp_path) as run:
         (_, answer) = run.answers()
-        assert (answer.said, answer.explanation) == ("? well", "nul \x00")
+        assert (answer.raw_answer, answer.explanation) == ("? well", "nul \x00")
 
 
-def test_forgetting_is_by_judge_and_system(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+def test_forgetting_is_by_judge_and_model(tmp_path: Path) -> None:
+    with RunWriter(tmp_path) as store:
         fill(store)
         with store.transaction():
-            store.forget("other", ["A"])
-            store.forget("j", ["B"])
+            store.delete_answers("other", ["A"])
+            store.delete_answers("j", ["B"])
     with open_run(tmp_path) as run:
         assert len(list(run.answers())) == 1
-    with Store(tmp_path) as store, store.transaction():
-        store.forget("j", ["A"])
+    with RunWriter(tmp_path) as store, store.transaction():
+        store.delete_answers("j", ["A"])
     with open_run(tmp_path) as run:
         assert list(run.answers()) == []
 
 
 def test_a_second_writer_is_refused_and_a_reader_is_not(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         fill(store)
         with pytest.raises(CrevalError, match="another creval is writing"):
-            Store(tmp_path)
+            RunWriter(tmp_path)
         with open_run(tmp_path) as run:
-            assert run.systems == ("A",)
-    Store(tmp_path).close()
+            assert run.models == ("A",)
+    RunWriter(tmp_path).close()
 
 
 def test_killed_in_the_middle_nothing_is_half_there(tmp_path: Path) -> None:
     """So much is written that it reaches the disk before the end; a reader comes first after."""
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         fill(store)
     script = textwrap.dedent(
         """
@@ -213,56 +211,56 @@ def test_killed_in_the_middle_nothing_is_half_there(tmp_path: Path) -> None:
         with open_run(tmp_path) as run:
             assert len(list(run.answers())) == 1
             assert run.manifest["judge"] == "j"
-        with Store(tmp_path) as store:
+        with RunWriter(tmp_path) as store:
             assert store.manifest["judge"] == "j"
 
 
 def test_after_a_failure_the_same_answers_can_be_written_again(tmp_path: Path) -> None:
     key = EditKey("B", "s")
-    verdict = Verdict("IF/1", Status.ANSWERED, 0.0)
-    good = (Ask("other", key, ("IF/1",)), Reply(Status.ANSWERED), [verdict])
-    bad = (Ask("other", EditKey("unknown", "s"), ()), Reply(Status.ANSWERED), [verdict])
-    with Store(tmp_path) as store:
+    verdict = Verdict("IF/1", VerdictStatus.ANSWERED, 0.0)
+    good = (CallKey("other", key, ("IF/1",)), Reply(VerdictStatus.ANSWERED), [verdict])
+    bad = (CallKey("other", EditKey("unknown", "s"), ()), Reply(VerdictStatus.ANSWERED), [verdict])
+    with RunWriter(tmp_path) as store:
         fill(store)
         with pytest.raises(KeyError), store.transaction():
             _put(store, key, good, bad)
         with store.transaction():
             _put(store, key, good)
     with open_run(tmp_path) as run:
-        assert dict(run.values()) == {KEY: {"IF/1": 1.0}, key: {"IF/1": 0.0}}
+        assert dict(run.values_by_edit()) == {KEY: {"IF/1": 1.0}, key: {"IF/1": 0.0}}
 
 
-def _put(store: Store, key: EditKey, *replies: tuple[Ask, Reply, list[Verdict]]) -> None:
+def _put(store: RunWriter, key: EditKey, *replies: tuple[CallKey, Reply, list[Verdict]]) -> None:
     store.put_edits([Edit(key)])
     for reply in replies:
         store.put_replies([reply])
 
 
 def test_writing_goes_on_while_somebody_reads(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         fill(store)
-        verdicts = [Verdict(f"IF/{n}", Status.ANSWERED, 1.0) for n in (1, 2)]
+        verdicts = [Verdict(f"IF/{n}", VerdictStatus.ANSWERED, 1.0) for n in (1, 2)]
         with store.transaction():
-            store.put_replies([(Ask("j", KEY, ("IF/1", "IF/2")), Reply(Status.ANSWERED), verdicts)])
+            store.put_replies([(CallKey("j", KEY, ("IF/1", "IF/2")), Reply(VerdictStatus.ANSWERED), verdicts)])
     with open_run(tmp_path) as run:
         reading = run.answers()
         next(reading)
-        with Store(tmp_path) as store, store.bulk():
+        with RunWriter(tmp_path) as store, store.bulk():
             store.put_manifest({"judge": "new"})
-            store.forget("j", ["A"])
+            store.delete_answers("j", ["A"])
         assert len(list(reading)) == 1, "it goes on reading what it began to read"
     with open_run(tmp_path) as run:
         assert run.manifest["judge"] == "new"
 
 
 def test_a_bulk_of_text_that_is_no_text_is_written_once(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with RunWriter(tmp_path) as store:
         fill(store)
-        verdicts = [Verdict(f"IF/{n}", Status.ANSWERED, 1.0, "Yes", "so") for n in range(1, 9)]
+        verdicts = [Verdict(f"IF/{n}", VerdictStatus.ANSWERED, 1.0, "Yes", "so") for n in range(1, 9)]
         verdicts[5] = verdicts[5]._replace(explanation="nice \ud83d")
         with store.bulk():
-            store.forget("j", ["A"])
-            store.put_replies([(Ask("j", KEY, ("IF/1",)), Reply(Status.ANSWERED), verdicts)])
+            store.delete_answers("j", ["A"])
+            store.put_replies([(CallKey("j", KEY, ("IF/1",)), Reply(VerdictStatus.ANSWERED), verdicts)])
     with open_run(tmp_path) as run:
         assert [answer.explanation for answer in run.answers()][4:7] == ["so", "nice ?", "so"]
 
@@ -271,11 +269,11 @@ def test_a_store_that_cannot_be_opened_lets_its_lock_go(tmp_path: Path) -> None:
     (tmp_path / DATABASE).write_bytes(b"no database at all" * 100)
     for _ in range(2):
         with pytest.raises(CrevalError, match="is not a run"):
-            Store(tmp_path)
+            RunWriter(tmp_path)
 
 
 def test_a_run_that_never_got_anything_says_so(tmp_path: Path) -> None:
-    Store(tmp_path).close()
+    RunWriter(tmp_path).close()
     with pytest.raises(CrevalError, match="holds nothing yet"):
         open_run(tmp_path)
 
@@ -283,6 +281,6 @@ def test_a_run_that_never_got_anything_says_so(tmp_path: Path) -> None:
 def test_folders_that_cannot_be_written_get_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(CrevalError, match="is a file; a run is a folder"):
-        Store(tmp_path / "file")
+        RunWriter(tmp_path / "file")
     with pytest.raises(CrevalError, match="cannot be written"):
-        Store(tmp_path / "file" / "run")
+        RunWriter(tmp_path / "file" / "run")

@@ -11,19 +11,23 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from creval.core.concurrency import on_all_cores
-from creval.touchstone.recognition import UNREAD, see
-from creval.touchstone.render import draw
+from creval.core.concurrency import parallel_map
+from creval.touchstone.recognition import UNREADABLE_TEXT, recognise_scene
+from creval.touchstone.render import draw_scene
 from creval.touchstone.samples import make_samples
-from creval.touchstone.scene import CONTAINERS, FRAMES, STYLES, Extra, Scene, Small
-from creval.touchstone.shapes import KINDS
-from creval.touchstone.simulated_edits import EDITORS, edited
-from creval.touchstone.sprites import MATERIALS, sprite
+from creval.touchstone.scene import CONTAINERS, FRAMES, STYLES, Extra, Scene, SmallObject
+from creval.touchstone.shapes import SUBJECT_KINDS
+from creval.touchstone.simulated_edits import SIMULATED_EDITORS, simulate_edit
+from creval.touchstone.sprites import MATERIALS, draw_sprite
 
 PLAIN = Scene(
-    "cat", "red", place="left", background="meadow", backdrop="blue",
-    others=(Small("star", "green", "top"), Small("bell", "pink", "bottom right")),
-)  # fmt: skip
+    "cat",
+    "red",
+    place="left",
+    background="meadow",
+    backdrop="blue",
+    others=(SmallObject("star", "green", "top"), SmallObject("bell", "pink", "bottom right")),
+)
 
 
 class Judged(NamedTuple):
@@ -38,13 +42,13 @@ class Judged(NamedTuple):
 def judged(seed: int, number: int) -> list[Judged]:
     """All answers to one sample's edits."""
     sample = make_samples(number, seed)[-1]
-    source = see(draw(sample.source))
+    source = recognise_scene(draw_scene(sample.source))
     found = []
-    for editor in EDITORS:
-        scene = edited(sample, editor, seed)
-        seen = see(draw(scene))
-        known = source.known and seen.known
-        for metric, several in sample.asked.items():
+    for editor in SIMULATED_EDITORS:
+        scene = simulate_edit(sample, editor, seed)
+        seen = recognise_scene(draw_scene(scene))
+        known = source.is_recognised and seen.is_recognised
+        for metric, several in sample.questions.items():
             for check, _, _ in several:
                 truth = check.answer(sample.source, scene)
                 answer = check.answer(source.scene, seen.scene) if known else None
@@ -80,7 +84,7 @@ def test_pixels_tell_almost_everything() -> None:
 @pytest.mark.study
 def test_pixels_tell_almost_everything_about_200_samples() -> None:
     """Prints what the documentation gives by kind."""
-    parts = on_all_cores(partial(judged, 987654), range(1, 201))
+    parts = parallel_map(partial(judged, 987654), range(1, 201))
     answers = [one for part in parts for one in part]
     print()
     for what in ("metric", "kind"):
@@ -94,11 +98,11 @@ def test_pixels_tell_almost_everything_about_200_samples() -> None:
                 assert specificity >= 0.9
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SUBJECT_KINDS)
 def test_every_kind_in_every_size_and_place(kind: str) -> None:
     for size, place in (("small", "left"), ("medium", "centre"), ("large", "right")):
         scene = replace(PLAIN, kind=kind, size=size, place=place)
-        seen = see(draw(scene))
+        seen = recognise_scene(draw_scene(scene))
         assert seen.scene == replace(scene, seed=0)
         assert seen.fit > 0.8
 
@@ -121,54 +125,54 @@ def test_every_kind_in_every_size_and_place(kind: str) -> None:
     ],
 )
 def test_everything_that_can_be_drawn_is_seen(scene: Scene) -> None:
-    assert see(draw(scene)).scene == replace(scene, seed=0)
+    assert recognise_scene(draw_scene(scene)).scene == replace(scene, seed=0)
 
 
 @pytest.mark.parametrize("style", STYLES)
 def test_every_style(style: str) -> None:
     scene = replace(PLAIN, style=style, extras=(Extra("hat", "yellow"),))
-    seen = see(draw(scene)).scene
+    seen = recognise_scene(draw_scene(scene)).scene
     assert (seen.style, seen.kind, seen.size, seen.place) == (style, "cat", "medium", "left")
     assert (seen.background, seen.flaws) == ("meadow", ())
     assert [extra.kind for extra in seen.extras] == ["hat"]
     assert [(o.kind, o.slot) for o in seen.others] == [(o.kind, o.slot) for o in PLAIN.others]
-    if scene.coloured:
+    if scene.has_visible_colours:
         assert (seen.colour, seen.backdrop, seen.extras) == ("red", "blue", scene.extras), style
 
 
 def test_two_panels_and_words_that_it_does_not_know() -> None:
-    seen = see(draw(replace(PLAIN, panels=2, text="THE END"))).scene
+    seen = recognise_scene(draw_scene(replace(PLAIN, panels=2, text="THE END"))).scene
     assert (seen.panels, seen.kind, seen.colour, seen.text) == (2, "cat", "red", "THE END")
-    assert see(draw(replace(PLAIN, text="SOMETHING"))).scene.text == UNREAD
+    assert recognise_scene(draw_scene(replace(PLAIN, text="SOMETHING"))).scene.text == UNREADABLE_TEXT
 
 
-def test_only_the_pixels_count_and_a_smaller_picture_will_do() -> None:
-    picture = draw(PLAIN)
-    smaller = picture.resize((640, 640), Image.Resampling.LANCZOS)
-    assert see(smaller).scene == replace(PLAIN, seed=0)
+def test_only_the_pixels_count_and_a_smaller_image_will_do() -> None:
+    image = draw_scene(PLAIN)
+    smaller = image.resize((640, 640), Image.Resampling.LANCZOS)
+    assert recognise_scene(smaller).scene == replace(PLAIN, seed=0)
 
 
-def test_other_pictures_fit_badly() -> None:
+def test_other_images_fit_badly() -> None:
     chance = np.random.default_rng(1)
     noise = Image.fromarray(chance.integers(0, 255, (300, 200, 3)).astype(np.uint8))
     slopes = np.add.outer(np.arange(500), np.arange(700)) % 256
-    for picture in (noise, Image.fromarray(slopes.astype(np.uint8)), Image.new("L", (8, 8))):
-        assert not see(picture).known
+    for image in (noise, Image.fromarray(slopes.astype(np.uint8)), Image.new("L", (8, 8))):
+        assert not recognise_scene(image).is_recognised
 
 
 def test_what_is_not_in_the_vocabulary_is_not_taken_for_what_is() -> None:
-    picture = draw(PLAIN)
-    assert see(picture).known
-    grey = picture.convert("L").convert("RGB")
-    elsewhere = picture.copy()
-    star = sprite("star", "yellow", 92)
+    image = draw_scene(PLAIN)
+    assert recognise_scene(image).is_recognised
+    grey = image.convert("L").convert("RGB")
+    elsewhere = image.copy()
+    star = draw_sprite("star", "yellow", 92)
     elsewhere.paste(star, (560, 330), star)
-    boxed = picture.copy()
+    boxed = image.copy()
     boxed.paste((120, 60, 20), (500, 300, 700, 600))
-    brown = picture.copy()
+    brown = image.copy()
     pixels = np.asarray(brown).copy()
     reddish = (pixels[..., 0] > 150) & (pixels[..., 1] < 110)
     pixels[reddish] = (110, 70, 40)
-    turned = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    turned = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     for other in (grey, elsewhere, boxed, Image.fromarray(pixels), turned):
-        assert not see(other).known
+        assert not recognise_scene(other).is_recognised

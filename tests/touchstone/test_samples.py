@@ -7,26 +7,26 @@ from collections import Counter
 
 import pytest
 
-from creval.benchmarks.creval.release import CLASSES
-from creval.touchstone.questions import Check, read_check
+from creval.benchmarks.creval.release import CLASS_DIMENSIONS
 from creval.touchstone.samples import make_samples
-from creval.touchstone.scene import Extra, Scene, Small
-from creval.touchstone.shapes import KINDS
-from creval.touchstone.simulated_edits import EDITORS, edited
+from creval.touchstone.scene import Extra, Scene, SmallObject
+from creval.touchstone.scene_questions import Check, parse_check
+from creval.touchstone.shapes import SUBJECT_KINDS
+from creval.touchstone.simulated_edits import SIMULATED_EDITORS, simulate_edit
 
 SAMPLES = make_samples(90, 11)
 
 
 def test_every_dimension_has_instructions_of_three_to_six_requirements() -> None:
-    assert Counter(sample.dimension for sample in SAMPLES) == dict.fromkeys(CLASSES, 10)
-    assert len(KINDS) >= 12
+    assert Counter(sample.dimension for sample in SAMPLES) == dict.fromkeys(CLASS_DIMENSIONS, 10)
+    assert len(SUBJECT_KINDS) >= 12
     lengths = {len(sample.requirements) for sample in SAMPLES}
     assert lengths == {3, 4, 5, 6}
     assert len({sample.instruction for sample in SAMPLES}) == len(SAMPLES)
     for sample in SAMPLES:
         assert sample.instruction.endswith(".")
         assert "{" not in sample.instruction
-        texts = [a.check.text for several in sample.asked.values() for a in several]
+        texts = [a.check.text for several in sample.questions.values() for a in several]
         for text in (sample.instruction, *texts):
             assert not re.search(r"\ba (?=[aeiou])|\ban (?=[^aeiou])", text)
         for requirement in sample.requirements:
@@ -34,33 +34,45 @@ def test_every_dimension_has_instructions_of_three_to_six_requirements() -> None
 
 
 def test_questions_are_enough_of_both_kinds_and_weighted() -> None:
-    kinds = Counter(asked.check.kind for s in SAMPLES for a in s.asked.values() for asked in a)
+    kinds = Counter(asked.check.kind for s in SAMPLES for a in s.questions.values() for asked in a)
     assert kinds.keys() >= {
-        "colour", "count", "presence", "place", "size", "shape", "material", "text", "container",
-        "style", "artefact", "background", "frame", "pattern",
-    }  # fmt: skip
+        "colour",
+        "count",
+        "presence",
+        "place",
+        "size",
+        "shape",
+        "material",
+        "text",
+        "container",
+        "style",
+        "artefact",
+        "background",
+        "frame",
+        "pattern",
+    }
     for sample in SAMPLES:
-        for metric, asked in sample.asked.items():
+        for metric, asked in sample.questions.items():
             assert len(asked) >= 5
             assert len({entry.check for entry in asked}) == len(asked)
             assert {entry.weight for entry in asked} <= ({1, 2, 3} if metric == "VC" else {1})
-        assert {entry.answer for entry in sample.asked["VC"]} == {True, False}
-        assert {entry.answer for entry in sample.asked["VQ"]} == {True, False}
-        shared = {e.check for e in sample.asked["IF"]} & {e.check for e in sample.asked["VC"]}
+        assert {entry.answer for entry in sample.questions["VC"]} == {True, False}
+        assert {entry.answer for entry in sample.questions["VQ"]} == {True, False}
+        shared = {e.check for e in sample.questions["IF"]} & {e.check for e in sample.questions["VC"]}
         assert not shared
-    weights = {entry.weight for sample in SAMPLES for entry in sample.asked["VC"]}
+    weights = {entry.weight for sample in SAMPLES for entry in sample.questions["VC"]}
     assert weights == {1, 2, 3}
 
 
 def test_the_words_of_a_question_lead_back_to_it() -> None:
     for sample in SAMPLES:
-        for asked in (entry for several in sample.asked.values() for entry in several):
-            assert read_check(asked.check.text) == asked.check
-            assert read_check(asked.check.reworded) == asked.check
+        for asked in (entry for several in sample.questions.values() for entry in several):
+            assert parse_check(asked.check.text) == asked.check
+            assert parse_check(asked.check.reworded) == asked.check
             assert asked.check.reworded != asked.check.text
-    assert read_check("Is the cat happy?") is None
-    assert read_check("Does the cat wear a tie?") is None
-    assert read_check("") is None
+    assert parse_check("Is the cat happy?") is None
+    assert parse_check("Does the cat wear a tie?") is None
+    assert parse_check("") is None
 
 
 def right(sample_answers: list[bool]) -> float:
@@ -87,27 +99,25 @@ def right(sample_answers: list[bool]) -> float:
         ("stranger", "VC", 0.1, 0.5),
     ],
 )
-def test_editors_are_good_and_bad_at_what_they_should_be(
-    editor: str, metric: str, least: float, most: float
-) -> None:
+def test_editors_are_good_and_bad_at_what_they_should_be(editor: str, metric: str, least: float, most: float) -> None:
     answers = [
-        asked.check.answer(sample.source, edited(sample, editor)) == asked.answer
+        asked.check.answer(sample.source, simulate_edit(sample, editor)) == asked.answer
         for sample in SAMPLES
-        for asked in sample.asked[metric]
+        for asked in sample.questions[metric]
     ]
     assert least <= right(answers) <= most
 
 
 def test_an_editor_does_the_same_again_and_another_seed_something_else() -> None:
-    for editor in EDITORS:
-        first = [edited(sample, editor, 1) for sample in SAMPLES]
-        assert first == [edited(sample, editor, 1) for sample in SAMPLES]
-        other = [edited(sample, editor, 2) for sample in SAMPLES]
+    for editor in SIMULATED_EDITORS:
+        first = [simulate_edit(sample, editor, 1) for sample in SAMPLES]
+        assert first == [simulate_edit(sample, editor, 1) for sample in SAMPLES]
+        other = [simulate_edit(sample, editor, 2) for sample in SAMPLES]
         assert (first == other) == (editor in ("faithful", "lazy"))
 
 
 def test_what_is_absent_is_not_kept_and_not_well_drawn() -> None:
-    cat = Scene("cat", "red", extras=(Extra("hat", "blue"),), others=(Small("star", "red", "top"),))
+    cat = Scene("cat", "red", extras=(Extra("hat", "blue"),), others=(SmallObject("star", "red", "top"),))
     owl = Scene("owl", "red")
     for check in (
         Check("subject", ("cat",)),
@@ -128,9 +138,7 @@ def test_what_is_absent_is_not_kept_and_not_well_drawn() -> None:
 def test_what_a_style_hides_is_not_there() -> None:
     sketch = Scene("cat", "red", style="pencil sketch", text="HELLO")
     assert not Check("colour", ("cat", "red")).answer(sketch, sketch)
-    assert not Check("material", ("cat", "gold")).answer(
-        sketch, Scene("cat", "red", "gold", style="blueprint")
-    )
+    assert not Check("material", ("cat", "gold")).answer(sketch, Scene("cat", "red", "gold", style="blueprint"))
     assert Check("reads", ("HELLO",)).answer(sketch, sketch)
     blocks = Scene("cat", "red", style="pixel art", text="HELLO")
     assert not Check("reads", ("HELLO",)).answer(blocks, blocks)

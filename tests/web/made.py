@@ -10,18 +10,18 @@ import numpy as np
 from PIL import Image
 from starlette.testclient import TestClient
 
-from creval.benchmarks.creval.release import CATEGORY_OF, LEVELS
+from creval.benchmarks.creval.release import CATEGORY_BY_DIMENSION, LEVELS
 from creval.core.benchmark import Benchmark
-from creval.core.call import Ask, Reply
-from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
-from creval.core.scales import contract_named
-from creval.core.verdict import Status, Verdict
-from creval.store import Store
-from creval.store.manifest import describe
+from creval.core.scales import get_scale
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.store import RunWriter
+from creval.store.manifest import describe_run, level_entry
 from creval.web.viewer.app import Viewer
-from creval.web.viewer.live_snapshot import Current
+from creval.web.viewer.live_snapshot import LiveSnapshot
 
 QUESTIONS = (
     Question("IF/1", "IF", "Is the hat red?", "yes/no", "Yes", "Yes", 1.0, "Q1"),
@@ -37,32 +37,33 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def picture(path: Path, colour: tuple[int, int, int] = (200, 80, 80), side: int = 48) -> Path:
+def image(path: Path, colour: tuple[int, int, int] = (200, 80, 80), side: int = 48) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.new("RGB", (side, side), colour).save(path)
     return path
 
 
-def write_run(
-    folder: Path, answers: Mapping[str, Mapping[str, str]] = ANSWERS, judge: str = "someone"
-) -> Path:
+def write_run(folder: Path, answers: Mapping[str, Mapping[str, str]] = ANSWERS, judge: str = "someone") -> Path:
     """A run of three samples whose answers are known by heart."""
     samples = [
-        Sample(name, f"Put a red hat on the cat of {name}.", picture(folder / f"{name}.png"),
-               {"category": CATEGORY_OF[dimension], "dimension": dimension})
+        Sample(
+            name,
+            f"Put a red hat on the cat of {name}.",
+            image(folder / f"{name}.png"),
+            {"category": CATEGORY_BY_DIMENSION[dimension], "dimension": dimension},
+        )
         for name, dimension in DIMENSIONS.items()
-    ]  # fmt: skip
+    ]
     run = folder / "run"
-    with Store(run) as store, store.transaction():
-        levels = [vars(level) for level in LEVELS]
+    with RunWriter(run) as store, store.transaction():
+        levels = [level_entry(level) for level in LEVELS]
         names = {"benchmark": "creval", "protocol": "creval", "judge": judge, "levels": levels}
         store.put_manifest(names)
         store.put_samples([(sample, QUESTIONS) for sample in samples], {})
         for model in answers:
             paths = {name: folder / "edits" / f"{model}-{name}.png" for name in DIMENSIONS}
             store.put_edits(
-                Edit(EditKey(model, name), image=picture(path, (30, 90, 160)))
-                for name, path in paths.items()
+                Edit(EditKey(model, name), image=image(path, (30, 90, 160))) for name, path in paths.items()
             )
     say(run, answers, judge)
     return run
@@ -70,11 +71,11 @@ def write_run(
 
 def say(run: Path, answers: Mapping[str, Mapping[str, str]], judge: str = "someone") -> None:
     """Add answers to a run."""
-    with Store(run) as store, store.transaction():
+    with RunWriter(run) as store, store.transaction():
         store.put_replies(
             (
-                Ask(judge, EditKey(model, sample), tuple(question.id for question in QUESTIONS)),
-                Reply(Status.ANSWERED, f"All about {sample}\nby {model}.", "here"),
+                CallKey(judge, EditKey(model, sample), tuple(question.id for question in QUESTIONS)),
+                Reply(VerdictStatus.ANSWERED, f"All about {sample}\nby {model}.", "here"),
                 list(_verdicts(signs, model)),
             )
             for model, given in answers.items()
@@ -86,12 +87,12 @@ def say(run: Path, answers: Mapping[str, Mapping[str, str]], judge: str = "someo
 def _verdicts(signs: str, model: str) -> Iterator[Verdict]:
     for question, sign in zip(QUESTIONS, signs, strict=True):
         if sign == "?":
-            yield Verdict(question.id, Status.MISSING)
+            yield Verdict(question.id, VerdictStatus.MISSING)
         elif sign != " ":
             value = float((question.reference == "Yes") == (sign == "+"))
             said = "Yes" if value else "No"
             why = f"The fur of {model} looks {'smooth' if sign == '+' else 'ragged'}."
-            yield Verdict(question.id, Status.ANSWERED, value, said, why)
+            yield Verdict(question.id, VerdictStatus.ANSWERED, value, said, why)
 
 
 def write_answers(
@@ -105,9 +106,9 @@ def write_answers(
     """A run of any benchmark: every question answered, everything measured, by chance."""
     chance = np.random.default_rng(5)
     samples = benchmark.dataset.samples
-    shown = picture(run.parent / "edit.png")
-    with Store(run) as store, store.transaction():
-        store.put_manifest(describe(benchmark, voices[0][0]))
+    shown = image(run.parent / "edit.png")
+    with RunWriter(run) as store, store.transaction():
+        store.put_manifest(describe_run(benchmark, voices[0][0]))
         store.put_samples([(s, list(benchmark.protocol.probes(s))) for s in samples], {})
         for sample in samples:
             keys = [EditKey(model, sample.id, draw) for model in models for draw in range(draws)]
@@ -115,24 +116,24 @@ def write_answers(
             for key in keys:
                 for judge, repeat in voices:
                     probes = list(benchmark.protocol.probes(sample))
-                    ask = Ask(judge, key, tuple(probe.id for probe in probes), repeat=repeat)
+                    ask = CallKey(judge, key, tuple(probe.id for probe in probes), repeat=repeat)
                     verdicts = [_by_chance(probe, chance) for probe in probes]
-                    store.put_replies([(ask, Reply(Status.ANSWERED, "so be it"), verdicts)])
+                    store.put_replies([(ask, Reply(VerdictStatus.ANSWERED, "so be it"), verdicts)])
     return run
 
 
 def _by_chance(probe: Probe, chance: np.random.Generator) -> Verdict:
     if isinstance(probe, Measurement):
-        return Verdict(probe.id, Status.ANSWERED, float(chance.random()))
-    choices = contract_named(probe.contract).choices
+        return Verdict(probe.id, VerdictStatus.ANSWERED, float(chance.random()))
+    choices = get_scale(probe.scale).choices
     at = int(chance.integers(len(choices)))
-    return Verdict(probe.id, Status.ANSWERED, float(at), str(choices[at]), "By chance.")
+    return Verdict(probe.id, VerdictStatus.ANSWERED, float(at), str(choices[at]), "By chance.")
 
 
 @contextmanager
 def looking_at(run: Path) -> Iterator[TestClient]:
     """The viewer of a run, asked without a connection."""
-    current = Current(run)
+    current = LiveSnapshot(run)
     try:
         yield TestClient(Viewer(current).app(), base_url="http://127.0.0.1:8000")
     finally:

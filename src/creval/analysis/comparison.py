@@ -9,15 +9,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from creval.analysis.score_table import tabulate
-from creval.benchmarks import protocol_named
+from creval.analysis.scoring import build_score_table
+from creval.benchmarks import get_protocol
 from creval.core.probe import Measurement, Question
 from creval.core.schema import Level, Weights
-from creval.stats.bootstrap import interval, replicate
+from creval.stats.bootstrap import bootstrap_tables, percentile_interval
 from creval.stats.missing import EXCLUDE
 from creval.stats.permutation import p_values
 from creval.stats.score_table import ScoreTable
-from creval.stats.scorecard import FEWEST, Difference, evidence, number, points, rests_on
+from creval.stats.scorecard import (
+    MIN_CLUSTERS,
+    Difference,
+    component_indices,
+    none_if_nan,
+    pair_evidence,
+    point_estimates,
+)
 
 if TYPE_CHECKING:
     from creval.store.run import Answer, Run
@@ -36,7 +43,7 @@ class QuestionGap:
     answers: tuple[Answer, Answer]
 
 
-class MeasuredGap(NamedTuple):
+class MeasurementGap(NamedTuple):
     """What one gauge gives for two systems, and the metric that it counts in."""
 
     name: str
@@ -54,7 +61,7 @@ class SampleGap:
     first: Mapping[str, float | None]
     second: Mapping[str, float | None]
     questions: tuple[QuestionGap, ...]
-    measured: tuple[MeasuredGap, ...] = ()
+    measurements: tuple[MeasurementGap, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ class Comparison:
 
     table: ScoreTable
     differences: Mapping[tuple[str, str, str], Difference]
-    samples: tuple[SampleGap, ...]
+    sample_gaps: tuple[SampleGap, ...]
 
 
 def compare(
@@ -80,96 +87,90 @@ def compare(
     missing: str = EXCLUDE,
 ) -> Comparison:
     """Compare two systems on the samples that both have, and show the `top` largest gaps."""
-    table = tabulate(
-        run, strict=strict, subset=subset, weights=weights, systems=(first, second), missing=missing
+    table = build_score_table(
+        run, strict=strict, subset=subset, weights=weights, models=(first, second), missing=missing
     )
-    pair = table.pairs([(first, second)])
-    (drawn,) = replicate([pair], resamples, seed)
-    there = points(pair)
-    (tested,) = p_values(pair.ranked(), seed)
+    pair = table.select_pairs([(first, second)])
+    (drawn,) = bootstrap_tables([pair], resamples, seed)
+    there = point_estimates(pair)
+    (tested,) = p_values(pair.restrict_to_ranking(), seed)
     differences = {}
-    for level in pair.card.levels:
-        low, high = interval(drawn[level.name][:, :, 0] - drawn[level.name][:, :, 1])
+    for level in pair.schema.levels:
+        low, high = percentile_interval(drawn[level.name][:, :, 0] - drawn[level.name][:, :, 1])
         value = there[level.name][:, 0] - there[level.name][:, 1]
         for g, group in enumerate(level.groups):
-            for c, column in enumerate(pair.card.columns):
-                samples, units = _rests_on(pair, level, g, column)
-                enough = units >= FEWEST and not np.isnan(value[g, c])
-                ends = (number(low[g, c]), number(high[g, c])) if enough else (None, None)
-                whole = (level.name, column) == ("overall", pair.card.ranking)
+            for c, column in enumerate(pair.schema.columns):
+                samples, units = _count_evidence(pair, level, g, column)
+                enough = units >= MIN_CLUSTERS and not np.isnan(value[g, c])
+                ends = (none_if_nan(low[g, c]), none_if_nan(high[g, c])) if enough else (None, None)
+                whole = (level.name, column) == ("overall", pair.schema.ranking_column)
                 p = tested if whole else None
-                found = Difference(first, second, number(value[g, c]), *ends, samples, p)
+                found = Difference(first, second, none_if_nan(value[g, c]), *ends, samples, p)
                 differences[level.name, group, column] = found
-    return Comparison(pair, differences, tuple(_gaps(run, pair, strict, top)))
+    return Comparison(pair, differences, tuple(_largest_gaps(run, pair, strict, top)))
 
 
-def _rests_on(pair: ScoreTable, level: Level, group: int, column: str) -> tuple[int, int]:
+def _count_evidence(pair: ScoreTable, level: Level, group: int, column: str) -> tuple[int, int]:
     """On how many samples a difference rests, and on how many units: of the metrics behind it, the
     fewest."""
-    if level.minus is not None:
-        finer = pair.card.level(level.minus[0])
-        two = (finer.groups.index(name) for name in level.minus[1:])
-        return min(_rests_on(pair, finer, at, column) for at in two)
-    if level.parts:
-        here = pair.parts[level.name].counts[0, :, group] > 0
+    if level.difference_of is not None:
+        finer = pair.schema.find_level(level.difference_of[0])
+        two = (finer.groups.index(name) for name in level.difference_of[1:])
+        return min(_count_evidence(pair, finer, at, column) for at in two)
+    if level.groups_sub_scores:
+        here = pair.sub_scores[level.name].counts[0, :, group] > 0
     else:
-        here = evidence(pair)[0] & pair.members(level.name, group)[:, None]
-    here = here[:, rests_on(pair.card, column)]
-    return int(here.sum(axis=0).min()), int(pair.units_in(here).min())
+        here = pair_evidence(pair)[0] & pair.group_mask(level.name, group)[:, None]
+    here = here[:, component_indices(pair.schema, column)]
+    return int(here.sum(axis=0).min()), int(pair.count_clusters(here).min())
 
 
-def _gaps(run: Run, pair: ScoreTable, strict: bool, top: int) -> list[SampleGap]:
+def _largest_gaps(run: Run, pair: ScoreTable, strict: bool, top: int) -> list[SampleGap]:
     columns = pair.with_composite()
-    rank = pair.card.columns.index(pair.card.ranking)
+    rank = pair.schema.columns.index(pair.schema.ranking_column)
     gap = np.nan_to_num(np.abs(columns[0, :, rank] - columns[1, :, rank]))
     order = [at for at in np.argsort(-gap, kind="stable")[:top] if gap[at] > 0]
     wanted = {pair.samples[at] for at in order}
     # Of several draws the first stands for its model.
     values: dict[tuple[str, str], Mapping[str, float | None]] = {}
-    for key, found in sorted(run.values(), key=itemgetter(0)):
-        if key.system in pair.systems and key.sample in wanted:
-            values.setdefault((key.system, key.sample), found)
+    for key, found in sorted(run.values_by_edit(), key=itemgetter(0)):
+        if key.model in pair.models and key.sample in wanted:
+            values.setdefault((key.model, key.sample), found)
     gaps = []
     for at in order:
         sample = pair.samples[at]
         first, second = (
-            {name: number(value) for name, value in zip(pair.card.columns, row, strict=True)}
+            {name: none_if_nan(value) for name, value in zip(pair.schema.columns, row, strict=True)}
             for row in columns[:, at]
         )
-        both = [values.get((system, sample), {}) for system in pair.systems]
+        both = [values.get((model, sample), {}) for model in pair.models]
         questions = _question_gaps(run, pair, sample, both, strict)
         instruction = run.samples[sample].instruction
-        measured = tuple(_measured_gaps(run, sample, both))
+        measured = tuple(_measurement_gaps(run, sample, both))
         gaps.append(SampleGap(sample, instruction, first, second, tuple(questions), measured))
     return gaps
 
 
-def _measured_gaps(
-    run: Run, sample: str, both: Sequence[Mapping[str, float | None]]
-) -> Iterator[MeasuredGap]:
+def _measurement_gaps(run: Run, sample: str, both: Sequence[Mapping[str, float | None]]) -> Iterator[MeasurementGap]:
     """The measurements in which two systems differ, in the protocol's order."""
     for probe in run.probes[sample]:
         first, second = (found.get(probe.id) for found in both)
         if not isinstance(probe, Measurement) or first is None or second is None:
             continue
         if first != second:
-            yield MeasuredGap(probe.id, probe.metric, (first, second))
+            yield MeasurementGap(probe.id, probe.metric, (first, second))
 
 
 def _question_gaps(
-    run: Run,
-    pair: ScoreTable,
-    sample: str,
-    values: Sequence[Mapping[str, float | None]],
-    strict: bool,
+    run: Run, pair: ScoreTable, sample: str, values: Sequence[Mapping[str, float | None]], strict: bool
 ) -> list[QuestionGap]:
     """The questions that decide the sample, those that weigh most first."""
-    protocol = protocol_named(run.manifest["protocol"])
+    protocol = get_protocol(run.manifest["protocol"])
     said: list[dict[str, Answer]] = [{}, {}]
-    for found, system in zip(said, pair.systems, strict=True):
-        for answer in sorted(run.answers(system, sample), key=lambda answer: answer.edit):
+    for found, model in zip(said, pair.models, strict=True):
+        for answer in sorted(run.answers(model, sample), key=lambda answer: answer.edit):
             found.setdefault(answer.probe, answer)
-    weights = pair.card.rests_on(pair.card.ranking)
+    weights = pair.schema.component_weights(pair.schema.ranking_column)
     questions = [probe for probe in run.probes[sample] if isinstance(probe, Question)]
     total = dict.fromkeys((question.metric for question in questions), 0.0)
     for question in questions:
@@ -178,19 +179,11 @@ def _question_gaps(
     for question in questions:
         if not all(question.id in found for found in values):
             continue
-        first, second = (
-            protocol.credit(question, found[question.id], strict=strict) for found in values
-        )
+        first, second = (protocol.credit(question, found[question.id], strict=strict) for found in values)
         if first is not None and second is not None and first != second:
             answers = (said[0][question.id], said[1][question.id])
             one, two = (found[question.id] or 0.0 for found in values)
-            winner = pair.systems[int(second > first)]
+            winner = pair.models[int(second > first)]
             gaps.append(QuestionGap(question, winner, (one, two), answers))
-    gaps.sort(
-        key=lambda gap: (
-            -gap.question.weight
-            * weights.get(gap.question.metric, 0.0)
-            / total[gap.question.metric]
-        )
-    )
+    gaps.sort(key=lambda gap: -gap.question.weight * weights.get(gap.question.metric, 0.0) / total[gap.question.metric])
     return gaps

@@ -9,43 +9,43 @@ from pathlib import Path
 from typing import NamedTuple
 
 from creval.core.benchmark import Benchmark
-from creval.core.concurrency import cores
-from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.concurrency import usable_cpu_count
+from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text
+from creval.core.files import replace_lone_surrogates
 from creval.core.sample import Sample
-from creval.metrics.base import Gauge
-from creval.metrics.batch import TOGETHER, Job, measure_all, values_of
-from creval.metrics.embeddings import Embeddings
-from creval.metrics.inputs import PIXELS, Exhibit, Shelf
+from creval.metrics.base import ImageMetric
+from creval.metrics.batch import EDITS_PER_BATCH, MetricJob, evaluate_batch, measured_values
+from creval.metrics.features import FeatureCache
+from creval.metrics.metric_inputs import PIXELS_PER_BATCH, ImageCache, MetricInputs
 from creval.store.edit_folders import find_edits
 
 
-class Gauged(NamedTuple):
+class MeasuredEdit(NamedTuple):
     """What gauges found in one edit: values by name, and reasons by gauge where there are none.
 
     `unit` is what its sample was made of.
     """
 
     key: EditKey
-    unit: str
+    cluster: str
     values: Mapping[str, float]
     reasons: Mapping[str, str]
 
 
-def gauge_edits(
+def measure_edits(
     benchmark: Benchmark,
     folders: Sequence[str | Path],
-    gauges: Mapping[str, Gauge],
-    embeddings: Embeddings,
+    image_metrics: Mapping[str, ImageMetric],
+    feature_cache: FeatureCache,
     *,
     limit: int | None = None,
-    watch: Callable[[int, int], None] | None = None,
-) -> list[Gauged]:
+    on_progress: Callable[[int, int], None] | None = None,
+) -> list[MeasuredEdit]:
     """Every edit in these folders, measured; the systems' edits of a sample follow each other."""
     dataset = benchmark.dataset
     samples = {sample.id: sample for sample in dataset.samples}
-    found = find_edits(folders, dataset.samples, dataset.place, dataset.told)
+    found = find_edits(folders, dataset.samples, dataset.match_edit_file, dataset.read_model_outputs)
     edits = [edit for edit in found.edits if edit.status is EditStatus.DONE]
     order = {identity: at for at, identity in enumerate(samples)}
     edits.sort(key=lambda edit: order[edit.key.sample])
@@ -54,55 +54,54 @@ def gauge_edits(
         edits = [edit for edit in edits if edit.key.sample in kept]
     if not edits:
         raise CrevalError("none of the samples has an edited picture.")
-    threads = min(8, cores())
-    shelf = Shelf(threads * PIXELS)
+    threads = min(8, usable_cpu_count())
+    shelf = ImageCache(threads * PIXELS_PER_BATCH)
 
-    def measured(some: Sequence[Edit]) -> list[Gauged]:
-        return _gauged([(edit, samples[edit.key.sample]) for edit in some], gauges, shelf,
-                       embeddings)  # fmt: skip
+    def measured(some: Sequence[Edit]) -> list[MeasuredEdit]:
+        return _measure_batch([(edit, samples[edit.key.sample]) for edit in some], image_metrics, shelf, feature_cache)
 
-    done: list[Gauged] = []
+    done: list[MeasuredEdit] = []
     pool = ThreadPoolExecutor(threads, thread_name_prefix="creval-gauges")
     try:
-        for some in pool.map(measured, _chunks(edits)):
+        for some in pool.map(measured, _batches(edits)):
             done += some
-            if watch is not None:
-                watch(len(done), len(edits))
+            if on_progress is not None:
+                on_progress(len(done), len(edits))
     except BaseException:
-        embeddings.stop()  # or it would be waited for whole edits, and models can be slow
+        feature_cache.stop()  # or it would be waited for whole edits, and models can be slow
         raise
     finally:
         pool.shutdown(cancel_futures=True)
     return done
 
 
-def _chunks(edits: Sequence[Edit]) -> Iterator[list[Edit]]:
+def _batches(edits: Sequence[Edit]) -> Iterator[list[Edit]]:
     left = iter(edits)
-    while some := list(islice(left, TOGETHER)):
+    while some := list(islice(left, EDITS_PER_BATCH)):
         yield some
 
 
-def _gauged(
+def _measure_batch(
     edits: Sequence[tuple[Edit, Sample]],
-    gauges: Mapping[str, Gauge],
-    shelf: Shelf,
-    embeddings: Embeddings,
-) -> list[Gauged]:
+    image_metrics: Mapping[str, ImageMetric],
+    image_cache: ImageCache,
+    feature_cache: FeatureCache,
+) -> list[MeasuredEdit]:
     jobs = [
-        Job(gauge, Exhibit(sample, edit.image, shelf))
+        MetricJob(gauge, MetricInputs(sample, edit.image, image_cache))
         for edit, sample in edits
-        for gauge in gauges.values()
+        for gauge in image_metrics.values()
         if edit.image is not None
     ]
-    outcomes = iter(measure_all(jobs, embeddings))
+    outcomes = iter(evaluate_batch(jobs, feature_cache))
     done = []
     for edit, sample in edits:
         values: dict[str, float] = {}
         reasons: dict[str, str] = {}
-        for name in gauges:
+        for name in image_metrics:
             outcome = next(outcomes)
-            values |= values_of(outcome)
+            values |= measured_values(outcome)
             if isinstance(outcome, Exception):
-                reasons[name] = clean_text(str(outcome) or repr(outcome))
-        done.append(Gauged(edit.key, sample.unit, values, reasons))
+                reasons[name] = replace_lone_surrogates(str(outcome) or repr(outcome))
+        done.append(MeasuredEdit(edit.key, sample.cluster, values, reasons))
     return done

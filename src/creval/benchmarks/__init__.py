@@ -7,22 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from creval import registry
-from creval.core.benchmark import Benchmark, Dataset, Finding, Protocol
+from creval.core.benchmark import Benchmark, Dataset, DatasetIssue, Protocol
 from creval.core.errors import CrevalError
-from creval.core.filenames import unnameable
-from creval.core.files import many_small_objects
+from creval.core.filenames import invalid_filename_reason
+from creval.core.files import gc_paused
 
 
-def protocol_named(name: str) -> Protocol:
+def get_protocol(name: str) -> Protocol:
     """Return the protocol of this name: a registered one, or that of a registered benchmark."""
     if name not in registry.protocols:
         for own in map(registry.benchmarks.get, registry.benchmarks.names()):
             if getattr(own.protocol, "name", None) == name:
-                return _made(name, own.protocol)
-    return _made(name, registry.protocols.get(name))
+                return _create_protocol(name, own.protocol)
+    return _create_protocol(name, registry.protocols.get(name))
 
 
-def _made(name: str, factory: Callable[[], Protocol]) -> Protocol:
+def _create_protocol(name: str, factory: Callable[[], Protocol]) -> Protocol:
     try:
         protocol = factory()
     except Exception as error:  # code of another package
@@ -32,12 +32,12 @@ def _made(name: str, factory: Callable[[], Protocol]) -> Protocol:
     return protocol
 
 
-def _nameless(dataset: Dataset) -> Iterator[Finding]:
+def _find_invalid_ids(dataset: Dataset) -> Iterator[DatasetIssue]:
     """The samples of which no picture can be made: it would not be found by its name."""
     for sample in dataset.samples:
-        if reason := unnameable(sample.id):
+        if reason := invalid_filename_reason(sample.id):
             note = f"it {reason}: creval edit leaves it out"
-            yield Finding("id is no file name", sample.id[:200], note=note)
+            yield DatasetIssue("id is no file name", sample.id[:200], note=note)
 
 
 def open_benchmark(path: str | Path, protocol: str | None = None) -> Benchmark:
@@ -52,14 +52,14 @@ def open_benchmark(path: str | Path, protocol: str | None = None) -> Benchmark:
         raise CrevalError(f"{path} does not exist. Give the folder of a benchmark.")
     if not path.is_dir():
         raise CrevalError(f"{path} is a file. Give the folder of a benchmark, unpacked.")
-    for system in map(registry.benchmarks.get, registry.benchmarks.names()):
-        folder = system.recognise(path)
+    for model in map(registry.benchmarks.get, registry.benchmarks.names()):
+        folder = model.recognise(path)
         if folder is not None:
-            with many_small_objects():
-                own = protocol_named(protocol) if protocol else _made(system.name, system.protocol)
-                dataset = system.load(folder)
-                found = (*dataset.findings, *_nameless(dataset))
-                return Benchmark(replace(dataset, findings=found), own)
+            with gc_paused():
+                own = get_protocol(protocol) if protocol else _create_protocol(model.name, model.protocol)
+                dataset = model.load(folder)
+                found = (*dataset.issues, *_find_invalid_ids(dataset))
+                return Benchmark(replace(dataset, issues=found), own)
     raise CrevalError(
         f"{path} is not a benchmark that creval knows. A CREval release holds "
         "bench/instruction.json and bench/questions_all, Complex-Edit's Parquet files with the "

@@ -11,16 +11,16 @@ from collections.abc import Mapping, Sequence
 from creval.core.benchmark import Protocol
 from creval.core.probe import Measurement, Probe
 from creval.core.sample import Sample
-from creval.core.schema import OVERALL, Card, Metric, Score
+from creval.core.schema import OVERALL, Metric, Score, ScoreSchema
 
-CARD = Card(
+SCHEMA = ScoreSchema(
     metrics=(
         Metric("CLIP_img", "cosine of edit and source", -1.0, 1.0),
         Metric("CLIP_dir", "cosine of the change and the change of captions", -1.0, 1.0),
     ),
     composite=None,
     levels=(OVERALL,),
-    rank="CLIP_img",
+    rank_by="CLIP_img",
 )
 
 
@@ -28,11 +28,11 @@ class ClipProtocol(Protocol):
     """Two cosines, measured; the second where captions of source and target are there."""
 
     name = "clip"
-    card = CARD
+    schema = SCHEMA
 
     def probes(self, sample: Sample) -> Sequence[Measurement]:
         names = ["CLIP_img"] if sample.source is not None else []
-        if names and sample.is_captioned:
+        if names and sample.has_captions:
             names.append("CLIP_dir")
         return [Measurement(name, name, "clip") for name in names]
 
@@ -44,4 +44,4 @@ class ClipProtocol(Protocol):
         *,
         strict: bool = False,  # noqa: ARG002
     ) -> dict[str, Score]:
-        return self.one_each(probes, values)
+        return self.single_probe_scores(probes, values)

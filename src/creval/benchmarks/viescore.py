@@ -13,17 +13,17 @@ from collections.abc import Mapping, Sequence
 from creval.core.benchmark import Protocol
 from creval.core.probe import Probe, Question
 from creval.core.sample import Sample
-from creval.core.schema import OVERALL, Card, Metric, Score
+from creval.core.schema import OVERALL, Metric, Score, ScoreSchema
 
-_BOTH = ("source", "edit", "instruction")
-_ASKED = (
-    ("SC/1", "SC", _BOTH, "How well does the edited image carry out the instruction?"),
-    ("SC/2", "SC", _BOTH, "How well is kept what the instruction does not ask to change?"),
+_BOTH_IMAGES = ("source", "edit", "instruction")
+_QUESTIONS = (
+    ("SC/1", "SC", _BOTH_IMAGES, "How well does the edited image carry out the instruction?"),
+    ("SC/2", "SC", _BOTH_IMAGES, "How well is kept what the instruction does not ask to change?"),
     ("PQ/1", "PQ", ("edit",), "How natural does the image look?"),
     ("PQ/2", "PQ", ("edit",), "How free of artefacts is the image?"),
 )
 _PROMPTS = {"SC": "viescore_consistency", "PQ": "viescore_quality"}
-CARD = Card(
+SCHEMA = ScoreSchema(
     metrics=(
         Metric("SC", "semantic consistency", 0.0, 10.0),
         Metric("PQ", "perceptual quality", 0.0, 10.0),
@@ -31,7 +31,7 @@ CARD = Card(
     ),
     composite=None,
     levels=(OVERALL,),
-    rank="O",
+    rank_by="O",
 )
 
 
@@ -39,9 +39,9 @@ class VIEScore(Protocol):
     """Four scores of an edit by a multimodal model."""
 
     name = "viescore"
-    card = CARD
-    contract = "0-10"
-    scale = 1.0
+    schema = SCHEMA
+    answer_scale = "0-10"
+    multiplier = 1.0
 
     def probes(self, sample: Sample) -> Sequence[Question]:
         shown = frozenset() if sample.source is not None else frozenset({"source"})
@@ -50,11 +50,11 @@ class VIEScore(Protocol):
                 name,
                 metric,
                 text,
-                self.contract,
+                self.answer_scale,
                 shows=tuple(what for what in shows if what not in shown),
                 prompt=_PROMPTS[metric],
             )
-            for name, metric, shows, text in _ASKED
+            for name, metric, shows, text in _QUESTIONS
         ]
 
     def score(
@@ -70,7 +70,7 @@ class VIEScore(Protocol):
         for metric in ("SC", "PQ"):
             given = [values.get(probe.id) for probe in probes if probe.metric == metric]
             there = [value for value in given if value is not None]
-            worst = min(there) * self.scale if there and len(there) == len(given) else None
+            worst = min(there) * self.multiplier if there and len(there) == len(given) else None
             found[metric] = Score(worst, len(there), len(given))
         sc, pq = found["SC"], found["PQ"]
         both = None
@@ -84,5 +84,5 @@ class EditScore(VIEScore):
     """The same from a model that was trained for it, on its scale from 0 to 25."""
 
     name = "editscore"
-    contract = "0-25"
-    scale = 10.0 / 25.0
+    answer_scale = "0-25"
+    multiplier = 10.0 / 25.0

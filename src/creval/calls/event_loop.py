@@ -10,35 +10,35 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from creval.calls.limits import Halt
+from creval.calls.limits import StopSignal
 from creval.calls.retry import Progress
 from creval.core.errors import CrevalError
 
 INTERRUPTED = "interrupted"
-_LOOKS = 0.2  # seconds between two looks at the progress
-Watch = Callable[[Progress], None]
+_PROGRESS_INTERVAL = 0.2  # seconds between two looks at the progress
+ProgressCallback = Callable[[Progress], None]
 T = TypeVar("T")
 
 
-def in_a_loop(make: Callable[[], Coroutine[None, None, T]], interrupt: Callable[[], object]) -> T:
+def run_async(make_coroutine: Callable[[], Coroutine[None, None, T]], on_interrupt: Callable[[], object]) -> T:
     """Run to the end, also from a notebook, whose own loop is running already."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(make())
+        return asyncio.run(make_coroutine())
     with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(lambda: asyncio.run(make()))
+        running = thread.submit(lambda: asyncio.run(make_coroutine()))
         while True:
             try:
                 return running.result()
             except KeyboardInterrupt:
-                interrupt()
+                on_interrupt()
 
 
 @contextlib.asynccontextmanager
-async def watched(progress: Progress, watch: Watch | None) -> AsyncIterator[None]:
+async def report_progress(progress: Progress, watch: ProgressCallback | None) -> AsyncIterator[None]:
     """The progress is looked at now and then."""
-    watching = asyncio.create_task(_watch(progress, watch)) if watch else None
+    watching = asyncio.create_task(_report_periodically(progress, watch)) if watch else None
     try:
         yield
     finally:
@@ -46,23 +46,23 @@ async def watched(progress: Progress, watch: Watch | None) -> AsyncIterator[None
             watching.cancel()
 
 
-async def _watch(progress: Progress, watch: Watch) -> None:
+async def _report_periodically(progress: Progress, watch: ProgressCallback) -> None:
     while True:
         watch(progress)
-        await asyncio.sleep(_LOOKS)
+        await asyncio.sleep(_PROGRESS_INTERVAL)
 
 
 @contextlib.contextmanager
-def interruptible(halt: Halt, progress: Progress) -> Iterator[None]:
+def interruptible(stop_signal: StopSignal, progress: Progress) -> Iterator[None]:
     """The first interrupt lets calls under way finish, the second does not."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
 
     def interrupted() -> None:
-        if halt and task is not None:
+        if stop_signal and task is not None:
             task.cancel()
         progress.stopping = True
-        halt.now(INTERRUPTED)
+        stop_signal.set(INTERRUPTED)
 
     signals = (signal.SIGINT, signal.SIGTERM)
     handled = []
@@ -74,27 +74,27 @@ def interruptible(halt: Halt, progress: Progress) -> Iterator[None]:
     try:
         yield
     except asyncio.CancelledError:
-        if not halt:
+        if not stop_signal:
             raise
     finally:
         for number in handled:
             loop.remove_signal_handler(number)
 
 
-def allow_files(wanted: int) -> None:
+def raise_open_file_limit(needed: int) -> None:
     """Let this process open as many files and connections as it needs, as far as it may."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
+    if soft == resource.RLIM_INFINITY or soft >= needed:
         return
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < wanted:
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < needed:
         raise CrevalError(
             f"this machine lets a process open {most} files and connections, and --concurrency "
-            f"needs {wanted}: lower it, or allow more (ulimit -n)."
+            f"needs {needed}: lower it, or allow more (ulimit -n)."
         )

@@ -7,85 +7,85 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from creval.core.call import Ask, Reply
-from creval.core.edit import Edit, EditKey, EditStatus, Stamp
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey, EditStatus, FileStamp
 from creval.core.errors import CrevalError
 from creval.core.verdict import Verdict
-from creval.store import Store
+from creval.store import RunWriter
 
-_COMPANY = 0.002  # seconds
-Record = tuple[Ask, Reply, Sequence[Verdict]]
+_COMMIT_DELAY = 0.002  # seconds
+CallRecord = tuple[CallKey, Reply, Sequence[Verdict]]
 
 
-class Ledger:
+class CallJournal:
     """Writes records to a store in a thread of its own, those that come together in one commit.
 
     A commit waits two milliseconds for company, which costs a call nothing that could be noticed,
     and makes one commit of what a burst of replies brings.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: RunWriter) -> None:
         self._store = store
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="creval-ledger")
         self._edits: dict[EditKey, Edit] = {}
-        self._open: set[EditKey] = set()
-        self._waiting: list[tuple[Sequence[Record], asyncio.Future[None]]] = []
-        self._writing: asyncio.Task[None] | None = None
+        self._changed_edits: set[EditKey] = set()
+        self._queue: list[tuple[Sequence[CallRecord], asyncio.Future[None]]] = []
+        self._writer: asyncio.Task[None] | None = None
 
-    def note(self, edit: Edit, seen: Mapping[str, Stamp], broken: str = "") -> None:
+    def record_edit(self, edit: Edit, judged_files: Mapping[str, FileStamp], failure: str = "") -> None:
         """Keep, with the next records, which pictures of an edit were looked at, or what is wrong
         with them. What others noted about it before stays."""
         known = self._edits.get(edit.key, edit)
-        known = known._replace(seen={**known.seen, **seen})
-        if broken:
-            known = known._replace(status=EditStatus.FAILED, reason=broken)
+        known = known._replace(judged_files={**known.judged_files, **judged_files})
+        if failure:
+            known = known._replace(status=EditStatus.FAILED, reason=failure)
         self._edits[edit.key] = known
-        self._open.add(edit.key)
+        self._changed_edits.add(edit.key)
 
-    async def put(self, records: Sequence[Record]) -> None:
+    async def append(self, records: Sequence[CallRecord]) -> None:
         """Keep records; when this returns, they outlive a kill."""
         kept: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((records, kept))
-        if self._writing is None:
-            self._writing = asyncio.create_task(self._write())
+        self._queue.append((records, kept))
+        if self._writer is None:
+            self._writer = asyncio.create_task(self._write_queue())
         await kept
 
-    async def _write(self) -> None:
+    async def _write_queue(self) -> None:
         loop = asyncio.get_running_loop()
-        while self._waiting:
-            await asyncio.sleep(_COMPANY)
-            waiting, self._waiting = self._waiting, []
-            open_, self._open = self._open, set()
+        while self._queue:
+            await asyncio.sleep(_COMMIT_DELAY)
+            waiting, self._queue = self._queue, []
+            open_, self._changed_edits = self._changed_edits, set()
             edits = [self._edits[key] for key in open_]
             records = [record for several, _ in waiting for record in several]
             try:
                 await loop.run_in_executor(self._thread, self._commit, edits, records)
             except Exception as error:
-                self._open |= open_
+                self._changed_edits |= open_
                 for _, kept in waiting:
                     if not kept.done():
-                        kept.set_exception(_in_words(error))
+                        kept.set_exception(_to_user_error(error))
             else:
                 for _, kept in waiting:
                     if not kept.done():
                         kept.set_result(None)
-        self._writing = None
+        self._writer = None
 
-    def _commit(self, edits: Sequence[Edit], records: Sequence[Record]) -> None:
+    def _commit(self, edits: Sequence[Edit], records: Sequence[CallRecord]) -> None:
         with self._store.transaction():
             self._store.put_edits(edits)
             self._store.put_replies(records)
 
     async def close(self) -> None:
         """Keep what is still noted, and end the thread."""
-        if self._writing is not None:
-            await self._writing
-        if self._open:
-            await self.put(())
+        if self._writer is not None:
+            await self._writer
+        if self._changed_edits:
+            await self.append(())
         self._thread.shutdown()
 
 
-def _in_words(error: Exception) -> Exception:
+def _to_user_error(error: Exception) -> Exception:
     if isinstance(error, sqlite3.Error | OSError):
         if "full" in str(error):
             return CrevalError(

@@ -11,91 +11,88 @@ from contextlib import suppress
 _FIRST_WAIT, _LONGEST_WAIT = 0.25, 30.0
 
 
-def backoff(attempt: int, chance: random.Random) -> float:
+def backoff(attempt: int, rng: random.Random) -> float:
     """How long to wait after the n-th failure (from 0): doubling, with jitter."""
-    return min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** min(attempt, 20)) * chance.uniform(0.5, 1.0)
+    return min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** min(attempt, 20)) * rng.uniform(0.5, 1.0)
 
 
-class Limits:
+class ConcurrencyLimiter:
     """Slots for calls to one judge. They are halved when it is crowded, and recover.
 
     Requests and tokens a minute are kept by spacing the starts of calls.
     """
 
     def __init__(
-        self,
-        ceiling: int,
-        requests_a_minute: float | None = None,
-        tokens_a_minute: float | None = None,
+        self, max_concurrency: int, requests_per_minute: float | None = None, tokens_per_minute: float | None = None
     ) -> None:
-        self.ceiling = ceiling
-        self.allowed = float(ceiling)
-        self.under_way = 0
-        self._seconds_a_request = 60.0 / requests_a_minute if requests_a_minute else 0.0
-        self._seconds_a_token = 60.0 / tokens_a_minute if tokens_a_minute else 0.0
-        self._next = 0.0  # when the next call may begin, by the pace
-        self._not_before = 0.0  # and by the server's wish
-        self._halved = 0.0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.max_concurrency = max_concurrency
+        self.current_limit = float(max_concurrency)
+        self.in_flight = 0
+        self._seconds_per_request = 60.0 / requests_per_minute if requests_per_minute else 0.0
+        self._seconds_per_token = 60.0 / tokens_per_minute if tokens_per_minute else 0.0
+        self._next_start = 0.0  # when the next call may begin, by the pace
+        self._paused_until = 0.0  # and by the server's wish
+        self._last_halved = 0.0
+        self._waiters: deque[asyncio.Future[None]] = deque()
 
-    async def begin(self, tokens: float = 0.0, halt: Halt | None = None) -> float:
+    async def acquire(self, tokens: float = 0.0, stop_signal: StopSignal | None = None) -> float:
         """Take a slot, when there is one and it is time; the moment at which the call begins.
 
         The word to stop ends the waiting.
         """
-        while self.under_way >= max(1, int(self.allowed)):
+        while self.in_flight >= max(1, int(self.current_limit)):
             waiter = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiter)
+            self._waiters.append(waiter)
             try:
                 await waiter
             except asyncio.CancelledError:
-                self._wake()
+                self._wake_waiters()
                 raise
-        self.under_way += 1
-        begins = max(time.monotonic(), self._next)
-        self._next = begins + max(self._seconds_a_request, self._seconds_a_token * tokens)
+        self.in_flight += 1
+        begins = max(time.monotonic(), self._next_start)
+        self._next_start = begins + max(self._seconds_per_request, self._seconds_per_token * tokens)
         try:
             # While one waits for its turn, the server may ask for more time.
-            while (left := max(begins, self._not_before) - time.monotonic()) > 0 and not halt:
-                await (halt.sleep(left) if halt is not None else asyncio.sleep(left))
+            while (left := max(begins, self._paused_until) - time.monotonic()) > 0 and not stop_signal:
+                await (stop_signal.sleep(left) if stop_signal is not None else asyncio.sleep(left))
         except asyncio.CancelledError:
-            self.end()
+            self.release()
             raise
         return max(begins, time.monotonic())
 
-    def end(self) -> None:
+    def release(self) -> None:
         """Give the slot back."""
-        self.under_way -= 1
-        self._wake()
+        self.in_flight -= 1
+        self._wake_waiters()
 
-    def used(self, guessed: float, tokens: float) -> None:
+    def correct_tokens(self, estimated: float, actual: float) -> None:
         """A call that was guessed to take so many tokens took others."""
-        self._next += self._seconds_a_token * (tokens - guessed)
+        self._next_start += self._seconds_per_token * (actual - estimated)
 
-    def went_well(self) -> None:
+    def record_success(self) -> None:
         """A call was answered: one more slot for each round of answers, or a tenth more."""
-        self.allowed = min(float(self.ceiling), self.allowed + max(1.0 / self.allowed, 0.1))
-        self._wake()
+        self.current_limit = min(float(self.max_concurrency), self.current_limit + max(1.0 / self.current_limit, 0.1))
+        self._wake_waiters()
 
-    def crowded(self, began: float, wait: float | None) -> None:
+    def record_overload(self, started_at: float, retry_after: float | None) -> None:
         """A call that began then was turned away: half the slots, once for calls of one time."""
         now = time.monotonic()
-        if began >= self._halved:
-            self.allowed = max(1.0, self.allowed / 2)
-            self._halved = now
-        if wait is not None:
-            self._not_before = max(self._not_before, now + wait)
+        if started_at >= self._last_halved:
+            self.current_limit = max(1.0, self.current_limit / 2)
+            self._last_halved = now
+        if retry_after is not None:
+            self._paused_until = max(self._paused_until, now + retry_after)
 
-    def _wake(self) -> None:
-        free = max(1, int(self.allowed)) - self.under_way
-        while free > 0 and self._waiting:
-            waiter = self._waiting.popleft()
+    def _wake_waiters(self) -> None:
+        free = max(1, int(self.current_limit)) - self.in_flight
+        while free > 0 and self._waiters:
+            waiter = self._waiters.popleft()
             if not waiter.done():
                 waiter.set_result(None)
                 free -= 1
 
 
-class Halt:
+class StopSignal:
     """The word to stop: workers finish what is under way and begin nothing new."""
 
     def __init__(self) -> None:
@@ -106,41 +103,41 @@ class Halt:
     def __bool__(self) -> bool:
         return self._event.is_set()
 
-    def now(self, reason: str, error: Exception | None = None) -> None:
+    def set(self, reason: str, error: Exception | None = None) -> None:
         if not self:
             self.reason, self.error = reason, error
             self._event.set()
 
-    async def came(self) -> None:
+    async def wait(self) -> None:
         """Wait for the word."""
         await self._event.wait()
 
     async def sleep(self, seconds: float) -> None:
         """Sleep, but no longer than until the word comes."""
         with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self.came(), seconds)
+            await asyncio.wait_for(self.wait(), seconds)
 
 
-class Purse:
+class Budget:
     """What may still be spent; what calls under way may cost is set aside."""
 
-    def __init__(self, budget: float | None, spent: float) -> None:
-        self.budget, self.spent = budget, spent
-        self._aside: list[float] = []
-        self._settled = asyncio.Event()
+    def __init__(self, limit: float | None, spent: float) -> None:
+        self.limit, self.spent = limit, spent
+        self._reserved: list[float] = []
+        self._settlement = asyncio.Event()
 
-    async def take(self, cost: float, halt: Halt) -> bool:
+    async def reserve(self, cost: float, stop_signal: StopSignal) -> bool:
         """Set money aside, if need be when calls under way have cost less; whether there is any."""
-        while self.budget is not None and self.spent + sum(self._aside) + cost > self.budget:
-            if not self._aside or halt:
+        while self.limit is not None and self.spent + sum(self._reserved) + cost > self.limit:
+            if not self._reserved or stop_signal:
                 return False
-            self._settled.clear()
-            await self._settled.wait()
-        self._aside.append(cost)
+            self._settlement.clear()
+            await self._settlement.wait()
+        self._reserved.append(cost)
         return True
 
-    def settle(self, taken: float, cost: float) -> None:
+    def settle(self, reserved: float, cost: float) -> None:
         """A call for which so much was set aside has cost so much."""
-        self._aside.remove(taken)
+        self._reserved.remove(reserved)
         self.spent += cost
-        self._settled.set()
+        self._settlement.set()

@@ -12,16 +12,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from creval.calls.limits import Halt, Limits, Purse, backoff
+from creval.calls.limits import Budget, ConcurrencyLimiter, StopSignal, backoff
 from creval.calls.settings import Settings
-from creval.judges.base import Answer, Judge, Request, guess_tokens
-from creval.providers.errors import Fault, Unusable
+from creval.judges.base import Judge, JudgeRequest, JudgeResponse, estimate_tokens
+from creval.providers.call_errors import CallError, ProviderUnusable
 
 R = TypeVar("R")
 A = TypeVar("A")
 
-_LOST_IN_A_ROW = 8  # calls given up, none answered between them: something is wrong
-_UNREACHED_AT_FIRST = 3
+_MAX_CONSECUTIVE_FAILURES = 8  # calls given up, none answered between them: something is wrong
+_MAX_CONNECTION_FAILURES = 3
 
 
 @dataclass
@@ -37,22 +37,22 @@ class Progress:
     calls: int = 0
     done: int = 0
     cached: int = 0
-    made: int = 0
+    requests_sent: int = 0
     answered: int = 0
-    open: int = 0
+    unanswered: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float = 0.0
-    guessed: bool = False
+    tokens_estimated: bool = False
     unpriced: bool = False
-    under_way: int = 0
+    in_flight: int = 0
     stopping: bool = False
-    unopened: int = 0
-    to_measure: int = 0
-    measured: int = 0
-    faults: Counter[str] = field(default_factory=Counter)
-    broken: dict[str, str] = field(default_factory=dict)
-    began: float = field(default_factory=time.monotonic)
+    unreadable_questions: int = 0
+    measurements_total: int = 0
+    measurements_done: int = 0
+    error_counts: Counter[str] = field(default_factory=Counter)
+    unreadable_edits: dict[str, str] = field(default_factory=dict)
+    started_at: float = field(default_factory=time.monotonic)
 
     @property
     def spent(self) -> float | None:
@@ -60,7 +60,7 @@ class Progress:
         return None if self.unpriced else self.cost
 
 
-class Taken(NamedTuple):
+class Usage(NamedTuple):
     """What a call takes, as a guess, or took, as far as that is known: tokens, and US dollars."""
 
     tokens_in: float | None = 0
@@ -73,139 +73,140 @@ class Taken(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Made(Generic[A]):
+class CompletedCall(Generic[A]):
     """An answer, what it cost with all attempts if that is known, its latency, and which attempt
     it was."""
 
-    answer: A
+    response: A
     cost: float | None
     latency: float
     attempt: int
 
 
-class StoppedError(Exception):
+class CallStoppedError(Exception):
     """A call that was not made because the word to stop had come."""
 
 
-class Caller(ABC, Generic[R, A]):
+class RetryingCaller(ABC, Generic[R, A]):
     """Makes calls to one model, each until it is answered or given up. `begun` says that the model
     has answered before."""
 
     def __init__(
         self,
         name: str,
-        limits: Limits,
+        limiter: ConcurrencyLimiter,
         attempts: int,
         *,
         progress: Progress,
-        purse: Purse,
-        halt: Halt,
-        begun: bool = False,
+        budget: Budget,
+        stop_signal: StopSignal,
+        has_succeeded: bool = False,
     ) -> None:
         self.name, self.progress = name, progress
-        self._limits, self._attempts = limits, attempts
-        self._purse, self._halt = purse, halt
-        self._chance = random.Random()  # noqa: S311 (jitter)
-        self._succeeded = begun
-        self._lost = self._unreached = 0
+        self._limiter, self._attempts = limiter, attempts
+        self._budget, self._stop_signal = budget, stop_signal
+        self._rng = random.Random()  # noqa: S311 (jitter)
+        self._has_succeeded = has_succeeded
+        self._consecutive_failures = self._connection_failures = 0
 
     @abstractmethod
-    async def ask(self, request: R) -> A:
+    async def send(self, request: R) -> A:
         """Make the call once."""
 
     @abstractmethod
-    def guess(self, request: R) -> Taken:
+    def estimate_usage(self, request: R) -> Usage:
         """What it will take."""
 
     @abstractmethod
-    def took(self, answer: A) -> Taken:
+    def read_usage(self, response: A) -> Usage:
         """What it took."""
 
-    async def make(self, request: R) -> Made[A]:
-        """The answer; `Fault` where there is none, `StoppedError` where it was not asked for."""
+    async def call(self, request: R) -> CompletedCall[A]:
+        """The answer; `CallError` where there is none, `CallStoppedError` where it was not asked
+        for."""
         wasted = 0.0
         for attempt in range(1, self._attempts + 1):
-            if self._halt:
-                raise StoppedError
-            guess = self.guess(request)
+            if self._stop_signal:
+                raise CallStoppedError
+            guess = self.estimate_usage(request)
             aside = guess.cost or 0.0
-            began = await self._limits.begin(guess.tokens, self._halt)
-            self.progress.under_way += 1
+            began = await self._limiter.acquire(guess.tokens, self._stop_signal)
+            self.progress.in_flight += 1
             try:
-                if self._halt:
-                    raise StoppedError
-                if not await self._purse.take(aside, self._halt):
-                    self._halt.now("budget")
-                    raise StoppedError
+                if self._stop_signal:
+                    raise CallStoppedError
+                if not await self._budget.reserve(aside, self._stop_signal):
+                    self._stop_signal.set("budget")
+                    raise CallStoppedError
                 cost = 0.0
-                self.progress.made += 1
+                self.progress.requests_sent += 1
                 try:
-                    answer = await self.ask(request)
-                    took = self.took(answer)
+                    answer = await self.send(request)
+                    took = self.read_usage(answer)
                     cost = aside if took.cost is None else took.cost
-                except Fault as fault:
-                    cost = aside if fault.paid else 0.0
+                except CallError as fault:
+                    cost = aside if fault.billed else 0.0
                     raise
                 finally:
-                    self._purse.settle(aside, cost)
-            except Fault as fault:
+                    self._budget.settle(aside, cost)
+            except CallError as fault:
                 wasted += cost
                 self.progress.cost += cost
-                fault.wasted = wasted
-                self.progress.faults[fault.kind] += 1
-                if fault.crowded:
-                    self._limits.crowded(began, fault.wait)
-                if not fault.again or attempt == self._attempts:
+                fault.cost = wasted
+                self.progress.error_counts[fault.kind] += 1
+                if fault.overloaded:
+                    self._limiter.record_overload(began, fault.retry_after)
+                if not fault.retryable or attempt == self._attempts:
                     raise
-                self._check_reached(fault)
-                wait = max(backoff(attempt - 1, self._chance), fault.wait or 0.0)
+                self._check_reachable(fault)
+                wait = max(backoff(attempt - 1, self._rng), fault.retry_after or 0.0)
             else:
-                self._limits.went_well()
+                self._limiter.record_success()
                 if took.tokens_in is None or took.tokens_out is None:
-                    self.progress.guessed = True
+                    self.progress.tokens_estimated = True
                     self.progress.tokens_in += round(guess.tokens_in or 0)
                     self.progress.tokens_out += round(guess.tokens_out or 0)
                 else:
-                    self._limits.used(guess.tokens, took.tokens)
+                    self._limiter.correct_tokens(guess.tokens, took.tokens)
                 self.progress.cost += cost
                 known = guess.cost is not None or took.cost is not None
                 self.progress.unpriced |= not known and bool(guess.tokens)
                 whole = cost + wasted if known else None
-                return Made(answer, whole, time.monotonic() - began, attempt)
+                return CompletedCall(answer, whole, time.monotonic() - began, attempt)
             finally:
-                self.progress.under_way -= 1
-                self._limits.end()
-            await self._halt.sleep(wait)
-        raise StoppedError
+                self.progress.in_flight -= 1
+                self._limiter.release()
+            await self._stop_signal.sleep(wait)
+        raise CallStoppedError
 
-    def _check_reached(self, fault: Fault) -> None:
+    def _check_reachable(self, error: CallError) -> None:
         """A server that was never reached is not waited for: the address is wrong, or it is off."""
-        if self._succeeded or fault.kind != "no connection":
+        if self._has_succeeded or error.kind != "no connection":
             return
-        self._unreached += 1
-        if self._unreached >= _UNREACHED_AT_FIRST:
-            raise Unusable(f"{self.name} cannot be reached ({fault}). Is it running there?")
+        self._connection_failures += 1
+        if self._connection_failures >= _MAX_CONNECTION_FAILURES:
+            raise ProviderUnusable(f"{self.name} cannot be reached ({error}). Is it running there?")
 
-    def went_well(self, answer: A) -> None:
+    def record_success(self, response: A) -> None:
         """A call was answered, and its answer is kept."""
-        self._succeeded, self._lost = True, 0
-        took = self.took(answer)
+        self._has_succeeded, self._consecutive_failures = True, 0
+        took = self.read_usage(response)
         self.progress.tokens_in += int(took.tokens_in or 0)
         self.progress.tokens_out += int(took.tokens_out or 0)
 
-    def gave_up(self, fault: Fault) -> None:
-        """A call was given up. `Unusable` where that happens too often to go on."""
-        self._lost += 1
+    def record_failure(self, error: CallError) -> None:
+        """A call was given up. `ProviderUnusable` where that happens too often to go on."""
+        self._consecutive_failures += 1
         # A request that is bad says nothing about others, once one was answered.
-        if self._lost >= _LOST_IN_A_ROW and (fault.again or not self._succeeded):
-            which = "last" if self._succeeded else "first"
-            raise Unusable(
-                f"{self.name}: none of the {which} {self._lost} calls was answered ({fault})."
+        if self._consecutive_failures >= _MAX_CONSECUTIVE_FAILURES and (error.retryable or not self._has_succeeded):
+            which = "last" if self._has_succeeded else "first"
+            raise ProviderUnusable(
+                f"{self.name}: none of the {which} {self._consecutive_failures} calls was answered ({error})."
                 " What was answered before is kept; repeat the command to go on."
             )
 
 
-class JudgeCaller(Caller[Request, Answer]):
+class JudgeCaller(RetryingCaller[JudgeRequest, JudgeResponse]):
     """Makes the calls to one judge."""
 
     def __init__(
@@ -214,24 +215,29 @@ class JudgeCaller(Caller[Request, Answer]):
         settings: Settings,
         *,
         progress: Progress,
-        purse: Purse,
-        halt: Halt,
-        begun: bool = False,
+        budget: Budget,
+        stop_signal: StopSignal,
+        has_succeeded: bool = False,
     ) -> None:
-        limits = Limits(settings.concurrency, settings.requests_a_minute, settings.tokens_a_minute)
+        limits = ConcurrencyLimiter(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
         super().__init__(
-            judge.name, limits, settings.attempts, progress=progress, purse=purse, halt=halt,
-            begun=begun,
-        )  # fmt: skip
+            judge.name,
+            limits,
+            settings.attempts,
+            progress=progress,
+            budget=budget,
+            stop_signal=stop_signal,
+            has_succeeded=has_succeeded,
+        )
         self.judge = judge
 
-    async def ask(self, request: Request) -> Answer:
+    async def send(self, request: JudgeRequest) -> JudgeResponse:
         return await self.judge.ask(request)
 
-    def guess(self, request: Request) -> Taken:
-        tokens = guess_tokens(self.judge, request)
+    def estimate_usage(self, request: JudgeRequest) -> Usage:
+        tokens = estimate_tokens(self.judge, request)
         price = self.judge.price
-        return Taken(*tokens, price.cost(*tokens) if price else None)
+        return Usage(*tokens, price.cost(*tokens) if price else None)
 
-    def took(self, answer: Answer) -> Taken:
-        return Taken(answer.tokens_in, answer.tokens_out, answer.cost)
+    def read_usage(self, response: JudgeResponse) -> Usage:
+        return Usage(response.tokens_in, response.tokens_out, response.cost)

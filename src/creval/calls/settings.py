@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from creval.core.errors import CrevalError, known_name
+from creval.core.errors import CrevalError, require_known
 from creval.judges.base import Judge, JudgeOptions
-from creval.metrics.base import MODELS
+from creval.metrics.base import MODEL_SLOTS
 from creval.providers.pricing import Price
 
 if TYPE_CHECKING:
-    from creval.stats.elimination import Rule
+    from creval.stats.elimination import StoppingRule
 
-WAYS = ("question", "metric", "sample")
+BATCH_MODES = ("question", "metric", "sample")
 """What is asked in one call: one question, all of a metric, or all about an edit."""
 
 
@@ -31,7 +31,7 @@ class Settings:
     decided, after which nothing more is asked.
     """
 
-    ask: str = "metric"
+    batch_by: str = "metric"
     image_fit: str = "provider"
     show_instruction: bool = False
     logprobs: bool = False
@@ -40,7 +40,7 @@ class Settings:
     temperature: float | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     prompts: str | None = None
-    gauges: Mapping[str, str] = field(default_factory=dict)
+    metric_models: Mapping[str, str] = field(default_factory=dict)
 
     repeat: int = 1
     limit: int | None = None
@@ -53,18 +53,18 @@ class Settings:
     retries: int = 2
     attempts: int = 12
     timeout: float = 300.0
-    requests_a_minute: float | None = None
-    tokens_a_minute: float | None = None
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
     budget: float | None = None
-    until: Rule | None = None
+    stopping_rule: StoppingRule | None = None
     price: Price | None = None
-    key: str | None = None
+    key_env: str | None = None
 
     def __post_init__(self) -> None:
-        known_name("way to ask", self.ask, WAYS)
-        for name in self.gauges:
-            known_name("use of a model", name, MODELS)
-        if self.logprobs and self.ask != "question":
+        require_known("way to ask", self.batch_by, BATCH_MODES)
+        for name in self.metric_models:
+            require_known("use of a model", name, MODEL_SLOTS)
+        if self.logprobs and self.batch_by != "question":
             raise CrevalError("--logprobs takes one question a call: add --ask question.")
         for name in ("repeat", "concurrency", "attempts"):
             if getattr(self, name) < 1:
@@ -90,7 +90,7 @@ class Settings:
             timeout=self.timeout,
             concurrency=self.concurrency,
             price=self.price,
-            key=self.key,
+            key_env=self.key_env,
         )
 
     def check_prices(self, judges: Iterable[Judge]) -> None:
@@ -98,14 +98,13 @@ class Settings:
         for judge in judges if self.budget is not None else ():
             if judge.price is None:
                 raise CrevalError(
-                    f"--budget needs the price of {judge.name}: add --price IN,OUT in US dollars "
-                    "for a million tokens."
+                    f"--budget needs the price of {judge.name}: add --price IN,OUT in US dollars for a million tokens."
                 )
 
-    def shape(self) -> dict[str, Any]:
+    def answer_affecting(self) -> dict[str, Any]:
         """What an answer depends on besides judge, question and pictures."""
         return {
-            "ask": self.ask,
+            "ask": self.batch_by,
             "image_fit": self.image_fit,
             "show_instruction": self.show_instruction,
             "logprobs": self.logprobs,

@@ -6,83 +6,90 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from creval.calls.text_generation import Desk, UnwrittenError
+from creval.calls.text_generation import GenerationFailedError, ItemSession
 from creval.core.errors import CrevalError
-from creval.parsing.text_checks import declined
+from creval.parsing.text_checks import is_refusal
 from creval.prompts import Prompt, load_prompt
 
 T = TypeVar("T")
-_QUOTED = 200  # letters of what a model said
+_MAX_QUOTE_LENGTH = 200  # letters of what a model said
 
 
-class RejectedError(Exception):
+class InvalidReplyError(Exception):
     """A reply that cannot be used, and why."""
 
 
-class NotAcceptedError(UnwrittenError):
+class RetriesExhaustedError(GenerationFailedError):
     """A text that came, as often as it was asked for, and was never accepted."""
 
 
-class Scribe:
+class ValidatingSession:
     """One picture's desk, and what was rejected there. `retries` bounds how often the same is asked
     for again, with the reason."""
 
-    def __init__(self, desk: Desk, retries: int) -> None:
-        self.desk, self.retries = desk, retries
-        self.rejected: list[str] = []
+    def __init__(self, session: ItemSession, retries: int) -> None:
+        self.session, self.retries = session, retries
+        self.rejections: list[str] = []
 
-    async def insist(
-        self, role: str, stage: str, prompt: Prompt, read: Callable[[str], T], *,
-        reason: str = "", show: Sequence[Path] | None = None, **places: str,
-    ) -> T:  # fmt: skip
+    async def generate_until_valid(
+        self,
+        role: str,
+        stage: str,
+        prompt: Prompt,
+        parse: Callable[[str], T],
+        *,
+        reason: str = "",
+        image_paths: Sequence[Path] | None = None,
+        **places: str,
+    ) -> T:
         """What `read` makes of a reply; one that it rejects, or that is empty or declines, is asked
         for again."""
         reasons: list[str] = []
         refusals = 0
         for again in range(self.retries + 1):
             try:
-                text = await self.desk.ask(
-                    role, stage, prompt, again=again, show=show, reason=reason, **places
+                text = await self.session.generate(
+                    role, stage, prompt, attempt=again, image_paths=image_paths, reason=reason, **places
                 )
-            except UnwrittenError as error:
+            except GenerationFailedError as error:
                 # A call that was given up has been made often enough; an empty reply has not.
                 if error.__cause__ is not None or again == self.retries:
                     raise
-                self.rejected.append(str(error))
+                self.rejections.append(str(error))
                 continue
             try:
-                return read(text)
-            except RejectedError as error:
-                why, reason = str(error), _sentence(str(error))
+                return parse(text)
+            except InvalidReplyError as error:
+                why, reason = str(error), _as_sentence(str(error))
                 # One who is sorry for the last answer may well give another: read first.
-                if declined(text):
+                if is_refusal(text):
                     refusals += 1
-                    why = f"the model declined: {_quoted(text)}"
+                    why = f"the model declined: {_quote_beginning(text)}"
                     reason = "Nothing was written; leave out what you cannot write about."
-                reasons.append(_sentence(why))
-                self.rejected.append(f"{stage}: {_sentence(why)}")
+                reasons.append(_as_sentence(why))
+                self.rejections.append(f"{stage}: {_as_sentence(why)}")
         told = " ".join(dict.fromkeys(reasons))
         if refusals == len(reasons):
-            raise NotAcceptedError(f"{stage}: {told}")
+            raise RetriesExhaustedError(f"{stage}: {told}")
         tries = "1 try" if len(reasons) == 1 else f"{len(reasons)} tries"
-        raise NotAcceptedError(f"{stage}: not accepted after {tries}: {told}")
+        raise RetriesExhaustedError(f"{stage}: not accepted after {tries}: {told}")
 
 
-def load_text(name: str, folder: str | None, *needed: str) -> Prompt:
+def load_prompt_with_places(name: str, folder: str | None, *required_places: str) -> Prompt:
     """A prompt, or the user's own in its place; that one must have the places that it cannot do
     without."""
     prompt = load_prompt(name, folder)
-    for place in needed:
-        if place not in prompt.places:
+    for place in required_places:
+        if place not in prompt.placeholders:
             raise CrevalError(f"{folder}/{name}.md: the prompt {name!r} needs {{{{{place}}}}}.")
     return prompt
 
 
-def _quoted(text: str) -> str:
+def _quote_beginning(text: str) -> str:
     """The beginning of what a model said, in one line."""
     words = " ".join(text.split())
-    return f"“{words[:_QUOTED].rstrip()} ...”" if len(words) > _QUOTED else f"“{words}”"
+    return f"“{words[:_MAX_QUOTE_LENGTH].rstrip()} ...”" if len(words) > _MAX_QUOTE_LENGTH else f"“{words}”"
 
 
-def _sentence(reason: str) -> str:
+def _as_sentence(reason: str) -> str:
     return reason if reason.endswith((".", "!", "?", "”")) else f"{reason}."

@@ -40,9 +40,7 @@ from creval.cli import (
 )
 from creval.core.errors import CrevalError
 
-app = typer.Typer(
-    name="creval", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
-)
+app = typer.Typer(name="creval", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 for command in (
     demo.demo,
     bench.bench,
@@ -63,7 +61,7 @@ for command in (
     review.review,
     plot.plot,
     export.export,
-    metrics.gauges,
+    metrics.metrics,
     measure.measure,
     prompts.prompts,
     fake_server.fake_server,
@@ -73,9 +71,8 @@ app.add_typer(build.app)
 
 
 @app.callback(invoke_without_command=True)
-def root(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+def main_callback(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
 ) -> None:
     """Which image-editing model is better, at what, how sure that is, and why."""
     if version:
@@ -95,7 +92,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    console.show_log()
+    console.log_to_stderr()
     try:
         # What a command exits with comes back as a value; an interrupt as 130.
         status = app(standalone_mode=False)
@@ -105,24 +102,24 @@ def main() -> None:
         sys.exit(status)
     except _UsageError as error:
         message = error.format_message().rstrip(".")
-        _end(f"{message}. `creval --help` and `creval COMMAND --help` tell more.", 2)
+        _exit_with_message(f"{message}. `creval --help` and `creval COMMAND --help` tell more.", 2)
     except CrevalError as error:
-        _end(str(error), 2)
+        _exit_with_message(str(error), 2)
     except (KeyboardInterrupt, typer.Abort):
-        _end("stopped.", _INTERRUPTED)
+        _exit_with_message("stopped.", _INTERRUPTED)
     except BrokenPipeError:
         # Whoever read the output, `head` for one, has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _end(f"{where}{error.strerror or error}.", 2)
+        _exit_with_message(f"{where}{error.strerror or error}.", 2)
     except sqlite3.Error as error:
-        _end(f"the run's database failed: {error}.", 2)
+        _exit_with_message(f"the run's database failed: {error}.", 2)
 
 
-def _end(sentence: str, status: int) -> None:
-    from creval.core.formatting import visible
+def _exit_with_message(sentence: str, status: int) -> None:
+    from creval.core.formatting import escape_control
 
-    print(f"creval: {visible(sentence)}", file=sys.stderr)
+    print(f"creval: {escape_control(sentence)}", file=sys.stderr)
     sys.exit(status)

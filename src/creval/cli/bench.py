@@ -11,15 +11,13 @@ import typer
 from creval.cli import console, options
 
 if TYPE_CHECKING:
-    from creval.core.benchmark import Benchmark, Finding
+    from creval.core.benchmark import Benchmark, DatasetIssue
     from creval.core.sample import Sample
-    from creval.core.schema import Level, Part
+    from creval.core.schema import Level, SubScore
 
 
 def bench(
-    path: Annotated[
-        str | None, typer.Argument(metavar="[PATH]", help="The folder of a benchmark.")
-    ] = None,
+    path: Annotated[str | None, typer.Argument(metavar="[PATH]", help="The folder of a benchmark.")] = None,
     json: options.Json = False,
 ) -> None:
     """List the systems, or say what a folder holds, what was repaired in it and what is wrong."""
@@ -33,14 +31,14 @@ def bench(
         for name, title in titles.items() if not json else ():
             print(f"{name}: {title}")
         return
-    summary = summarise(open_benchmark(path))
+    summary = summarise_benchmark(open_benchmark(path))
     if json:
         console.print_json(summary)
     else:
-        _print(summary)
+        _print_benchmark(summary)
 
 
-def summarise(benchmark: Benchmark) -> dict[str, Any]:
+def summarise_benchmark(benchmark: Benchmark) -> dict[str, Any]:
     """What a benchmark holds, counted."""
     dataset, protocol = benchmark.dataset, benchmark.protocol
     probes = [probe for sample in dataset.samples for probe in protocol.probes(sample)]
@@ -48,14 +46,14 @@ def summarise(benchmark: Benchmark) -> dict[str, Any]:
     for probe in probes:
         counted = weights.setdefault(probe.metric, Counter())
         counted[f"{getattr(probe, 'weight', 1.0):g}"] += 1
-    levels = [level for level in benchmark.card.levels if level.tagged or level.parts]
+    levels = [level for level in benchmark.schema.levels if level.groups_samples or level.groups_sub_scores]
     tagged = {
         level.plural: Counter(
             group
             for sample in dataset.samples
             for group in (
-                [part.group for part in _parts(benchmark, sample, level)]
-                if level.parts
+                [part.group for part in _level_sub_scores(benchmark, sample, level)]
+                if level.groups_sub_scores
                 else [sample.tags.get(level.name, "")]
             )
         )
@@ -69,42 +67,46 @@ def summarise(benchmark: Benchmark) -> dict[str, Any]:
         "samples": len(dataset.samples),
         "questions": dict(Counter(probe.metric for probe in probes)),
         "weights": {metric: dict(sorted(found.items())) for metric, found in weights.items()},
-        "groups": {
-            level.plural: {group: tagged[level.plural][group] for group in level.groups}
-            for level in levels
-        },
+        "groups": {level.plural: {group: tagged[level.plural][group] for group in level.groups} for level in levels},
         "subsets": {name: len(members) for name, members in dataset.subsets.items()},
         "images": {"present": len(sources) - len(missing), "missing": missing},
-        "repairs": [_as_json(finding) for finding in dataset.findings if finding.repaired],
-        "problems": [_as_json(finding) for finding in dataset.findings if not finding.repaired],
+        "repairs": [_issue_json(finding) for finding in dataset.issues if finding.is_repaired],
+        "problems": [_issue_json(finding) for finding in dataset.issues if not finding.is_repaired],
     }
 
 
-def _parts(benchmark: Benchmark, sample: Sample, level: Level) -> Sequence[Part]:
+def _level_sub_scores(benchmark: Benchmark, sample: Sample, level: Level) -> Sequence[SubScore]:
     """A sample's parts that a level groups."""
     protocol = benchmark.protocol
-    return protocol.parts(sample, protocol.probes(sample), {}).get(level.name, ())
+    return protocol.sub_scores(sample, protocol.probes(sample), {}).get(level.name, ())
 
 
-def _as_json(finding: Finding) -> dict[str, str]:
-    kept = ("rule", "where", "item", "found", "became", "note")
-    return {name: getattr(finding, name) for name in kept if getattr(finding, name)}
+def _issue_json(finding: DatasetIssue) -> dict[str, str]:
+    entry = {
+        "rule": finding.rule,
+        "where": finding.location,
+        "item": finding.item,
+        "found": finding.original,
+        "became": finding.replacement,
+        "note": finding.note,
+    }
+    return {name: value for name, value in entry.items() if value}
 
 
-def _print(summary: dict[str, Any]) -> None:
+def _print_benchmark(summary: dict[str, Any]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    from creval.core.formatting import visible
+    from creval.core.formatting import escape_control
 
-    out = console.console()
+    out = console.stdout_console()
     out.print(Text(f"{summary['benchmark']}: {summary['samples']} samples", "bold"))
     for plural, groups in summary["groups"].items():
         table = Table(plural, "number", box=SIMPLE_HEAD, pad_edge=False)
         table.columns[1].justify = "right"
         for group, count in groups.items():
-            table.add_row(Text(visible(group)), str(count))
+            table.add_row(Text(escape_control(group)), str(count))
         out.print(table)
     questions = Table("metric", "questions", "by weight", box=SIMPLE_HEAD, pad_edge=False)
     questions.columns[1].justify = "right"
@@ -114,19 +116,19 @@ def _print(summary: dict[str, Any]) -> None:
         questions.add_row(metric, str(count), shown)
     out.print(questions)
     for name, count in summary["subsets"].items():
-        out.print(Text(visible(f"subset {name}: {count} samples")))
+        out.print(Text(escape_control(f"subset {name}: {count} samples")))
     missing = summary["images"]["missing"]
     out.print(Text(f"source images: {summary['images']['present']} here, {len(missing)} missing"))
     if missing:
-        out.print(Text(visible(f"  missing: {_some(missing)}"), "dim"))
+        out.print(Text(escape_control(f"  missing: {_abbreviate_names(missing)}"), "dim"))
     for title in ("repairs", "problems"):
         findings = summary[title]
         out.print(Text(f"{title}: {len(findings) or 'none'}", "bold"))
-        for line in _listed(findings):
-            out.print(Text(visible(line)), soft_wrap=True)
+        for line in _format_issues(findings):
+            out.print(Text(escape_control(line)), soft_wrap=True)
 
 
-def _listed(findings: Iterable[dict[str, str]]) -> Iterable[str]:
+def _format_issues(findings: Iterable[dict[str, str]]) -> Iterable[str]:
     """Findings of one kind together, those of one file in one line."""
     kinds: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for finding in findings:
@@ -142,5 +144,5 @@ def _listed(findings: Iterable[dict[str, str]]) -> Iterable[str]:
             yield f"      {file}" + (f": {named}" if named else "")
 
 
-def _some(names: list[str]) -> str:
+def _abbreviate_names(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -33,11 +33,11 @@ def touchstone(
     seed: Annotated[int, typer.Option(min=0, help="Another seed draws other pictures.")] = 0,
 ) -> None:
     """Draw a benchmark of which everything is known, to try judges on."""
-    from creval.touchstone.build import build_touchstone
+    from creval.touchstone.builder import build_touchstone
 
-    line = console.Line()
-    made = build_touchstone(Path(out), samples, seed, watch=console.counting(line, "drawn"))
+    line = console.ProgressLine()
+    made = build_touchstone(Path(out), samples, seed, on_progress=console.count_progress(line, "drawn"))
     line.clear()
-    asked = sum(len(questions) for sample in made for questions in sample.asked.values())
-    console.note(f"{len(made):,} sample{'s' * (len(made) > 1)} with {asked:,} questions.")
-    console.note(f"Now: creval bench {quote(out)}")
+    asked = sum(len(questions) for sample in made for questions in sample.questions.values())
+    console.print_note(f"{len(made):,} sample{'s' * (len(made) > 1)} with {asked:,} questions.")
+    console.print_note(f"Now: creval bench {quote(out)}")

@@ -10,75 +10,65 @@ import typer
 from creval.cli import build_common, console
 
 if TYPE_CHECKING:
-    from creval.calls.text_generation import Wrote
+    from creval.calls.text_generation import GenerationResult
     from creval.core.benchmark import Dataset
-    from creval.report.output import Findings
+    from creval.report.output import CommandOutput
 
 PLOT = "operations.svg"
 
 
-@build_common.command
+@build_common.build_command
 def complex_edit(
     images: build_common.Images,
     out: build_common.Out,
     writer: build_common.Writer,
-    steps: Annotated[
-        int, typer.Option(min=1, max=20, help="Atomic edits a picture: C1 to CN.")
-    ] = 8,
-    temperature: Annotated[
-        float, typer.Option(min=0, help="Of the sequences; the rest is written at 0.")
-    ] = 1.15,
+    steps: Annotated[int, typer.Option(min=1, max=20, help="Atomic edits a picture: C1 to CN.")] = 8,
+    temperature: Annotated[float, typer.Option(min=0, help="Of the sequences; the rest is written at 0.")] = 1.15,
     *,
-    common: build_common.Common,
+    common: build_common.BuildFlags,
 ) -> None:
     """Let a model write chains of atomic edits and their compounds; go on where it stopped."""
-    from creval.benchmarks.complex_edit.rows import holds_rows
-    from creval.building.complex_edit.builder import ComplexEditBuilding
+    from creval.benchmarks.complex_edit.rows import has_row_files
+    from creval.building.complex_edit.builder import ComplexEditBuilder
     from creval.building.complex_edit.review import ComplexEditReview
 
     settings = common.settings(out)
     folder = Path(out)
-    work = ComplexEditBuilding(
-        Path(images),
-        folder,
-        writer,
-        settings,
-        steps=steps,
-        temperature=temperature,
-        dry=common.dry_run,
+    work = ComplexEditBuilder(
+        Path(images), folder, writer, settings, steps=steps, temperature=temperature, dry_run=common.dry_run
     )
-    wrote = build_common.carry_out(work, common)
+    wrote = build_common.run_build(work, common)
     if wrote is None:
         return
-    there = holds_rows(folder)
-    build_common.tell_made(wrote, work.what, out)
-    _tell(wrote, folder, there, common.json)
-    build_common.end(wrote, common, out, there, ComplexEditReview)
+    there = has_row_files(folder)
+    build_common.print_made_summary(wrote, work.unit, out)
+    _print_operations(wrote, folder, there, common.json)
+    build_common.finish_build(wrote, common, out, there, ComplexEditReview)
 
 
-def _tell(wrote: Wrote[dict[str, Any]], folder: Path, there: bool, json: bool) -> None:
+def _print_operations(result: GenerationResult[dict[str, Any]], folder: Path, has_rows: bool, json: bool) -> None:
     """How often each operation occurs, as a table and a plot."""
-    from creval.benchmarks.complex_edit.release import load
-    from creval.report.plots import operations, save
+    from creval.benchmarks.complex_edit.release import load_complex_edit_dataset
+    from creval.report.plots import operation_counts, save_figure
 
-    facts = {"made": len(wrote.made), **build_common.facts_of(wrote)}
-    if not there:
+    facts = {"made": len(result.results), **build_common.build_facts(result)}
+    if not has_rows:
         if json:
             console.print_json(facts)
         return
-    found, counts = _operations(load(folder))
-    save(operations(counts), folder / PLOT)
+    found, counts = _count_operations(load_complex_edit_dataset(folder))
+    save_figure(operation_counts(counts), folder / PLOT)
     if json:
         console.print_json({**facts, **found.as_json()})
     else:
-        console.show(found)
-    console.note(f"Drawn: {folder / PLOT}")
+        console.print_output(found)
+    console.print_note(f"Drawn: {folder / PLOT}")
 
 
-def _operations(dataset: Dataset) -> tuple[Findings, dict[str, dict[str, int]]]:
-    from creval.building.complex_edit.operations import CATEGORIES, counted, operations_in
-    from creval.report.commands.built import operations
+def _count_operations(dataset: Dataset) -> tuple[CommandOutput, dict[str, dict[str, int]]]:
+    from creval.building.complex_edit.atomic_operations import CATEGORIES, count_operations, list_operations
+    from creval.report.commands.build_output import operations_output
 
-    numbers = counted(operations_in(dataset))
+    numbers = count_operations(list_operations(dataset))
     counts = {group: {name: numbers[name] for name in names} for group, names in CATEGORIES.items()}
-    return operations(counts, len({sample.source for sample in dataset.samples})), counts
+    return operations_output(counts, len({sample.source for sample in dataset.samples})), counts

@@ -12,93 +12,90 @@ import typer
 from creval.cli import build_common, console, options
 
 if TYPE_CHECKING:
-    from creval.building.complexbench.builder import Look
-    from creval.building.complexbench.files import Entries
+    from creval.building.complexbench.builder import DetectObjects
+    from creval.building.complexbench.files import ComplexBenchEntries
 
 
-@build_common.command
+@build_common.build_command
 def complexbench(
     images: build_common.Images,
     out: build_common.Out,
     writer: build_common.Writer,
-    coco: Annotated[
-        str | None, typer.Option(metavar="FILE", help="COCO's annotations of the pictures.")
-    ] = None,
-    gauge: Annotated[
-        list[str] | None, typer.Option(metavar="boxes=MODEL", help="Or a detector for objects.")
-    ] = None,
-    checker: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="Who says whether steps are feasible.")
-    ] = None,
-    level: Annotated[
-        str, typer.Option(metavar="parallel|two-chain|three-chain|all", help="What to make.")
-    ] = "all",
+    coco: Annotated[str | None, typer.Option(metavar="FILE", help="COCO's annotations of the pictures.")] = None,
+    gauge: Annotated[list[str] | None, typer.Option(metavar="boxes=MODEL", help="Or a detector for objects.")] = None,
+    checker: Annotated[str | None, typer.Option(metavar="SPEC", help="Who says whether steps are feasible.")] = None,
+    level: Annotated[str, typer.Option(metavar="parallel|two-chain|three-chain|all", help="What to make.")] = "all",
     temperature: Annotated[float, typer.Option(min=0, help="Of the writer.")] = 0.7,
     *,
-    common: build_common.Common,
+    common: build_common.BuildFlags,
 ) -> None:
     """Let a model write parallel and chained steps, checked by another; go on where it stopped."""
-    from creval.building.complexbench.builder import ComplexBenchBuilding
+    from creval.building.complexbench.builder import ComplexBenchBuilder
     from creval.building.complexbench.edit_types import LEVELS
     from creval.building.complexbench.review import ComplexBenchReview
-    from creval.core.errors import known_name
+    from creval.core.errors import require_known
 
-    known_name("level", level, (*LEVELS, "all"))
-    settings = common.settings(out, options.models_by_use(gauge or ()))
+    require_known("level", level, (*LEVELS, "all"))
+    settings = common.settings(out, options.parse_metric_models(gauge or ()))
     folder, source = Path(out), Path(images)
-    work = ComplexBenchBuilding(
-        source, folder, {"writer": writer, "checker": checker or writer}, settings,
-        _looking(source, folder, coco, settings.gauges.get("boxes")),
-        levels=tuple(LEVELS) if level == "all" else (level,), temperature=temperature,
-        dry=common.dry_run,
-    )  # fmt: skip
-    wrote = build_common.carry_out(work, common)
+    work = ComplexBenchBuilder(
+        source,
+        folder,
+        {"writer": writer, "checker": checker or writer},
+        settings,
+        _object_finder(source, folder, coco, settings.metric_models.get("boxes")),
+        levels=tuple(LEVELS) if level == "all" else (level,),
+        temperature=temperature,
+        dry_run=common.dry_run,
+    )
+    wrote = build_common.run_build(work, common)
     if wrote is None:
         return
-    build_common.tell_made(wrote, work.what, out)
+    build_common.print_made_summary(wrote, work.unit, out)
     there = any(work.entries.subsets.values())
-    facts = {
-        "made": len(wrote.made), "not_kept": work.not_kept, **build_common.facts_of(wrote),
-    }  # fmt: skip
+    facts = {"made": len(wrote.results), "not_kept": work.unsuitable_images, **build_common.build_facts(wrote)}
     if there:
-        _tell_kinds(work.entries, facts, common.json)
+        _print_edit_types(work.entries, facts, common.json)
     elif common.json:
         console.print_json(facts)
-    build_common.end(wrote, common, out, there, ComplexBenchReview)
+    build_common.finish_build(wrote, common, out, there, ComplexBenchReview)
 
 
-def _looking(source: Path, folder: Path, coco: str | None, model: str | None) -> Look:
+def _object_finder(source: Path, folder: Path, coco: str | None, model: str | None) -> DetectObjects:
     """Who tells what is in pictures: annotations, or a detector."""
-    from creval.building.complexbench.objects import Seen
+    from creval.building.complexbench.objects import Detections
     from creval.core.errors import CrevalError
 
     if (coco is None) == (model is None):
         raise CrevalError("give --coco FILE, or --gauge boxes=MODEL to let a detector look.")
 
-    def look(names: Sequence[str]) -> Seen:
+    def look(names: Sequence[str]) -> Detections:
         if coco is not None:
-            from creval.benchmarks.complexbench_edit.coco_boxes import read_pictures
+            from creval.benchmarks.complexbench_edit.coco_boxes import read_objects_by_filename
 
-            return Seen(read_pictures(Path(coco)), {})
-        from creval.building.complexbench.detection import detected
-        from creval.metrics.object_detection import Detector
+            return Detections(read_objects_by_filename(Path(coco)), {})
+        from creval.building.complexbench.detection import detect_objects
+        from creval.metrics.object_detection import ObjectDetector
 
-        line, find = console.Line(), Detector(str(model)).find
+        line, find = console.ProgressLine(), ObjectDetector(str(model)).find_boxes
         try:
-            return detected(
-                folder, {name: source / name for name in names}, str(model), find,
-                console.counting(line, "pictures looked at"),
-            )  # fmt: skip
+            return detect_objects(
+                folder,
+                {name: source / name for name in names},
+                str(model),
+                find,
+                console.count_progress(line, "pictures looked at"),
+            )
         finally:
             line.clear()
 
     return look
 
 
-def _tell_kinds(entries: Entries, facts: dict[str, Any], json: bool) -> None:
+def _print_edit_types(entries: ComplexBenchEntries, facts: dict[str, Any], json: bool) -> None:
     """How often each type occurs, as a table."""
-    from creval.benchmarks.complexbench_edit.release import KINDS, SUBSETS
-    from creval.report.commands.built import edit_types
+    from creval.benchmarks.complexbench_edit.release import EDIT_TYPES, SUBSETS
+    from creval.report.commands.build_output import edit_types_output
 
     counts = {
         subset: Counter(
@@ -108,8 +105,8 @@ def _tell_kinds(entries: Entries, facts: dict[str, Any], json: bool) -> None:
         )
         for subset in SUBSETS
     }
-    found = edit_types(counts, KINDS)
+    found = edit_types_output(counts, EDIT_TYPES)
     if json:
         console.print_json({**facts, **found.as_json()})
     else:
-        console.show(found)
+        console.print_output(found)

@@ -11,98 +11,80 @@ import typer
 from creval.cli import build_common, console, options
 
 if TYPE_CHECKING:
-    from creval.building.ice.files import Items
-    from creval.report.output import Findings
+    from creval.building.ice.files import IceItems
+    from creval.report.output import CommandOutput
 
 MODEL, PEOPLE = "model", "people"
 
 
-@build_common.command
+@build_common.build_command
 def ice(
     images: build_common.Images,
     out: build_common.Out,
     writer: build_common.Writer = "",
-    captioner: Annotated[
-        str, typer.Option(metavar="SPEC", help="Who describes pictures; else the writer.")
-    ] = "",
-    tasks: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Only these tasks, or groups of tasks.")
-    ] = "",
+    captioner: Annotated[str, typer.Option(metavar="SPEC", help="Who describes pictures; else the writer.")] = "",
+    tasks: Annotated[str, typer.Option(metavar="NAME,...", help="Only these tasks, or groups of tasks.")] = "",
     each: Annotated[int, typer.Option(min=1, max=31, help="Tasks for each picture.")] = 1,
-    items: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Your own table of items, CSV or JSON.")
-    ] = None,
-    fill: Annotated[
-        str, typer.Option(metavar="model|people", help="Who fills in templates.")
-    ] = MODEL,
-    templates: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Your own templates by task, JSON.")
-    ] = None,
+    items: Annotated[str | None, typer.Option(metavar="FILE", help="Your own table of items, CSV or JSON.")] = None,
+    fill: Annotated[str, typer.Option(metavar="model|people", help="Who fills in templates.")] = MODEL,
+    templates: Annotated[str | None, typer.Option(metavar="FILE", help="Your own templates by task, JSON.")] = None,
     derive: Annotated[
         bool, typer.Option("--derive", help="Make edges, grey, blur and borders of photographs.")
     ] = False,
-    gauge: Annotated[
-        list[str] | None, typer.Option(metavar="depth=MODEL", help="With --derive: depth, too.")
-    ] = None,
-    source_type: Annotated[
-        str, typer.Option(metavar="real|generated", help="Where the sources come from.")
-    ] = "",
-    temperature: Annotated[
-        float, typer.Option(min=0, help="Of the writer; descriptions are written at 0.")
-    ] = 0.7,
+    gauge: Annotated[list[str] | None, typer.Option(metavar="depth=MODEL", help="With --derive: depth, too.")] = None,
+    source_type: Annotated[str, typer.Option(metavar="real|generated", help="Where the sources come from.")] = "",
+    temperature: Annotated[float, typer.Option(min=0, help="Of the writer; descriptions are written at 0.")] = 0.7,
     *,
-    common: build_common.Common,
+    common: build_common.BuildFlags,
 ) -> None:
     """Let models describe pictures and fill in instructions by task; go on where it stopped."""
-    from creval.building.ice.builder import IceBuilding, Wish
+    from creval.building.ice.builder import IceBuilder, IceBuildOptions
     from creval.building.ice.review import IceReview
-    from creval.core.errors import CrevalError, known_name
-    from creval.core.formatting import many
+    from creval.core.errors import CrevalError, require_known
+    from creval.core.formatting import pluralise
 
-    known_name("choice of who fills in", fill, (MODEL, PEOPLE))
-    settings = common.settings(out, _depth(gauge or (), derive))
-    wish = Wish(
-        tasks, each, _path(items), derive, fill == PEOPLE, _path(templates), source_type.casefold()
+    require_known("choice of who fills in", fill, (MODEL, PEOPLE))
+    settings = common.settings(out, _parse_depth_model(gauge or (), derive))
+    wish = IceBuildOptions(
+        tasks, each, _optional_path(items), derive, fill == PEOPLE, _optional_path(templates), source_type.casefold()
     )
     if not writer and not (fill == PEOPLE and captioner):
         raise CrevalError("--writer is missing; only --fill people with --captioner needs none.")
     # Without a writer, whoever describes pictures says whether a task suits them.
     roles = {"writer": writer or captioner, "captioner": captioner or writer}
     folder = Path(out)
-    work = IceBuilding(
-        Path(images), folder, roles, wish, settings, temperature=temperature, dry=common.dry_run
-    )
-    wrote = build_common.carry_out(work, common, work.without)
+    work = IceBuilder(Path(images), folder, roles, wish, settings, temperature=temperature, dry_run=common.dry_run)
+    wrote = build_common.run_build(work, common, work.unusable)
     if wrote is None:
         return
-    build_common.tell_made(wrote, work.what, out)
-    found = _findings(work.items)
+    build_common.print_made_summary(wrote, work.unit, out)
+    found = _tasks_output(work.items)
     if common.json:
-        facts = {"made": len(wrote.made), **build_common.facts_of(wrote)}
+        facts = {"made": len(wrote.results), **build_common.build_facts(wrote)}
         console.print_json({**facts, **found.as_json()})
     else:
-        console.show(found)
-    number, open_ = len(work.items.entries), work.items.unfilled
+        console.print_output(found)
+    number, open_ = len(work.items.entries), work.items.unfilled_count
     if open_ and not common.review:
-        console.note(f"Fill in {many(open_, 'template')}: creval review {quote(out)}")
-    build_common.end(wrote, common, out, number > (0 if common.review else open_), IceReview)
+        console.print_note(f"Fill in {pluralise(open_, 'template')}: creval review {quote(out)}")
+    build_common.finish_build(wrote, common, out, number > (0 if common.review else open_), IceReview)
 
 
-def _path(given: str | None) -> Path | None:
+def _optional_path(given: str | None) -> Path | None:
     return Path(given) if given else None
 
 
-def _depth(given: list[str] | tuple[()], derive: bool) -> dict[str, str]:
+def _parse_depth_model(given: list[str] | tuple[()], derive: bool) -> dict[str, str]:
     """The model that estimates depth, if one is given."""
     from creval.core.errors import CrevalError
 
-    found = options.models_by_use(given)
+    found = options.parse_metric_models(given)
     if found and (set(found) != {"depth"} or not derive):
         raise CrevalError("--gauge takes depth=MODEL here, together with --derive.")
     return found
 
 
-def _findings(items: Items) -> Findings:
-    from creval.report.commands.built import tasks
+def _tasks_output(items: IceItems) -> CommandOutput:
+    from creval.report.commands.build_output import tasks_output
 
-    return tasks(items.counted(), items.unfilled)
+    return tasks_output(items.count_by_task(), items.unfilled_count)

@@ -25,7 +25,7 @@ def compare(
     """Compare two models on the samples that both have: by how much they differ, and where."""
     from creval.analysis.comparison import compare as compared_runs
     from creval.core.errors import CrevalError
-    from creval.report.commands.comparison import comparison
+    from creval.report.commands.comparison_output import comparison_output
     from creval.store import open_run
 
     if first == second:
@@ -37,10 +37,10 @@ def compare(
             second,
             strict=strict,
             subset=subset,
-            weights=options.weights(weights, opened.manifest),
+            weights=options.parse_weights(weights, opened.manifest),
             resamples=resamples,
             seed=seed,
             top=top,
             missing=missing,
         )
-    console.show(comparison(found), json)
+    console.print_output(comparison_output(found), json)

@@ -14,94 +14,94 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from creval.report.output import Findings, Grid
+    from creval.report.output import CommandOutput, OutputTable
 
 T = TypeVar("T")
-_UNSEEN = re.compile(r"[\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-_WIDE = 160  # columns where nobody's terminal sets them
-_QUIET = 2.0  # seconds before progress is worth showing
-_BLINK = 0.2  # seconds between changes of a line
-_EVERY = 10.0  # seconds between lines where there is no terminal
+_INVISIBLE = re.compile(r"[\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_DEFAULT_WIDTH = 160  # columns where nobody's terminal sets them
+_INITIAL_DELAY = 2.0  # seconds before progress is worth showing
+_TERMINAL_INTERVAL = 0.2  # seconds between changes of a line
+_LOG_INTERVAL = 10.0  # seconds between lines where there is no terminal
 
 
-def console() -> Console:
+def stdout_console() -> Console:
     """Standard output for tables, wide enough where it is not a terminal."""
     from rich.console import Console
 
     out = Console(highlight=False, markup=False, emoji=False)
     if not out.is_terminal:
-        out.width = _WIDE
+        out.width = _DEFAULT_WIDTH
     return out
 
 
-def note(line: str) -> None:
+def print_note(line: str) -> None:
     """A line on standard error."""
     print(line, file=sys.stderr)
 
 
-class _Notes(logging.Handler):
+class _NoteHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        from creval.core.formatting import visible
+        from creval.core.formatting import escape_control
 
-        note(visible(record.getMessage()))
+        print_note(escape_control(record.getMessage()))
 
 
-def show_log() -> None:
+def log_to_stderr() -> None:
     """What creval's own code logs becomes notes."""
     log = logging.getLogger("creval")
     if not log.handlers:
-        log.addHandler(_Notes())
+        log.addHandler(_NoteHandler())
     log.setLevel(logging.INFO)
 
 
 def print_json(value: object) -> None:
     """JSON on standard output; what would move a terminal's cursor is escaped."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
-    print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+    print(_INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
-def show(found: Findings, as_json: bool = False) -> None:
+def print_output(output: CommandOutput, as_json: bool = False) -> None:
     """What a command found: its sentences and tables, or all of it as JSON."""
     if as_json:
-        print_json(found.as_json())
+        print_json(output.as_json())
         return
-    out = console()
-    for sentence in found.sentences:
+    out = stdout_console()
+    for sentence in output.sentences:
         out.print(sentence)
-    for grid in found.grids:
-        print_grid(grid)
-    for line in found.notes:
-        note(line)
+    for grid in output.tables:
+        print_table(grid)
+    for line in output.notes:
+        print_note(line)
 
 
-def print_grid(grid: Grid) -> None:
+def print_table(table: OutputTable) -> None:
     """A table, or several where the terminal is too narrow for one."""
-    from creval.report.output import fitting, rich_table
+    from creval.report.output import rich_table, split_to_width
 
-    out = console()
-    for part in fitting(grid, out.width):
+    out = stdout_console()
+    for part in split_to_width(table, out.width):
         out.print(rich_table(part))
 
 
-class Line:
+class ProgressLine:
     """Progress on standard error, once there is something to wait for: one line that changes, or
     without a terminal a new line now and then."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
-        self._every = _BLINK if self._terminal else _EVERY
-        self.began = time.monotonic()
-        self._shown = self.began + _QUIET - self._every
-        self._there = False
+        self._every = _TERMINAL_INTERVAL if self._terminal else _LOG_INTERVAL
+        self.started = time.monotonic()
+        self._shown = self.started + _INITIAL_DELAY - self._every
+        self._visible = False
 
     def due(self) -> bool:
         """Whether it is time to show something."""
         now = time.monotonic()
-        return now - self.began > _QUIET and now - self._shown > self._every
+        return now - self.started > _INITIAL_DELAY and now - self._shown > self._every
 
     def show(self, text: str) -> None:
         self._shown = time.monotonic()
-        self._there = self._terminal
+        self._visible = self._terminal
         if self._terminal:
             width = shutil.get_terminal_size().columns - 1
             text = text if len(text) <= width else text[: width - 1] + "…"
@@ -109,18 +109,18 @@ class Line:
         sys.stderr.flush()
 
     def clear(self) -> None:
-        if self._there:
+        if self._visible:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
-            self._there = False
+            self._visible = False
 
 
-def counting(line: Line, what: str) -> Callable[[int, int], None]:
+def count_progress(line: ProgressLine, what: str) -> Callable[[int, int], None]:
     """Shows how many of how many are done, and how long the rest will take."""
 
     def watch(done: int, of: int) -> None:
         if line.due():
-            left = (time.monotonic() - line.began) / done * (of - done)
+            left = (time.monotonic() - line.started) / done * (of - done)
             line.show(f"{done:,} of {of:,} {what}, {left:.0f} s left")
 
     return watch
@@ -128,15 +128,15 @@ def counting(line: Line, what: str) -> Callable[[int, int], None]:
 
 def track(items: Sequence[T], what: str) -> Iterable[T]:
     """The items, with progress on standard error once they take more than two seconds."""
-    return _tracked(items, what) if items else items
+    return _iter_with_progress(items, what) if items else items
 
 
-def _tracked(items: Sequence[T], what: str) -> Iterator[T]:
-    line = Line()
+def _iter_with_progress(items: Sequence[T], what: str) -> Iterator[T]:
+    line = ProgressLine()
     for done, item in enumerate(items):
         # Asking the clock costs more than many an item.
         if not done & 63 and line.due():
-            left = (time.monotonic() - line.began) / done * (len(items) - done)
+            left = (time.monotonic() - line.started) / done * (len(items) - done)
             line.show(f"{what}: {done} of {len(items)}, {left:.0f} s left")
         yield item
     line.clear()

@@ -23,8 +23,8 @@ def demo(
 ) -> None:
     """Draw a benchmark, edit it in six ways, judge, score and report, offline."""
     from creval.core.errors import CrevalError
-    from creval.touchstone.build import build_touchstone
-    from creval.touchstone.simulated_edits import EDITORS
+    from creval.touchstone.builder import build_touchstone
+    from creval.touchstone.simulated_edits import SIMULATED_EDITORS
 
     folder = Path(out)
     marker = folder / ".creval-demo"
@@ -33,19 +33,17 @@ def demo(
     folder.mkdir(parents=True, exist_ok=True)
     marker.write_text("made by `creval demo`, which may overwrite this folder\n")
     bench, edits, run = folder / "bench", folder / "edits", folder / "run"
-    for made in (bench, run, *(edits / editor for editor in EDITORS)):
+    for made in (bench, run, *(edits / editor for editor in SIMULATED_EDITORS)):
         shutil.rmtree(made, ignore_errors=True)
-    console.note(
-        f"Drawing {samples} sample{'s' * (samples > 1)}, and the edits of {len(EDITORS)} editors "
+    console.print_note(
+        f"Drawing {samples} sample{'s' * (samples > 1)}, and the edits of {len(SIMULATED_EDITORS)} editors "
         f"whose skill is known, into {out} ..."
     )
-    line = console.Line()
-    build_touchstone(
-        bench, samples, _SEED, edits=edits, watch=console.counting(line, "pictures drawn")
-    )
+    line = console.ProgressLine()
+    build_touchstone(bench, samples, _SEED, edits=edits, on_progress=console.count_progress(line, "pictures drawn"))
     line.clear()
-    console.note("Judging them with `pixel`, a judge that looks at the pixels ...")
-    folders = [str(edits / editor) for editor in EDITORS]
+    console.print_note("Judging them with `pixel`, a judge that looks at the pixels ...")
+    folders = [str(edits / editor) for editor in SIMULATED_EDITORS]
     try:
         judge(str(bench), edits=folders, judge="pixel", run=str(run))
     except typer.Exit as ended:
@@ -54,16 +52,13 @@ def demo(
     score(str(run))
     report(str(run), out=str(folder / "report.html"))
     where = quote(str(run))
-    console.note(
-        f"Look closer:  creval score {where} --by dimension; "
-        f"creval compare {where} faithful overeager"
-    )
-    console.note(f"In a browser: creval view {where}")
-    console.note(
+    console.print_note(f"Look closer:  creval score {where} --by dimension; creval compare {where} faithful overeager")
+    console.print_note(f"In a browser: creval view {where}")
+    console.print_note(
         f"Your judge:   creval judge {quote(str(bench))} --edits {quote(str(edits))}/* "
         "--judge openai:gpt-4o --run runs/judge"
     )
-    console.note(
+    console.print_note(
         "Your models:  creval judge BENCH --edits outputs/ModelA outputs/ModelB "
         "--judge openai:gpt-4o --run runs/models --dry-run"
     )

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import console, estimates, exit_status, options
+from creval.cli import console, estimate_output, exit_status, options
 
 if TYPE_CHECKING:
     from creval.calls.retry import Progress
-    from creval.editing.run import Edited, EditRun
-    from creval.report.output import Findings
+    from creval.editing.edit_run import EditRun, EditRunResult
+    from creval.report.output import CommandOutput
 
-_SHOWN = 8  # reasons in a note
-_ODD = {
+_MAX_REASONS = 8  # reasons in a note
+_ODDITIES = {
     "same_as_source": "the same as its source, pixel by pixel",
     "another_size": "of another size than its source",
     "another_shape": "of another shape than its source",
@@ -29,54 +29,31 @@ _ODD = {
 
 def edit(
     bench: options.Benchmark,
-    editor: Annotated[
-        str, typer.Option(metavar="SPEC", help="openai:gpt-image-1, command:'PROGRAM ...' ...")
-    ],
-    out: Annotated[
-        str, typer.Option(metavar="DIR", help="The model's folder; its name is the model's.")
-    ],
+    editor: Annotated[str, typer.Option(metavar="SPEC", help="openai:gpt-image-1, command:'PROGRAM ...' ...")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="The model's folder; its name is the model's.")],
     strategy: Annotated[
-        str,
-        typer.Option(metavar="NAME+NAME", help="direct, sequential, best-of:N, reasoned."),
+        str, typer.Option(metavar="NAME+NAME", help="direct, sequential, best-of:N, reasoned.")
     ] = "direct",
     judge: Annotated[str, typer.Option(metavar="SPEC", help="Who picks, for best-of.")] = "",
     reasoner: Annotated[str, typer.Option(metavar="SPEC", help="Who plans, for reasoned.")] = "",
     set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the editor."),
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the editor.")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Only N samples, spread over dimensions.")
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only N samples, spread over dimensions.")] = None,
     subset: options.Subset = None,
-    dimension: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only these dimensions or categories.")
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, help="The first draw's seed; the next has one more.")
-    ] = 0,
-    concurrency: Annotated[
-        int, typer.Option(min=1, max=1024, help="Pictures under way at once.")
-    ] = 4,
-    attempts: Annotated[
-        int, typer.Option(min=1, help="Ask up to N times for a picture that does not come.")
-    ] = 5,
+    dimension: Annotated[str | None, typer.Option(metavar="A,B", help="Only these dimensions or categories.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The first draw's seed; the next has one more.")] = 0,
+    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Pictures under way at once.")] = 4,
+    attempts: Annotated[int, typer.Option(min=1, help="Ask up to N times for a picture that does not come.")] = 5,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a picture.")] = 600.0,
     rpm: options.Rpm = None,
     prompts: options.Prompts = None,
-    price: Annotated[
-        float | None, typer.Option(metavar="USD", min=0, help="US dollars a picture.")
-    ] = None,
+    price: Annotated[float | None, typer.Option(metavar="USD", min=0, help="US dollars a picture.")] = None,
     token_price: Annotated[
-        str | None,
-        typer.Option(metavar="IN,OUT", help="Of judge and reasoner: US dollars a million tokens."),
+        str | None, typer.Option(metavar="IN,OUT", help="Of judge and reasoner: US dollars a million tokens.")
     ] = None,
-    budget: Annotated[
-        str | None, typer.Option(metavar="5USD", help="Stop when the folder has cost so much.")
-    ] = None,
-    key_env: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The variable with the editor's key.")
-    ] = None,
+    budget: Annotated[str | None, typer.Option(metavar="5USD", help="Stop when the folder has cost so much.")] = None,
+    key_env: Annotated[str | None, typer.Option(metavar="NAME", help="The variable with the editor's key.")] = None,
     max_unanswered: Annotated[
         str, typer.Option(metavar="PERCENT", help="Exit with 1 if more samples have no picture.")
     ] = "0.5",
@@ -85,122 +62,121 @@ def edit(
 ) -> None:
     """Let a model edit every sample; go on where it stopped."""
     from creval.benchmarks import open_benchmark
-    from creval.editing.run import EditRun, Use
+    from creval.editing.edit_run import EditRun, StrategyOptions
     from creval.editing.session import EditSettings
     from creval.editors.base import EditorOptions
-    from creval.judging.plan import chosen
+    from creval.judging.plan import select_samples
 
-    allowed = options.percent(max_unanswered)
+    allowed = options.parse_share(max_unanswered)
     benchmark = open_benchmark(bench)
-    samples = chosen(
-        benchmark, groups=options.names(dimension, "--dimension"), limit=limit, subset=subset
+    samples = select_samples(
+        benchmark, groups=options.parse_names(dimension, "--dimension"), limit=limit, subset=subset
     )
     run = EditRun(
         benchmark,
         samples,
         editor,
         Path(out),
-        Use(strategy, judge, reasoner, options.dollars_a_million(token_price), prompts),
-        EditorOptions(options.parameters(set_ or ()), timeout=timeout, concurrency=concurrency,
-                      price=price, key=key_env),
-        EditSettings(concurrency, attempts, rpm, options.dollars(budget), seed),
-        dry=dry_run,
-    )  # fmt: skip
+        StrategyOptions(strategy, judge, reasoner, options.parse_token_price(token_price), prompts),
+        EditorOptions(
+            options.parse_parameters(set_ or ()), timeout=timeout, concurrency=concurrency, price=price, key_env=key_env
+        ),
+        EditSettings(concurrency, attempts, rpm, options.parse_budget(budget), seed),
+        dry_run=dry_run,
+    )
     expected = run.estimate()
     if dry_run:
         price_flag = "--price USD (of helpers --token-price IN,OUT)"
-        estimates.show(expected, concurrency, json, (len(samples), "sample"), price_flag)
-        for line in _not_asked(run):
-            console.note(line)
+        estimate_output.print_estimates(expected, concurrency, json, (len(samples), "sample"), price_flag)
+        for line in _skipped_notes(run):
+            console.print_note(line)
         return
-    console.note(estimates.in_a_line(expected))
-    shown = console.Line()
+    console.print_note(estimate_output.format_estimates(expected))
+    shown = console.ProgressLine()
     try:
-        edited = run.run(_watcher(shown))
+        edited = run.run(_make_watcher(shown))
     finally:
         shown.clear()
-    console.show(_findings(edited), json)
-    _end(edited, bench, out, allowed)
+    console.print_output(_edit_output(edited), json)
+    _finish(edited, bench, out, allowed)
 
 
-def _not_asked(run: EditRun) -> list[str]:
+def _skipped_notes(run: EditRun) -> list[str]:
     """How many pictures nobody will be asked for, and why."""
-    from creval.core.formatting import many, visible
+    from creval.core.formatting import escape_control, pluralise
 
-    counted = Counter((edit.status, edit.reason) for edit in run.skipped.values())
+    counted = Counter((edit.status, edit.reason) for edit in run.skipped_edits.values())
     return [
-        visible(f"{many(number, 'sample')} {status}: {reason}")
-        for (status, reason), number in counted.most_common(_SHOWN)
+        escape_control(f"{pluralise(number, 'sample')} {status}: {reason}")
+        for (status, reason), number in counted.most_common(_MAX_REASONS)
     ]
 
 
-def _watcher(line: console.Line) -> Callable[[str, Progress], None]:
-    from creval.core.formatting import duration, money
+def _make_watcher(line: console.ProgressLine) -> Callable[[str, Progress], None]:
+    from creval.core.formatting import format_duration, format_money
 
     def watch(what: str, progress: Progress) -> None:
         if not line.due():
             return
         if progress.stopping:
-            line.show(f"stopping: {progress.under_way:,} under way are finished first")
+            line.show(f"stopping: {progress.in_flight:,} under way are finished first")
             return
-        rate = (progress.done - progress.cached) / (time.monotonic() - progress.began)
+        rate = (progress.done - progress.cached) / (time.monotonic() - progress.started_at)
         unit = "pictures" if what == "editing" else "calls"
         parts = [f"{what}: {progress.done:,} of {progress.calls:,} {unit}"]
         if progress.cost:
-            parts.append(money(progress.cost))
-        faults = sum(progress.faults.values())
+            parts.append(format_money(progress.cost))
+        faults = sum(progress.error_counts.values())
         if faults:
-            parts.append(f"{faults:,} faults ({progress.faults.most_common(1)[0][0]})")
+            parts.append(f"{faults:,} faults ({progress.error_counts.most_common(1)[0][0]})")
         if rate:
-            parts.append(f"{duration((progress.calls - progress.done) / rate)} left")
+            parts.append(f"{format_duration((progress.calls - progress.done) / rate)} left")
         line.show(", ".join(parts))
 
     return watch
 
 
-def _findings(edited: Edited) -> Findings:
-    from creval.core.formatting import duration, many, money, visible
-    from creval.report.output import Findings, Grid
+def _edit_output(result: EditRunResult) -> CommandOutput:
+    from creval.core.formatting import escape_control, format_duration, format_money, pluralise
+    from creval.report.output import CommandOutput, OutputTable
 
-    progress, statuses = edited.progress, edited.statuses
+    progress, statuses = result.progress, result.statuses
     names = list(dict.fromkeys(["done", "refused", "failed", *statuses]))
-    row = [f"{edited.wanted:,}", *(f"{statuses[name]:,}" for name in names)]
-    notes = [visible(line) for line in edited.notes]
-    notes += [f"{many(n, 'edit')}: {_ODD[name]}" for name, n in edited.odd.most_common()]
-    lost = sum(number for _, number in edited.reasons)
+    row = [f"{result.sample_count:,}", *(f"{statuses[name]:,}" for name in names)]
+    notes = [escape_control(line) for line in result.notes]
+    notes += [f"{pluralise(n, 'edit')}: {_ODDITIES[name]}" for name, n in result.anomalies.most_common()]
+    lost = sum(number for _, number in result.reasons)
     if lost:
-        notes.append(f"{many(lost, 'sample')} without a picture:")
-        notes += [visible(f"  {n:,} {reason}") for reason, n in edited.reasons[:_SHOWN]]
+        notes.append(f"{pluralise(lost, 'sample')} without a picture:")
+        notes += [escape_control(f"  {n:,} {reason}") for reason, n in result.reasons[:_MAX_REASONS]]
         if statuses["refused"] or statuses["failed"]:
             others = statuses.keys() - {"done", "refused", "failed"}
             which = "those that were refused or failed" if others else "them"
             notes.append(f"Repeating the command asks for {which} once more.")
-    if progress.faults:
-        kinds = ", ".join(f"{kind} {n}" for kind, n in progress.faults.most_common(_SHOWN))
-        notes.append(visible(f"calls that brought no picture: {kinds}"))
+    if progress.error_counts:
+        kinds = ", ".join(f"{kind} {n}" for kind, n in progress.error_counts.most_common(_MAX_REASONS))
+        notes.append(escape_control(f"calls that brought no picture: {kinds}"))
     kept = f"; {progress.cached:,} were there already" if progress.cached else ""
-    spent = f", {money(edited.cost)} for the whole folder" if edited.cost else ""
-    passed = duration(time.monotonic() - progress.began)
-    notes.append(f"{many(progress.made, 'call')} in {passed}{kept}{spent}")
+    spent = f", {format_money(result.cost)} for the whole folder" if result.cost else ""
+    passed = format_duration(time.monotonic() - progress.started_at)
+    notes.append(f"{pluralise(progress.requests_sent, 'call')} in {passed}{kept}{spent}")
     data: dict[str, Any] = {
-        "samples": edited.wanted,
+        "samples": result.sample_count,
         "statuses": dict(statuses),
-        "reasons": [{"reason": reason, "samples": n} for reason, n in edited.reasons],
-        "odd": dict(edited.odd),
-        "calls": progress.made,
+        "reasons": [{"reason": reason, "samples": n} for reason, n in result.reasons],
+        "odd": dict(result.anomalies),
+        "calls": progress.requests_sent,
         "cached": progress.cached,
-        "faults": dict(progress.faults),
-        "cost": edited.cost,
-        "stopped": edited.stopped or None,
+        "faults": dict(progress.error_counts),
+        "cost": result.cost,
+        "stopped": result.stopped or None,
     }
-    return Findings((), [Grid(["samples", *names], [row], left=0)], data, notes=notes)
+    return CommandOutput((), [OutputTable(["samples", *names], [row], text_columns=0)], data, notes=notes)
 
 
-def _end(edited: Edited, bench: str, out: str, allowed: float) -> None:
+def _finish(result: EditRunResult, bench: str, out: str, allowed: float) -> None:
     """What comes next, or the exit status."""
-    exit_status.exit_if_stopped(edited.stopped, "made")
-    if edited.statuses["done"]:
-        console.note(
-            f"Now: creval judge {quote(bench)} --edits {quote(out)} --judge SPEC --run RUN"
-        )
-    exit_status.exit_if_too_many(edited.share_missing, allowed, "of the samples have no picture")
+    exit_status.exit_if_stopped(result.stopped, "made")
+    if result.statuses["done"]:
+        console.print_note(f"Now: creval judge {quote(bench)} --edits {quote(out)} --judge SPEC --run RUN")
+    exit_status.exit_if_too_many_missing(result.share_missing, allowed, "of the samples have no picture")

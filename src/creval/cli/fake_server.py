@@ -9,39 +9,33 @@ import typer
 from creval.cli import console
 
 if TYPE_CHECKING:
-    from creval.testing.fake_server import FakeServer
+    from creval.testing.fake_chat_server import FakeServer
 
 
 def fake_server(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8099,
     latency: Annotated[float, typer.Option(min=0, help="Milliseconds before a reply.")] = 0.0,
-    faults: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of replies that are faulty, in every way.")
-    ] = 0.0,
-    never: Annotated[
-        str, typer.Option(metavar="WORDS", help="Never answer questions with these words.")
-    ] = "",
+    faults: Annotated[float, typer.Option(min=0, max=1, help="Share of replies that are faulty, in every way.")] = 0.0,
+    never: Annotated[str, typer.Option(metavar="WORDS", help="Never answer questions with these words.")] = "",
     declines: Annotated[
         float, typer.Option(min=0, max=1, help="Share of pictures about which nothing is written.")
     ] = 0.0,
-    stall: Annotated[
-        float, typer.Option(min=0, help="Seconds for which a reply hangs that times out.")
-    ] = 600.0,
+    stall: Annotated[float, typer.Option(min=0, help="Seconds for which a reply hangs that times out.")] = 600.0,
     seed: Annotated[int, typer.Option(min=0, help="Other answers and faults.")] = 0,
 ) -> None:
     """Serve an OpenAI-compatible endpoint that answers what creval asks, and writes, by chance."""
     import asyncio
 
     from creval.core.errors import CrevalError
-    from creval.testing.fake_server import FakeServer
+    from creval.testing.fake_chat_server import FakeServer
 
     server = FakeServer(
         seed=seed,
         latency=latency / 1000,
-        faults=faults,
-        never=never,
-        declines=declines,
-        stall=stall,
+        fault_rate=faults,
+        skipped_phrase=never,
+        decline_rate=declines,
+        stall_seconds=stall,
     )
     try:
         asyncio.run(_serve(server, port))
@@ -61,8 +55,8 @@ async def _serve(server: FakeServer, port: int) -> None:
         await site.start()
         taken = runner.addresses[0][1]
         url = f"http://127.0.0.1:{taken}"
-        console.note(f"serving {url}/v1 (counters at {url}/stats); Ctrl-C ends it.")
-        console.note(f"try: creval judge BENCH --edits DIR --judge openai:fake@{url}/v1 --run RUN")
+        console.print_note(f"serving {url}/v1 (counters at {url}/stats); Ctrl-C ends it.")
+        console.print_note(f"try: creval judge BENCH --edits DIR --judge openai:fake@{url}/v1 --run RUN")
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()

@@ -16,10 +16,10 @@ def items(
     json: options.Json = False,
 ) -> None:
     """Say how hard each question is, what it tells, and which are worth rewriting."""
-    from creval.analysis.items import item_statistics
-    from creval.report.commands.items import items as shown
+    from creval.analysis.item_statistics import item_statistics
+    from creval.report.commands.items_output import items_output as shown
     from creval.store import open_run
 
     with open_run(run) as opened:
         found = item_statistics(opened, subset)
-    console.show(shown(found, top), json)
+    console.print_output(shown(found, top), json)

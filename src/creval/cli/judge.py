@@ -9,59 +9,39 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import console, estimates, exit_status, options
+from creval.cli import console, estimate_output, exit_status, options
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
     from creval.calls.retry import Progress
-    from creval.core.edit import EditStatus
-    from creval.judging.plan import Answered
-    from creval.judging.run import Judging
-    from creval.judging.summary import Judged
+    from creval.core.edit_record import EditStatus
+    from creval.judging.judge_run import JudgeRun
+    from creval.judging.plan import AnsweredProbes
+    from creval.judging.summary import JudgeSummary
 
-_GLANCE = 100  # edits looked at for the estimate in one line
-_SHOWN = 8  # reasons, files ... in a note
+_ESTIMATE_SAMPLE = 100  # edits looked at for the estimate in one line
+_MAX_SHOWN = 8  # reasons, files ... in a note
 
 
 def judge(
     bench: options.Benchmark,
-    more: Annotated[
-        list[str] | None, typer.Argument(metavar="[DIR]...", help="More folders of edits.")
-    ] = None,
+    more: Annotated[list[str] | None, typer.Argument(metavar="[DIR]...", help="More folders of edits.")] = None,
     edits: Annotated[
-        list[str] | None,
-        typer.Option(metavar="DIR...", help="A folder for each model: DIR or NAME=DIR."),
+        list[str] | None, typer.Option(metavar="DIR...", help="A folder for each model: DIR or NAME=DIR.")
     ] = None,
-    judge: Annotated[
-        str, typer.Option(metavar="SPEC", help="openai:gpt-4o, openai:MODEL@URL, panel:A+B ...")
-    ] = "",
-    run: Annotated[
-        str, typer.Option(metavar="RUN", help="The run's folder; made, or gone on with.")
-    ] = "",
+    judge: Annotated[str, typer.Option(metavar="SPEC", help="openai:gpt-4o, openai:MODEL@URL, panel:A+B ...")] = "",
+    run: Annotated[str, typer.Option(metavar="RUN", help="The run's folder; made, or gone on with.")] = "",
     protocol: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Ask another system's questions: viescore ..."),
+        str | None, typer.Option(metavar="NAME", help="Ask another system's questions: viescore ...")
     ] = None,
-    ask: Annotated[
-        str, typer.Option(metavar="question|metric|sample", help="What is asked in one call.")
-    ] = "metric",
+    ask: Annotated[str, typer.Option(metavar="question|metric|sample", help="What is asked in one call.")] = "metric",
     repeat: Annotated[int, typer.Option(min=1, help="Ask everything K times.")] = 1,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Only N samples, spread over dimensions.")
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only N samples, spread over dimensions.")] = None,
     metrics: Annotated[str | None, typer.Option(metavar="A,B", help="Only these metrics.")] = None,
-    dimension: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only these dimensions or categories.")
-    ] = None,
-    models: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only these of the folders.")
-    ] = None,
-    concurrency: Annotated[
-        int, typer.Option(min=1, max=4096, help="Calls under way at once.")
-    ] = 32,
-    retries: Annotated[
-        int, typer.Option(min=0, help="Ask what a reply leaves open again, up to N times.")
-    ] = 2,
+    dimension: Annotated[str | None, typer.Option(metavar="A,B", help="Only these dimensions or categories.")] = None,
+    models: Annotated[str | None, typer.Option(metavar="A,B", help="Only these of the folders.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Calls under way at once.")] = 32,
+    retries: Annotated[int, typer.Option(min=0, help="Ask what a reply leaves open again, up to N times.")] = 2,
     attempts: options.Attempts = 12,
     timeout: options.Timeout = 300.0,
     rpm: options.Rpm = None,
@@ -70,34 +50,21 @@ def judge(
     show_instruction: Annotated[
         bool, typer.Option("--show-instruction", help="Let the judge see the instruction.")
     ] = False,
-    logprobs: Annotated[
-        bool, typer.Option("--logprobs", help="Score by the answer's token probabilities.")
-    ] = False,
+    logprobs: Annotated[bool, typer.Option("--logprobs", help="Score by the answer's token probabilities.")] = False,
     reasoning: Annotated[
-        bool | None,
-        typer.Option(
-            "--reasoning/--no-reasoning", help="Let the judge think aloud, or not at all."
-        ),
+        bool | None, typer.Option("--reasoning/--no-reasoning", help="Let the judge think aloud, or not at all.")
     ] = None,
-    no_rubric: Annotated[
-        bool, typer.Option("--no-rubric", help="Leave out what each score stands for.")
-    ] = False,
-    temperature: Annotated[
-        float | None, typer.Option(min=0, help="If not given: 0, and 1 with --repeat.")
-    ] = None,
+    no_rubric: Annotated[bool, typer.Option("--no-rubric", help="Leave out what each score stands for.")] = False,
+    temperature: Annotated[float | None, typer.Option(min=0, help="If not given: 0, and 1 with --repeat.")] = None,
     set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A parameter of every request."),
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of every request.")
     ] = None,
     gauge: Annotated[
-        list[str] | None,
-        typer.Option(metavar="USE=MODEL", help="Measure with a model: boxes=..., clip=..."),
+        list[str] | None, typer.Option(metavar="USE=MODEL", help="Measure with a model: boxes=..., clip=...")
     ] = None,
     prompts: options.Prompts = None,
     price: options.Price = None,
-    budget: Annotated[
-        str | None, typer.Option(metavar="5USD", help="Stop when the run has cost so much.")
-    ] = None,
+    budget: Annotated[str | None, typer.Option(metavar="5USD", help="Stop when the run has cost so much.")] = None,
     until_decided: options.UntilDecided = None,
     alpha: options.Alpha = 0.05,
     margin: options.Margin = 0.0,
@@ -112,197 +79,196 @@ def judge(
     """Ask a multimodal model about every edit; go on where an earlier run stopped."""
     from creval.benchmarks import open_benchmark
     from creval.calls.settings import Settings
-    from creval.core.formatting import visible
-    from creval.judging.estimate import estimate
-    from creval.judging.run import Judging
-    from creval.report.commands.early_stopping import stopped
+    from creval.core.formatting import escape_control
+    from creval.judging.estimate import estimate_judge_costs
+    from creval.judging.judge_run import JudgeRun
+    from creval.report.commands.early_stopping_output import early_stopping_output
 
     if not run:
         raise CrevalError("give --run RUN, the folder to keep the answers in.")
-    allowed = options.percent(max_unanswered)
+    allowed = options.parse_share(max_unanswered)
     settings = Settings(
-        ask=ask,
+        batch_by=ask,
         image_fit=image_fit,
         show_instruction=show_instruction,
         logprobs=logprobs,
         reasoning=reasoning,
         rubric=not no_rubric,
         temperature=temperature,
-        parameters=options.parameters(set_ or ()),
+        parameters=options.parse_parameters(set_ or ()),
         prompts=prompts,
-        gauges=options.models_by_use(gauge or ()),
+        metric_models=options.parse_metric_models(gauge or ()),
         repeat=repeat,
         limit=limit,
-        metrics=options.names(metrics, "--metrics"),
-        groups=options.names(dimension, "--dimension"),
-        models=options.names(models, "--models"),
+        metrics=options.parse_names(metrics, "--metrics"),
+        groups=options.parse_names(dimension, "--dimension"),
+        models=options.parse_names(models, "--models"),
         seed=seed,
         concurrency=concurrency,
         retries=retries,
         attempts=attempts,
         timeout=timeout,
-        requests_a_minute=rpm,
-        tokens_a_minute=tpm,
-        budget=options.dollars(budget),
-        until=options.until(until_decided, alpha, margin),
-        price=options.dollars_a_million(price),
-        key=key_env,
+        requests_per_minute=rpm,
+        tokens_per_minute=tpm,
+        budget=options.parse_budget(budget),
+        stopping_rule=options.parse_stopping_rule(until_decided, alpha, margin),
+        price=options.parse_token_price(price),
+        key_env=key_env,
     )
     folders = [*(edits or ()), *(more or ())]
-    judging = Judging(open_benchmark(bench, protocol), folders, judge, run, settings, dry=dry_run)
+    judging = JudgeRun(open_benchmark(bench, protocol), folders, judge, run, settings, dry_run=dry_run)
     for line in judging.warnings():
-        console.note(visible(line))
+        console.print_note(escape_control(line))
     if dry_run:
-        _note_unmatched(judging.found.unmatched)
-        _note_missing(judging.missing())
-        if judging.gauges.opened:
-            console.note(f"to be measured: {', '.join(judging.plan.gauges)}, which costs nothing")
+        _note_unmatched(judging.found_edits.unmatched_files)
+        _note_missing(judging.count_missing())
+        if judging.run_metrics.image_metrics:
+            console.print_note(f"to be measured: {', '.join(judging.plan.image_metric_names)}, which costs nothing")
         if judging.judges:
-            estimates.show(estimate(judging, _held(judging)), concurrency, json)
+            estimate_output.print_estimates(estimate_judge_costs(judging, _stored_answers(judging)), concurrency, json)
         return
-    expected = estimate(judging, judging.answered(), _GLANCE)
+    expected = estimate_judge_costs(judging, judging.read_answered(), _ESTIMATE_SAMPLE)
     if expected:
-        console.note(("at most " if settings.until else "") + estimates.in_a_line(expected))
-    shown = console.Line()
+        console.print_note(("at most " if settings.stopping_rule else "") + estimate_output.format_estimates(expected))
+    shown = console.ProgressLine()
     try:
-        done = judging.ask(_watcher(shown))
+        done = judging.run(_make_watcher(shown))
     finally:
         shown.clear()
     _print_summary(done, bool(judging.judges), run, json)
-    settled = None if done.outcome is None else stopped(done.outcome)
+    settled = None if done.outcome is None else early_stopping_output(done.outcome)
     if json:
-        console.print_json({**_facts(done), **(settled.as_json() if settled else {})})
+        console.print_json({**_summary_json(done), **(settled.as_json() if settled else {})})
     elif settled:
-        console.show(settled)
+        console.print_output(settled)
     exit_status.exit_if_stopped(done.stopped, "answered")
-    console.note(f"Now: creval score {quote(run)}")
-    exit_status.exit_if_too_many(done.share_unanswered, allowed, "of what was wanted did not come")
+    console.print_note(f"Now: creval score {quote(run)}")
+    exit_status.exit_if_too_many_missing(done.share_unanswered, allowed, "of what was wanted did not come")
 
 
-def _held(judging: Judging) -> Mapping[str, Answered]:
+def _stored_answers(judging: JudgeRun) -> Mapping[str, AnsweredProbes]:
     """What the run holds; nothing, and a note, where it cannot be looked into now."""
     try:
-        return judging.answered()
+        return judging.read_answered()
     except CrevalError as error:
         if "writ" not in str(error):
             raise
-        console.note(f"what {judging.run} holds already is not counted: {error}")
+        console.print_note(f"what {judging.run_folder} holds already is not counted: {error}")
         return {}
 
 
-def _watcher(line: console.Line) -> Callable[[Progress], None]:
-    from creval.core.formatting import count, duration, money
+def _make_watcher(line: console.ProgressLine) -> Callable[[Progress], None]:
+    from creval.core.formatting import format_count, format_duration, format_money
 
     def watch(progress: Progress) -> None:
         if not line.due():
             return
-        passed = time.monotonic() - progress.began
+        passed = time.monotonic() - progress.started_at
         rate = (progress.done - progress.cached) / passed
         done, left = progress.done, progress.calls - progress.done
         if progress.stopping:
-            calls = f"{progress.under_way:,} calls under way"
+            calls = f"{progress.in_flight:,} calls under way"
             line.show(f"stopping: {calls} are finished first; Ctrl-C again does not wait")
             return
         parts = []
-        if progress.to_measure:
-            parts.append(f"{progress.measured:,} of {progress.to_measure:,} measurements")
-        about = "about " if progress.guessed else ""
+        if progress.measurements_total:
+            parts.append(f"{progress.measurements_done:,} of {progress.measurements_total:,} measurements")
+        about = "about " if progress.tokens_estimated else ""
         if progress.calls:
             parts += [f"{done:,} of {progress.calls:,} calls", f"{rate:.1f}/s"]
-            parts.append(f"{progress.answered:,} answered, {progress.open:,} unanswered")
+            parts.append(f"{progress.answered:,} answered, {progress.unanswered:,} unanswered")
             tokens = progress.tokens_in + progress.tokens_out
             if tokens:
-                parts.append(f"{about}{count(tokens)} tokens")
+                parts.append(f"{about}{format_count(tokens)} tokens")
         if progress.cost:
-            parts.append(f"{about}{money(progress.cost)}")
-        faults = sum(progress.faults.values())
+            parts.append(f"{about}{format_money(progress.cost)}")
+        faults = sum(progress.error_counts.values())
         if faults:
-            parts.append(f"{faults:,} faults ({progress.faults.most_common(1)[0][0]})")
+            parts.append(f"{faults:,} faults ({progress.error_counts.most_common(1)[0][0]})")
         if rate and left:
-            parts.append(f"{duration(left / rate)} left")
+            parts.append(f"{format_duration(left / rate)} left")
         line.show(", ".join(parts))
 
     return watch
 
 
-def _print_summary(done: Judged, judged: bool, run: str, json: bool) -> None:
-    from creval.core.formatting import count, duration, money, visible
-    from creval.report.run_facts import statuses
-    from creval.report.sentences import listed
+def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) -> None:
+    from creval.core.formatting import escape_control, format_count, format_duration, format_money
+    from creval.report.run_facts import status_table
+    from creval.report.sentences import format_reasons
 
-    progress = done.progress
-    for note in done.notes:
-        console.note(visible(note))
-    _note_unmatched(done.unmatched)
-    _note_missing(done.missing)
-    for name, reason in list(progress.broken.items())[:_SHOWN]:
-        console.note(visible(f"{name} was not asked about: {reason}"))
-    if len(progress.broken) > _SHOWN:
-        query = (
-            "SELECT system, sample, reason FROM edits WHERE status = 'failed' AND image IS NOT NULL"
-        )
-        more = len(progress.broken) - _SHOWN
-        console.note(f'... and {more} more: sqlite3 {quote(run)}/creval.db "{query}"')
-    if progress.faults:
-        kinds = ", ".join(f"{kind} {n}" for kind, n in progress.faults.most_common(_SHOWN))
-        console.note(visible(f"calls that brought no answer: {kinds}"))
-    what = "questions" if done.voices == 1 else f"questions x {done.voices}"
-    if done.statuses and not json:
-        console.print_grid(statuses(done.statuses, what))
-    if done.measured or done.unmeasured:
-        console.note(f"{done.measured:,} edits are measured")
-    if done.unmeasured:
-        console.note(f"{done.lacking:,} lack what could not be measured: {listed(done.unmeasured)}")
-    if judged and done.statuses:
-        about = "about " if progress.guessed else ""
-        spent = f", {about}{money(progress.cost)}" if progress.cost else ""
+    progress = summary.progress
+    for note in summary.notes:
+        console.print_note(escape_control(note))
+    _note_unmatched(summary.unmatched_files)
+    _note_missing(summary.missing_edits)
+    for name, reason in list(progress.unreadable_edits.items())[:_MAX_SHOWN]:
+        console.print_note(escape_control(f"{name} was not asked about: {reason}"))
+    if len(progress.unreadable_edits) > _MAX_SHOWN:
+        query = "SELECT system, sample, reason FROM edits WHERE status = 'failed' AND image IS NOT NULL"
+        more = len(progress.unreadable_edits) - _MAX_SHOWN
+        console.print_note(f'... and {more} more: sqlite3 {quote(run)}/creval.db "{query}"')
+    if progress.error_counts:
+        kinds = ", ".join(f"{kind} {n}" for kind, n in progress.error_counts.most_common(_MAX_SHOWN))
+        console.print_note(escape_control(f"calls that brought no answer: {kinds}"))
+    what = "questions" if summary.voices == 1 else f"questions x {summary.voices}"
+    if summary.statuses and not json:
+        console.print_table(status_table(summary.statuses, what))
+    if summary.measured_edits or summary.unmeasured_reasons:
+        console.print_note(f"{summary.measured_edits:,} edits are measured")
+    if summary.unmeasured_reasons:
+        reasons = format_reasons(summary.unmeasured_reasons)
+        console.print_note(f"{summary.incomplete_edits:,} lack what could not be measured: {reasons}")
+    if judged and summary.statuses:
+        about = "about " if progress.tokens_estimated else ""
+        spent = f", {about}{format_money(progress.cost)}" if progress.cost else ""
         tokens = progress.tokens_in + progress.tokens_out
-        console.note(
-            f"{progress.made:,} calls in {duration(time.monotonic() - progress.began)}"
-            + (f", {about}{count(tokens)} tokens{spent}" if tokens else "")
+        console.print_note(
+            f"{progress.requests_sent:,} calls in {format_duration(time.monotonic() - progress.started_at)}"
+            + (f", {about}{format_count(tokens)} tokens{spent}" if tokens else "")
         )
-    if done.unanswered:
-        console.note(f"{done.unanswered:,} of {done.asked:,} answers did not come:")
-        for reason, number in done.reasons[:_SHOWN]:
-            console.note(visible(f"  {number:,} {reason}"))
-        for example in done.examples:
-            console.note(visible(f"  such as {example}"))
+    if summary.unanswered:
+        console.print_note(f"{summary.unanswered:,} of {summary.expected_answers:,} answers did not come:")
+        for reason, number in summary.reasons[:_MAX_SHOWN]:
+            console.print_note(escape_control(f"  {number:,} {reason}"))
+        for example in summary.examples:
+            console.print_note(escape_control(f"  such as {example}"))
         again = "Repeating the command" if judged else "With --judge, the command"
-        console.note(f"{again} asks them once more.")
+        console.print_note(f"{again} asks them once more.")
 
 
-def _facts(done: Judged) -> dict[str, Any]:
+def _summary_json(summary: JudgeSummary) -> dict[str, Any]:
     """What a run came to, for another program."""
-    progress = done.progress
+    progress = summary.progress
     return {
-        "answers": done.statuses,
+        "answers": summary.statuses,
         "missing": {
-            system: {str(status): number for status, number in counts.items()}
-            for system, counts in done.missing.items()
+            model: {str(status): number for status, number in counts.items()}
+            for model, counts in summary.missing_edits.items()
         },
-        "unanswered": [{"reason": reason, "answers": number} for reason, number in done.reasons],
-        "calls": progress.made,
+        "unanswered": [{"reason": reason, "answers": number} for reason, number in summary.reasons],
+        "calls": progress.requests_sent,
         "tokens_in": progress.tokens_in,
         "tokens_out": progress.tokens_out,
         "cost": progress.spent,
-        "guessed": progress.guessed,
-        "measured": done.measured,
-        "stopped": done.stopped or None,
+        "guessed": progress.tokens_estimated,
+        "measured": summary.measured_edits,
+        "stopped": summary.stopped or None,
     }
 
 
 def _note_missing(missing: Mapping[str, Mapping[EditStatus, int]]) -> None:
-    from creval.core.formatting import many, visible
+    from creval.core.formatting import escape_control, pluralise
 
-    for system, counts in missing.items():
-        total = many(sum(counts.values()), "edit")
+    for model, counts in missing.items():
+        total = pluralise(sum(counts.values()), "edit")
         words = ", ".join(f"{number:,} {status}" for status, number in counts.items())
-        console.note(visible(f"{system} lacks {total} ({words}): not asked about"))
+        console.print_note(escape_control(f"{model} lacks {total} ({words}): not asked about"))
 
 
 def _note_unmatched(names: Sequence[str]) -> None:
-    from creval.core.formatting import visible
+    from creval.core.formatting import escape_control
 
     if names:
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        console.note(visible(f"{len(names)} pictures belong to no sample: {shown}"))
+        console.print_note(escape_control(f"{len(names)} pictures belong to no sample: {shown}"))

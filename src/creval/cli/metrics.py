@@ -5,11 +5,11 @@ from __future__ import annotations
 from creval.cli import console, options
 
 
-def gauges(json: options.Json = False) -> None:
+def metrics(json: options.Json = False) -> None:
     """List what can be measured, whether it can be here, what to install, and the licences."""
-    from creval.metrics.availability import readiness
-    from creval.metrics.base import gauge_kind, gauge_names
-    from creval.report.commands.metrics import listed
+    from creval.metrics.availability import metric_availability
+    from creval.metrics.base import image_metric_class, image_metric_names
+    from creval.report.commands.metrics_output import metric_list_output
 
-    cards = [gauge_kind(name).card for name in gauge_names()]
-    console.show(listed([(card, readiness(card)) for card in cards]), json)
+    cards = [image_metric_class(name).info for name in image_metric_names()]
+    console.print_output(metric_list_output([(card, metric_availability(card)) for card in cards]), json)

@@ -15,98 +15,60 @@ from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
     from creval.providers.pricing import Price as Dollars
-    from creval.stats.elimination import Rule
+    from creval.stats.elimination import StoppingRule
 
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
 Benchmark = Annotated[str, typer.Argument(metavar="BENCH", help="The folder of a benchmark.")]
 Json = Annotated[bool, typer.Option("--json", help="Print all of it as JSON, unrounded.")]
-Strict = Annotated[
-    bool,
-    typer.Option(help="Score as the authors do: unanswered is wrong, references as released."),
-]
-Subset = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Only the samples of a named subset.")
-]
+Strict = Annotated[bool, typer.Option(help="Score as the authors do: unanswered is wrong, references as released.")]
+Subset = Annotated[str | None, typer.Option(metavar="NAME", help="Only the samples of a named subset.")]
 Weights = Annotated[
     str | None,
-    typer.Option(
-        metavar="METRIC=NUMBER,...|FILE|NAME",
-        help="Other weights: here, in a JSON file, or by name.",
-    ),
+    typer.Option(metavar="METRIC=NUMBER,...|FILE|NAME", help="Other weights: here, in a JSON file, or by name."),
 ]
-Models = Annotated[
-    str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")
-]
+Models = Annotated[str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")]
 Missing = Annotated[
-    str,
-    typer.Option(
-        metavar="exclude|zero", help="Samples without an edit are left out, or count as failed."
-    ),
+    str, typer.Option(metavar="exclude|zero", help="Samples without an edit are left out, or count as failed.")
 ]
-CommonSamples = Annotated[
-    bool, typer.Option("--common-samples", help="Only samples that all models have a score of.")
-]
+CommonSamples = Annotated[bool, typer.Option("--common-samples", help="Only samples that all models have a score of.")]
 Resamples = Annotated[int, typer.Option(min=100, max=1_000_000, help="Bootstrap resamples.")]
 UntilDecided = Annotated[
-    str | None,
-    typer.Option(
-        metavar="best|ranking", help="Stop when it is settled who is best, or all places."
-    ),
+    str | None, typer.Option(metavar="best|ranking", help="Stop when it is settled who is best, or all places.")
 ]
 Alpha = Annotated[float, typer.Option(metavar="RISK", help="The risk of a false decision.")]
-Margin = Annotated[
-    float, typer.Option(metavar="POINTS", help="Differences up to this need no decision.")
-]
-Scale = Annotated[
-    str | None, typer.Option(metavar="1-5", help="The scale of ratings whose rows state none.")
-]
+Margin = Annotated[float, typer.Option(metavar="POINTS", help="Differences up to this need no decision.")]
+Scale = Annotated[str | None, typer.Option(metavar="1-5", help="The scale of ratings whose rows state none.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
-Host = Annotated[
-    str, typer.Option(metavar="ADDRESS", help="Where to listen; others can then come too.")
-]
+Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen; others can then come too.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
-Open = Annotated[
-    bool, typer.Option("--open/--no-open", help="Open it in the browser of this machine.")
-]
-Attempts = Annotated[
-    int, typer.Option(min=1, help="Make a call that brings no reply up to N times.")
-]
+Open = Annotated[bool, typer.Option("--open/--no-open", help="Open it in the browser of this machine.")]
+Attempts = Annotated[int, typer.Option(min=1, help="Make a call that brings no reply up to N times.")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a call.")]
 Rpm = Annotated[float | None, typer.Option(min=0.01, help="Requests a minute.")]
 Tpm = Annotated[float | None, typer.Option(min=1, help="Tokens a minute.")]
-ImageFit = Annotated[
-    str, typer.Option(metavar="provider|original|PIXELS", help="The size of pictures.")
-]
-Prompts = Annotated[
-    str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")
-]
-Price = Annotated[
-    str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")
-]
-KeyEnv = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")
-]
+ImageFit = Annotated[str, typer.Option(metavar="provider|original|PIXELS", help="The size of pictures.")]
+Prompts = Annotated[str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")]
+Price = Annotated[str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")]
+KeyEnv = Annotated[str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and stop.")]
 
 
-def weights(given: str | None, manifest: Mapping[str, Any]) -> schema.Weights | None:
+def parse_weights(given: str | None, manifest: Mapping[str, Any]) -> schema.Weights | None:
     """`IF=0.4,VC=0.6` as numbers by metric, what a JSON file says, or a name of weights that the
     protocol of a run has."""
     if given is None:
         return None
     if os.path.isfile(given):  # noqa: PTH113 (it may be no path at all)
-        return _weights_in(given)
-    from creval.benchmarks import protocol_named
+        return _read_weights_file(given)
+    from creval.benchmarks import get_protocol
 
-    protocol = protocol_named(manifest["protocol"])
-    example = f"METRIC=NUMBER, such as {_example(protocol.card)}"
+    protocol = get_protocol(manifest["protocol"])
+    example = f"METRIC=NUMBER, such as {_example_weights(protocol.schema)}"
     if "=" not in given:
         try:
-            protocol.weighted(given)
+            protocol.with_weights(given)
         except CrevalError as error:
-            raise CrevalError(
-                f"--weights: there is no file {given!r}, and {error}. Or give {example}."
-            ) from error
+            raise CrevalError(f"--weights: there is no file {given!r}, and {error}. Or give {example}.") from error
         return given
     found: dict[str, float] = {}
     for part in given.split(","):
@@ -122,14 +84,14 @@ def weights(given: str | None, manifest: Mapping[str, Any]) -> schema.Weights | 
     return found
 
 
-def _example(of: schema.Card) -> str:
+def _example_weights(schema: schema.ScoreSchema) -> str:
     """A card's own weights as they are given, or all that could be given, alike."""
-    metrics = (metric.name for metric in of.metrics if metric.name != of.ranking)
-    own = of.composite.weights if of.composite is not None else dict.fromkeys(metrics, 1)
+    metrics = (metric.name for metric in schema.metrics if metric.name != schema.ranking_column)
+    own = schema.composite.weights if schema.composite is not None else dict.fromkeys(metrics, 1)
     return ",".join(f"{name}={weight:.3g}" for name, weight in own.items())
 
 
-def _weights_in(file: str) -> schema.Weights:
+def _read_weights_file(file: str) -> schema.Weights:
     from creval.core.files import read_json
 
     def number(of: object) -> bool:
@@ -142,25 +104,24 @@ def _weights_in(file: str) -> schema.Weights:
     entries = found.values() if isinstance(found, dict) else ()
     if not entries or not all(number(of) or numbers(of) for of in entries):
         raise CrevalError(
-            f"--weights {file}: it should hold an object of numbers by metric, of such objects by "
-            "group, or of both."
+            f"--weights {file}: it should hold an object of numbers by metric, of such objects by group, or of both."
         )
     weights: schema.Weights = found
     return weights
 
 
-def until(question: str | None, alpha: float, margin: float) -> Rule | None:
+def parse_stopping_rule(question: str | None, alpha: float, margin: float) -> StoppingRule | None:
     """What is to be decided, if anything is."""
     if question is None:
         if (alpha, margin) != (0.05, 0.0):
             raise CrevalError("--alpha and --margin go with --until-decided best or ranking.")
         return None
-    from creval.stats.elimination import Rule
+    from creval.stats.elimination import StoppingRule
 
-    return Rule(question, alpha, margin)
+    return StoppingRule(question, alpha, margin)
 
 
-def groups(given: str | None) -> dict[str, list[str]]:
+def parse_groups(given: str | None) -> dict[str, list[str]]:
     """`open=A,B,closed=C` as names by group: a name with an equals sign begins a group."""
     found: dict[str, list[str]] = {}
     current: list[str] | None = None
@@ -179,7 +140,7 @@ def groups(given: str | None) -> dict[str, list[str]]:
     return found
 
 
-def names(given: str | None, option: str) -> tuple[str, ...] | None:
+def parse_names(given: str | None, option: str) -> tuple[str, ...] | None:
     """`A,B` as names, each once."""
     if given is None:
         return None
@@ -189,7 +150,7 @@ def names(given: str | None, option: str) -> tuple[str, ...] | None:
     return found
 
 
-def parameters(given: Sequence[str]) -> dict[str, Any]:
+def parse_parameters(given: Sequence[str]) -> dict[str, Any]:
     """`top_p=0.1` and the like; a value is read as JSON where it is JSON."""
     found: dict[str, Any] = {}
     for part in given:
@@ -203,7 +164,7 @@ def parameters(given: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def models_by_use(given: Sequence[str]) -> dict[str, str]:
+def parse_metric_models(given: Sequence[str]) -> dict[str, str]:
     """`clip=ORG/MODEL` and the like."""
     found = {}
     for part in given:
@@ -214,7 +175,7 @@ def models_by_use(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def dollars_a_million(given: str | None) -> Dollars | None:
+def parse_token_price(given: str | None) -> Dollars | None:
     """`2.5,10` as prices of a million tokens, in and out."""
     from creval.providers.pricing import Price as Dollars
 
@@ -229,7 +190,7 @@ def dollars_a_million(given: str | None) -> Dollars | None:
     raise CrevalError(f"--price takes two numbers such as 2.5,10, not {given!r}.")
 
 
-def dollars(given: str | None) -> float | None:
+def parse_budget(given: str | None) -> float | None:
     """`5USD` as a number."""
     if given is None:
         return None
@@ -239,7 +200,7 @@ def dollars(given: str | None) -> float | None:
     return float(match[1])
 
 
-def percent(given: str) -> float:
+def parse_share(given: str) -> float:
     """The percentage of --max-unanswered as a share."""
     try:
         share = float(given.strip().removesuffix("%")) / 100

@@ -9,20 +9,18 @@ import typer
 
 from creval.cli import console
 
-TEMPLATES = "ice_templates"
+ICE_TEMPLATES = "ice_templates"
 
 
 def prompts(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Print this one.")] = None,
-    out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write copies to change, for --prompts.")
-    ] = None,
+    out: Annotated[str | None, typer.Option(metavar="DIR", help="Write copies to change, for --prompts.")] = None,
 ) -> None:
     """List, print or copy the texts that are sent to models."""
     from creval.prompts import load_prompt, prompt_names
 
-    if name == TEMPLATES:
-        _give_templates(out)
+    if name == ICE_TEMPLATES:
+        _output_templates(out)
         return
     texts = [load_prompt(found) for found in ([name] if name else prompt_names())]
     if out is not None:
@@ -32,21 +30,21 @@ def prompts(
         print(texts[0].text, end="")
     else:
         for prompt in texts:
-            places = " ".join(f"{{{{{place}}}}}" for place in sorted(prompt.places))
+            places = " ".join(f"{{{{{place}}}}}" for place in sorted(prompt.placeholders))
             print(f"{prompt.version}  {places}")
-        print(f"{TEMPLATES}  what `creval build ice` lets models fill in, for its --templates")
+        print(f"{ICE_TEMPLATES}  what `creval build ice` lets models fill in, for its --templates")
 
 
-def _give_templates(out: str | None) -> None:
+def _output_templates(out: str | None) -> None:
     """Print the templates of ICE-Bench's tasks, or write them to a file that can be changed."""
-    from creval.building.ice.task_kits import KITS
-    from creval.core.files import json_text
+    from creval.building.ice.task_kits import TASK_KITS
+    from creval.core.files import format_json
 
-    text = json_text({task: kit.templates for task, kit in KITS.items()})
+    text = format_json({task: kit.templates for task, kit in TASK_KITS.items()})
     if out is None:
         print(text, end="")
     else:
-        _write_copy(Path(out) / f"{TEMPLATES}.json", text)
+        _write_copy(Path(out) / f"{ICE_TEMPLATES}.json", text)
 
 
 def _write_copy(path: Path, text: str) -> None:
@@ -56,4 +54,4 @@ def _write_copy(path: Path, text: str) -> None:
     if path.exists():
         raise CrevalError(f"{path} is there already.")
     path.write_text(text, encoding="utf-8")
-    console.note(f"written: {path}")
+    console.print_note(f"written: {path}")

@@ -11,9 +11,9 @@ from creval.cli import console, options
 
 if TYPE_CHECKING:
     from creval.core.benchmark import Benchmark
-    from creval.judging.replay import Replayed
-    from creval.stats.early_stopping import Outcome
-    from creval.stats.elimination import Rule
+    from creval.judging.replay_run import ReplaySummary
+    from creval.stats.early_stopping import StoppingOutcome
+    from creval.stats.elimination import StoppingRule
 
 
 def replay(
@@ -21,9 +21,7 @@ def replay(
     answers: Annotated[str, typer.Option(metavar="DIR", help="METRIC/MODEL/ID.json or .txt")],
     run: Annotated[str, typer.Option(metavar="RUN", help="The run's folder; made if need be.")],
     raw: Annotated[bool, typer.Option(help="Prefer the judge's raw replies (ID.txt).")] = False,
-    model: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this model; may be repeated.")
-    ] = None,
+    model: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this model; may be repeated.")] = None,
     until_decided: options.UntilDecided = None,
     alpha: options.Alpha = 0.05,
     margin: options.Margin = 0.0,
@@ -32,52 +30,52 @@ def replay(
 ) -> None:
     """Make a run from recorded answers."""
     from creval.benchmarks import open_benchmark
-    from creval.core.formatting import visible
-    from creval.judging.replay import replay as replayed
-    from creval.report.commands.early_stopping import stopped
-    from creval.report.run_facts import statuses
+    from creval.core.formatting import escape_control
+    from creval.judging.replay_run import replay as replayed
+    from creval.report.commands.early_stopping_output import early_stopping_output
+    from creval.report.run_facts import status_table
 
-    rule = options.until(until_decided, alpha, margin)
+    rule = options.parse_stopping_rule(until_decided, alpha, margin)
     benchmark = open_benchmark(bench)
     done = replayed(benchmark, answers, run, raw=raw, models=model or (), track=console.track)
-    for path, reason in list(done.broken.items())[:20]:
-        console.note(visible(f"no answers in {path}: {reason}"))
-    if len(done.broken) > 20:
-        console.note(f"... and {len(done.broken) - 20} more files without answers.")
+    for path, reason in list(done.unreadable_files.items())[:20]:
+        console.print_note(escape_control(f"no answers in {path}: {reason}"))
+    if len(done.unreadable_files) > 20:
+        console.print_note(f"... and {len(done.unreadable_files) - 20} more files without answers.")
     for names, what in (
         (done.recording.unmatched, "answers match no sample and were left"),
         (done.recording.ignored, "other files or folders were left"),
     ):
         if names:
             shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-            console.note(visible(f"{len(names)} {what}: {shown}"))
+            console.print_note(escape_control(f"{len(names)} {what}: {shown}"))
     answered = {file.metric for file in done.recording.files}
-    absent = benchmark.asked_metrics - answered
+    absent = benchmark.judged_metrics - answered
     if absent:
-        console.note(f"no answers in {', '.join(sorted(absent))}: these metrics stay empty")
-    problems = [found for found in benchmark.dataset.findings if not found.repaired]
+        console.print_note(f"no answers in {', '.join(sorted(absent))}: these metrics stay empty")
+    problems = [found for found in benchmark.dataset.issues if not found.is_repaired]
     if problems:
-        console.note(
-            f"{len(problems)} problems in the benchmark's files: creval bench {quote(bench)}"
-        )
-    outcome = _decided(benchmark, done, run, rule, seed) if rule is not None else None
+        console.print_note(f"{len(problems)} problems in the benchmark's files: creval bench {quote(bench)}")
+    outcome = _decide_early(benchmark, done, run, rule, seed) if rule is not None else None
     if json:
         ended = {name: {str(s): n for s, n in of.items()} for name, of in done.statuses.items()}
-        found = {} if outcome is None else {**stopped(outcome).as_json(), "seed": seed}
+        found = {} if outcome is None else {**early_stopping_output(outcome).as_json(), "seed": seed}
         console.print_json({"judge": done.recording.judge, "answers": ended, **found})
         return
-    console.print_grid(statuses(done.statuses))
+    console.print_table(status_table(done.statuses))
     if outcome is not None:
-        console.show(stopped(outcome))
-    console.note(f"Now: creval score {quote(run)}")
+        console.print_output(early_stopping_output(outcome))
+    console.print_note(f"Now: creval score {quote(run)}")
 
 
-def _decided(benchmark: Benchmark, done: Replayed, run: str, rule: Rule, seed: int) -> Outcome:
+def _decide_early(
+    benchmark: Benchmark, summary: ReplaySummary, run: str, rule: StoppingRule, seed: int
+) -> StoppingOutcome:
     """What asking for these answers only until the question is settled would have come to."""
-    from creval.analysis.score_table import tabulate
-    from creval.judging.early_stopping import decide
+    from creval.analysis.scoring import build_score_table
+    from creval.judging.stopping_monitor import simulate_early_stopping
     from creval.store import open_run
 
     with open_run(run) as opened:
-        table = tabulate(opened, systems=done.recording.systems)
-    return decide(table, benchmark.dataset.samples, rule, seed)
+        table = build_score_table(opened, models=summary.recording.models)
+    return simulate_early_stopping(table, benchmark.dataset.samples, rule, seed)

@@ -15,9 +15,7 @@ _LARGE = 15.0  # MB
 
 def report(
     run: options.RunFolder,
-    out: Annotated[
-        str, typer.Option(metavar="FILE", help="The page: one file that opens anywhere.")
-    ] = "report.html",
+    out: Annotated[str, typer.Option(metavar="FILE", help="The page: one file that opens anywhere.")] = "report.html",
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
@@ -27,16 +25,14 @@ def report(
     images: Annotated[
         str, typer.Option(metavar="inside|link", help="Thumbnails inside, or links to the files.")
     ] = "inside",
-    samples: Annotated[
-        int, typer.Option(min=0, max=100, help="How many samples of each kind to show.")
-    ] = 6,
+    samples: Annotated[int, typer.Option(min=0, max=100, help="How many samples of each kind to show.")] = 6,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
     """Write a page: the answer in words, tables, plots, and samples to look at."""
-    from creval.analysis.score_table import score as score_run
-    from creval.core.files import write_whole
-    from creval.report.html import page
+    from creval.analysis.scoring import score as score_run
+    from creval.core.files import atomic_write
+    from creval.report.html import report_page
     from creval.store import open_run
 
     if images not in ("inside", "link"):
@@ -46,31 +42,29 @@ def report(
         raise CrevalError(f"--out {out} is a folder; give a file, such as report.html.")
     if path.suffix.casefold() not in (".html", ".htm"):
         raise CrevalError(f"--out {out}: give a file that ends in .html.")
-    line = console.Line()
+    line = console.ProgressLine()
     with open_run(run) as opened:
         card = score_run(
             opened,
             strict=strict,
             subset=subset,
-            weights=options.weights(weights, opened.manifest),
-            systems=options.names(models, "--models"),
+            weights=options.parse_weights(weights, opened.manifest),
+            models=options.parse_names(models, "--models"),
             resamples=resamples,
             seed=seed,
             missing=missing,
             common=common_samples,
         )
-        content = page(
+        content = report_page(
             opened,
             card,
             resamples,
-            each=samples,
+            samples_per_section=samples,
             link=path.parent if images == "link" else None,
-            watch=console.counting(line, "samples shown"),
+            watch=console.count_progress(line, "samples shown"),
         )
     line.clear()
-    size = write_whole(path, content) / 1e6
-    console.note(f"wrote {out} ({size:.1f} MB)")
+    size = atomic_write(path, content) / 1e6
+    console.print_note(f"wrote {out} ({size:.1f} MB)")
     if size > _LARGE:
-        console.note(
-            "That is large for a page: --samples N shows fewer, --images link puts none in."
-        )
+        console.print_note("That is large for a page: --samples N shows fewer, --images link puts none in.")

@@ -8,14 +8,13 @@ from typing import Annotated
 import typer
 
 from creval.cli import console, options
-from creval.core.errors import CrevalError, known_name
+from creval.core.errors import CrevalError, require_known
 
 
 def score(
     run: options.RunFolder,
     by: Annotated[
-        str | None,
-        typer.Option(metavar="LEVEL|GROUP,...", help="overall, category, dimension, sample ..."),
+        str | None, typer.Option(metavar="LEVEL|GROUP,...", help="overall, category, dimension, sample ...")
     ] = None,
     subset: options.Subset = None,
     strict: options.Strict = False,
@@ -24,18 +23,12 @@ def score(
     missing: options.Missing = "exclude",
     common_samples: options.CommonSamples = False,
     groups: Annotated[
-        str | None,
-        typer.Option(metavar="open=A,B,closed=C", help="Mark best and second within groups."),
+        str | None, typer.Option(metavar="open=A,B,closed=C", help="Mark best and second within groups.")
     ] = None,
-    wide: Annotated[
-        bool, typer.Option("--wide", help="Groups beside each other, a row a model.")
-    ] = False,
-    average: Annotated[
-        bool, typer.Option("--average", help="Add the mean over the models.")
-    ] = False,
+    wide: Annotated[bool, typer.Option("--wide", help="Groups beside each other, a row a model.")] = False,
+    average: Annotated[bool, typer.Option("--average", help="Add the mean over the models.")] = False,
     correct: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Also correct for the judge's errors (calibrate)."),
+        str | None, typer.Option(metavar="FILE", help="Also correct for the judge's errors (calibrate).")
     ] = None,
     json: options.Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print a row a cell.")] = False,
@@ -45,12 +38,12 @@ def score(
     seed: options.Seed = 0,
 ) -> None:
     """Score a run: every cell with its 95 % interval and its coverage."""
-    from creval.analysis.score_table import score as score_run
+    from creval.analysis.scoring import score as score_run
     from creval.core import formatting
-    from creval.report import costs, sentences, tables
-    from creval.report import missing as absent
+    from creval.report import edit_costs, sentences, tables
+    from creval.report import missing_edits as absent
     from creval.store import open_run
-    from creval.store.provenance import makers
+    from creval.store.provenance import read_provenance
 
     if json + csv + markdown + latex > 1:
         raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
@@ -59,48 +52,48 @@ def score(
             opened,
             strict=strict,
             subset=subset,
-            weights=options.weights(weights, opened.manifest),
-            systems=options.names(models, "--models"),
+            weights=options.parse_weights(weights, opened.manifest),
+            models=options.parse_names(models, "--models"),
             resamples=resamples,
             seed=seed,
             average=average,
             missing=missing,
             common=common_samples,
         )
-        named = options.groups(groups)
+        named = options.parse_groups(groups)
         for name in (name for members in named.values() for name in members):
-            known_name("model", name, card.table.systems)
-        levels = [level.name for level in card.table.card.levels]
-        wanted = options.names(by, "--by") or (levels if json or csv else ["overall"])
-        shown = tables.chosen(card, wanted)
+            require_known("model", name, card.table.models)
+        levels = [level.name for level in card.table.schema.levels]
+        wanted = options.parse_names(by, "--by") or (levels if json or csv else ["overall"])
+        shown = tables.select_groups(card, wanted)
         corrected = None
         if correct is not None:
-            from creval.analysis.correction import correct as corrected_for
+            from creval.analysis.correction import correct_scores as corrected_for
             from creval.core.files import read_json
-            from creval.stats.calibration import from_json
+            from creval.stats.calibration import parse_calibration
 
-            rates = from_json(read_json(Path(correct)), correct)
+            rates = parse_calibration(read_json(Path(correct)), correct)
             corrected = corrected_for(opened, card, rates, resamples=resamples, seed=seed)
             if not json and (csv or markdown or latex):
                 raise CrevalError("--correct goes with a table for the terminal, or with --json.")
         notes = [
-            sentences.basis(card, opened.manifest, resamples),
-            sentences.strictness(card, int(opened.manifest.get("problems", 0))),
-            *sentences.unsupported(card.table),
-            *sentences.voices(opened, card),
-            *sentences.flat(card),
-            *sentences.few(card, shown),
+            sentences.basis_sentence(card, opened.manifest, resamples),
+            sentences.strictness_sentence(card, int(opened.manifest.get("problems", 0))),
+            *sentences.unsupported_sentences(card.table),
+            *sentences.voice_sentences(opened, card),
+            *sentences.zero_width_sentences(card),
+            *sentences.missing_interval_sentences(card, shown),
         ]
-        gone = absent.of_table(opened, card.table)
-        rule = [*absent.told(gone), *absent.rule(card.table, gone)]
+        gone = absent.missing_from_table(opened, card.table)
+        rule = [*absent.missing_sentences(gone), *absent.missing_policy_sentences(card.table, gone)]
         if corrected is not None:
-            notes += sentences.corrected(opened, corrected)
-        decided = sentences.decided(card)
+            notes += sentences.correction_sentences(opened, corrected)
+        decided = sentences.decided_sentence(card)
         if json:
-            found = tables.as_json(card, opened.manifest, shown)
-            found |= absent.data(gone, card.table)
-            made = makers(opened.manifest)
-            found["makers"] = costs.data({n: made[n] for n in card.systems if n in made})
+            found = tables.scorecard_json(card, opened.manifest, shown)
+            found |= absent.missing_json(gone, card.table)
+            made = read_provenance(opened.manifest)
+            found["makers"] = edit_costs.cost_json({n: made[n] for n in card.models if n in made})
             more = tables.corrected_json(corrected, shown) if corrected else {}
             console.print_json({"sentences": [decided, *rule, *notes], **found, **more})
             return
@@ -110,21 +103,21 @@ def score(
     if markdown or latex:
         table = tables.markdown_table if markdown else tables.latex_table
         if latex and rule:
-            print("".join(f"% {formatting.visible(line)}\n" for line in rule), end="")
+            print("".join(f"% {formatting.escape_control(line)}\n" for line in rule), end="")
         print(table(card, shown, named, wide=wide), end="")
         if markdown and rule:
-            print("".join(f"\n{formatting.markdown(line)}\n" for line in rule), end="")
+            print("".join(f"\n{formatting.escape_markdown(line)}\n" for line in rule), end="")
         notes.append(decided)
     else:
-        out = console.console()
-        for line in tables.sample_lines(card, shown):
+        out = console.stdout_console()
+        for line in tables.format_sample_lines(card, shown):
             print(line)
-        for grid in tables.grids(card, shown, named, wide=out.width if wide else 0):
-            console.print_grid(grid)
+        for grid in tables.score_tables(card, shown, named, width=out.width if wide else 0):
+            console.print_table(grid)
         for line in (*rule, decided):
             out.print(line)
         if corrected is not None:
-            for grid in tables.corrected_grids(card, corrected, shown):
-                console.print_grid(grid)
+            for grid in tables.corrected_tables(card, corrected, shown):
+                console.print_table(grid)
     for line in notes:
-        console.note(line)
+        console.print_note(line)

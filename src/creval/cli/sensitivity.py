@@ -18,39 +18,40 @@ def sensitivity(
     missing: options.Missing = "exclude",
     common_samples: options.CommonSamples = False,
     human: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Also say which weights people agree with most (CSV)."),
+        str | None, typer.Option(metavar="FILE", help="Also say which weights people agree with most (CSV).")
     ] = None,
     scale: options.Scale = None,
     json: options.Json = False,
 ) -> None:
     """Say who would be best under other weights of the metrics, and how stable the order is."""
-    from creval.analysis.score_table import score as score_run
-    from creval.core.human_ratings import read_people, scale_named
-    from creval.report import missing as absent
-    from creval.report.commands.alignment import lost
-    from creval.report.commands.sensitivity import weights as shown
-    from creval.stats.human.weight_fit import AgreedWeights, agreed_weights
-    from creval.stats.sensitivity import sensitivity as measured
+    from creval.analysis.scoring import score as score_run
+    from creval.core.human_ratings import parse_rating_scale, read_human_ratings
+    from creval.report import missing_edits as absent
+    from creval.report.commands.alignment_output import unused_rating_sentences
+    from creval.report.commands.sensitivity_output import sensitivity_output as shown
+    from creval.stats.human.weight_fit import WeightAgreement, find_agreeing_weights
+    from creval.stats.weight_sensitivity import analyse_sensitivity as measured
     from creval.store import open_run
 
     if scale is not None and human is None:
         raise CrevalError("--scale goes with --human FILE.")
     with open_run(run) as opened:
-        card = score_run(opened,
-            strict=strict, subset=subset,
-            weights=options.weights(weights, opened.manifest), resamples=100,
-            missing=missing, common=common_samples,
-        )  # fmt: skip
-        notes = absent.rule(card.table, absent.of_table(opened, card.table))
+        card = score_run(
+            opened,
+            strict=strict,
+            subset=subset,
+            weights=options.parse_weights(weights, opened.manifest),
+            resamples=100,
+            missing=missing,
+            common=common_samples,
+        )
+        notes = absent.missing_policy_sentences(card.table, absent.missing_from_table(opened, card.table))
     found = measured(card)
-    people: dict[str, AgreedWeights] = {}
+    people: dict[str, WeightAgreement] = {}
     if human:
-        said = read_people(human, None if scale is None else scale_named(scale))
-        people, unmatched = agreed_weights(said.ratings, card.table, found)
-        notes += lost({human: said.left_out}, unmatched)
+        said = read_human_ratings(human, None if scale is None else parse_rating_scale(scale))
+        people, unmatched = find_agreeing_weights(said.ratings, card.table, found)
+        notes += unused_rating_sentences({human: said.skipped_rows}, unmatched)
         if not people:
-            raise CrevalError(
-                f"--human {human}: too few ratings of this run's edits to tell anything."
-            )
-    console.show(shown(found, people, notes), json)
+            raise CrevalError(f"--human {human}: too few ratings of this run's edits to tell anything.")
+    console.print_output(shown(found, people, notes), json)

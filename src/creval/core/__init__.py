@@ -1,34 +1,34 @@
 """The nouns that everything else speaks in."""
 
-from creval.core.benchmark import Benchmark, Dataset, Finding, Protocol, System
-from creval.core.call import Ask, Reply
-from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.benchmark import Benchmark, BenchmarkFormat, Dataset, DatasetIssue, Protocol
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
 from creval.core.human_ratings import Rating
 from creval.core.probe import Measurement, Probe, Question
-from creval.core.sample import Box, Sample, Step
-from creval.core.scales import Contract, contract_named
-from creval.core.schema import OVERALL, Card, Composite, Level, Metric, Part, Score
-from creval.core.verdict import Status, Verdict
+from creval.core.sample import Box, InstructionStep, Sample
+from creval.core.scales import AnswerScale, get_scale
+from creval.core.schema import OVERALL, Composite, Level, Metric, Score, ScoreSchema, SubScore
+from creval.core.verdict import Verdict, VerdictStatus
 
 __all__ = [
     "OVERALL",
-    "Ask",
+    "AnswerScale",
     "Benchmark",
+    "BenchmarkFormat",
     "Box",
-    "Card",
+    "CallKey",
     "Composite",
-    "Contract",
     "CrevalError",
     "Dataset",
+    "DatasetIssue",
     "Edit",
     "EditKey",
     "EditStatus",
-    "Finding",
+    "InstructionStep",
     "Level",
     "Measurement",
     "Metric",
-    "Part",
     "Probe",
     "Protocol",
     "Question",
@@ -36,9 +36,9 @@ __all__ = [
     "Reply",
     "Sample",
     "Score",
-    "Status",
-    "Step",
-    "System",
+    "ScoreSchema",
+    "SubScore",
     "Verdict",
-    "contract_named",
+    "VerdictStatus",
+    "get_scale",
 ]

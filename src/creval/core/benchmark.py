@@ -10,16 +10,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.core.edit import Edit
-from creval.core.errors import CrevalError, unknown
+from creval.core.edit_record import Edit
+from creval.core.errors import CrevalError, unknown_name_error
 from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
-from creval.core.scales import contract_named
-from creval.core.schema import OVERALL, Card, Level, Part, Score, Weights
+from creval.core.scales import get_scale
+from creval.core.schema import OVERALL, Level, Score, ScoreSchema, SubScore, Weights
 
 
 @dataclass(frozen=True)
-class Finding:
+class DatasetIssue:
     """Something in a benchmark's files that is not as it should be.
 
     It lies in the file or sample `where`, at `item`. A repair has what it `found` and what that
@@ -27,18 +27,18 @@ class Finding:
     """
 
     rule: str
-    where: str
+    location: str
     item: str = ""
-    found: str = ""
-    became: str = ""
+    original: str = ""
+    replacement: str = ""
     note: str = ""
 
     @property
-    def repaired(self) -> bool:
-        return bool(self.became)
+    def is_repaired(self) -> bool:
+        return bool(self.replacement)
 
 
-class Placed(NamedTuple):
+class EditFile(NamedTuple):
     """Which edit a file is: of which sample, which draw, and by which strategy if not directly."""
 
     sample: str
@@ -50,7 +50,7 @@ class Placed(NamedTuple):
 class Dataset:
     """Samples from a folder, named subsets of them, and all that was found wrong in the files.
 
-    `made_by` names the models that helped to make it: `writer` of instructions, `asker` of
+    `authored_by` names the models that helped to make it: `writer` of instructions, `asker` of
     questions. `levels` are the groups of its samples, for protocols that have none of their own;
     `place` finds which edit a file is by its path without suffix, in a layout of the authors' own;
     `told` is what a model's folder says of its edits, by sample, in files besides the pictures;
@@ -61,12 +61,12 @@ class Dataset:
     root: Path
     samples: tuple[Sample, ...]
     subsets: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
-    made_by: Mapping[str, str] = field(default_factory=dict)
+    issues: tuple[DatasetIssue, ...] = ()
+    authored_by: Mapping[str, str] = field(default_factory=dict)
     levels: tuple[Level, ...] = (OVERALL,)
-    place: Callable[[str], Placed | None] | None = None
-    told: Callable[[Path, Sequence[Sample]], Mapping[str, Edit]] | None = None
-    whole: bool = False
+    match_edit_file: Callable[[str], EditFile | None] | None = None
+    read_model_outputs: Callable[[Path, Sequence[Sample]], Mapping[str, Edit]] | None = None
+    requires_all_inputs: bool = False
 
 
 class Protocol(ABC):
@@ -78,10 +78,10 @@ class Protocol(ABC):
     """
 
     name: str
-    card: Card
+    schema: ScoreSchema
     prompt: str = "judge"
     has_strict: bool = False
-    gauges: Collection[str] = ()
+    image_metrics: Collection[str] = ()
 
     @abstractmethod
     def probes(self, sample: Sample) -> Sequence[Probe]:
@@ -89,12 +89,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def score(
-        self,
-        sample: Sample,
-        probes: Sequence[Probe],
-        values: Mapping[str, float | None],
-        *,
-        strict: bool = False,
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> Mapping[str, Score]:
         """One sample's metrics from its probes' values, by probe id.
 
@@ -102,25 +97,25 @@ class Protocol(ABC):
         `strict` scores as the system's authors do.
         """
 
-    def weighted(self, weights: Weights) -> Protocol:
+    def with_weights(self, weights: Weights) -> Protocol:
         """The same with other weights of its metrics."""
         if isinstance(weights, str):
-            raise unknown("choice of weights", weights, [])
+            raise unknown_name_error("choice of weights", weights, [])
         flat = {name: of for name, of in weights.items() if isinstance(of, int | float)}
         if len(flat) < len(weights):
             raise CrevalError(f"--weights: {self.name} has one set of weights for all groups.")
         made = copy(self)
-        made.card = self.card.weighted(flat)
+        made.schema = self.schema.with_weights(flat)
         return made
 
-    def one_each(
-        self, probes: Sequence[Probe], values: Mapping[str, float | None], scale: float = 1.0
+    def single_probe_scores(
+        self, probes: Sequence[Probe], values: Mapping[str, float | None], factor: float = 1.0
     ) -> dict[str, Score]:
         """A sample's metrics where each is the value of its only probe, if it has one."""
-        found = {metric.name: Score(None, 0, 0) for metric in self.card.metrics}
+        found = {metric.name: Score(None, 0, 0) for metric in self.schema.metrics}
         for probe in probes:
             value = values.get(probe.id)
-            scaled = None if value is None else value * scale
+            scaled = None if value is None else value * factor
             found[probe.metric] = Score(scaled, int(value is not None), 1)
         return found
 
@@ -137,17 +132,17 @@ class Protocol(ABC):
         """
         if value is None:
             return None
-        contract = contract_named(question.contract)
+        contract = get_scale(question.scale)
         if question.reference is not None:
             return contract.credit(value, question.reference)
         return value / (len(contract.choices) - 1)
 
-    def parts(
+    def sub_scores(
         self,
         sample: Sample,  # noqa: ARG002
         probes: Sequence[Probe],  # noqa: ARG002
         values: Mapping[str, float | None],  # noqa: ARG002
-    ) -> Mapping[str, Sequence[Part]]:
+    ) -> Mapping[str, Sequence[SubScore]]:
         """The scores of a sample's parts, by the level that groups them; mostly there are none."""
         return {}
 
@@ -166,22 +161,22 @@ class Benchmark:
         return tuple(dict.fromkeys(probe.metric for several in probes for probe in several))
 
     @cached_property
-    def asked_metrics(self) -> frozenset[str]:
+    def judged_metrics(self) -> frozenset[str]:
         """Those of them that a judge is asked about."""
         probes = (probe for s in self.dataset.samples for probe in self.protocol.probes(s))
         return frozenset(probe.metric for probe in probes if isinstance(probe, Question))
 
     @cached_property
-    def gauges(self) -> frozenset[str]:
+    def image_metrics(self) -> frozenset[str]:
         """The gauges that something is, or with other samples would be, measured with."""
         probes = (probe for s in self.dataset.samples for probe in self.protocol.probes(s))
-        needed = (probe.gauge for probe in probes if isinstance(probe, Measurement))
-        return frozenset(self.protocol.gauges).union(needed)
+        needed = (probe.image_metric for probe in probes if isinstance(probe, Measurement))
+        return frozenset(self.protocol.image_metrics).union(needed)
 
     @property
-    def card(self) -> Card:
+    def schema(self) -> ScoreSchema:
         """The protocol's card, over its own levels or over the dataset's."""
-        return self.protocol.card.over(self.dataset.levels)
+        return self.protocol.schema.with_levels(self.dataset.levels)
 
     @property
     def name(self) -> str:
@@ -189,7 +184,7 @@ class Benchmark:
 
 
 @dataclass(frozen=True)
-class System:
+class BenchmarkFormat:
     """A published system: how its release is recognised and read, and its protocol.
 
     `recognise` returns the folder that `load` reads, or none where a path is something else.

@@ -12,24 +12,24 @@ from pathlib import Path
 
 from creval.core.errors import CrevalError
 
-VARIABLE = "CREVAL_CACHE"
+CACHE_ENV = "CREVAL_CACHE"
 
 
 def cache_folder() -> Path:
     """The folder that `CREVAL_CACHE` names, or the user's own."""
-    given = os.environ.get(VARIABLE)
+    given = os.environ.get(CACHE_ENV)
     if given:
         return Path(given)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "creval"
 
 
-def made_once(kind: str, of: Iterable[Path], make: Callable[[Path], None]) -> Path:
+def cached_folder(kind: str, sources: Iterable[Path], fill: Callable[[Path], None]) -> Path:
     """A folder that `make` fills from files, once for each state of them.
 
     It is there as a whole or not at all.
     """
     digest = hashlib.blake2b(digest_size=12)
-    for path in of:
+    for path in sources:
         status = path.stat()
         state = f"{path.resolve()}\x1f{status.st_size}\x1f{status.st_mtime_ns}\x1e"
         digest.update(state.encode("utf-8", "surrogateescape"))
@@ -40,7 +40,7 @@ def made_once(kind: str, of: Iterable[Path], make: Callable[[Path], None]) -> Pa
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=".", dir=folder.parent))
-        make(unfinished)
+        fill(unfinished)
         with suppress(OSError):  # another process may have been quicker
             unfinished.rename(folder)
         if not folder.is_dir():
@@ -49,7 +49,7 @@ def made_once(kind: str, of: Iterable[Path], make: Callable[[Path], None]) -> Pa
         where = error.filename or folder.parent
         raise CrevalError(
             f"{where}: {error.strerror or error}. {folder.parent} is where creval keeps what it "
-            f"made; the environment variable {VARIABLE} names another folder."
+            f"made; the environment variable {CACHE_ENV} names another folder."
         ) from error
     finally:
         if unfinished is not None:

@@ -8,20 +8,20 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from creval.core.edit import EditKey
-from creval.core.verdict import Status
+from creval.core.edit_record import EditKey
+from creval.core.verdict import VerdictStatus
 
 
-class Ask(NamedTuple):
+class CallKey(NamedTuple):
     """One request to one judge about one edit: the questions by id, and all that shapes the reply.
 
     `images` are digests, in the order in which the judge sees them. `variant` names a deliberate
     change (images swapped, question reworded); none is the plain form.
     """
 
-    judge: str
-    edit: EditKey
-    probes: tuple[str, ...]
+    caller: str
+    subject: EditKey
+    parts: tuple[str, ...]
     prompt: str = ""
     images: tuple[str, ...] = ()
     parameters: Mapping[str, Any] = MappingProxyType({})
@@ -31,8 +31,8 @@ class Ask(NamedTuple):
     @property
     def digest(self) -> str:
         """The key under which its reply is kept: the same request has the same digest."""
-        system, sample, draw = self.edit
-        parts = (self.judge, system, sample, str(draw), *self.probes, "", self.prompt)
+        model, sample, draw = self.subject
+        parts = (self.caller, model, sample, str(draw), *self.parts, "", self.prompt)
         parts += (*self.images, "", str(self.repeat), self.variant)
         if self.parameters:
             parts += (json.dumps(dict(self.parameters), sort_keys=True),)
@@ -47,7 +47,7 @@ class Reply(NamedTuple):
     kept; `origin` tells where it came from. Money is in US dollars, latency in seconds.
     """
 
-    status: Status
+    status: VerdictStatus
     text: str | None = None
     origin: str = ""
     attempt: int = 0

@@ -21,69 +21,68 @@ class SharedContext:
     """A context of the whole process, which threads enter and leave as they like: `make` makes the
     one that the first of them enters and the last leaves."""
 
-    def __init__(self, make: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
-        self._make = make
-        self._lock, self._inside = threading.Lock(), 0
-        self._made = contextlib.ExitStack()
+    def __init__(self, factory: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
+        self._factory = factory
+        self._lock, self._active_count = threading.Lock(), 0
+        self._exit_stack = contextlib.ExitStack()
 
     def __enter__(self) -> None:
         with self._lock:
-            if self._inside == 0:
-                self._made.enter_context(self._make())
-            self._inside += 1
+            if self._active_count == 0:
+                self._exit_stack.enter_context(self._factory())
+            self._active_count += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._made.close()
+            self._active_count -= 1
+            if self._active_count == 0:
+                self._exit_stack.close()
 
 
-aside = SharedContext(lambda: contextlib.redirect_stdout(sys.stderr))
+stdout_to_stderr = SharedContext(lambda: contextlib.redirect_stdout(sys.stderr))
 """Sends what libraries print to standard error: standard output is for results."""
 
 
-_LOOKS = 2.0  # seconds between looks at whether anybody still waits
-Job = TypeVar("Job")
-Done = TypeVar("Done")
+_PARENT_CHECK_SECONDS = 2.0  # seconds between looks at whether anybody still waits
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
 
 
-def cores() -> int:
+def usable_cpu_count() -> int:
     """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def process_pool(count: int) -> ProcessPoolExecutor:
+def spawn_process_pool(count: int) -> ProcessPoolExecutor:
     """So many processes, started afresh: copies of a process with threads can hang.
 
     An interrupt is for the one that started them.
     """
-    return ProcessPoolExecutor(count, get_context("spawn"), _begin, (os.getpid(),))
+    return ProcessPoolExecutor(count, get_context("spawn"), _init_worker, (os.getpid(),))
 
 
-def _begin(parent: int) -> None:
+def _init_worker(parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
 
 
-def _end_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     """End when the process that started this one was killed: nobody else would tell."""
     while os.getppid() == parent:
-        time.sleep(_LOOKS)
+        time.sleep(_PARENT_CHECK_SECONDS)
     os._exit(1)
 
 
-def on_all_cores(work: Callable[[Job], Done], jobs: Iterable[Job]) -> Iterator[Done]:
+def parallel_map(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Iterator[ResultT]:
     """What comes of each job, in their order, as it is done."""
-    pool = process_pool(cores())
+    pool = spawn_process_pool(usable_cpu_count())
     try:
-        yield from pool.map(work, jobs, chunksize=4)
+        yield from pool.map(function, items, chunksize=4)
     except BrokenProcessPool as error:
         raise CrevalError(
-            "a process that did a part of the work has ended; perhaps there was too little memory. "
-            "Repeat the command."
+            "a process that did a part of the work has ended; perhaps there was too little memory. Repeat the command."
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)

@@ -13,29 +13,29 @@ class CrevalError(Exception):
     """
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> CrevalError:
+def unknown_name_error(what: str, name: str, known: Iterable[str]) -> CrevalError:
     """The error for a name that nothing here has, with the nearest known one.
 
     >>> str(unknown("metric", "FI", ["IF", "VC", "VQ"]))
     "there is no metric 'FI'; did you mean 'IF'? Known: IF, VC, VQ"
     """
     names = list(dict.fromkeys(known))
-    near = nearest(name, names)
+    near = nearest_name(name, names)
     hint = f"; did you mean {near!r}?" if near else "."
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     return CrevalError(f"there is no {what} {name!r}{hint} Known: {shown or 'none'}")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest_name(name: str, known: Iterable[str]) -> str:
     """The known name that is most like another; empty where none is."""
     folded = {candidate.casefold(): candidate for candidate in known}
     near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.4)
     return folded[near[0]] if near else ""
 
 
-def known_name(what: str, name: str, known: Iterable[str]) -> str:
+def require_known(what: str, name: str, known: Iterable[str]) -> str:
     """`name`, if it is a known one; otherwise the error that names the nearest."""
     names = list(known)
     if name in names:
         return name
-    raise unknown(what, name, names)
+    raise unknown_name_error(what, name, names)

@@ -12,16 +12,16 @@ from collections.abc import Container
 
 _DRAW = re.compile(r"(.+)--([0-9]{1,9})", re.DOTALL)
 _DASHES = re.compile(r"-{2,}(?=[0-9]{1,9}$)")
-_LONGEST = 240  # bytes of a name, with room for what is put around it
-_DEEPEST = 2000  # bytes of all of them together
+_MAX_NAME_BYTES = 240  # bytes of a name, with room for what is put around it
+_MAX_PATH_BYTES = 2000  # bytes of all of them together
 
 
-def of_draw(name: str, draw: int) -> str:
+def draw_filename(name: str, draw: int) -> str:
     """What a draw of a sample is called."""
     return f"{name}--{draw}"
 
 
-def read_name(stem: str, known: Container[str] = ()) -> tuple[str, int]:
+def parse_edit_filename(stem: str, known: Container[str] = ()) -> tuple[str, int]:
     """The name of a sample, and the draw, that a file's stem stands for; one of the `known` names
     stands for itself.
 
@@ -32,7 +32,7 @@ def read_name(stem: str, known: Container[str] = ()) -> tuple[str, int]:
     return (match[1], int(match[2])) if match else (stem, 0)
 
 
-def unlike_draws(name: str) -> str:
+def escape_draw_suffix(name: str) -> str:
     """A name that is not read as a draw of another's, and much like this one.
 
     >>> unlike_draws("cat--2")
@@ -41,12 +41,12 @@ def unlike_draws(name: str) -> str:
     return _DASHES.sub("_", name)
 
 
-def unnameable(name: str) -> str:
+def invalid_filename_reason(name: str) -> str:
     """Why no picture can have a sample's id as its name, or would not be found by it; empty where
     one can."""
     parts = name.split("/")
     size = max(len(os.fsencode(part)) for part in parts)
-    if "\0" in name or size > _LONGEST or len(os.fsencode(name)) > _DEEPEST:
+    if "\0" in name or size > _MAX_NAME_BYTES or len(os.fsencode(name)) > _MAX_PATH_BYTES:
         return "has a name that no file can have"
     if {"", ".", ".."} & set(parts):
         return "has a name that leads out of its folder"

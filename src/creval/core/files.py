@@ -14,44 +14,44 @@ from typing import Any
 
 from creval.core.errors import CrevalError
 
-_CHUNK = 1 << 16
+_CHUNK_BYTES = 1 << 16
 # A pipe under a file's name is not waited for.
-_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """A file's content; for a small file in half the time that `open` takes."""
-    descriptor = os.open(path, _FLAGS)
+    descriptor = os.open(path, _OPEN_FLAGS)
     try:
-        parts = [os.read(descriptor, _CHUNK)]
+        parts = [os.read(descriptor, _CHUNK_BYTES)]
         # A short read is mostly the whole file; only its end is still to be seen.
-        size = _CHUNK if len(parts[0]) == _CHUNK else 16
+        size = _CHUNK_BYTES if len(parts[0]) == _CHUNK_BYTES else 16
         while more := os.read(descriptor, size):
             parts.append(more)
-            size = _CHUNK
+            size = _CHUNK_BYTES
     finally:
         os.close(descriptor)
     return b"".join(parts)
 
 
-def write_whole(path: Path, content: str | bytes) -> int:
+def atomic_write(path: Path, content: str | bytes) -> int:
     """Write a file so that it is there as a whole or not at all; how many bytes it has."""
     content = content.encode("utf-8") if isinstance(content, str) else content
-    with _whole(path) as new, new.open("wb") as file:
+    with _atomic_path(path) as new, new.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
     return len(content)
 
 
-def copy_whole(source: Path, path: Path) -> None:
+def atomic_copy(source: Path, path: Path) -> None:
     """Copy a file so that it is there as a whole or not at all."""
-    with _whole(path) as new:
+    with _atomic_path(path) as new:
         shutil.copyfile(source, new)
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[Path]:
+def _atomic_path(path: Path) -> Iterator[Path]:
     """Where to put a file's content first; it is in its place when that has gone well."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
@@ -62,22 +62,22 @@ def _whole(path: Path) -> Iterator[Path]:
         new.unlink(missing_ok=True)
 
 
-def json_text(content: object) -> str:
+def format_json(content: object) -> str:
     """JSON that people can read, and that a comparison of lines can tell apart."""
-    return clean_text(json.dumps(content, ensure_ascii=False, indent=2)) + "\n"
+    return replace_lone_surrogates(json.dumps(content, ensure_ascii=False, indent=2)) + "\n"
 
 
 def write_json(path: Path, content: object) -> None:
     """Write such JSON, as a whole or not at all."""
-    write_whole(path, json_text(content))
+    atomic_write(path, format_json(content))
 
 
-def clean_text(text: str) -> str:
+def replace_lone_surrogates(text: str) -> str:
     """Text that can be kept: what is no character (a lone surrogate) becomes a question mark."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def state_of(path: Path) -> object:
+def file_signature(path: Path) -> object:
     """What changes when a file is written again; nothing where there is none."""
     if not path.is_file():
         return None
@@ -85,7 +85,7 @@ def state_of(path: Path) -> object:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def files_below(folder: Path) -> list[str]:
+def list_files(folder: Path) -> list[str]:
     """The files in a folder and in those inside, by their paths with forward slashes; none that
     is hidden."""
     found = []
@@ -97,7 +97,7 @@ def files_below(folder: Path) -> list[str]:
 
 
 @contextmanager
-def long_lived_objects() -> Iterator[None]:
+def gc_frozen() -> Iterator[None]:
     """Leave what is in memory now out of the search for cycles: a benchmark has 100,000 objects."""
     gc.freeze()
     try:
@@ -107,7 +107,7 @@ def long_lived_objects() -> Iterator[None]:
 
 
 @contextmanager
-def many_small_objects() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Pause the search for reference cycles, which costs a tenth where many objects are made."""
     enabled = gc.isenabled()
     gc.disable()
@@ -128,7 +128,7 @@ def read_json(path: str | Path) -> Any:
         raise CrevalError(f"{path} is not valid JSON: {error}.") from error
 
 
-def text_of(value: object) -> str:
+def coerce_text(value: object) -> str:
     """A field that should be text, as text: a number is one too; a list or an object is none."""
     if isinstance(value, float) and not math.isfinite(value):
         return ""
@@ -140,6 +140,6 @@ def is_dropped(entry: object) -> bool:
     return isinstance(entry, dict) and entry.get("dropped") is True
 
 
-def stem_of(name: str) -> str:
+def filename_stem(name: str) -> str:
     """A file name's stem, in a path with forward or backward slashes."""
-    return clean_text(PurePosixPath(name.replace("\\", "/")).stem)
+    return replace_lone_surrogates(PurePosixPath(name.replace("\\", "/")).stem)

@@ -11,20 +11,20 @@ if TYPE_CHECKING:  # NumPy comes with it, and a replay has no use for that
     pass
 
 
-class Percent(Protocol):
+class ShareWithInterval(Protocol):
     """A share of one, and the ends of its interval."""
 
     @property
     def value(self) -> float | None: ...
 
     @property
-    def ends(self) -> tuple[float | None, float | None]: ...
+    def interval(self) -> tuple[float | None, float | None]: ...
 
 
-DIGITS = Digits()
-_PERCENT = Digits(1, 1)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-_LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
+DEFAULT_DIGITS = Digits()
+_PERCENT_DIGITS = Digits(1, 1)
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_LATEX_ESCAPES = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
@@ -38,48 +38,48 @@ _LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
 }
 
 
-def visible(text: str) -> str:
+def escape_control(text: str) -> str:
     """Text for a terminal: control characters are shown, not obeyed.
 
     >>> visible("red\\x1b[31m")
     'red\\\\x1b[31m'
     """
-    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
+    return _CONTROL_CHARACTERS.sub(lambda match: repr(match[0])[1:-1], text)
 
 
-def markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text for a cell of a Markdown table."""
-    return re.sub(r"([\\`*_|<>\[\]$~&])", r"\\\1", visible(text))
+    return re.sub(r"([\\`*_|<>\[\]$~&])", r"\\\1", escape_control(text))
 
 
-def latex(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Text for LaTeX."""
-    return "".join(_LATEX.get(char, char) for char in visible(text))
+    return "".join(_LATEX_ESCAPES.get(char, char) for char in escape_control(text))
 
 
-def value(number: float | None, digits: Digits = DIGITS, sign: str = "") -> str:
-    return "–" if number is None else _rounded(number, digits.value, sign)
+def format_value(number: float | None, digits: Digits = DEFAULT_DIGITS, sign: str = "") -> str:
+    return "–" if number is None else _format_rounded(number, digits.value, sign)
 
 
-def _rounded(number: float, digits: int, sign: str) -> str:
+def _format_rounded(number: float, digits: int, sign: str) -> str:
     # What is rounded to zero has no sign.
     return f"{round(number, digits) + 0.0:{sign}.{digits}f}"
 
 
-def interval(low: float | None, high: float | None, digits: Digits = DIGITS, sign: str = "") -> str:
+def format_interval(low: float | None, high: float | None, digits: Digits = DEFAULT_DIGITS, sign: str = "") -> str:
     if low is None or high is None:
         return ""
-    return f"[{_rounded(low, digits.ends, sign)}, {_rounded(high, digits.ends, sign)}]"
+    return f"[{_format_rounded(low, digits.ends, sign)}, {_format_rounded(high, digits.ends, sign)}]"
 
 
-def percent(found: Percent, sign: str = "") -> tuple[str, str]:
+def format_percent(found: ShareWithInterval, sign: str = "") -> tuple[str, str]:
     """A share and its interval, in percent."""
-    low, high = found.ends
+    low, high = found.interval
     number, low, high = (None if of is None else 100 * of for of in (found.value, low, high))
-    return value(number, _PERCENT, sign), interval(low, high, _PERCENT, sign)
+    return format_value(number, _PERCENT_DIGITS, sign), format_interval(low, high, _PERCENT_DIGITS, sign)
 
 
-def measurement(name: str, metric: str) -> str:
+def format_measurement(name: str, metric: str) -> str:
     """What a measurement is called.
 
     >>> measurement("imaging/PF", "PF")
@@ -89,17 +89,17 @@ def measurement(name: str, metric: str) -> str:
     return gauge if gauge == metric else f"{gauge}, for {metric}"
 
 
-def many(number: int, what: str) -> str:
+def pluralise(number: int, noun: str) -> str:
     """So many things: `1 sample`, `2,712 samples`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def count(number: float) -> str:
+def format_count(number: float) -> str:
     """A number of things: `2,712`, `1.2 M`."""
     return f"{number:,.0f}" if number < 1e6 else f"{number / 1e6:,.1f} M"
 
 
-def size(number: float) -> str:
+def format_bytes(number: float) -> str:
     """Bytes: `512 kB`, `1.9 GB`."""
     for unit, step in (("GB", 1e9), ("MB", 1e6)):
         if number >= step:
@@ -107,7 +107,7 @@ def size(number: float) -> str:
     return f"{number / 1e3:.0f} kB"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A time: `8 s`, `2 min 20 s`, `3 h 5 min`."""
     whole = round(seconds)
     if whole < 60:
@@ -117,11 +117,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600:,} h {whole % 3600 // 60} min"
 
 
-def seconds(number: float) -> str:
+def format_seconds(number: float) -> str:
     """A short time: `0.12 s`, `8.4 s`, `2 min 20 s`."""
-    return duration(number) if number >= 60 else f"{number:.2g} s"
+    return format_duration(number) if number >= 60 else f"{number:.2g} s"
 
 
-def money(dollars: float) -> str:
+def format_money(dollars: float) -> str:
     """US dollars, to the cent and below one cent further."""
     return f"{dollars:,.2f} USD" if dollars >= 0.1 or dollars == 0 else f"{dollars:.4f} USD"

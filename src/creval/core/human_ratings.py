@@ -17,17 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from creval.core.edit import EditKey
+from creval.core.edit_record import EditKey
 from creval.core.errors import CrevalError
 
-OVERALL = "overall"
+OVERALL_METRIC = "overall"
 """What is rated where a file names no metric."""
 TIE = "tie"
-_SCALE = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*(?:-|–|to|\.\.)\s*(-?\d+(?:\.\d+)?)\s*")
+_SCALE_PATTERN = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*(?:-|–|to|\.\.)\s*(-?\d+(?:\.\d+)?)\s*")
 T = TypeVar("T")
 
 
-class LeftOut(NamedTuple):
+class SkippedRows(NamedTuple):
     """Why rows of a file were not taken, how many, and the line of the first."""
 
     reason: str
@@ -49,14 +49,14 @@ class ScoreRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class People:
+class HumanRatings:
     """What people said: ratings in percent of their scale, or choices between two edits.
 
     A choice is the better one's model, or empty where neither is better.
     """
 
     ratings: tuple[Rating, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    skipped_rows: tuple[SkippedRows, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,71 +64,71 @@ class ScoreFile:
     """What automatic metrics scored."""
 
     rows: tuple[ScoreRow, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    skipped_rows: tuple[SkippedRows, ...] = ()
 
 
 class _RowError(Exception):
     """Why one row cannot be taken."""
 
 
-class Scale(NamedTuple):
+class RatingScale(NamedTuple):
     """The lowest and the highest rating that a person could give."""
 
     low: float
     high: float
 
-    def percent(self, rating: str) -> float:
-        value = _number(rating, "rating")
+    def to_percent(self, rating: str) -> float:
+        value = _parse_number(rating, "rating")
         if not self.low <= value <= self.high:
             raise _RowError("the rating lies outside its scale")
         return 100 * (value - self.low) / (self.high - self.low)
 
 
-def scale_named(text: str) -> Scale:
+def parse_rating_scale(text: str) -> RatingScale:
     """The scale that `1-5` or `0-1` stands for."""
-    match = _SCALE.fullmatch(text)
-    scale = Scale(float(match[1]), float(match[2])) if match else Scale(0, 0)
+    match = _SCALE_PATTERN.fullmatch(text)
+    scale = RatingScale(float(match[1]), float(match[2])) if match else RatingScale(0, 0)
     if not scale.low < scale.high:
         raise CrevalError(f"{text!r} is no scale; give the lowest and the highest, such as 1-5.")
     return scale
 
 
-def read_people(path: str | Path, scale: Scale | None = None) -> People:
+def read_human_ratings(path: str | Path, scale: RatingScale | None = None) -> HumanRatings:
     """Ratings or choices; `scale` is that of ratings whose row states none."""
-    columns, rows = _rows(path)
+    columns, rows = _read_rows(path)
     if {"first", "second", "choice"} <= columns:
-        ratings, left_out = _taken(rows, _choice)
+        ratings, left_out = _collect_rows(rows, _parse_choice)
     elif {"model", "rating"} <= columns:
         if scale is None and "scale" not in columns:
             raise CrevalError(
                 f"{path} does not say on which scale people rated: add a column `scale` with a "
                 "scale such as 1-5 in each row, or give --scale 1-5."
             )
-        ratings, left_out = _taken(rows, lambda row: _rating(row, scale))
+        ratings, left_out = _collect_rows(rows, lambda row: _parse_rating(row, scale))
     else:
         raise CrevalError(
             f"{path} is no file of ratings (rater, sample, model, metric, rating, scale) or of "
-            f"choices (rater, sample, first, second, metric, choice). It has {_shown(columns)}."
+            f"choices (rater, sample, first, second, metric, choice). It has {_format_columns(columns)}."
         )
     if not ratings:
-        raise CrevalError(f"{path} holds no rating that can be taken. {_first(left_out)}")
-    return People(tuple(ratings), left_out)
+        raise CrevalError(f"{path} holds no rating that can be taken. {_format_first_problems(left_out)}")
+    return HumanRatings(tuple(ratings), left_out)
 
 
-def read_scores(path: str | Path) -> ScoreFile:
+def read_score_file(path: str | Path) -> ScoreFile:
     """Scores of any automatic metrics."""
-    columns, rows = _rows(path)
+    columns, rows = _read_rows(path)
     if not {"model", "score"} <= columns:
         raise CrevalError(
-            f"{path} is no file of scores (sample, model, metric, score). It has {_shown(columns)}."
+            f"{path} is no file of scores (sample, model, metric, score). It has {_format_columns(columns)}."
         )
-    scores, left_out = _taken(rows, _score)
+    scores, left_out = _collect_rows(rows, _parse_score)
     if not scores:
-        raise CrevalError(f"{path} holds no score that can be taken. {_first(left_out)}")
+        raise CrevalError(f"{path} holds no score that can be taken. {_format_first_problems(left_out)}")
     return ScoreFile(tuple(scores), left_out)
 
 
-def _rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str, str]]]]:
+def _read_rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str, str]]]]:
     """The columns of a file, and its rows with their lines."""
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
@@ -159,10 +159,9 @@ def _rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str, str
     return set(names), rows()
 
 
-def _taken(
-    rows: Iterator[tuple[int, dict[str, str]]],
-    read: Callable[[Mapping[str, str]], tuple[Hashable, T]],
-) -> tuple[list[T], tuple[LeftOut, ...]]:
+def _collect_rows(
+    rows: Iterator[tuple[int, dict[str, str]]], read: Callable[[Mapping[str, str]], tuple[Hashable, T]]
+) -> tuple[list[T], tuple[SkippedRows, ...]]:
     """What the rows hold, and what was left out: of two that say different things, both."""
     found: dict[Hashable, T] = {}
     lines: dict[Hashable, int] = {}
@@ -184,27 +183,27 @@ def _taken(
     for key in doubtful:
         del found[key]
         reasons["the same thing is said in two ways"].append(lines[key])
-    left_out = (LeftOut(why, len(at), min(at)) for why, at in reasons.items())
+    left_out = (SkippedRows(why, len(at), min(at)) for why, at in reasons.items())
     return list(found.values()), tuple(left_out)
 
 
-def _rating(row: Mapping[str, str], scale: Scale | None) -> tuple[Hashable, Rating]:
+def _parse_rating(row: Mapping[str, str], scale: RatingScale | None) -> tuple[Hashable, Rating]:
     stated = row.get("scale", "")
     if stated:
         try:
-            scale = scale_named(stated)
+            scale = parse_rating_scale(stated)
         except CrevalError as error:
             raise _RowError("the scale is none, such as 1-5 would be") from error
     if scale is None:
         raise _RowError("the row states no scale")
-    edit = EditKey(_name(row, "model"), row.get("sample", ""))
-    value = scale.percent(row["rating"])
-    rating = Rating(row.get("rater", ""), (edit,), row.get("metric") or OVERALL, value)
+    edit = EditKey(_require_model_name(row, "model"), row.get("sample", ""))
+    value = scale.to_percent(row["rating"])
+    rating = Rating(row.get("rater", ""), (edit,), row.get("metric") or OVERALL_METRIC, value)
     return (rating.rater, edit, rating.metric), rating
 
 
-def _choice(row: Mapping[str, str]) -> tuple[Hashable, Rating]:
-    pair = _name(row, "first"), _name(row, "second")
+def _parse_choice(row: Mapping[str, str]) -> tuple[Hashable, Rating]:
+    pair = _require_model_name(row, "first"), _require_model_name(row, "second")
     if pair[0] == pair[1]:
         raise _RowError("both models are the same")
     choice = row["choice"]
@@ -214,23 +213,23 @@ def _choice(row: Mapping[str, str]) -> tuple[Hashable, Rating]:
         choice = ""
     sample, rater = row.get("sample", ""), row.get("rater", "")
     edits = tuple(EditKey(model, sample) for model in sorted(pair))
-    rating = Rating(rater, edits, row.get("metric") or OVERALL, choice=choice)
+    rating = Rating(rater, edits, row.get("metric") or OVERALL_METRIC, choice=choice)
     return (rater, edits, rating.metric), rating
 
 
-def _score(row: Mapping[str, str]) -> tuple[Hashable, ScoreRow]:
-    score = _number(row["score"], "score")
-    edit = row.get("sample", ""), _name(row, "model"), row.get("metric") or "score"
+def _parse_score(row: Mapping[str, str]) -> tuple[Hashable, ScoreRow]:
+    score = _parse_number(row["score"], "score")
+    edit = row.get("sample", ""), _require_model_name(row, "model"), row.get("metric") or "score"
     return edit, ScoreRow(*edit, score, row.get("source", ""))
 
 
-def _name(row: Mapping[str, str], column: str) -> str:
+def _require_model_name(row: Mapping[str, str], column: str) -> str:
     if not row[column]:
         raise _RowError("the row names no model")
     return row[column]
 
 
-def _number(text: str, what: str) -> float:
+def _parse_number(text: str, what: str) -> float:
     try:
         value = float(text)
     except ValueError as error:
@@ -240,11 +239,11 @@ def _number(text: str, what: str) -> float:
     return value
 
 
-def _shown(columns: set[str]) -> str:
+def _format_columns(columns: set[str]) -> str:
     return ", ".join(sorted(columns - {""})[:12]) or "no columns"
 
 
-def _first(left_out: tuple[LeftOut, ...]) -> str:
+def _format_first_problems(left_out: tuple[SkippedRows, ...]) -> str:
     found = "; ".join(f"line {line}: {reason}" for reason, _, line in left_out[:3])
     return f"What is wrong first: {found}." if found else "It has no rows."
 

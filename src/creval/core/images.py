@@ -23,16 +23,16 @@ from creval.core.concurrency import SharedContext
 from creval.core.errors import CrevalError
 from creval.core.files import read_bytes
 
-MOST_PIXELS = 178_956_970
+MAX_PIXELS = 178_956_970
 """The largest picture that is opened; in RGB it takes half a gigabyte."""
 
 # What people have. Others are left out on purpose: EPS, for one, would start another program.
 _FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "JPEG2000", "PPM", "ICO")
 _PLUGINS = {"WEBP": "WebP", "JPEG2000": "Jpeg2K"}
-_ROWS = 256  # of a picture converted at a time
-_HALF = 128  # of what a mask's pixel can be
-_APART = 0.01  # of a mask's pixels, in which grey and alpha may differ along soft edges
-_WITH_ALPHA = ("RGBA", "LA", "PA", "RGBa", "La")
+_ROWS_PER_CHUNK = 256  # of a picture converted at a time
+_MASK_THRESHOLD = 128  # of what a mask's pixel can be
+_MASK_TOLERANCE = 0.01  # of a mask's pixels, in which grey and alpha may differ along soft edges
+_ALPHA_MODES = ("RGBA", "LA", "PA", "RGBa", "La")
 
 
 class ImageError(CrevalError):
@@ -43,8 +43,8 @@ def open_image(path: str | Path) -> Image.Image:
     """The picture in a file: turned as its EXIF says, first frame, 8 bit RGB, alpha on white."""
     path = Path(path)
     _check_file(path)
-    with _opened(path, path) as image:
-        return plain(image)
+    with _open_checked(path, path) as image:
+        return normalise_image(image)
 
 
 def open_mask(path: str | Path) -> Image.Image:
@@ -54,15 +54,15 @@ def open_mask(path: str | Path) -> Image.Image:
     """
     path = Path(path)
     _check_file(path)
-    with _opened(path, path) as image:
+    with _open_checked(path, path) as image:
         image.load()
-        mask = _eight_bit(_upright(image))
+        mask = _to_8_bit(_apply_exif_orientation(image))
         grey = mask.convert("L")
-        if mask.mode in _WITH_ALPHA or "transparency" in mask.info:
-            light = np.asarray(grey) > _HALF
-            solid = np.asarray(mask.convert("RGBA"))[..., 3] > _HALF
+        if mask.mode in _ALPHA_MODES or "transparency" in mask.info:
+            light = np.asarray(grey) > _MASK_THRESHOLD
+            solid = np.asarray(mask.convert("RGBA"))[..., 3] > _MASK_THRESHOLD
             same = float((light == solid).mean())
-            if solid.any() and not solid.all() and _APART < same < 1 - _APART:
+            if solid.any() and not solid.all() and _MASK_TOLERANCE < same < 1 - _MASK_TOLERANCE:
                 raise ImageError(
                     f"{path} marks one region in grey and another by its transparency. Save it "
                     "without transparency, white where the picture is to be edited, else black."
@@ -70,21 +70,21 @@ def open_mask(path: str | Path) -> Image.Image:
         return grey
 
 
-Fit = Callable[[int, int], tuple[int, int]]
+ResizeRule = Callable[[int, int], tuple[int, int]]
 """The size at which a model sees a picture of a given width and height."""
 
 
-class Encoded(NamedTuple):
+class EncodedImage(NamedTuple):
     """A picture as it is sent: its file's digest, its type, its bytes and its size in pixels."""
 
     digest: str
-    media: str
+    media_type: str
     content: bytes
     width: int
     height: int
 
 
-def encode(path: str | Path, fit: Fit | None = None) -> Encoded:
+def encode_image(path: str | Path, resize: ResizeRule | None = None) -> EncodedImage:
     """A picture for a model: fitted, as JPEG.
 
     Without `fit` upright JPEG, PNG and WebP files are taken byte for byte, and everything else is
@@ -94,48 +94,48 @@ def encode(path: str | Path, fit: Fit | None = None) -> Encoded:
     _check_file(path)
     content = path.read_bytes()
     name = hashlib.sha256(content).hexdigest()
-    with _opened(path, io.BytesIO(content)) as image:
-        media = _SENT_AS_THEY_ARE.get(image.format or "", "")
-        turned = _orientation(image, content) in range(2, 9)
-        if turned or getattr(image, "n_frames", 1) > 1 or image.mode not in _USUAL:
+    with _open_checked(path, io.BytesIO(content)) as image:
+        media = _PASS_THROUGH_FORMATS.get(image.format or "", "")
+        turned = _read_orientation(image, content) in range(2, 9)
+        if turned or getattr(image, "n_frames", 1) > 1 or image.mode not in _COMMON_MODES:
             media = ""
-        fitted = fit is None or (media == _JPEG and fit(*image.size) == image.size)
+        fitted = resize is None or (media == _JPEG and resize(*image.size) == image.size)
         if media and fitted:
-            _check_whole(path, image.format or "", content)
-            return Encoded(name, media, content, *image.size)
-        shown = plain(image)
+            _check_complete(path, image.format or "", content)
+            return EncodedImage(name, media, content, *image.size)
+        shown = normalise_image(image)
     sent = io.BytesIO()
-    if fit is None:
+    if resize is None:
         shown.save(sent, "PNG", compress_level=1)
-        return Encoded(name, "image/png", sent.getvalue(), *shown.size)
-    size = fit(*shown.size)
+        return EncodedImage(name, "image/png", sent.getvalue(), *shown.size)
+    size = resize(*shown.size)
     if size != shown.size:
         shown = shown.resize(size, Image.Resampling.LANCZOS)
     shown.save(sent, "JPEG", quality=90)
-    return Encoded(name, _JPEG, sent.getvalue(), *size)
+    return EncodedImage(name, _JPEG, sent.getvalue(), *size)
 
 
-def decode(content: bytes) -> Image.Image:
+def decode_image(content: bytes) -> Image.Image:
     """The picture in a file's content, as `open_image` gives it."""
-    with _opened(Path("the picture"), io.BytesIO(content)) as image:
-        return plain(image)
+    with _open_checked(Path("the picture"), io.BytesIO(content)) as image:
+        return normalise_image(image)
 
 
-def kind_of(content: bytes) -> str:
+def detect_image_format(content: bytes) -> str:
     """What kind of file a picture's content is: `PNG`, `JPEG` ..."""
-    with _opened(Path("the picture"), io.BytesIO(content)) as image:
+    with _open_checked(Path("the picture"), io.BytesIO(content)) as image:
         return image.format or ""
 
 
-def see_through(content: bytes) -> bool:
+def has_transparency(content: bytes) -> bool:
     """Whether the picture in a file's content is transparent anywhere."""
-    with _opened(Path("the picture"), io.BytesIO(content)) as image:
-        if image.mode not in _WITH_ALPHA and "transparency" not in image.info:
+    with _open_checked(Path("the picture"), io.BytesIO(content)) as image:
+        if image.mode not in _ALPHA_MODES and "transparency" not in image.info:
             return False
         return bool(np.asarray(image.convert("RGBA"))[..., 3].min() < 255)
 
 
-def _check_whole(path: Path, kind: str, content: bytes) -> None:
+def _check_complete(path: Path, kind: str, content: bytes) -> None:
     """Refuse a file that is cut off or, as far as it says itself, damaged; without decoding it."""
     if kind == "JPEG" and b"\xff\xd9" not in content[-1024:]:
         raise ImageError(f"{path} is damaged: the picture ends before its end.")
@@ -147,50 +147,48 @@ def _check_whole(path: Path, kind: str, content: bytes) -> None:
             size = int.from_bytes(content[at : at + 4], "big")
             end = at + 12 + size
             body = memoryview(content)[at + 4 : end - 4]
-            if end > len(content) or zlib.crc32(body) != int.from_bytes(
-                content[end - 4 : end], "big"
-            ):
+            if end > len(content) or zlib.crc32(body) != int.from_bytes(content[end - 4 : end], "big"):
                 raise ImageError(f"{path} is damaged: a part of it is cut off or broken.")
             ended, at = bytes(body[:4]) == b"IEND", end
         if not ended or b"IDAT" not in content:
             raise ImageError(f"{path} is damaged: the picture ends before its end.")
 
 
-def size_of(path: str | Path) -> tuple[int, int]:
+def read_image_size(path: str | Path) -> tuple[int, int]:
     """The width and height of the upright picture in a file, without reading its pixels."""
     path = Path(path)
     _check_file(path)
-    with _opened(path, path) as image:
+    with _open_checked(path, path) as image:
         width, height = image.size
-        turned = _orientation(image) in _ON_THEIR_SIDE
+        turned = _read_orientation(image) in _SIDEWAYS_ORIENTATIONS
     return (height, width) if turned else (width, height)
 
 
 _JPEG = "image/jpeg"
-_SENT_AS_THEY_ARE = {"JPEG": _JPEG, "PNG": "image/png", "WEBP": "image/webp"}
+_PASS_THROUGH_FORMATS = {"JPEG": _JPEG, "PNG": "image/png", "WEBP": "image/webp"}
 # Others, CMYK and 16 bit among them, are read wrongly by many a server.
-_USUAL = ("RGB", "RGBA", "L", "LA", "P", "PA", "1")
+_COMMON_MODES = ("RGB", "RGBA", "L", "LA", "P", "PA", "1")
 _ORIENTATION = 0x0112  # in EXIF
 _PNG_EXIF = {"exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp"}
-_ON_THEIR_SIDE = (5, 6, 7, 8)
+_SIDEWAYS_ORIENTATIONS = (5, 6, 7, 8)
 
 
 @contextmanager
-def _unwarned() -> Iterator[None]:
+def _ignore_warnings() -> Iterator[None]:
     """The limit of pixels that counts is ours, and faults in metadata do not concern the pixels."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
-_quiet = SharedContext(_unwarned)
+_no_warnings = SharedContext(_ignore_warnings)
 
 
 @contextmanager
-def _opened(path: Path, file: Path | io.BytesIO) -> Iterator[ImageFile.ImageFile]:
+def _open_checked(path: Path, file: Path | io.BytesIO) -> Iterator[ImageFile.ImageFile]:
     """A picture's file, open and of a safe size; whatever goes wrong becomes a sentence."""
     try:
-        with _quiet, Image.open(file, formats=_formats()) as image:
+        with _no_warnings, Image.open(file, formats=_formats()) as image:
             _check_size(path, image)
             yield image
     except ImageError:
@@ -198,18 +196,18 @@ def _opened(path: Path, file: Path | io.BytesIO) -> Iterator[ImageFile.ImageFile
     except Image.DecompressionBombError as error:
         raise ImageError(f"{path} is too large to open safely: {error}") from error
     except UnidentifiedImageError as error:
-        raise ImageError(f"{path} is not a picture that creval reads{_looks_like(file)}") from error
+        raise ImageError(f"{path} is not a picture that creval reads{_describe_non_image(file)}") from error
     except Exception as error:  # decoders raise almost anything on broken data
-        raise ImageError(f"{path} is damaged and cannot be opened ({_reason(error)}).") from error
+        raise ImageError(f"{path} is damaged and cannot be opened ({_error_reason(error)}).") from error
 
 
-def plain(image: Image.Image) -> Image.Image:
+def normalise_image(image: Image.Image) -> Image.Image:
     """A picture as `open_image` gives it."""
     image.load()
-    return _on_white(_eight_bit(_upright(image)))
+    return _flatten_on_white(_to_8_bit(_apply_exif_orientation(image)))
 
 
-def _orientation(image: ImageFile.ImageFile, content: bytes = b"") -> int:
+def _read_orientation(image: ImageFile.ImageFile, content: bytes = b"") -> int:
     """How a picture is to be turned, as EXIF numbers it; `content` is its file's, if at hand."""
     if image.format == "PNG" and not (_PNG_EXIF & image.info.keys() or b"eXIf" in content):
         return 1  # to look behind the pixels for EXIF, Pillow would decode them
@@ -219,7 +217,7 @@ def _orientation(image: ImageFile.ImageFile, content: bytes = b"") -> int:
         return 1
 
 
-def digest(path: str | Path) -> str:
+def file_digest(path: str | Path) -> str:
     """A name for a file's content: the same bytes have the same digest."""
     try:
         return hashlib.sha256(read_bytes(path)).hexdigest()
@@ -228,10 +226,10 @@ def digest(path: str | Path) -> str:
         raise ImageError(f"{path} cannot be read: {reason}.") from error
 
 
-def glance(path: Path) -> None:
+def check_header(path: Path) -> None:
     """`ImageError` where a picture cannot be opened, as its file's head and end tell; it is decoded
     only where it seems to be cut off."""
-    size_of(path)
+    read_image_size(path)
     with path.open("rb") as file:
         head, size = file.read(12), file.seek(0, io.SEEK_END)
         file.seek(max(0, size - 1024))
@@ -245,11 +243,11 @@ def glance(path: Path) -> None:
         open_image(path)
 
 
-def lack_of(pictures: Iterable[Path], look: Callable[[Path], object] = open_image) -> str:
+def missing_image_reason(images: Iterable[Path], check: Callable[[Path], object] = open_image) -> str:
     """What is wrong with a benchmark's pictures; empty where all can be opened."""
-    for path in pictures:
+    for path in images:
         try:
-            look(path)
+            check(path)
         except (ImageError, OSError) as error:
             words = str(error).replace(str(path), path.name)
             return f"in the benchmark, {words}".rstrip(".")
@@ -281,23 +279,23 @@ def _check_file(path: Path) -> None:
 
 def _check_size(path: Path, image: ImageFile.ImageFile) -> None:
     width, height = image.size
-    if width * height > MOST_PIXELS:
+    if width * height > MAX_PIXELS:
         raise ImageError(
-            f"{path} has {width} x {height} pixels; more than {MOST_PIXELS / 1e6:.0f} million "
+            f"{path} has {width} x {height} pixels; more than {MAX_PIXELS / 1e6:.0f} million "
             "are not opened. Make it smaller first."
         )
     if width == 0 or height == 0:
         raise ImageError(f"{path} has no pixels ({width} x {height}).")
 
 
-def _upright(image: Image.Image) -> Image.Image:
+def _apply_exif_orientation(image: Image.Image) -> Image.Image:
     try:
         return ImageOps.exif_transpose(image)
     except Exception:  # EXIF that cannot be read says nothing about the orientation
         return image
 
 
-def _eight_bit(image: Image.Image) -> Image.Image:
+def _to_8_bit(image: Image.Image) -> Image.Image:
     """Samples of 16 and 32 bits scaled to 8; Pillow itself would cut them off at 255."""
     if not image.mode.startswith("I") and image.mode != "F":
         return image
@@ -308,21 +306,21 @@ def _eight_bit(image: Image.Image) -> Image.Image:
     if image.mode == "F":
         full = 1.0 if most <= 1.0 else max(255.0, most)
     scaled = np.empty(samples.shape, dtype=np.uint8)
-    for row in range(0, len(samples), _ROWS):
-        part = np.nan_to_num(samples[row : row + _ROWS].astype(np.float64), posinf=0.0, neginf=0.0)
-        scaled[row : row + _ROWS] = np.clip(part * (255.0 / full) + 0.5, 0, 255)
+    for row in range(0, len(samples), _ROWS_PER_CHUNK):
+        part = np.nan_to_num(samples[row : row + _ROWS_PER_CHUNK].astype(np.float64), posinf=0.0, neginf=0.0)
+        scaled[row : row + _ROWS_PER_CHUNK] = np.clip(part * (255.0 / full) + 0.5, 0, 255)
     return Image.fromarray(scaled)
 
 
-def _on_white(image: Image.Image) -> Image.Image:
-    if image.mode in _WITH_ALPHA or "transparency" in image.info:
+def _flatten_on_white(image: Image.Image) -> Image.Image:
+    if image.mode in _ALPHA_MODES or "transparency" in image.info:
         image = image.convert("RGBA")
         white = Image.new("RGBA", image.size, (255, 255, 255, 255))
         image = Image.alpha_composite(white, image)
     return image.convert("RGB") if image.mode != "RGB" else image.copy()
 
 
-def _looks_like(file: Path | io.BytesIO) -> str:
+def _describe_non_image(file: Path | io.BytesIO) -> str:
     """What a file that is no picture seems to be."""
     if isinstance(file, Path):
         with file.open("rb") as opened:
@@ -336,5 +334,5 @@ def _looks_like(file: Path | io.BytesIO) -> str:
     return ". JPEG, PNG, WebP, AVIF, GIF, BMP and TIFF are."
 
 
-def _reason(error: Exception) -> str:
+def _error_reason(error: Exception) -> str:
     return (str(error) or type(error).__name__).rstrip(".")

@@ -23,9 +23,9 @@ class Question(NamedTuple):
     id: str
     metric: str
     text: str
-    contract: str = "yes/no"
+    scale: str = "yes/no"
     reference: str | None = None
-    released: str = ""
+    released_reference: str = ""
     weight: float = 1.0
     label: str = ""
     rationale: str = ""
@@ -47,7 +47,7 @@ class Measurement(NamedTuple):
 
     id: str
     metric: str
-    gauge: str
+    image_metric: str
     parameters: Mapping[str, Any] = MappingProxyType({})
 
 

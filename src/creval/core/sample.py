@@ -12,12 +12,12 @@ Box = tuple[float, float, float, float]
 """Left, top, right, bottom, in pixels of the upright image."""
 
 
-CAPTIONS = frozenset({"source", "target"})
+CAPTION_KINDS = frozenset({"source", "target"})
 """What a sample's captions can be of."""
 
 
 @dataclass(frozen=True)
-class Step:
+class InstructionStep:
     """One of several instructions in a sample; `needs` are the positions of steps it builds on.
 
     It changes the object `old`, which lies in `boxes` of the source, and makes `new`.
@@ -36,8 +36,8 @@ class Sample:
     """One thing to edit: an instruction, mostly with a source image.
 
     `tags` place it in the groups of its system (`{"category": "Stylization", ...}`); `questions`
-    are those that the dataset itself brings, in the order in which it brings them. `made_of` names
-    what it was made of, where its source's file does not tell.
+    are those that the dataset itself brings, in the order in which it brings them. `get_provenance`
+    names what it was made of, where its source's file does not tell.
     """
 
     id: str
@@ -45,24 +45,24 @@ class Sample:
     source: Path | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[InstructionStep, ...] = ()
     mask: Path | None = None
     references: tuple[Path, ...] = ()
     captions: Mapping[str, str] = field(default_factory=dict)
-    made_of: str = ""
+    derived_from: str = ""
 
     @property
-    def unit(self) -> str:
+    def cluster(self) -> str:
         """What it was made of: samples of one picture do not tell things independently."""
-        return self.made_of or str(self.source or self.id)
+        return self.derived_from or str(self.source or self.id)
 
     @property
-    def is_captioned(self) -> bool:
+    def has_captions(self) -> bool:
         """Whether both captions are there."""
-        return all(self.captions.get(of, "").strip() for of in CAPTIONS)
+        return all(self.captions.get(of, "").strip() for of in CAPTION_KINDS)
 
     @property
-    def pictures(self) -> tuple[Path, ...]:
+    def input_images(self) -> tuple[Path, ...]:
         """All that it brings: source, mask and references."""
         found = (self.source, self.mask, *self.references)
         return tuple(path for path in found if path is not None)

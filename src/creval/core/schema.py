@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from creval.core.errors import CrevalError, known_name, unknown
+from creval.core.errors import CrevalError, require_known, unknown_name_error
 
 Weights = Mapping[str, float | Mapping[str, float]] | str
 """What metrics weigh: each, each in a group (or some so and some so), or by the name of a choice
@@ -21,7 +21,7 @@ class Score(NamedTuple):
     total: int
 
 
-class Part(NamedTuple):
+class SubScore(NamedTuple):
     """One metric of a part of a sample, such as a step, that belongs to a group of its own."""
 
     group: str
@@ -47,13 +47,13 @@ class Metric:
     low: float = 0.0
     high: float = 100.0
     higher_is_better: bool = True
-    raw: bool = False
+    measured_only: bool = False
 
     @property
-    def worst(self) -> float | None:
+    def worst_value(self) -> float | None:
         """What no edit at all is worth: zero, where a scale begins there. No distance or cosine
         says so."""
-        return 0.0 if self.higher_is_better and self.low == 0 and not self.raw else None
+        return 0.0 if self.higher_is_better and self.low == 0 and not self.measured_only else None
 
     @property
     def digits(self) -> Digits:
@@ -85,21 +85,21 @@ class Level:
     name: str
     plural: str
     groups: tuple[str, ...]
-    of: str | None = None
-    parts: bool = False
-    minus: tuple[str, str, str] | None = None
+    mean_of: str | None = None
+    groups_sub_scores: bool = False
+    difference_of: tuple[str, str, str] | None = None
 
     @property
-    def tagged(self) -> bool:
+    def groups_samples(self) -> bool:
         """Whether its groups are of samples, by their tags."""
-        return self.name != "overall" and not self.parts and self.minus is None
+        return self.name != "overall" and not self.groups_sub_scores and self.difference_of is None
 
 
 OVERALL = Level("overall", "overall", ("overall",))
 
 
 @dataclass(frozen=True)
-class Card:
+class ScoreSchema:
     """A protocol's metrics, its composite if it has one, and its levels as shown.
 
     `rank` is the column by which systems are ranked: the composite, unless it says otherwise.
@@ -110,15 +110,15 @@ class Card:
     metrics: tuple[Metric, ...]
     composite: Composite | None
     levels: tuple[Level, ...]
-    rank: str = ""
-    unsupported: float | None = None
-    how: str = ""
+    rank_by: str = ""
+    unsupported_value: float | None = None
+    ranking_description: str = ""
 
     @property
     def formula(self) -> str:
         """How the column that ranks is made, as far as that is more than a mean."""
         if self.composite is None:
-            return self.how
+            return self.ranking_description
         weights = self.composite.weights.items()
         return f"{self.composite.name} = " + " + ".join(f"{w:.3g} {name}" for name, w in weights)
 
@@ -129,45 +129,45 @@ class Card:
         return names if self.composite is None else (*names, self.composite.name)
 
     @property
-    def ranking(self) -> str:
+    def ranking_column(self) -> str:
         """The column by which systems are ranked."""
-        return self.rank or self.columns[-1]
+        return self.rank_by or self.columns[-1]
 
-    def metric(self, column: str) -> Metric:
+    def find_metric(self, column: str) -> Metric:
         """The metric of a column; the composite's is like those that it is made of."""
-        names = self.rests_on(column)
+        names = self.component_weights(column)
         found = next(metric for metric in self.metrics if metric.name in names)
         if self.composite is not None and column == self.composite.name:
             return replace(found, name=column, label=self.composite.label)
         return found
 
     def higher_is_better(self, column: str) -> bool:
-        return self.metric(column).higher_is_better
+        return self.find_metric(column).higher_is_better
 
-    def rests_on(self, column: str) -> Mapping[str, float]:
+    def component_weights(self, column: str) -> Mapping[str, float]:
         """The metrics that a column is made of, with their weights."""
         if self.composite is not None and column == self.composite.name:
             return {name: weight for name, weight in self.composite.weights.items() if weight > 0}
-        return {known_name("metric", column, self.columns): 1.0}
+        return {require_known("metric", column, self.columns): 1.0}
 
-    def over(self, levels: tuple[Level, ...]) -> Card:
+    def with_levels(self, levels: tuple[Level, ...]) -> ScoreSchema:
         """The same over a dataset's levels; those of samples' parts are the protocol's own."""
-        parts = tuple(level for level in self.levels if level.parts)
+        parts = tuple(level for level in self.levels if level.groups_sub_scores)
         return replace(self, levels=(*levels, *parts)) if levels else self
 
-    def level(self, name: str) -> Level:
+    def find_level(self, name: str) -> Level:
         """The level called `name`, in the singular or the plural."""
         for level in self.levels:
             if name in (level.name, level.plural):
                 return level
-        raise unknown("level", name, [level.name for level in self.levels])
+        raise unknown_name_error("level", name, [level.name for level in self.levels])
 
-    def weighted(self, weights: Mapping[str, float]) -> Card:
+    def with_weights(self, weights: Mapping[str, float]) -> ScoreSchema:
         """The same card with other weights in its composite, scaled to a sum of one."""
         if self.composite is None:
             raise CrevalError("these scores have no weights to change.")
         for name, weight in weights.items():
-            known_name("metric", name, [metric.name for metric in self.metrics])
+            require_known("metric", name, [metric.name for metric in self.metrics])
             if not 0 <= weight < float("inf"):
                 raise CrevalError(f"the weight of {name} is {weight}; it must be zero or more.")
         total = sum(weights.values())

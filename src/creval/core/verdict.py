@@ -6,7 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Status(str, Enum):
+class VerdictStatus(str, Enum):
     """How a probe ended. Only `ANSWERED` carries a value."""
 
     ANSWERED = "answered"
@@ -32,7 +32,7 @@ class Verdict(NamedTuple):
     """
 
     probe: str
-    status: Status
+    status: VerdictStatus
     value: float | None = None
-    said: str = ""
+    raw_answer: str = ""
     explanation: str = ""

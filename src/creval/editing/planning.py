@@ -6,54 +6,65 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from creval.calls.event_loop import Watch
+from creval.calls.event_loop import ProgressCallback
 from creval.calls.settings import Settings
-from creval.calls.text_generation import Desk, Expected, Item, UnwrittenError, Writing
-from creval.editing.strategies import HaltedError, Plans, Think, Wanted
+from creval.calls.text_generation import (
+    GenerationFailedError,
+    GenerationItem,
+    ItemSession,
+    StageEstimate,
+    TextGenerator,
+)
+from creval.editing.strategies import Planner, PlanRequest, PlanResults, StrategyStoppedError
 from creval.prompts import load_prompt
-from creval.store.edit_folders import PLANNED
+from creval.store.edit_folders import PLANS_FOLDER
 
 REASONER = "reasoner"
-_WORDS = 150  # that a plan is to have at most
-_MOST = 2 * _WORDS  # that it may have
+_PLAN_WORDS = 150  # that a plan is to have at most
+_MAX_PLAN_WORDS = 2 * _PLAN_WORDS  # that it may have
 
 
-def planner(folder: Path, spec: str, settings: Settings, *, dry: bool = False) -> Writing[str]:
+def open_plan_generator(folder: Path, spec: str, settings: Settings, *, dry_run: bool = False) -> TextGenerator[str]:
     """The model that plans, with its replies in a folder beside the edits."""
-    return Writing(folder / PLANNED, {REASONER: spec}, settings, dry=dry)
+    return TextGenerator(folder / PLANS_FOLDER, {REASONER: spec}, settings, dry_run=dry_run)
 
 
-def expected(settings: Settings) -> Expected:
+def estimate_plan_stage(settings: Settings) -> StageEstimate:
     """What one plan takes."""
     words = len(load_prompt("plan_edit", settings.prompts).text.split())
-    return Expected(REASONER, 1.0, words, 2 * _WORDS)
+    return StageEstimate(REASONER, 1.0, words, 2 * _PLAN_WORDS)
 
 
-def thinking(writing: Callable[[], Writing[str]], watch: Watch | None = None) -> Think:
+def make_planner(open_generator: Callable[[], TextGenerator[str]], watch: ProgressCallback | None = None) -> Planner:
     """Plans from a model; one that is empty or far too long is asked for again."""
 
-    def think(stage: str, wanted: Mapping[str, Wanted]) -> Plans:
-        model = writing()
+    def think(stage: str, wanted: Mapping[str, PlanRequest]) -> PlanResults:
+        model = open_generator()
         prompt = load_prompt("plan_edit", model.settings.prompts)
 
-        async def plan(desk: Desk) -> str:
+        async def plan(desk: ItemSession) -> str:
             instruction = wanted[desk.item.id].instruction
             reason = ""
             for again in range(1 + model.settings.retries):
-                text = await desk.ask(
-                    REASONER, stage, prompt, again=again, instruction=instruction,
-                    words=str(_WORDS), reason=reason,
-                )  # fmt: skip
+                text = await desk.generate(
+                    REASONER,
+                    stage,
+                    prompt,
+                    attempt=again,
+                    instruction=instruction,
+                    words=str(_PLAN_WORDS),
+                    reason=reason,
+                )
                 count = len(text.split())
-                if 0 < count <= _MOST:
+                if 0 < count <= _MAX_PLAN_WORDS:
                     return text.strip()
                 reason = f"it had {count} words."
-            raise UnwrittenError(f"{stage}: {reason}")
+            raise GenerationFailedError(f"{stage}: {reason}")
 
-        items = [Item(name, want.picture) for name, want in wanted.items()]
+        items = [GenerationItem(name, want.image) for name, want in wanted.items()]
         wrote = model.run(items, plan, watch=watch)
         if wrote.stopped:
-            raise HaltedError(wrote.stopped)
-        return Plans(wrote.made, wrote.left_out)
+            raise StrategyStoppedError(wrote.stopped)
+        return PlanResults(wrote.results, wrote.left_out)
 
     return think

@@ -13,13 +13,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from creval.calls.event_loop import Watch
-from creval.core.edit import Edit, EditKey, EditStatus
+from creval.calls.event_loop import ProgressCallback
+from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
-from creval.core.images import lack_of
+from creval.core.images import missing_image_reason
 from creval.core.sample import Sample
-from creval.editing.session import Editing
-from creval.editors.base import Job
+from creval.editing.session import EditorSession
+from creval.editors.base import EditRequest
 
 DIRECT, SEQUENTIAL, BEST_OF, REASONED = "direct", "sequential", "best-of", "reasoned"
 _BEST_OF = re.compile(r"best-of:([0-9]{1,3})")
@@ -39,7 +39,7 @@ class Strategy(NamedTuple):
         return "+".join(parts) or DIRECT
 
 
-def read_strategy(text: str) -> Strategy:
+def parse_strategy(text: str) -> Strategy:
     """The strategy that a name stands for.
 
     >>> read_strategy("sequential+best-of:4")
@@ -60,51 +60,49 @@ def read_strategy(text: str) -> Strategy:
     return found
 
 
-class Choice(NamedTuple):
+class Selection(NamedTuple):
     """What a judge made of candidates: the one that it picked, and each one's score by its draw."""
 
-    picked: EditKey
+    selected: EditKey
     scores: Mapping[int, float | None]
 
 
-Pick = Callable[
-    [str, Sequence[Sample], Sequence[tuple[Sample, Sequence[Edit]]]], Mapping[str, Choice]
-]
+Selector = Callable[[str, Sequence[Sample], Sequence[tuple[Sample, Sequence[Edit]]]], Mapping[str, Selection]]
 """Chooses between the candidates for samples, which are as far as their steps have come. It is told
 the round's name, and all samples of the benchmark that come that far. By the sample's id."""
 
 
-class Wanted(NamedTuple):
+class PlanRequest(NamedTuple):
     """What is to be done next to a picture."""
 
     instruction: str
-    picture: Path | None
+    image: Path | None
 
 
-class Plans(NamedTuple):
+class PlanResults(NamedTuple):
     """How to go about what is wanted, in words, and why there are no words for the rest."""
 
     plans: Mapping[str, str]
-    failed: Mapping[str, str] = MappingProxyType({})
+    failures: Mapping[str, str] = MappingProxyType({})
 
 
-Think = Callable[[str, Mapping[str, Wanted]], Plans]
+Planner = Callable[[str, Mapping[str, PlanRequest]], PlanResults]
 """Plans what is wanted in a round. By the sample's id."""
 
 
-class HaltedError(Exception):
+class StrategyStoppedError(Exception):
     """That picking or planning was stopped before its end, and by what."""
 
 
 @dataclass
-class Finished:
+class StrategyResult:
     """What a strategy came to: the edits of the samples, and those on the way to them."""
 
     edits: dict[EditKey, Edit] = field(default_factory=dict)
-    between: dict[EditKey, Edit] = field(default_factory=dict)
+    intermediate: dict[EditKey, Edit] = field(default_factory=dict)
 
 
-class _Chain(NamedTuple):
+class _StepChain(NamedTuple):
     """Some steps that begin with a source, with what else is given to each."""
 
     source: Path | None
@@ -112,35 +110,35 @@ class _Chain(NamedTuple):
     mask: Path | None = None
     references: tuple[Path, ...] = ()
 
-    def cut(self, depth: int) -> _Chain:
+    def prefix(self, depth: int) -> _StepChain:
         """The first steps of it."""
         return self._replace(steps=self.steps[:depth])
 
 
-class _Owner(NamedTuple):
+class _ChainOwner(NamedTuple):
     """The sample that asks for a chain, as far as that goes, and the whole sample's id."""
 
     sample: Sample
-    whole: str
+    full_sample_id: str
 
 
-class Editors:
+class StrategyRunner:
     """One editor used in one way on all samples of a benchmark."""
 
     def __init__(
         self,
-        editing: Editing,
-        system: str,
+        session: EditorSession,
+        model: str,
         samples: Sequence[Sample],
         strategy: Strategy,
         *,
-        among: Sequence[Sample] = (),
-        pick: Pick | None = None,
-        think: Think | None = None,
+        all_samples: Sequence[Sample] = (),
+        selector: Selector | None = None,
+        planner: Planner | None = None,
     ) -> None:
-        if strategy.best_of > 1 and pick is None:
+        if strategy.best_of > 1 and selector is None:
             raise CrevalError("best-of needs a judge that picks: give --judge SPEC.")
-        if strategy.reasoned and think is None:
+        if strategy.reasoned and planner is None:
             raise CrevalError("reasoned needs a model that plans: give --reasoner SPEC.")
         stepless = [sample.id for sample in samples if not sample.steps]
         if strategy.sequential and stepless:
@@ -148,144 +146,143 @@ class Editors:
                 f"sequential takes samples with steps, and {stepless[0]} has none: its instruction "
                 "is not made of steps."
             )
-        self._editing, self._system, self._samples = editing, system, samples
-        self._strategy, self._pick, self._think = strategy, pick, think
+        self._session, self._model, self._samples = session, model, samples
+        self._strategy, self._selector, self._planner = strategy, selector, planner
         # Chains are called the same whichever samples are chosen among the benchmark's.
-        wanted, known = self._owners(samples), self._owners(among)
-        self._all = {chain: known.get(chain, owner) for chain, owner in wanted.items()}
-        self._known = known | self._all
-        self.finished = Finished()
+        wanted, known = self._find_owners(samples), self._find_owners(all_samples)
+        self._chains = {chain: known.get(chain, owner) for chain, owner in wanted.items()}
+        self._known_chains = known | self._chains
+        self.result = StrategyResult()
 
     @property
-    def jobs(self) -> int:
+    def image_count(self) -> int:
         """How many pictures are to be made."""
-        return len(self._all) * self._strategy.best_of
+        return len(self._chains) * self._strategy.best_of
 
     @property
-    def reached(self) -> list[Sample]:
+    def candidate_samples(self) -> list[Sample]:
         """The samples, and those on the way to them, of which candidates are made."""
-        return [owner.sample for owner in self._all.values()]
+        return [owner.sample for owner in self._chains.values()]
 
-    def run(self, watch: Watch | None = None) -> Finished:
+    def run(self, watch: ProgressCallback | None = None) -> StrategyResult:
         """Make every sample's edit. A chain that several samples share is made once. What came
         before something went wrong is in `finished`."""
-        at: dict[_Chain, Edit] = {}
+        at: dict[_StepChain, Edit] = {}
         try:
-            self._run(at, watch)
+            self._run_chains(at, watch)
         finally:
             for sample in self._samples:
                 edit = at.get(self._chain(sample))
                 if edit is not None:
-                    key = EditKey(self._system, sample.id)
+                    key = EditKey(self._model, sample.id)
                     parents = edit.parents if edit.key == key else edit.parents or (edit.key,)
-                    self.finished.edits[key] = edit._replace(key=key, parents=parents)
-        return self.finished
+                    self.result.edits[key] = edit._replace(key=key, parents=parents)
+        return self.result
 
-    def _run(self, at: dict[_Chain, Edit], watch: Watch | None) -> None:
+    def _run_chains(self, reached: dict[_StepChain, Edit], watch: ProgressCallback | None) -> None:
         """Take every chain to its end, or as far as it goes."""
-        self._editing.progress.calls = self.jobs
-        for depth in range(1, 1 + max((len(chain.steps) for chain in self._all), default=0)):
-            here = {chain: owner for chain, owner in self._all.items() if len(chain.steps) == depth}
+        self._session.progress.calls = self.image_count
+        for depth in range(1, 1 + max((len(chain.steps) for chain in self._chains), default=0)):
+            here = {chain: owner for chain, owner in self._chains.items() if len(chain.steps) == depth}
             try:
-                at |= self._round(depth, here, at, watch)
-            except HaltedError as halted:
-                self._editing.stopped = str(halted)
-            if self._editing.stopped:
+                reached |= self._run_round(depth, here, reached, watch)
+            except StrategyStoppedError as halted:
+                self._session.stopped = str(halted)
+            if self._session.stopped:
                 break
 
-    def _chain(self, sample: Sample) -> _Chain:
+    def _chain(self, sample: Sample) -> _StepChain:
         steps = tuple(step.text for step in sample.steps) if self._strategy.sequential else ()
         steps = steps or (sample.instruction,)
-        return _Chain(sample.source, steps, sample.mask, sample.references)
+        return _StepChain(sample.source, steps, sample.mask, sample.references)
 
-    def _keys(self, sample: Sample) -> list[EditKey]:
+    def _draw_keys(self, sample: Sample) -> list[EditKey]:
         """The draws of a sample. Candidates are counted from 1: 0 is the one that is picked."""
         first = int(self._strategy.best_of > 1)
         draws = range(first, first + self._strategy.best_of)
-        return [EditKey(self._system, sample.id, draw) for draw in draws]
+        return [EditKey(self._model, sample.id, draw) for draw in draws]
 
-    def _owners(self, samples: Sequence[Sample]) -> dict[_Chain, _Owner]:
+    def _find_owners(self, samples: Sequence[Sample]) -> dict[_StepChain, _ChainOwner]:
         """Every chain, and every beginning of one, with the sample as far as it has come: a sample
         that is just that, or the first that goes further, cut short."""
-        owners: dict[_Chain, _Owner] = {}
+        owners: dict[_StepChain, _ChainOwner] = {}
         for sample in sorted(samples, key=lambda sample: len(self._chain(sample).steps)):
             whole = self._chain(sample)
             for depth in range(1, len(whole.steps) + 1):
-                part = whole.cut(depth)
-                reached = sample if depth == len(whole.steps) else _cut(sample, depth)
-                owners.setdefault(part, _Owner(reached, sample.id))
+                part = whole.prefix(depth)
+                reached = sample if depth == len(whole.steps) else _truncate_sample(sample, depth)
+                owners.setdefault(part, _ChainOwner(reached, sample.id))
         return owners
 
-    def _round(
+    def _run_round(
         self,
         depth: int,
-        here: Mapping[_Chain, _Owner],
-        before: Mapping[_Chain, Edit],
-        watch: Watch | None,
-    ) -> dict[_Chain, Edit]:
+        chains: Mapping[_StepChain, _ChainOwner],
+        before: Mapping[_StepChain, Edit],
+        watch: ProgressCallback | None,
+    ) -> dict[_StepChain, Edit]:
         """One step further for each chain."""
-        jobs: dict[EditKey, Job] = {}
-        of: dict[EditKey, _Chain] = {}
-        made: dict[_Chain, Edit] = {}
-        wanted: dict[_Chain, Wanted] = {}
-        for chain, (sample, _) in here.items():
-            start = before.get(chain.cut(-1))
+        jobs: dict[EditKey, EditRequest] = {}
+        of: dict[EditKey, _StepChain] = {}
+        made: dict[_StepChain, Edit] = {}
+        wanted: dict[_StepChain, PlanRequest] = {}
+        for chain, (sample, _) in chains.items():
+            start = before.get(chain.prefix(-1))
             if start is not None and start.image is None:
                 reason = f"the step before: {start.reason}"
-                key = EditKey(self._system, sample.id)
+                key = EditKey(self._model, sample.id)
                 made[chain] = Edit(key, start.status, reason=reason, parents=(start.key,))
             elif start is not None or depth == 1:
                 source = chain.source if start is None else start.image
-                wanted[chain] = Wanted(chain.steps[-1], source)
-        thought = self._planned(depth, here, wanted)
+                wanted[chain] = PlanRequest(chain.steps[-1], source)
+        thought = self._make_plans(depth, chains, wanted)
         for chain, want in wanted.items():
-            sample, whole = here[chain]
-            if sample.id in thought.failed:
-                lack = lack_of(sample.pictures) if depth == 1 else ""
+            sample, whole = chains[chain]
+            if sample.id in thought.failures:
+                lack = missing_image_reason(sample.input_images) if depth == 1 else ""
                 status = EditStatus.IMPOSSIBLE if lack else EditStatus.FAILED
-                reason = lack or f"no plan: {thought.failed[sample.id]}"
-                made[chain] = Edit(EditKey(self._system, sample.id), status, reason=reason)
+                reason = lack or f"no plan: {thought.failures[sample.id]}"
+                made[chain] = Edit(EditKey(self._model, sample.id), status, reason=reason)
                 continue
-            for draw, key in enumerate(self._keys(sample)):
+            for draw, key in enumerate(self._draw_keys(sample)):
                 plan = thought.plans.get(sample.id, "")
                 words = want.instruction + (f"\n\n{plan}" if plan else "")
-                seed = self._editing.settings.seed + draw
-                jobs[key] = Job(whole, words, want.picture, sample.mask, sample.references, seed,
-                                draw)  # fmt: skip
+                seed = self._session.settings.seed + draw
+                jobs[key] = EditRequest(whole, words, want.image, sample.mask, sample.references, seed, draw)
                 of[key] = chain
-        came = self._editing.make(jobs, f"step {depth}", watch)
-        candidates: dict[_Chain, list[Edit]] = {}
+        came = self._session.edit_all(jobs, f"step {depth}", watch)
+        candidates: dict[_StepChain, list[Edit]] = {}
         for key in (key for key in jobs if key in came):
             edit = came[key]
-            start = before.get(of[key].cut(-1))
-            facts = {**edit.facts, "instruction": of[key].steps[-1]}
+            start = before.get(of[key].prefix(-1))
+            facts = {**edit.metadata, "instruction": of[key].steps[-1]}
             if key.sample in thought.plans:
                 facts["plan"] = thought.plans[key.sample]
             parents = (start.key,) if start is not None else ()
-            edit = edit._replace(parents=parents, facts=facts)
+            edit = edit._replace(parents=parents, metadata=facts)
             candidates.setdefault(of[key], []).append(edit)
-            self.finished.between[key] = edit
+            self.result.intermediate[key] = edit
         if self._strategy.best_of == 1:
             return made | {chain: only for chain, (only,) in candidates.items()}
-        if self._editing.stopped:  # a candidate that is still to come may be the best
+        if self._session.stopped:  # a candidate that is still to come may be the best
             return made
-        picked = self._picked(depth, here, candidates)
-        between = self.finished.between
+        picked = self._select_candidates(depth, chains, candidates)
+        between = self.result.intermediate
         for edit in picked.values():
-            between[edit.key] = between[edit.key]._replace(facts=edit.facts)
+            between[edit.key] = between[edit.key]._replace(metadata=edit.metadata)
         return made | picked
 
-    def _planned(
-        self, depth: int, here: Mapping[_Chain, _Owner], wanted: Mapping[_Chain, Wanted]
-    ) -> Plans:
-        if self._think is None or not wanted:
-            return Plans({})
-        named = {here[chain].sample.id: want for chain, want in wanted.items()}
-        return self._think(f"step {depth}", named)
+    def _make_plans(
+        self, depth: int, chains: Mapping[_StepChain, _ChainOwner], requests: Mapping[_StepChain, PlanRequest]
+    ) -> PlanResults:
+        if self._planner is None or not requests:
+            return PlanResults({})
+        named = {chains[chain].sample.id: want for chain, want in requests.items()}
+        return self._planner(f"step {depth}", named)
 
-    def _picked(
-        self, depth: int, here: Mapping[_Chain, _Owner], candidates: Mapping[_Chain, list[Edit]]
-    ) -> dict[_Chain, Edit]:
+    def _select_candidates(
+        self, depth: int, chains: Mapping[_StepChain, _ChainOwner], candidates: Mapping[_StepChain, list[Edit]]
+    ) -> dict[_StepChain, Edit]:
         """Of each chain's candidates the one that a judge picks; the first where it can score
         none."""
         open_ = []
@@ -296,21 +293,21 @@ class Editors:
                 open_.append((chain, there))
             else:
                 found[chain] = edits[0]
-        if self._pick is None or not open_:
+        if self._selector is None or not open_:
             return found
-        known = [owner.sample for chain, owner in self._known.items() if len(chain.steps) == depth]
-        shown = [(here[chain].sample, edits) for chain, edits in open_]
-        choices = self._pick(f"step {depth}", known, shown)
+        known = [owner.sample for chain, owner in self._known_chains.items() if len(chain.steps) == depth]
+        shown = [(chains[chain].sample, edits) for chain, edits in open_]
+        choices = self._selector(f"step {depth}", known, shown)
         for chain, edits in open_:
-            choice = choices.get(here[chain].sample.id) or Choice(edits[0].key, {})
-            (picked,) = [edit for edit in edits if edit.key == choice.picked]
-            facts = {**picked.facts, "picked_from": len(edits), "scores": dict(choice.scores)}
+            choice = choices.get(chains[chain].sample.id) or Selection(edits[0].key, {})
+            (picked,) = [edit for edit in edits if edit.key == choice.selected]
+            facts = {**picked.metadata, "picked_from": len(edits), "scores": dict(choice.scores)}
             parents = tuple(edit.key for edit in edits)
-            found[chain] = picked._replace(parents=parents, facts=facts)
+            found[chain] = picked._replace(parents=parents, metadata=facts)
         return found
 
 
-def _cut(sample: Sample, depth: int) -> Sample:
+def _truncate_sample(sample: Sample, depth: int) -> Sample:
     """A sample as far as its first steps."""
     steps = sample.steps[:depth]
     words = " ".join(step.text for step in steps)

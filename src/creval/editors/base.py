@@ -16,7 +16,7 @@ _INPUTS = ("source", "mask", "references")
 
 
 @dataclass(frozen=True)
-class Job:
+class EditRequest:
     """One picture to be made: of a source (none where there is nothing to edit), by an instruction.
 
     `sample` is the id of the sample that it is for. `mask` is white where the source may change.
@@ -32,25 +32,25 @@ class Job:
     draw: int = 0
 
 
-class Produced(NamedTuple):
+class EditOutput(NamedTuple):
     """What came back, byte for byte: a picture's content and its type as it was told. `cost` is in
     US dollars where it is known; `facts` is what else was told about it."""
 
     content: bytes
-    media: str = ""
+    media_type: str = ""
     cost: float | None = None
-    facts: Mapping[str, Any] = MappingProxyType({})
+    metadata: Mapping[str, Any] = MappingProxyType({})
 
 
-class Ticket(Protocol):
+class PendingTask(Protocol):
     """Where an editor that is polled keeps the name of its task, before it waits: so that after a
     kill it goes on waiting, and pays for nothing twice."""
 
     @property
-    def kept(self) -> str | None:
+    def task_id(self) -> str | None:
         """The name of a task that was begun before, if there is one; empty where it is no more."""
 
-    async def keep(self, name: str) -> None:
+    async def save(self, name: str) -> None:
         """Keep a task's name; when this returns, it outlives a kill. An empty one forgets it."""
 
 
@@ -61,15 +61,15 @@ class EditorOptions:
     without, where nothing is asked. `bench` is the folder of the benchmark."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    bench: Path | None = None
+    benchmark_folder: Path | None = None
     timeout: float = 600.0
     concurrency: int = 4
     price: float | None = None
-    key: str | None = None
-    keyless: bool = False
+    key_env: str | None = None
+    key_optional: bool = False
 
 
-def refuse_settings(name: str, options: EditorOptions) -> None:
+def require_no_settings(name: str, options: EditorOptions) -> None:
     """`CrevalError` where settings are given to an editor that has none."""
     for setting in options.settings:
         raise CrevalError(f"--set {setting}: {name} takes no settings.")
@@ -86,40 +86,40 @@ class Editor(ABC):
     name: str
     model: str
     price: float | None = None
-    pace: float = 15.0
-    learned: list[str]
+    seconds_per_edit: float = 15.0
+    notes: list[str]
     needs_source: bool = False
 
     @property
-    def facts(self) -> Mapping[str, Any]:
+    def manifest_entry(self) -> Mapping[str, Any]:
         """What a manifest keeps about the editor, and its pictures depend on."""
         return {"model": self.model}
 
-    def note(self, what: str) -> None:
+    def add_note(self, what: str) -> None:
         """Something that the model turned out not to take."""
         sentence = f"{self.name} {what}"
-        if sentence not in self.learned:
-            self.learned.append(sentence)
+        if sentence not in self.notes:
+            self.notes.append(sentence)
 
-    def takes(self, extra: str) -> bool:  # noqa: ARG002
+    def accepts(self, extra: str) -> bool:  # noqa: ARG002
         """Whether the model can be given a `source`, a `mask`, or `references`."""
         return True
 
-    def lacking(self, what: Job | Sample) -> list[str]:
+    def unsupported_inputs(self, what: EditRequest | Sample) -> list[str]:
         """Which of its pictures the model cannot be given."""
-        return [name for name in _INPUTS if getattr(what, name) and not self.takes(name)]
+        return [name for name in _INPUTS if getattr(what, name) and not self.accepts(name)]
 
-    def unable(self, what: Job | Sample) -> str:
+    def unsupported_reason(self, what: EditRequest | Sample) -> str:
         """Why the model cannot be given all that a sample brings; empty where it can."""
         if self.needs_source and what.source is None:
             return "the editor needs a source"
-        lacking = " and no ".join(self.lacking(what))
+        lacking = " and no ".join(self.unsupported_inputs(what))
         return f"the editor takes no {lacking}" if lacking else ""
 
-    def leave_out(self, job: Job) -> None:
+    def note_ignored_inputs(self, job: EditRequest) -> None:
         """Say which of a job's pictures are left out."""
-        for name in self.lacking(job):
-            self.note(f"takes no {name}: edited by the instruction alone.")
+        for name in self.unsupported_inputs(job):
+            self.add_note(f"takes no {name}: edited by the instruction alone.")
 
     async def open(self) -> None:  # noqa: B027
         """Get ready, in the event loop in which the editing happens."""
@@ -128,6 +128,6 @@ class Editor(ABC):
         """Let go of connections and processes."""
 
     @abstractmethod
-    async def edit(self, job: Job, ticket: Ticket) -> Produced:
-        """A picture; otherwise `judges.judge.Fault` (of the kind `content filter` where the model
-        declines), or `Unusable` where going on makes no sense."""
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
+        """A picture; otherwise `judges.caller.RuleViolation` (of the kind `content filter` where
+        the model declines), or `ProviderUnusable` where going on makes no sense."""

@@ -5,40 +5,40 @@ from __future__ import annotations
 from pathlib import Path
 
 from creval.core.errors import CrevalError
-from creval.core.filenames import of_draw
-from creval.editors.base import Editor, EditorOptions, Job, Produced, Ticket, refuse_settings
-from creval.editors.output_checks import read_picture
-from creval.providers.errors import Fault
+from creval.core.filenames import draw_filename
+from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask, require_no_settings
+from creval.editors.output_checks import read_image_bytes
+from creval.providers.call_errors import CallError
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
 
-class Folder(Editor):
+class FolderEditor(Editor):
     """Takes pictures that are there already, by the sample's name."""
 
     price = 0.0
-    pace = 0.01
+    seconds_per_edit = 0.01
 
     def __init__(self, name: str, folder: str, options: EditorOptions) -> None:
-        refuse_settings("a folder", options)
-        self.name, self.model, self.learned = name, folder, []
+        require_no_settings("a folder", options)
+        self.name, self.model, self.notes = name, folder, []
         self._folder = Path(folder)
         if not self._folder.is_dir():
             raise CrevalError(f"folder:{folder or '(nothing)'} is no folder; give one of pictures.")
 
-    async def edit(self, job: Job, ticket: Ticket) -> Produced:
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         del ticket
         stems = [job.sample, *([job.source.stem] if job.source is not None else [])]
         for stem in stems:
-            drawn = of_draw(stem, job.draw)
+            drawn = draw_filename(stem, job.draw)
             for name in [drawn] if job.draw else [stem, drawn]:
                 for suffix in _SUFFIXES:
                     path = self._folder / f"{name}{suffix}"
-                    if self._holds(path):
-                        return Produced(read_picture(path), cost=0.0)
-        raise Fault("absent", f"{self._folder} holds no picture for the sample", again=False)
+                    if self._has_file(path):
+                        return EditOutput(read_image_bytes(path), cost=0.0)
+        raise CallError("absent", f"{self._folder} holds no picture for the sample", retryable=False)
 
-    def _holds(self, path: Path) -> bool:
+    def _has_file(self, path: Path) -> bool:
         try:
             return path.is_file() and path.resolve().is_relative_to(self._folder.resolve())
         except OSError:  # no file has so long a name

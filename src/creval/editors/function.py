@@ -19,57 +19,57 @@ from typing import Any
 
 from PIL import Image
 
-from creval.core.concurrency import aside
+from creval.core.concurrency import stdout_to_stderr
 from creval.core.errors import CrevalError
-from creval.core.images import ImageError, open_image, plain
-from creval.editors.base import Editor, EditorOptions, Job, Produced, Ticket
-from creval.editors.output_checks import read_picture
-from creval.editors.worker_thread import Thread
-from creval.providers.errors import Fault
+from creval.core.images import ImageError, normalise_image, open_image
+from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask
+from creval.editors.output_checks import read_image_bytes
+from creval.editors.worker_thread import DaemonWorker
+from creval.providers.call_errors import CallError
 
-_IN_PNG = ("1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA")  # modes that it can hold
+_PNG_MODES = ("1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA")  # modes that it can hold
 
 
-class Function(Editor):
+class FunctionEditor(Editor):
     """A function in a thread, one call after another unless it is a coroutine."""
 
     def __init__(self, name: str, where: str, options: EditorOptions) -> None:
-        self.name, self.model, self.learned = name, where, []
-        self._function = _found(where)
+        self.name, self.model, self.notes = name, where, []
+        self._function = _import_function(where)
         self._settings = dict(options.settings)
         for setting in self._settings:
-            if not _takes(self._function, setting):
+            if not _accepts_argument(self._function, setting):
                 raise CrevalError(f"--set {setting}: python:{where} takes no such argument.")
         self.price = options.price
         self._timeout = options.timeout
-        self._open = contextlib.ExitStack()
+        self._exit_stack = contextlib.ExitStack()
 
     @property
-    def facts(self) -> Mapping[str, Any]:
-        return {**super().facts, "settings": self._settings}
+    def manifest_entry(self) -> Mapping[str, Any]:
+        return {**super().manifest_entry, "settings": self._settings}
 
-    def takes(self, extra: str) -> bool:
-        return extra == "source" or _takes(self._function, extra)
+    def accepts(self, extra: str) -> bool:
+        return extra == "source" or _accepts_argument(self._function, extra)
 
     async def open(self) -> None:
-        self._thread, self._turn = _thread(), asyncio.Lock()
-        self._open.enter_context(aside)
+        self._worker, self._call_lock = _start_worker(), asyncio.Lock()
+        self._exit_stack.enter_context(stdout_to_stderr)
 
     async def close(self) -> None:
-        self._open.close()
-        self._thread.end()
+        self._exit_stack.close()
+        self._worker.stop()
 
-    async def edit(self, job: Job, ticket: Ticket) -> Produced:
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         del ticket
-        self.leave_out(job)
+        self.note_ignored_inputs(job)
         if inspect.iscoroutinefunction(self._function):
-            content = await self._within(asyncio.ensure_future(self._awaited(job)))
+            content = await self._with_timeout(asyncio.ensure_future(self._call_async(job)))
         else:
-            async with self._turn:  # so that none's time runs out while it waits for others
-                content = await self._within(self._thread.do(lambda: self._called(job)))
-        return Produced(content, cost=self.price)
+            async with self._call_lock:  # so that none's time runs out while it waits for others
+                content = await self._with_timeout(self._worker.submit(lambda: self._call(job)))
+        return EditOutput(content, cost=self.price)
 
-    async def _within(self, making: asyncio.Future[bytes]) -> bytes:
+    async def _with_timeout(self, making: asyncio.Future[bytes]) -> bytes:
         """What is made, if it is in time."""
         making.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
@@ -77,62 +77,62 @@ class Function(Editor):
         finally:
             making.cancel()
         if not done:
-            self._thread.end()
-            self._thread = _thread()
-            raise Fault("timeout", f"it took more than {self._timeout:g} s")
+            self._worker.stop()
+            self._worker = _start_worker()
+            raise CallError("timeout", f"it took more than {self._timeout:g} s")
         try:
             return making.result()
         except asyncio.CancelledError:
-            raise Fault("the function failed", "it cancelled itself") from None
+            raise CallError("the function failed", "it cancelled itself") from None
 
-    def _called(self, job: Job) -> bytes:
-        source, given = self._given(job)
-        with _faults():
-            return _content(self._function(source, **given))
+    def _call(self, job: EditRequest) -> bytes:
+        source, given = self._build_arguments(job)
+        with _errors_as_call_errors():
+            return _image_bytes(self._function(source, **given))
 
-    async def _awaited(self, job: Job) -> bytes:
-        source, given = await asyncio.to_thread(self._given, job)
-        with _faults():
-            return await asyncio.to_thread(_content, await self._function(source, **given))
+    async def _call_async(self, job: EditRequest) -> bytes:
+        source, given = await asyncio.to_thread(self._build_arguments, job)
+        with _errors_as_call_errors():
+            return await asyncio.to_thread(_image_bytes, await self._function(source, **given))
 
-    def _given(self, job: Job) -> tuple[Image.Image | None, dict[str, Any]]:
+    def _build_arguments(self, job: EditRequest) -> tuple[Image.Image | None, dict[str, Any]]:
         """The source, and what else the function takes."""
         given: dict[str, Any] = {"instruction": job.instruction, "seed": job.seed}
         try:
             source = None if job.source is None else open_image(job.source)
-            if job.mask is not None and _takes(self._function, "mask"):
+            if job.mask is not None and _accepts_argument(self._function, "mask"):
                 given["mask"] = open_image(job.mask)
-            if job.references and _takes(self._function, "references"):
+            if job.references and _accepts_argument(self._function, "references"):
                 given["references"] = [open_image(path) for path in job.references]
         except ImageError as error:
-            raise Fault("unreadable source", str(error), again=False) from None
+            raise CallError("unreadable source", str(error), retryable=False) from None
         given |= self._settings
-        return source, {n: value for n, value in given.items() if _takes(self._function, n)}
+        return source, {n: value for n, value in given.items() if _accepts_argument(self._function, n)}
 
 
-def _thread() -> Thread[bytes]:
-    return Thread("creval-editor")
+def _start_worker() -> DaemonWorker[bytes]:
+    return DaemonWorker("creval-editor")
 
 
 @contextlib.contextmanager
-def _faults() -> Iterator[None]:
+def _errors_as_call_errors() -> Iterator[None]:
     """Whatever a function raises is a fault of this call alone; a wish to exit, too."""
     try:
         yield
-    except (Fault, asyncio.CancelledError, GeneratorExit):
+    except (CallError, asyncio.CancelledError, GeneratorExit):
         raise
     except BaseException as error:
-        raise Fault("the function failed", f"{type(error).__name__}: {error}") from error
+        raise CallError("the function failed", f"{type(error).__name__}: {error}") from error
 
 
-def _found(where: str) -> Callable[..., Any]:
+def _import_function(where: str) -> Callable[..., Any]:
     module, colon, name = where.rpartition(":")
     if not colon or not module or not name:
         raise CrevalError(f"python:{where or '(nothing)'}: give python:MODULE:FUNCTION.")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        with aside:
+        with stdout_to_stderr:
             found = importlib.import_module(module)
     except (Exception, SystemExit) as error:
         reason = "it exits" if isinstance(error, SystemExit) else error
@@ -148,19 +148,19 @@ def _found(where: str) -> Callable[..., Any]:
     return made
 
 
-def _takes(function: Callable[..., Any], name: str) -> bool:
+def _accepts_argument(function: Callable[..., Any], name: str) -> bool:
     parameters = inspect.signature(function).parameters.values()
     return any(p.name == name or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
 
 
-def _content(made: Any) -> bytes:
+def _image_bytes(made: Any) -> bytes:
     """A picture as a file's content."""
     if isinstance(made, bytes | bytearray | memoryview):
         return bytes(made)
     if isinstance(made, str | Path):
-        return read_picture(Path(made))
+        return read_image_bytes(Path(made))
     if isinstance(made, Image.Image):
         sent = io.BytesIO()
-        (made if made.mode in _IN_PNG else plain(made)).save(sent, "PNG")
+        (made if made.mode in _PNG_MODES else normalise_image(made)).save(sent, "PNG")
         return sent.getvalue()
-    raise Fault("no picture", f"the function returned {type(made).__name__}", again=False)
+    raise CallError("no picture", f"the function returned {type(made).__name__}", retryable=False)

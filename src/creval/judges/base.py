@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from creval.core.images import Encoded
-from creval.core.scales import Contract
-from creval.core.verdict import Status
-from creval.providers.openai_wire import Choice
+from creval.core.images import EncodedImage
+from creval.core.scales import AnswerScale
+from creval.core.verdict import VerdictStatus
+from creval.providers.openai_wire import Completion
 from creval.providers.pricing import Price
-from creval.providers.vision import Vision
+from creval.providers.vision import VisionSpec
 
 
-class Request(NamedTuple):
+class JudgeRequest(NamedTuple):
     """Pictures, then a text whose questions under `labels` are to be answered on one scale; or,
     without either, a text that asks for words (the form `free`).
 
@@ -25,30 +25,30 @@ class Request(NamedTuple):
     `shows` what each picture is.
     """
 
-    pictures: Sequence[Encoded]
+    images: Sequence[EncodedImage]
     text: str
-    contract: Contract | None
+    scale: AnswerScale | None
     labels: Sequence[str]
     repeats: Sequence[int] = (0,)
     form: str = "explained"
     questions: Sequence[str] = ()
-    shows: Sequence[str] = ("source", "edit")
+    image_roles: Sequence[str] = ("source", "edit")
 
     @property
-    def choices(self) -> int:
+    def completion_count(self) -> int:
         """How many independent answers are wanted."""
         return len(self.repeats)
 
     @property
-    def structured(self) -> bool:
+    def is_structured(self) -> bool:
         """Whether answers come as JSON."""
         return self.form not in ("bare", "free")
 
 
-class Answer(NamedTuple):
+class JudgeResponse(NamedTuple):
     """What one paid call brought: its choices, tokens as the server counts them, and money."""
 
-    choices: tuple[Choice, ...]
+    completions: tuple[Completion, ...]
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost: float | None = None
@@ -64,19 +64,19 @@ class Judge(ABC):
 
     name: str
     model: str
-    vision: Vision
+    vision: VisionSpec
     price: Price | None = None
-    several: bool = False
-    metered: bool = True
-    pace: float = 5.0
-    learned: list[str]
+    supports_n: bool = False
+    counts_tokens: bool = True
+    seconds_per_call: float = 5.0
+    notes: list[str]
 
-    def prepare(self, picture: Encoded) -> Encoded:
+    def prepare_image(self, image: EncodedImage) -> EncodedImage:
         """A picture in the form in which this judge sends it; called in a thread, once each."""
-        return picture
+        return image
 
     @property
-    def facts(self) -> Mapping[str, Any]:
+    def manifest_entry(self) -> Mapping[str, Any]:
         """What a run's manifest keeps about the judge."""
         return {"model": self.model, "vision": self.vision.name}
 
@@ -87,40 +87,40 @@ class Judge(ABC):
         """Let go of connections."""
 
     @abstractmethod
-    async def ask(self, request: Request) -> Answer:
-        """Answer; otherwise `Fault`, or `Unusable` where going on makes no sense."""
+    async def ask(self, request: JudgeRequest) -> JudgeResponse:
+        """Answer; otherwise `CallError`, or `ProviderUnusable` where going on makes no sense."""
 
 
-def guess_tokens(judge: Judge, request: Request) -> tuple[float, float]:
+def estimate_tokens(judge: Judge, request: JudgeRequest) -> tuple[float, float]:
     """Tokens in and out of a request, before it is made."""
-    if not judge.metered:
+    if not judge.counts_tokens:
         return 0.0, 0.0
     seen = judge.vision
     images = 0
-    for picture in request.pictures:
-        size = (picture.width, picture.height)
-        images += seen.tokens(*(seen.fit(*size) if seen.fit else size))
-    out = TOKENS_OUT[request.form] * max(1, len(request.labels)) * request.choices
+    for image in request.images:
+        size = (image.width, image.height)
+        images += seen.count_tokens(*(seen.resize(*size) if seen.resize else size))
+    out = ESTIMATED_TOKENS_OUT[request.form] * max(1, len(request.labels)) * request.completion_count
     return images + len(request.text) / 4, out
 
 
-def without_thoughts(text: str) -> str:
+def strip_thinking(text: str) -> str:
     """A reply without what a model thought before it, as some servers send it."""
-    return _THOUGHTS.sub("", text) if "think" in text else text
+    return _THINKING.sub("", text) if "think" in text else text
 
 
-def status_of(choice: Choice) -> Status:
+def completion_status(choice: Completion) -> VerdictStatus:
     """How a reply as a whole ended."""
-    if choice.ended == "refusal":
-        return Status.REFUSED
-    return Status.ANSWERED if choice.text.strip() else Status.MISSING
+    if choice.finish_reason == "refusal":
+        return VerdictStatus.REFUSED
+    return VerdictStatus.ANSWERED if choice.text.strip() else VerdictStatus.MISSING
 
 
-TOKENS_OUT = {"explained": 45, "reasoned": 200, "bare": 2, "free": 700}
+ESTIMATED_TOKENS_OUT = {"explained": 45, "reasoned": 200, "bare": 2, "free": 700}
 
 
 # Some servers send the beginning of a model's thoughts, some only their end.
-_THOUGHTS = re.compile(r"\A.*</think(?:ing)?>|<think(?:ing)?>.*\Z", re.DOTALL)
+_THINKING = re.compile(r"\A.*</think(?:ing)?>|<think(?:ing)?>.*\Z", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -139,12 +139,12 @@ class JudgeOptions:
     timeout: float = 300.0
     concurrency: int = 16
     price: Price | None = None
-    key: str | None = None
-    keyless: bool = False
+    key_env: str | None = None
+    key_optional: bool = False
     flag: str = "--judge"
 
 
-def sampling(options: JudgeOptions) -> dict[str, Any]:
+def sampling_parameters(options: JudgeOptions) -> dict[str, Any]:
     """The parameters of each request, with the temperature: 0, or 1 if repeats are wanted."""
     temperature = options.temperature
     if temperature is None:

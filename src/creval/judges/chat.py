@@ -18,21 +18,21 @@ import aiohttp
 import pybase64
 from yarl import URL
 
-from creval.core.images import Encoded
-from creval.core.scales import contract_named
-from creval.judges.base import Answer, Judge, Request
-from creval.providers.catalog import Provider
-from creval.providers.errors import Fault, Unusable
-from creval.providers.http import Body, Server
-from creval.providers.openai_wire import USAGE, Said, errors_in, read_choice, read_count
+from creval.core.images import EncodedImage
+from creval.core.scales import get_scale
+from creval.judges.base import Judge, JudgeRequest, JudgeResponse
+from creval.providers.call_errors import CallError, ProviderUnusable
+from creval.providers.catalog import ChatProvider
+from creval.providers.http import HttpEndpoint, SlicedJsonBody
+from creval.providers.openai_wire import USAGE_FIELDS, ErrorBody, parse_completion, parse_error_body, read_token_count
 from creval.providers.pricing import Price
-from creval.providers.vision import Vision
+from creval.providers.vision import VisionSpec
 
-_LARGEST_REPLY = 1 << 22
-_LOGPROBS = {"logprobs": True, "top_logprobs": 20}
+_MAX_REPLY_BYTES = 1 << 22
+_LOGPROBS_PARAMETERS = {"logprobs": True, "top_logprobs": 20}
 
 
-class Chat(Judge):
+class ChatJudge(Judge):
     """A model behind `URL/chat/completions`.
 
     `parameters` go into every request as they are; those in `optional` are left out once the server
@@ -43,11 +43,11 @@ class Chat(Judge):
         self,
         name: str,
         model: str,
-        provider: Provider,
+        provider: ChatProvider,
         *,
         url: str,
         key: str,
-        vision: Vision,
+        vision: VisionSpec,
         price: Price | None = None,
         parameters: Mapping[str, Any] | None = None,
         optional: Set[str] = frozenset(),
@@ -57,175 +57,173 @@ class Chat(Judge):
     ) -> None:
         self.name, self.model, self.vision, self.price = name, model, vision, price
         self.url, self.provider = url, provider
-        self.several = provider.several
-        self.learned = []
-        self._server = Server(name, model, url, key, provider.key, timeout)
+        self.supports_n = provider.supports_n
+        self.notes = []
+        self._endpoint = HttpEndpoint(name, model, url, key, provider.key_env, timeout)
         self._connections = connections
         self._parameters, self._optional = dict(parameters or {}), optional
-        self._logprobs, self._schema = logprobs, provider.schema and not logprobs
-        self._settings = self._serialised()
+        self._logprobs, self._schema = logprobs, provider.supports_schema and not logprobs
+        self._parameters_json = self._serialise_parameters()
         self._session: aiohttp.ClientSession | None = None
         self._address = URL(f"{url}/chat/completions")
-        self._head = b'{"model":%s,"messages":[{"role":"user","content":[' % _json(model)
+        self._body_start = b'{"model":%s,"messages":[{"role":"user","content":[' % _json(model)
 
     @property
-    def facts(self) -> Mapping[str, Any]:
-        return {**super().facts, "url": self.url, "parameters": self._parameters}
+    def manifest_entry(self) -> Mapping[str, Any]:
+        return {**super().manifest_entry, "url": self.url, "parameters": self._parameters}
 
     async def open(self) -> None:
-        key = self._server.key
+        key = self._endpoint.key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         headers["Content-Type"] = "application/json"
-        self._session = self._server.session(headers, self._connections)
+        self._session = self._endpoint.open_session(headers, self._connections)
 
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
 
-    def prepare(self, picture: Encoded) -> Encoded:
+    def prepare_image(self, image: EncodedImage) -> EncodedImage:
         """The picture as it stands in a request: in base64."""
-        return picture._replace(content=pybase64.b64encode(picture.content))
+        return image._replace(content=pybase64.b64encode(image.content))
 
-    async def ask(self, request: Request) -> Answer:
-        schema, unsure = self._schema and request.structured, False
+    async def ask(self, request: JudgeRequest) -> JudgeResponse:
+        schema, unsure = self._schema and request.is_structured, False
         while True:
-            held = self._held(request, schema)
+            held = self._removable_fields(request, schema)
             try:
                 answer = await self._post(request, schema)
-            except _Refused as refused:
+            except _RequestRejected as refused:
                 named = {name for name in held if re.search(rf"\b{name}\b", str(refused))}
-                if "response_format" in held and _SCHEMA.search(str(refused)):
+                if "response_format" in held and _SCHEMA_ERROR.search(str(refused)):
                     named.add("response_format")
                 if named:
-                    self._leave_out(named)
-                    schema = self._schema and request.structured and not unsure
-                elif schema and refused.vague:
+                    self._stop_sending(named)
+                    schema = self._schema and request.is_structured and not unsure
+                elif schema and refused.reason_unclear:
                     # It may be the schema that it minds: if so, that shows when it is left out.
                     schema, unsure = False, True
                 else:
-                    raise Fault("bad request", str(refused), again=False) from None
+                    raise CallError("bad request", str(refused), retryable=False) from None
             else:
                 if unsure:
-                    self._leave_out({"response_format"})
+                    self._stop_sending({"response_format"})
                 return answer
 
-    def _held(self, request: Request, schema: bool) -> set[str]:
+    def _removable_fields(self, request: JudgeRequest, schema: bool) -> set[str]:
         """What a request holds that could be left out."""
         held = {name for name in self._optional if name in self._parameters}
         if schema:
             held.add("response_format")
-        if request.choices > 1 and self.several:
+        if request.completion_count > 1 and self.supports_n:
             held.add("n")
         return held
 
-    def _leave_out(self, names: set[str]) -> None:
+    def _stop_sending(self, names: set[str]) -> None:
         """Ask without these from now on: the server does not take them."""
         for name in sorted(names):
             words = "structured output" if name == "response_format" else f"`{name}`"
             note = f"{self.name} does not take {words}: asked without."
-            if note not in self.learned:
-                self.learned.append(note)
+            if note not in self.notes:
+                self.notes.append(note)
             self._parameters.pop(name, None)
-        self._settings = self._serialised()
+        self._parameters_json = self._serialise_parameters()
         self._schema = self._schema and "response_format" not in names
-        self.several = self.several and "n" not in names
+        self.supports_n = self.supports_n and "n" not in names
 
-    async def _post(self, request: Request, schema: bool) -> Answer:
+    async def _post(self, request: JudgeRequest, schema: bool) -> JudgeResponse:
         if self._session is None:
             raise RuntimeError("open the judge first")
         parts: list[bytes] = []
-        between = self._head
-        for picture in request.pictures:
-            parts += (between + _before(picture.media), picture.content)
+        between = self._body_start
+        for image in request.images:
+            parts += (between + _image_part_start(image.media_type), image.content)
             between = b'"}},'
-        parts.append(between + self._tail(request, schema))
-        body = Body(parts, self._address.scheme)
-        got = await self._server.fetch(
-            self._session, "POST", self._address, most=_LARGEST_REPLY, data=body
-        )
+        parts.append(between + self._body_end(request, schema))
+        body = SlicedJsonBody(parts, self._address.scheme)
+        got = await self._endpoint.fetch(self._session, "POST", self._address, max_bytes=_MAX_REPLY_BYTES, data=body)
         if got.status == 200:
-            return self._answer(got.content, got.headers, request)
-        raise self._fault(got.status, errors_in(got.content), got.headers)
+            return self._parse_response(got.content, got.headers, request)
+        raise self._classify_error(got.status, parse_error_body(got.content), got.headers)
 
-    def _serialised(self) -> bytes:
+    def _serialise_parameters(self) -> bytes:
         """The parameters of every request, as they stand in its tail."""
-        body = self._parameters | (_LOGPROBS if self._logprobs else {})
+        body = self._parameters | (_LOGPROBS_PARAMETERS if self._logprobs else {})
         return b"".join(b",%s:%s" % (_json(name), _json(value)) for name, value in body.items())
 
-    def _tail(self, request: Request, schema: bool) -> bytes:
-        parts = [b'{"type":"text","text":', _json(request.text), b"}]}]", self._settings]
-        if request.choices > 1 and self.several:
-            parts.append(b',"n":%d' % request.choices)
-        if schema and request.contract is not None:
+    def _body_end(self, request: JudgeRequest, schema: bool) -> bytes:
+        parts = [b'{"type":"text","text":', _json(request.text), b"}]}]", self._parameters_json]
+        if request.completion_count > 1 and self.supports_n:
+            parts.append(b',"n":%d' % request.completion_count)
+        if schema and request.scale is not None:
             parts.append(b',"response_format":')
-            parts.append(_response_format(request.contract.name, tuple(request.labels)))
+            parts.append(_response_format(request.scale.name, tuple(request.labels)))
         return b"".join((*parts, b"}"))
 
-    def _answer(self, content: bytes, headers: Mapping[str, str], request: Request) -> Answer:
+    def _parse_response(self, content: bytes, headers: Mapping[str, str], request: JudgeRequest) -> JudgeResponse:
         try:
             reply = json.loads(content)
         except (ValueError, RecursionError):
             kind = "HTML instead of JSON" if content.lstrip()[:1] == b"<" else "broken JSON"
-            shown = self._server.shown(content[:4000].decode("utf-8", "replace"))
-            raise Fault(kind, shown[:80], paid=True) from None
+            shown = self._endpoint.redact_line(content[:4000].decode("utf-8", "replace"))
+            raise CallError(kind, shown[:80], billed=True) from None
         if not isinstance(reply, dict) or not isinstance(reply.get("choices"), list):
             # Some gateways send their errors with status 200.
             if isinstance(reply, dict) and reply.get("error"):
-                error = errors_in(content)
-                raise self._fault(error.number or 502, error, headers)
-            raise Fault("broken JSON", "a reply without choices")
-        found = [read_choice(choice, self._server.masked) for choice in reply["choices"]]
+                error = parse_error_body(content)
+                raise self._classify_error(error.status or 502, error, headers)
+            raise CallError("broken JSON", "a reply without choices")
+        found = [parse_completion(choice, self._endpoint.redact) for choice in reply["choices"]]
         choices = tuple(choice for choice in found if choice is not None)
         if not choices:
-            raise Fault("broken JSON", "a reply without a choice that can be read")
+            raise CallError("broken JSON", "a reply without a choice that can be read")
         usage = reply.get("usage")
         usage = usage if isinstance(usage, dict) else {}
-        tokens_in, tokens_out = (read_count(usage, name) for name in USAGE)
+        tokens_in, tokens_out = (read_token_count(usage, name) for name in USAGE_FIELDS)
         cost = usage.get("cost")
         if not isinstance(cost, int | float) or isinstance(cost, bool) or not 0 <= cost < 1e6:
             cost = None
             if self.price and tokens_in is not None and tokens_out is not None:
                 cost = self.price.cost(tokens_in, tokens_out)
-        return Answer(choices[: request.choices], tokens_in, tokens_out, cost)
+        return JudgeResponse(choices[: request.completion_count], tokens_in, tokens_out, cost)
 
-    def _fault(self, status: int, error: Said, headers: Mapping[str, str]) -> Exception:
+    def _classify_error(self, status: int, error: ErrorBody, headers: Mapping[str, str]) -> Exception:
         """What a reply that is no answer means for this call, or for all of them."""
-        server, words = self._server, error.words
-        if found := server.fault(status, error, headers):
+        server, words = self._endpoint, error.searchable_text
+        if found := server.classify_error(status, error, headers):
             return found
-        reason = server.shown(error.text) or f"HTTP {status}"
+        reason = server.redact_line(error.message) or f"HTTP {status}"
         if status == 404 and "support" in words:
-            return _Refused(reason, vague=True)
-        if missing := server.no_model(status, error, "/chat/completions"):
+            return _RequestRejected(reason, reason_unclear=True)
+        if missing := server.missing_model_error(status, error, "/chat/completions"):
             return missing
         if status == 413:
-            return Fault("too large", f"{reason}; try --image-fit 1024", again=False)
+            return CallError("too large", f"{reason}; try --image-fit 1024", retryable=False)
         if self._logprobs and "logprobs" in words:
-            return Unusable(f"{self.name} gives no log-probabilities ({reason}).")
+            return ProviderUnusable(f"{self.name} gives no log-probabilities ({reason}).")
         if status in (400, 405, 422):
-            return _Refused(reason, vague=status != 405)
-        return Fault(f"HTTP {status}", reason, again=False)
+            return _RequestRejected(reason, reason_unclear=status != 405)
+        return CallError(f"HTTP {status}", reason, retryable=False)
 
 
-class _Refused(Exception):  # noqa: N818
+class _RequestRejected(Exception):  # noqa: N818
     """A request that the server will not take as it is. `vague`: it may not say what it minds."""
 
-    def __init__(self, reason: str, *, vague: bool) -> None:
+    def __init__(self, reason: str, *, reason_unclear: bool) -> None:
         super().__init__(reason)
-        self.vague = vague
+        self.reason_unclear = reason_unclear
 
 
-_SCHEMA = re.compile(r"json_schema|schema|structured|response_format|guided|grammar")
+_SCHEMA_ERROR = re.compile(r"json_schema|schema|structured|response_format|guided|grammar")
 
 
 @lru_cache(maxsize=16)
-def _before(media: str) -> bytes:
+def _image_part_start(media: str) -> bytes:
     return f'{{"type":"image_url","image_url":{{"url":"data:{media};base64,'.encode()
 
 
 @lru_cache(maxsize=256)
 def _response_format(scale: str, labels: tuple[str, ...]) -> bytes:
-    schema = {"name": "answers", "strict": True, "schema": contract_named(scale).schema(labels)}
+    schema = {"name": "answers", "strict": True, "schema": get_scale(scale).json_schema(labels)}
     return _json({"type": "json_schema", "json_schema": schema})
 
 

@@ -11,51 +11,46 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from creval.core.call import Reply
-from creval.core.errors import CrevalError, known_name
-from creval.core.files import files_below, read_bytes
+from creval.core.errors import CrevalError, require_known
+from creval.core.files import list_files, read_bytes
 from creval.core.probe import Question
-from creval.core.scales import contract_named
-from creval.core.verdict import Status, Verdict
-from creval.parsing.answers import read_reply
+from creval.core.scales import get_scale
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.parsing.judge_replies import parse_reply
 
 # What CREval's script writes where its parser found no answer. It is not the judge's word.
-_NOT_FOUND = frozenset({"未找到对应回答", "don't find model answers"})
+_PARSER_FAILURES = frozenset({"未找到对应回答", "don't find model answers"})
 
 
 class RecordedFile(NamedTuple):
     """The answers of one judge to one metric's questions on one edit."""
 
     metric: str
-    system: str
+    model: str
     sample: str
     name: str
 
     @property
     def origin(self) -> str:
         """Where it lies in the folder of answers."""
-        return f"{self.metric}/{self.system}/{self.name}"
+        return f"{self.metric}/{self.model}/{self.name}"
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordedAnswers:
     """What a folder of recorded answers holds, before any of it is read."""
 
     judge: str
     folder: Path
-    systems: tuple[str, ...]
+    models: tuple[str, ...]
     files: tuple[RecordedFile, ...]
     unmatched: tuple[str, ...]
     ignored: tuple[str, ...]
 
 
-def find_answers(
-    folder: Path,
-    metrics: Sequence[str],
-    samples: Iterable[str],
-    *,
-    raw: bool = False,
-    only: Sequence[str] = (),
-) -> Recording:
+def find_recorded_answers(
+    folder: Path, metrics: Sequence[str], samples: Iterable[str], *, raw: bool = False, only_models: Sequence[str] = ()
+) -> RecordedAnswers:
     """List the answer files that belong to these metrics and samples, of all systems or of some.
 
     Where an answer is there in both forms, the parsed one is taken, or with `raw` the raw one.
@@ -65,30 +60,24 @@ def find_answers(
     known = set(samples)
     deep = any("/" in name for name in known)
     there = {metric: _subfolders(folder / metric) for metric in metrics}
-    ignored = [name for name in _names(folder) if name not in metrics]
+    ignored = [name for name in _visible_names(folder) if name not in metrics]
     if not any((folder / metric).is_dir() for metric in metrics):
         names = ", ".join(ignored[:8]) or "nothing"
         wanted = ", ".join(metrics)
-        raise CrevalError(
-            f"{folder} should hold a folder for each metric ({wanted}), but holds {names}."
-        )
-    systems = sorted({system for found in there.values() for system in found})
-    for name in only:
-        known_name("model", name, systems)
-    systems = [system for system in systems if not only or system in only]
+        raise CrevalError(f"{folder} should hold a folder for each metric ({wanted}), but holds {names}.")
+    models = sorted({model for found in there.values() for model in found})
+    for name in only_models:
+        require_known("model", name, models)
+    models = [model for model in models if not only_models or model in only_models]
     files: list[RecordedFile] = []
     unmatched: list[str] = []
     for metric, found in there.items():
-        for system in (system for system in systems if system in found):
-            chosen, others = _by_stem(folder / metric / system, raw, deep)
-            ignored += [f"{metric}/{system}/{name}" for name in others]
-            unmatched += [f"{metric}/{system}/{stem}" for stem in chosen if stem not in known]
-            files += [
-                RecordedFile(metric, system, stem, name)
-                for stem, name in chosen.items()
-                if stem in known
-            ]
-    strangers = sorted(set(systems) - {file.system for file in files})
+        for model in (model for model in models if model in found):
+            chosen, others = _select_by_stem(folder / metric / model, raw, deep)
+            ignored += [f"{metric}/{model}/{name}" for name in others]
+            unmatched += [f"{metric}/{model}/{stem}" for stem in chosen if stem not in known]
+            files += [RecordedFile(metric, model, stem, name) for stem, name in chosen.items() if stem in known]
+    strangers = sorted(set(models) - {file.model for file in files})
     if strangers:
         raise CrevalError(
             f"no file of model {strangers[0]!r} in {folder} has the name of a sample, such as "
@@ -99,20 +88,20 @@ def find_answers(
     # An edit's answers together, so that they lie together in the run.
     files.sort(key=itemgetter(1, 2))
     judge = f"recorded:{folder.resolve().name}"
-    return Recording(judge, folder, tuple(systems), tuple(files), tuple(unmatched), tuple(ignored))
+    return RecordedAnswers(judge, folder, tuple(models), tuple(files), tuple(unmatched), tuple(ignored))
 
 
-def _names(folder: Path) -> list[str]:
+def _visible_names(folder: Path) -> list[str]:
     return sorted(name for name in os.listdir(folder) if not name.startswith("."))  # noqa: PTH208
 
 
 def _subfolders(folder: Path) -> list[str]:
     if not folder.is_dir():
         return []
-    return [name for name in _names(folder) if (folder / name).is_dir()]
+    return [name for name in _visible_names(folder) if (folder / name).is_dir()]
 
 
-def _by_stem(folder: Path, raw: bool, deep: bool) -> tuple[dict[str, str], list[str]]:
+def _select_by_stem(folder: Path, raw: bool, deep: bool) -> tuple[dict[str, str], list[str]]:
     """The folder's answer files by stem, one for each, by name; and the other files.
 
     `deep` looks into the folders inside too: there a stem has slashes.
@@ -120,7 +109,7 @@ def _by_stem(folder: Path, raw: bool, deep: bool) -> tuple[dict[str, str], list[
     first, second = ("txt", "json") if raw else ("json", "txt")
     chosen: dict[str, str] = {}
     others: list[str] = []
-    for name in files_below(folder) if deep else _names(folder):
+    for name in list_files(folder) if deep else _visible_names(folder):
         stem, _, suffix = name.rpartition(".")
         if suffix not in (first, second):
             others.append(name)
@@ -129,7 +118,7 @@ def _by_stem(folder: Path, raw: bool, deep: bool) -> tuple[dict[str, str], list[
     return chosen, others
 
 
-def read_answers(
+def read_recorded_answers(
     folder: Path, file: RecordedFile, questions: Sequence[Question]
 ) -> tuple[Reply, list[Verdict]]:
     """The reply in an answer file and the verdict on each question. A raw reply is kept whole."""
@@ -137,25 +126,25 @@ def read_answers(
     try:
         content = read_bytes(f"{folder}/{origin}")
     except OSError as error:
-        return _failed(origin, questions, f"the file cannot be read: {error.strerror or error}")
+        return _failed_reply(origin, questions, f"the file cannot be read: {error.strerror or error}")
     if origin.endswith(".txt"):
         text = content.decode("utf-8", "replace")
-        return Reply(Status.ANSWERED, text, origin), read_reply(text, questions)
+        return Reply(VerdictStatus.ANSWERED, text, origin), parse_reply(text, questions)
     try:
         parsed = json.loads(content)
     except (ValueError, RecursionError) as error:
-        return _failed(origin, questions, f"the file is not valid JSON: {error}")
-    verdicts = _parsed(parsed, questions)
+        return _failed_reply(origin, questions, f"the file is not valid JSON: {error}")
+    verdicts = _verdicts_in_release_format(parsed, questions)
     if verdicts is None:
         text = content.decode("utf-8", "replace")
-        verdicts = read_reply(text, questions)
+        verdicts = parse_reply(text, questions)
         reason = parsed.get("error") if isinstance(parsed, dict) else None
-        if all(verdict.status in (Status.MISSING, Status.UNASKABLE) for verdict in verdicts):
-            return _failed(origin, questions, str(reason or "it holds no answers to the questions"))
-    return Reply(Status.ANSWERED, None, origin), verdicts
+        if all(verdict.status in (VerdictStatus.MISSING, VerdictStatus.UNASKABLE) for verdict in verdicts):
+            return _failed_reply(origin, questions, str(reason or "it holds no answers to the questions"))
+    return Reply(VerdictStatus.ANSWERED, None, origin), verdicts
 
 
-def _parsed(content: Any, questions: Sequence[Question]) -> list[Verdict] | None:
+def _verdicts_in_release_format(content: Any, questions: Sequence[Question]) -> list[Verdict] | None:
     """The verdicts in a file of the release's own form, question by question; none if it is not."""
     try:
         entries = content["questions"]
@@ -163,20 +152,20 @@ def _parsed(content: Any, questions: Sequence[Question]) -> list[Verdict] | None
         for question, entry in zip(questions, entries, strict=True):
             if entry["question_id"] != question.label or entry["question"].strip() != question.text:
                 return None
-            verdicts.append(_verdict(question, entry["model_answer"], entry["explanation"]))
+            verdicts.append(_build_verdict(question, entry["model_answer"], entry["explanation"]))
         return verdicts
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
 
 
-def _verdict(question: Question, said: object, explanation: object) -> Verdict:
-    if said in _NOT_FOUND:
-        status = Status.MISSING if question.text else Status.UNASKABLE
+def _build_verdict(question: Question, said: object, explanation: object) -> Verdict:
+    if said in _PARSER_FAILURES:
+        status = VerdictStatus.MISSING if question.text else VerdictStatus.UNASKABLE
         return Verdict(question.id, status)
-    status, value = contract_named(question.contract).read(said)
+    status, value = get_scale(question.scale).parse_answer(said)
     return Verdict(question.id, status, value, str(said), str(explanation))
 
 
-def _failed(origin: str, questions: Sequence[Question], reason: str) -> tuple[Reply, list[Verdict]]:
-    verdicts = [Verdict(q.id, Status.FAILED, explanation=reason) for q in questions]
-    return Reply(Status.FAILED, None, origin), verdicts
+def _failed_reply(origin: str, questions: Sequence[Question], reason: str) -> tuple[Reply, list[Verdict]]:
+    verdicts = [Verdict(q.id, VerdictStatus.FAILED, explanation=reason) for q in questions]
+    return Reply(VerdictStatus.FAILED, None, origin), verdicts

@@ -6,99 +6,97 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from creval.calls.estimate import Estimate
-from creval.core.images import Encoded, Fit, ImageError, encode, size_of
-from creval.judges.base import Judge, guess_tokens
-from creval.judging.plan import Answered, Item
-from creval.judging.requests import Call, Look, make_request, paths_of
-from creval.judging.run import Judging
+from creval.calls.cost_estimate import CostEstimate
+from creval.core.images import EncodedImage, ImageError, ResizeRule, encode_image, read_image_size
+from creval.judges.base import Judge, estimate_tokens
+from creval.judging.judge_run import JudgeRun
+from creval.judging.plan import AnsweredProbes, EditWork
+from creval.judging.requests import EncodedEdit, PendingCall, build_judge_request, find_image_paths
 
-_MEASURED = 8  # pictures that are encoded to see how large they get
+_MAX_ENCODED = 8  # pictures that are encoded to see how large they get
 
 
-def estimate(
-    judging: Judging, answered: Mapping[str, Answered], most: int | None = None
-) -> list[Estimate]:
+def estimate_judge_costs(
+    judge_run: JudgeRun, answered: Mapping[str, AnsweredProbes], max_edits: int | None = None
+) -> list[CostEstimate]:
     """What each judge will take; from `most` edits, evenly chosen, where that is given."""
     found = []
-    for judge, fit in zip(judging.judges, judging.fits, strict=True):
-        items = list(judging.plan.items(answered.get(judge.name, {}), several=judge.several))
-        cached = sum(item.cached for item in items)
-        made = Estimate(judge.name, cached=cached, pace=judge.pace)
-        items = [item for item in items if item.groups]
-        chosen = items[:: 1 if most is None else max(1, len(items) // most)]
+    for judge, fit in zip(judge_run.judges, judge_run.resize_rules, strict=True):
+        items = list(judge_run.plan.work(answered.get(judge.name, {}), supports_n=judge.supports_n))
+        cached = sum(item.cached_calls for item in items)
+        made = CostEstimate(judge.name, cached=cached, pace=judge.seconds_per_call)
+        items = [item for item in items if item.batches]
+        chosen = items[:: 1 if max_edits is None else max(1, len(items) // max_edits)]
         made.exact = len(chosen) == len(items)
-        sizes = _Sizes(judge, fit, measured=most is None)
+        sizes = _ImageSizes(judge, fit, encode_some=max_edits is None)
         for item in chosen:
-            _add(made, judging, judge, item, sizes)
+            _add_edit(made, judge_run, judge, item, sizes)
         scale = len(items) / len(chosen) if chosen else 1.0
-        made.calls, made.pictures = round(made.calls * scale), round(made.pictures * scale)
+        made.calls, made.images = round(made.calls * scale), round(made.images * scale)
         made.size *= scale
         made.tokens_in *= scale
         made.tokens_out *= scale
         if judge.price is not None:
             made.cost = judge.price.cost(made.tokens_in, made.tokens_out)
         made.seconds = max(
-            made.calls * judge.pace / judging.settings.concurrency,
-            60 * made.calls / (judging.settings.requests_a_minute or math.inf),
-            60
-            * (made.tokens_in + made.tokens_out)
-            / (judging.settings.tokens_a_minute or math.inf),
+            made.calls * judge.seconds_per_call / judge_run.settings.concurrency,
+            60 * made.calls / (judge_run.settings.requests_per_minute or math.inf),
+            60 * (made.tokens_in + made.tokens_out) / (judge_run.settings.tokens_per_minute or math.inf),
         )
         found.append(made)
     return found
 
 
-def _add(made: Estimate, judging: Judging, judge: Judge, item: Item, sizes: _Sizes) -> None:
+def _add_edit(total: CostEstimate, judge_run: JudgeRun, judge: Judge, work: EditWork, sizes: _ImageSizes) -> None:
     """Add what one edit takes. A picture that cannot be opened takes nothing."""
-    names = {name for group in item.groups for q in group.questions for name in q.shows}
+    names = {name for group in work.batches for q in group.questions for name in q.shows}
     try:
-        pictures = {
-            name: tuple(sizes.of(path) for path in paths_of(item.sample, item.edit, name))
+        images = {
+            name: tuple(sizes.describe_image(path) for path in find_image_paths(work.sample, work.edit, name))
             for name in names
         }
     except (ImageError, OSError):
-        made.unopened += 1
+        total.unopened += 1
         return
-    look = Look(item, pictures)
-    for questions, repeats in item.groups:
-        for part in [repeats] if judge.several else [(repeat,) for repeat in repeats]:
-            request = make_request(Call(look, questions, part), judging.prompts)
-            tokens_in, tokens_out = guess_tokens(judge, request)
-            made.calls += 1
-            made.pictures += len(request.pictures)
-            made.size += sum(sizes.sent[picture.digest] for picture in request.pictures)
-            made.size += len(request.text)
-            made.tokens_in += tokens_in
-            made.tokens_out += tokens_out
+    look = EncodedEdit(work, images)
+    for questions, repeats in work.batches:
+        for part in [repeats] if judge.supports_n else [(repeat,) for repeat in repeats]:
+            request = build_judge_request(PendingCall(look, questions, part), judge_run.prompts)
+            tokens_in, tokens_out = estimate_tokens(judge, request)
+            total.calls += 1
+            total.images += len(request.images)
+            total.size += sum(sizes.bytes_by_image[image.digest] for image in request.images)
+            total.size += len(request.text)
+            total.tokens_in += tokens_in
+            total.tokens_out += tokens_out
 
 
-class _Sizes:
+class _ImageSizes:
     """The size of pictures as they are sent, in pixels and, by a few that are encoded, in bytes."""
 
-    def __init__(self, judge: Judge, fit: Fit | None, *, measured: bool) -> None:
-        self._judge, self._fit = judge, fit
-        self._known: dict[Path, Encoded] = {}
-        self._measured = [0, 0]  # bytes, pixels
-        self._left = _MEASURED if measured else 0
-        self.sent: dict[str, float] = {}
+    def __init__(self, judge: Judge, resize_rule: ResizeRule | None, *, encode_some: bool) -> None:
+        self._judge, self._resize_rule = judge, resize_rule
+        self._images: dict[Path, EncodedImage] = {}
+        self._encoded_totals = [0, 0]  # bytes, pixels
+        self._encodings_left = _MAX_ENCODED if encode_some else 0
+        self.bytes_by_image: dict[str, float] = {}
 
-    def of(self, path: Path) -> Encoded:
+    def describe_image(self, path: Path) -> EncodedImage:
         """A picture without its content; its bytes are in `sent`, by its name."""
-        if path not in self._known:
-            size = size_of(path)
-            width, height = self._fit(*size) if self._fit else size
-            self._known[path] = Encoded(str(path), "", b"", width, height)
-            self.sent[str(path)] = self._bytes(path, width * height)
-        return self._known[path]
+        if path not in self._images:
+            size = read_image_size(path)
+            width, height = self._resize_rule(*size) if self._resize_rule else size
+            self._images[path] = EncodedImage(str(path), "", b"", width, height)
+            self.bytes_by_image[str(path)] = self._estimate_bytes(path, width * height)
+        return self._images[path]
 
-    def _bytes(self, path: Path, pixels: int) -> float:
-        if self._fit is None:
+    def _estimate_bytes(self, path: Path, pixels: int) -> float:
+        if self._resize_rule is None:
             return path.stat().st_size * 4 / 3
-        if self._left:
-            self._left -= 1
-            content = self._judge.prepare(encode(path, self._fit)).content
-            self._measured[0] += len(content)
-            self._measured[1] += pixels
+        if self._encodings_left:
+            self._encodings_left -= 1
+            content = self._judge.prepare_image(encode_image(path, self._resize_rule)).content
+            self._encoded_totals[0] += len(content)
+            self._encoded_totals[1] += pixels
             return len(content)
-        return pixels * self._measured[0] / max(1, self._measured[1])
+        return pixels * self._encoded_totals[0] / max(1, self._encoded_totals[1])

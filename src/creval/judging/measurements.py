@@ -10,69 +10,69 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.calls.journal import Ledger
-from creval.calls.limits import Halt
+from creval.calls.journal import CallJournal
+from creval.calls.limits import StopSignal
 from creval.calls.retry import Progress
-from creval.core.call import Ask, Reply
-from creval.core.edit import Edit, EditKey, EditStatus, Stamp
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey, EditStatus, FileStamp
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError
 from creval.core.probe import Measurement
 from creval.core.sample import Sample
-from creval.core.verdict import Status, Verdict
-from creval.judging.plan import Answered, Plan
-from creval.metrics.base import Gauge
-from creval.metrics.batch import TOGETHER, Job, Outcome, measure_all, values_of
-from creval.metrics.embeddings import Embeddings
-from creval.metrics.inputs import PIXELS, Exhibit, NoNumber, Shelf, Unmeasured
-from creval.providers.huggingface import Missing
-from creval.store.edit_folders import stamp_of
-from creval.store.embedding_cache import Vectors
-from creval.store.run import VOICE
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.judging.plan import AnsweredProbes, Plan
+from creval.metrics.base import ImageMetric
+from creval.metrics.batch import EDITS_PER_BATCH, MetricJob, MetricResult, evaluate_batch, measured_values
+from creval.metrics.features import FeatureCache
+from creval.metrics.metric_inputs import PIXELS_PER_BATCH, ImageCache, MetricInputs, NonFiniteResult, NotMeasurable
+from creval.providers.huggingface import DependencyMissing
+from creval.store.edit_folders import stamp_file
+from creval.store.feature_cache_file import FeatureCacheFile
+from creval.store.run import METRIC_VOICE_PREFIX
 
-_LONGEST = 300  # characters of a reason
+_MAX_REASON_LENGTH = 300  # characters of a reason
 """Edits that models look at together."""
 
 
-class Work(NamedTuple):
+class MeasurementJob(NamedTuple):
     """What a gauge is to measure of one edit."""
 
-    gauge: Gauge
+    image_metric: ImageMetric
     sample: Sample
     edit: Edit
     probes: tuple[Measurement, ...]
 
 
-def voice(gauge: Gauge) -> str:
+def metric_voice(image_metric: ImageMetric) -> str:
     """The name under which a run keeps what a gauge measured."""
-    return VOICE + gauge.name
+    return METRIC_VOICE_PREFIX + image_metric.name
 
 
-def to_measure(
-    plan: Plan, gauges: Mapping[str, Gauge], done: Mapping[str, Answered]
-) -> Iterator[Work]:
+def find_pending_measurements(
+    plan: Plan, image_metrics: Mapping[str, ImageMetric], answered: Mapping[str, AnsweredProbes]
+) -> Iterator[MeasurementJob]:
     """What is not measured yet, edit by edit; `done` is by the gauges' voices."""
     for sample in plan.samples:
         alike: dict[tuple[str, str], list[Measurement]] = {}
         for probe in plan.measurements[sample.id]:
             parameters = json.dumps(dict(probe.parameters), sort_keys=True)
-            alike.setdefault((probe.gauge, parameters), []).append(probe)
+            alike.setdefault((probe.image_metric, parameters), []).append(probe)
         for edit in plan.edits[sample.id]:
             if edit.status is not EditStatus.DONE:
                 continue
             for (name, _), probes in alike.items():
-                there = done.get(voice(gauges[name]), {}).get(edit.key, set())
+                there = answered.get(metric_voice(image_metrics[name]), {}).get(edit.key, set())
                 open_ = tuple(probe for probe in probes if (0, probe.id) not in there)
                 if open_:
-                    yield Work(gauges[name], sample, edit, open_)
+                    yield MeasurementJob(image_metrics[name], sample, edit, open_)
 
 
-def together(works: Sequence[Work]) -> Iterator[list[Work]]:
+def batch_measurements(measurement_jobs: Sequence[MeasurementJob]) -> Iterator[list[MeasurementJob]]:
     """The work on a few edits at a time, in its order."""
-    some: list[Work] = []
+    some: list[MeasurementJob] = []
     edits: set[EditKey] = set()
-    for work in works:
-        if len(edits) == TOGETHER and work.edit.key not in edits:
+    for work in measurement_jobs:
+        if len(edits) == EDITS_PER_BATCH and work.edit.key not in edits:
             yield some
             some, edits = [], set()
         some.append(work)
@@ -81,116 +81,118 @@ def together(works: Sequence[Work]) -> Iterator[list[Work]]:
         yield some
 
 
-async def measure(
-    works: Sequence[Work],
+async def run_measurements(
+    measurement_jobs: Sequence[MeasurementJob],
     run: Path,
     *,
     threads: int,
-    ledger: Ledger,
+    journal: CallJournal,
     progress: Progress,
-    halt: Halt,
+    stop_signal: StopSignal,
 ) -> None:
     """Measure until all is measured, or the word to stop comes. What models make of pictures is
     kept beside the run."""
     loop = asyncio.get_running_loop()
-    left = together(works)
-    shelf = Shelf(threads * PIXELS)
+    left = batch_measurements(measurement_jobs)
+    shelf = ImageCache(threads * PIXELS_PER_BATCH)
 
-    async def keep(pool: ThreadPoolExecutor, embeddings: Embeddings) -> None:
-        while not halt and (some := next(left, None)) is not None:
+    async def keep(pool: ThreadPoolExecutor, embeddings: FeatureCache) -> None:
+        while not stop_signal and (some := next(left, None)) is not None:
             try:
-                found = await loop.run_in_executor(pool, _measured, some, shelf, embeddings)
+                found = await loop.run_in_executor(pool, _measure_batch, some, shelf, embeddings)
                 for work, (_, seen, broken) in zip(some, found, strict=True):
-                    ledger.note(work.edit, seen, broken)
+                    journal.record_edit(work.edit, seen, broken)
                 records = zip(some, found, strict=True)
-                await ledger.put([_record(work, one.verdicts) for work, one in records])
-                progress.measured += len(some)
+                await journal.append([_build_record(work, one.verdicts) for work, one in records])
+                progress.measurements_done += len(some)
             except Exception as error:  # whatever it is, others finish and keep their answers
-                halt.now("error", error)
+                stop_signal.set("error", error)
 
     pool = ThreadPoolExecutor(threads, thread_name_prefix="creval-gauges")
-    with closing(Vectors(run)) as vectors, pool:
-        embeddings = Embeddings(vectors)
-        stopping = asyncio.create_task(_stop(embeddings, halt))
+    with closing(FeatureCacheFile(run)) as vectors, pool:
+        embeddings = FeatureCache(vectors)
+        stopping = asyncio.create_task(_stop_on_signal(embeddings, stop_signal))
         try:
             await asyncio.gather(*(keep(pool, embeddings) for _ in range(threads)))
         finally:
             stopping.cancel()
 
 
-async def _stop(embeddings: Embeddings, halt: Halt) -> None:
+async def _stop_on_signal(feature_cache: FeatureCache, stop_signal: StopSignal) -> None:
     """Let models end with the batch that they are at: what they made is kept, and whole edits can
     take minutes."""
-    await halt.came()
-    embeddings.stop()
+    await stop_signal.wait()
+    feature_cache.stop()
 
 
-def _record(work: Work, verdicts: Sequence[Verdict]) -> tuple[Ask, Reply, Sequence[Verdict]]:
-    ask = Ask(voice(work.gauge), work.edit.key, tuple(probe.id for probe in work.probes))
-    whole = all(verdict.status is Status.ANSWERED for verdict in verdicts)
-    status = Status.ANSWERED if whole else verdicts[0].status
-    return ask, Reply(status, origin=work.gauge.name), verdicts
+def _build_record(job: MeasurementJob, verdicts: Sequence[Verdict]) -> tuple[CallKey, Reply, Sequence[Verdict]]:
+    ask = CallKey(metric_voice(job.image_metric), job.edit.key, tuple(probe.id for probe in job.probes))
+    whole = all(verdict.status is VerdictStatus.ANSWERED for verdict in verdicts)
+    status = VerdictStatus.ANSWERED if whole else verdicts[0].status
+    return ask, Reply(status, origin=job.image_metric.name), verdicts
 
 
-class _Found(NamedTuple):
+class _MeasuredJob(NamedTuple):
     """What came of measuring an edit: verdicts, the pictures that were looked at, and what is wrong
     with the edit's own, if anything is."""
 
     verdicts: list[Verdict]
-    seen: Mapping[str, Stamp]
-    broken: str
+    judged_files: Mapping[str, FileStamp]
+    image_error: str
 
 
-def _measured(works: Sequence[Work], shelf: Shelf, embeddings: Embeddings) -> list[_Found]:
+def _measure_batch(
+    measurement_jobs: Sequence[MeasurementJob], image_cache: ImageCache, feature_cache: FeatureCache
+) -> list[_MeasuredJob]:
     jobs = []
-    for work in works:
+    for work in measurement_jobs:
         path = work.edit.image
         assert path is not None  # noqa: S101 (it is done)
         parameters = work.probes[0].parameters
-        jobs.append(Job(work.gauge, Exhibit(work.sample, path, shelf, parameters)))
-    outcomes = measure_all(jobs, embeddings)
+        jobs.append(MetricJob(work.image_metric, MetricInputs(work.sample, path, image_cache, parameters)))
+    outcomes = evaluate_batch(jobs, feature_cache)
     return [
-        _found(work, job.exhibit, outcome)
-        for work, job, outcome in zip(works, jobs, outcomes, strict=True)
+        _build_result(work, job.inputs, outcome)
+        for work, job, outcome in zip(measurement_jobs, jobs, outcomes, strict=True)
     ]
 
 
-def _found(work: Work, exhibit: Exhibit, outcome: Outcome) -> _Found:
-    status, reason, about, broken = Status.INAPPLICABLE, "there is nothing to measure", "", ""
-    seen: dict[str, Stamp] = {}
+def _build_result(job: MeasurementJob, inputs: MetricInputs, result: MetricResult) -> _MeasuredJob:
+    status, reason, about, broken = (VerdictStatus.INAPPLICABLE, "there is nothing to measure", "", "")
+    seen: dict[str, FileStamp] = {}
     try:
-        for shows, (path, picture) in exhibit.used.items():
+        for shows, (path, image) in inputs.used_files.items():
             name = f"{shows} {path.name}" if shows == "references" else shows
-            seen[name] = stamp_of(path, picture.digest)
+            seen[name] = stamp_file(path, image.digest)
     except (ImageError, OSError) as error:
-        outcome = error
-    values = values_of(outcome)
-    if isinstance(outcome, Unmeasured):
-        reason, about = str(outcome), outcome.about
-    elif isinstance(outcome, Missing):
-        reason = str(outcome)
-    elif isinstance(outcome, CrevalError | OSError):
-        status, reason, broken = Status.FAILED, str(outcome), _broken(exhibit)
-    elif isinstance(outcome, NoNumber):
-        status, reason = Status.FAILED, str(outcome)
-    elif isinstance(outcome, Exception):
-        status, reason = Status.FAILED, f"the model failed: {outcome!r}"
+        result = error
+    values = measured_values(result)
+    if isinstance(result, NotMeasurable):
+        reason, about = str(result), result.about
+    elif isinstance(result, DependencyMissing):
+        reason = str(result)
+    elif isinstance(result, CrevalError | OSError):
+        status, reason, broken = VerdictStatus.FAILED, str(result), _find_image_error(inputs)
+    elif isinstance(result, NonFiniteResult):
+        status, reason = VerdictStatus.FAILED, str(result)
+    elif isinstance(result, Exception):
+        status, reason = VerdictStatus.FAILED, f"the model failed: {result!r}"
     verdicts = []
-    for probe in work.probes:
+    for probe in job.probes:
         # A value is known by the probe's own name, or by its gauge's where that has only one.
-        names = [name for name in (probe.id, probe.metric, probe.gauge) if name in values]
+        names = [name for name in (probe.id, probe.metric, probe.image_metric) if name in values]
         if names:
-            verdicts.append(Verdict(probe.id, Status.ANSWERED, values[names[0]]))
+            verdicts.append(Verdict(probe.id, VerdictStatus.ANSWERED, values[names[0]]))
         else:
-            why = reason[:_LONGEST]
-            verdicts.append(Verdict(probe.id, status, said=about, explanation=why))
-    return _Found(verdicts, seen, broken)
+            why = reason[:_MAX_REASON_LENGTH]
+            verdicts.append(Verdict(probe.id, status, raw_answer=about, explanation=why))
+    return _MeasuredJob(verdicts, seen, broken)
 
 
-def _broken(exhibit: Exhibit) -> str:
+def _find_image_error(inputs: MetricInputs) -> str:
     """What is wrong with the edit's own picture."""
     try:
-        exhibit.edit.image  # noqa: B018
+        inputs.edit.image  # noqa: B018
     except (ImageError, OSError) as error:
         return str(error)
     return ""

@@ -8,31 +8,31 @@ from typing import NamedTuple
 
 from creval.calls.settings import Settings
 from creval.core.benchmark import Benchmark
-from creval.core.edit import Edit, EditKey, EditStatus
-from creval.core.errors import CrevalError, known_name
+from creval.core.edit_record import Edit, EditKey, EditStatus
+from creval.core.errors import CrevalError, require_known
 from creval.core.probe import Measurement, Question
 from creval.core.sample import Sample
-from creval.core.schema import Card
+from creval.core.schema import ScoreSchema
 from creval.store.edit_folders import FoundEdits
 
-Answered = Mapping[EditKey, set[tuple[int, str]]]
+AnsweredProbes = Mapping[EditKey, set[tuple[int, str]]]
 """What is answered already: repeat and probe, by edit."""
 
 
-class Group(NamedTuple):
+class QuestionBatch(NamedTuple):
     """Questions that are put in one call, in these repeats."""
 
     questions: tuple[Question, ...]
     repeats: tuple[int, ...]
 
 
-class Item(NamedTuple):
+class EditWork(NamedTuple):
     """What is to be asked about one edit; `cached` counts the calls that it needs no more."""
 
     sample: Sample
     edit: Edit
-    groups: tuple[Group, ...]
-    cached: int
+    batches: tuple[QuestionBatch, ...]
+    cached_calls: int
 
 
 class Plan:
@@ -43,46 +43,45 @@ class Plan:
     a sample follow each other: their prompts begin with the same picture.
     """
 
-    def __init__(self, benchmark: Benchmark, found: FoundEdits, settings: Settings) -> None:
+    def __init__(self, benchmark: Benchmark, found_edits: FoundEdits, settings: Settings) -> None:
         self.benchmark, self.settings = benchmark, settings
         protocol = benchmark.protocol
         metrics = benchmark.metrics
         for name in settings.metrics or ():
-            known_name("metric", name, metrics)
+            require_known("metric", name, metrics)
         for name in settings.models or ():
-            known_name("model", name, found.systems)
-        self.systems = tuple(settings.models or found.systems)
+            require_known("model", name, found_edits.models)
+        self.models = tuple(settings.models or found_edits.models)
         self.metrics = tuple(settings.metrics or metrics)
         edited, unsupported = (
-            {
-                edit.key.sample
-                for edit in found.edits
-                if edit.status is status and edit.key.system in self.systems
-            }
+            {edit.key.sample for edit in found_edits.edits if edit.status is status and edit.key.model in self.models}
             for status in (EditStatus.DONE, EditStatus.UNSUPPORTED)
         )
-        self.samples = chosen(
-            benchmark, groups=settings.groups, limit=settings.limit, among=edited,
-            beside=unsupported if benchmark.card.unsupported is not None else frozenset(),
+        self.samples = select_samples(
+            benchmark,
+            groups=settings.groups,
+            limit=settings.limit,
+            edited_ids=edited,
+            unsupported_ids=unsupported if benchmark.schema.unsupported_value is not None else frozenset(),
             seed=settings.seed,
-        )  # fmt: skip
+        )
         self.questions: dict[str, tuple[Question, ...]] = {}
         self.measurements: dict[str, tuple[Measurement, ...]] = {}
         for sample in self.samples:
             probes = [p for p in protocol.probes(sample) if p.metric in self.metrics]
-            asked = [self._put(probe) for probe in probes if isinstance(probe, Question)]
+            asked = [self._apply_settings(probe) for probe in probes if isinstance(probe, Question)]
             measured = [probe for probe in probes if isinstance(probe, Measurement)]
             self.questions[sample.id] = tuple(asked)
             self.measurements[sample.id] = tuple(measured)
         self.edits: dict[str, list[Edit]] = {sample.id: [] for sample in self.samples}
-        rank = {system: at for at, system in enumerate(self.systems)}
-        for edit in found.edits:
-            if edit.key.system in rank and edit.key.sample in self.edits:
+        rank = {model: at for at, model in enumerate(self.models)}
+        for edit in found_edits.edits:
+            if edit.key.model in rank and edit.key.sample in self.edits:
                 self.edits[edit.key.sample].append(edit)
         for edits in self.edits.values():
-            edits.sort(key=lambda edit: (rank[edit.key.system], edit.key.draw))
+            edits.sort(key=lambda edit: (rank[edit.key.model], edit.key.draw))
 
-    def _put(self, question: Question) -> Question:
+    def _apply_settings(self, question: Question) -> Question:
         """A question as this run puts it."""
         settings = self.settings
         shows, form = question.shows, question.form
@@ -96,19 +95,19 @@ class Plan:
         return question._replace(shows=shows, form=form, rubric=rubric)
 
     @property
-    def gauges(self) -> tuple[str, ...]:
+    def image_metric_names(self) -> tuple[str, ...]:
         """The names of all that measures."""
-        wanted = (probe.gauge for several in self.measurements.values() for probe in several)
+        wanted = (probe.image_metric for several in self.measurements.values() for probe in several)
         return tuple(dict.fromkeys(wanted))
 
     def all_edits(self) -> Iterator[Edit]:
         return (edit for edits in self.edits.values() for edit in edits)
 
-    def askable(self, edit: Edit) -> list[Question]:
+    def askable_questions(self, edit: Edit) -> list[Question]:
         """The questions about an edit that have words."""
         return [q for q in self.questions[edit.key.sample] if q.text.strip()]
 
-    def items(self, answered: Answered, *, several: bool = False) -> Iterator[Item]:
+    def work(self, answered: AnsweredProbes, *, supports_n: bool = False) -> Iterator[EditWork]:
         """The work, edit by edit, without what is answered.
 
         `several` says that one call can bring all repeats.
@@ -118,93 +117,87 @@ class Plan:
             for edit in self.edits[sample.id]:
                 if edit.status is not EditStatus.DONE:
                     continue
-                groups, cached = self._groups(edit, answered.get(edit.key, nothing), several)
-                yield Item(sample, edit, tuple(groups), cached)
+                groups, cached = self._batch_open_questions(edit, answered.get(edit.key, nothing), supports_n)
+                yield EditWork(sample, edit, tuple(groups), cached)
 
-    def _groups(
-        self, edit: Edit, done: set[tuple[int, str]], several: bool
-    ) -> tuple[list[Group], int]:
-        groups: list[Group] = []
+    def _batch_open_questions(
+        self, edit: Edit, done: set[tuple[int, str]], supports_n: bool
+    ) -> tuple[list[QuestionBatch], int]:
+        groups: list[QuestionBatch] = []
         cached = 0
-        for questions in together(self.askable(edit), self.settings.ask):
+        for questions in batch_questions(self.askable_questions(edit), self.settings.batch_by):
             pending: dict[tuple[Question, ...], list[int]] = {}
             for repeat in range(self.settings.repeat):
                 open_ = tuple(q for q in questions if (repeat, q.id) not in done)
                 if open_:
                     pending.setdefault(open_, []).append(repeat)
-                elif not several:
+                elif not supports_n:
                     cached += 1
-            cached += several and not pending
+            cached += supports_n and not pending
             for open_, repeats in pending.items():
                 # What an earlier run left open is asked alone, like what a reply leaves open.
                 alone = [(q,) for q in open_] if len(open_) < len(questions) else [open_]
-                groups += [Group(part, tuple(repeats)) for part in alone]
+                groups += [QuestionBatch(part, tuple(repeats)) for part in alone]
         return groups, cached
 
 
-def together(questions: Iterable[Question], way: str) -> list[tuple[Question, ...]]:
+def batch_questions(questions: Iterable[Question], batch_by: str) -> list[tuple[Question, ...]]:
     """Questions as they are put in one call: those that show the same, and are put alike."""
     found: dict[object, list[Question]] = {}
     for question in questions:
         # An answer alone has no label to tell it from others.
-        alone = way == "question" or question.form == "bare"
-        part = (
-            question.id if alone else "" if way == "sample" else question.group or question.metric
-        )
-        alike = (question.shows, question.contract, question.prompt, question.rubric, question.form)
+        alone = batch_by == "question" or question.form == "bare"
+        part = question.id if alone else "" if batch_by == "sample" else question.group or question.metric
+        alike = (question.shows, question.scale, question.prompt, question.rubric, question.form)
         found.setdefault((*alike, part), []).append(question)
     return [tuple(group) for group in found.values()]
 
 
-def chosen(
+def select_samples(
     benchmark: Benchmark,
     *,
     groups: Sequence[str] | None = None,
     limit: int | None = None,
-    among: Set[str] | None = None,
-    beside: Set[str] = frozenset(),
+    edited_ids: Set[str] | None = None,
+    unsupported_ids: Set[str] = frozenset(),
     subset: str | None = None,
     seed: int = 0,
 ) -> list[Sample]:
     """The samples that a run is about; a limited number is chosen `among` those that have an
     edit, where there are edits already. Those on the way that count without one stay `beside`."""
-    card = benchmark.card
+    card = benchmark.schema
     samples = list(benchmark.dataset.samples)
     if subset is not None:
         subsets = benchmark.dataset.subsets
-        members = subsets[known_name("subset", subset, subsets)]
+        members = subsets[require_known("subset", subset, subsets)]
         samples = [sample for sample in samples if sample.id in members]
     if groups:
-        known = [group for level in card.levels if level.tagged for group in level.groups]
-        wanted = {known_name("dimension", name, known) for name in groups}
+        known = [group for level in card.levels if level.groups_samples for group in level.groups]
+        wanted = {require_known("dimension", name, known) for name in groups}
         samples = [sample for sample in samples if wanted & set(sample.tags.values())]
-    samples = spread(samples, card, seed)
+    samples = stratified_shuffle(samples, card, seed)
     if limit is not None:
         if limit < 1:
             raise CrevalError("--limit must be 1 or more.")
-        edited = {sample.id for sample in samples} if among is None else among
+        edited = {sample.id for sample in samples} if edited_ids is None else edited_ids
         here = [at for at, sample in enumerate(samples) if sample.id in edited]
-        kept = edited | beside
+        kept = edited | unsupported_ids
         end = here[limit] if len(here) > limit else len(samples) if here else 0
         samples = [sample for sample in samples[:end] if sample.id in kept]
     if not samples:
-        what = "there are none" if among is None else "none of them has an edited picture"
+        what = "there are none" if edited_ids is None else "none of them has an edited picture"
         raise CrevalError(f"of the chosen samples, {what}.")
     return samples
 
 
-def spread(samples: Sequence[Sample], card: Card, seed: int) -> list[Sample]:
+def stratified_shuffle(samples: Sequence[Sample], schema: ScoreSchema, seed: int) -> list[Sample]:
     """Samples in a random order in which every group of the finest level comes up in turn."""
-    level = next((level.name for level in reversed(card.levels) if level.tagged), "")
+    level = next((level.name for level in reversed(schema.levels) if level.groups_samples), "")
     groups: dict[str, list[Sample]] = {}
     for sample in samples:
         groups.setdefault(sample.tags.get(level, ""), []).append(sample)
     chance = random.Random(seed)  # noqa: S311
     for members in groups.values():
         chance.shuffle(members)
-    turns = [
-        (turn, at, member)
-        for at, members in enumerate(groups.values())
-        for turn, member in enumerate(members)
-    ]
+    turns = [(turn, at, member) for at, members in enumerate(groups.values()) for turn, member in enumerate(members)]
     return [member for _, _, member in sorted(turns, key=lambda entry: entry[:2])]

@@ -8,45 +8,45 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.core.edit import Edit
-from creval.core.images import Encoded
+from creval.core.edit_record import Edit
+from creval.core.images import EncodedImage
 from creval.core.probe import Question
 from creval.core.sample import Sample
-from creval.core.scales import contract_named
-from creval.core.verdict import Status, Verdict
-from creval.judges.base import Request, without_thoughts
-from creval.judging.plan import Item
-from creval.parsing.answers import read_reply
+from creval.core.scales import get_scale
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.judges.base import JudgeRequest, strip_thinking
+from creval.judging.plan import EditWork
+from creval.parsing.judge_replies import parse_reply
 from creval.prompts import Prompt
-from creval.providers.openai_wire import Choice, Position
+from creval.providers.openai_wire import Completion, TokenLogprobs
 
 """Tokens that a model spends on one answer in each form, as a guess before it is known."""
 
-_LONGEST_REASON = 300
-_ANSWER = '"answer"'
+_MAX_REASON_LENGTH = 300
+_ANSWER_KEY = '"answer"'
 _NO_LOGPROBS = "no log-probabilities came with the answer"
 
 
-class Look(NamedTuple):
+class EncodedEdit(NamedTuple):
     """An edit ready to be asked about: its pictures by what they show."""
 
-    item: Item
-    pictures: Mapping[str, tuple[Encoded, ...]]
+    work: EditWork
+    images: Mapping[str, tuple[EncodedImage, ...]]
 
-    def shown(self, names: Iterable[str]) -> list[Encoded]:
-        return [picture for name in names for picture in self.pictures.get(name, ())]
+    def select_images(self, names: Iterable[str]) -> list[EncodedImage]:
+        return [image for name in names for image in self.images.get(name, ())]
 
 
-class Call(NamedTuple):
+class PendingCall(NamedTuple):
     """One request: questions about an edit, in these repeats; `tries` that came before."""
 
-    look: Look
+    encoded_edit: EncodedEdit
     questions: tuple[Question, ...]
     repeats: tuple[int, ...]
-    tries: int = 0
+    previous_tries: int = 0
 
 
-def paths_of(sample: Sample, edit: Edit, name: str) -> list[Path]:
+def find_image_paths(sample: Sample, edit: Edit, name: str) -> list[Path]:
     """The files behind what a question shows; texts have none."""
     single = {"source": sample.source, "edit": edit.image, "mask": sample.mask}
     if name in single:
@@ -55,7 +55,7 @@ def paths_of(sample: Sample, edit: Edit, name: str) -> list[Path]:
     return list(sample.references) if name == "references" else []
 
 
-_NAMES = {
+_IMAGE_DESCRIPTIONS = {
     "source": "the source image, as it was before the edit",
     "edit": "the edited image",
     "mask": "the mask: white is the region that was to be edited",
@@ -63,88 +63,87 @@ _NAMES = {
 }
 
 
-def make_request(call: Call, prompts: Mapping[str, Prompt]) -> Request:
+def build_judge_request(call: PendingCall, prompts: Mapping[str, Prompt]) -> JudgeRequest:
     """The pictures and the text of a call."""
-    sample, questions = call.look.item.sample, call.questions
-    contract = contract_named(questions[0].contract)
-    labels = _labels(len(questions))
-    names = [name for name in questions[0].shows for _ in call.look.pictures.get(name, ())]
-    images = [f"Image {at} is {_NAMES[name]}." for at, name in enumerate(names, 1)]
+    sample, questions = call.encoded_edit.work.sample, call.questions
+    contract = get_scale(questions[0].scale)
+    labels = _question_labels(len(questions))
+    names = [name for name in questions[0].shows for _ in call.encoded_edit.images.get(name, ())]
+    descriptions = [f"Image {at} is {_IMAGE_DESCRIPTIONS[name]}." for at, name in enumerate(names, 1)]
     shows_instruction = "instruction" in questions[0].shows
     text = prompts[questions[0].prompt].fill(
-        images=" ".join(images),
+        images=" ".join(descriptions),
         instruction=sample.instruction.strip() if shows_instruction else "",
         questions="\n".join(
-            f"{label}: {' '.join(question.text.split())}"
-            for label, question in zip(labels, questions, strict=True)
+            f"{label}: {' '.join(question.text.split())}" for label, question in zip(labels, questions, strict=True)
         ),
         rubric=questions[0].rubric,
-        format=_format(contract.name, questions[0].form, len(labels)),
+        format=_format_request(contract.name, questions[0].form, len(labels)),
     )
-    pictures = call.look.shown(questions[0].shows)
+    images = call.encoded_edit.select_images(questions[0].shows)
     words = [question.text for question in questions]
     form = questions[0].form
-    return Request(pictures, text, contract, labels, call.repeats, form, words, names)
+    return JudgeRequest(images, text, contract, labels, call.repeats, form, words, names)
 
 
 @lru_cache(maxsize=256)
-def _format(scale: str, form: str, count: int) -> str:
-    contract = contract_named(scale)
+def _format_request(scale: str, form: str, count: int) -> str:
+    contract = get_scale(scale)
     if form == "bare":
-        return contract.bare_request()
-    return contract.request(_labels(count), reasoned=form == "reasoned")
+        return contract.bare_reply_format()
+    return contract.reply_format(_question_labels(count), reasoned=form == "reasoned")
 
 
 @lru_cache(maxsize=256)
-def _labels(count: int) -> tuple[str, ...]:
+def _question_labels(count: int) -> tuple[str, ...]:
     return tuple(f"Q{number}" for number in range(1, count + 1))
 
 
-def verdicts_of(
-    choice: Choice, request: Request, questions: Sequence[Question], *, weighed: bool = False
+def read_verdicts(
+    completion: Completion, request: JudgeRequest, questions: Sequence[Question], *, use_logprobs: bool = False
 ) -> list[Verdict]:
     """What a choice says about each question, and why where it says nothing.
 
     `weighed` takes the probabilities of the answer's token in the place of the answer.
     """
-    if choice.ended == "refusal":
-        why = f"the judge declined: {choice.text}" if choice.text else "a filter declined"
-        return [Verdict(q.id, Status.REFUSED, explanation=why[:_LONGEST_REASON]) for q in questions]
-    text = without_thoughts(choice.text)
-    if choice.ended == "length" and "{" not in text:
+    if completion.finish_reason == "refusal":
+        why = f"the judge declined: {completion.text}" if completion.text else "a filter declined"
+        return [Verdict(q.id, VerdictStatus.REFUSED, explanation=why[:_MAX_REASON_LENGTH]) for q in questions]
+    text = strip_thinking(completion.text)
+    if completion.finish_reason == "length" and "{" not in text:
         text = text.rpartition("\n")[0]  # a last line that is cut off may begin another answer
-    verdicts = read_reply(text, questions, request.labels)
-    if weighed:
-        verdicts = [_weighed(verdict, choice, request) for verdict in verdicts]
-    if choice.ended == "length":
+    verdicts = parse_reply(text, questions, request.labels)
+    if use_logprobs:
+        verdicts = [_apply_logprobs(verdict, completion, request) for verdict in verdicts]
+    if completion.finish_reason == "length":
         why = "the reply was cut off at its greatest length (--set max_tokens=N allows more)"
-    elif not choice.text.strip():
+    elif not completion.text.strip():
         why = "the reply was empty"
     else:
         return verdicts
     return [
-        v if v.status is Status.ANSWERED else Verdict(v.probe, Status.MISSING, explanation=why)
+        v if v.status is VerdictStatus.ANSWERED else Verdict(v.probe, VerdictStatus.MISSING, explanation=why)
         for v in verdicts
     ]
 
 
-def _weighed(verdict: Verdict, choice: Choice, request: Request) -> Verdict:
+def _apply_logprobs(verdict: Verdict, completion: Completion, request: JudgeRequest) -> Verdict:
     """An answer whose value is the expected one, by the probabilities of the answer's token."""
-    contract = request.contract
-    if verdict.status is not Status.ANSWERED or contract is None:
+    contract = request.scale
+    if verdict.status is not VerdictStatus.ANSWERED or contract is None:
         return verdict
-    said = (Status.ANSWERED, verdict.value)
-    for position in _from_answer(choice.positions):
-        if contract.read(position.token) == said:
-            value = contract.weigh(position.options)
+    said = (VerdictStatus.ANSWERED, verdict.value)
+    for position in _tokens_from_answer(completion.logprobs):
+        if contract.parse_answer(position.token) == said:
+            value = contract.expected_value(position.alternatives)
             if value is not None:
                 return verdict._replace(value=value)
-    return Verdict(verdict.probe, Status.MISSING, None, verdict.said, _NO_LOGPROBS)
+    return Verdict(verdict.probe, VerdictStatus.MISSING, None, verdict.raw_answer, _NO_LOGPROBS)
 
 
-def _from_answer(positions: Sequence[Position]) -> Sequence[Position]:
+def _tokens_from_answer(positions: Sequence[TokenLogprobs]) -> Sequence[TokenLogprobs]:
     """A reply's tokens from its answer on: the words of an explanation before it do not count."""
-    found = "".join(position.token for position in positions).rfind(_ANSWER)
+    found = "".join(position.token for position in positions).rfind(_ANSWER_KEY)
     ends = accumulate(len(position.token) for position in positions)
-    first = next((n for n, end in enumerate(ends) if end > found + len(_ANSWER)), 0)
+    first = next((n for n, end in enumerate(ends) if end > found + len(_ANSWER_KEY)), 0)
     return positions[first:] if found >= 0 else positions

@@ -14,66 +14,66 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from creval.calls.journal import Ledger, Record
-from creval.calls.limits import Halt, Purse
-from creval.calls.retry import JudgeCaller, Progress, StoppedError
+from creval.calls.journal import CallJournal, CallRecord
+from creval.calls.limits import Budget, StopSignal
+from creval.calls.retry import CallStoppedError, JudgeCaller, Progress
 from creval.calls.settings import Settings
-from creval.core.call import Ask, Reply
-from creval.core.edit import Stamp
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import FileStamp
 from creval.core.errors import CrevalError
-from creval.core.images import Encoded, Fit, ImageError, encode
-from creval.core.verdict import Status, Verdict
-from creval.judges.base import Answer, Judge, status_of
-from creval.judging.plan import Item
-from creval.judging.requests import Call, Look, make_request, paths_of, verdicts_of
+from creval.core.images import EncodedImage, ImageError, ResizeRule, encode_image
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.judges.base import Judge, JudgeResponse, completion_status
+from creval.judging.plan import EditWork
+from creval.judging.requests import EncodedEdit, PendingCall, build_judge_request, find_image_paths, read_verdicts
 from creval.prompts import Prompt
-from creval.providers.errors import Fault, Unusable
-from creval.store.edit_folders import stamp_of
+from creval.providers.call_errors import CallError, ProviderUnusable
+from creval.store.edit_folders import stamp_file
 
 if TYPE_CHECKING:
-    from creval.judging.early_stopping import Deciding
+    from creval.judging.stopping_monitor import EarlyStopping
 
-_SOURCES_KEPT = 4
+_MAX_CACHED_SOURCES = 4
 
 
-class Asking:
+class JudgeWorkers:
     """One judge asked about all items."""
 
     def __init__(
         self,
         judge: Judge,
-        items: Iterable[Item],
+        edit_work: Iterable[EditWork],
         *,
         settings: Settings,
         prompts: Mapping[str, Prompt],
-        fit: Fit | None,
-        ledger: Ledger,
+        resize_rule: ResizeRule | None,
+        journal: CallJournal,
         progress: Progress,
-        purse: Purse,
-        halt: Halt,
+        budget: Budget,
+        stop_signal: StopSignal,
         pool: ThreadPoolExecutor,
-        ahead: int = 4,
-        begun: bool = False,
-        deciding: Deciding | None = None,
+        prefetch: int = 4,
+        has_succeeded: bool = False,
+        early_stopping: EarlyStopping | None = None,
     ) -> None:
         self.judge, self.settings, self.progress = judge, settings, progress
-        self._items, self._prompts, self._fit = items, prompts, fit
-        self._ledger, self._halt, self._pool = ledger, halt, pool
-        self._ahead, self._deciding = ahead, deciding
+        self._edit_work, self._prompts, self._resize_rule = edit_work, prompts, resize_rule
+        self._journal, self._stop_signal, self._pool = journal, stop_signal, pool
+        self._prefetch, self._early_stopping = prefetch, early_stopping
         self._caller = JudgeCaller(
-            judge, settings, progress=progress, purse=purse, halt=halt, begun=begun
+            judge, settings, progress=progress, budget=budget, stop_signal=stop_signal, has_succeeded=has_succeeded
         )
-        self._again: deque[Call] = deque()
-        self._ready: deque[Call] = deque()
-        self._source = self._calls()
-        self._pulling = asyncio.Lock()
+        self._follow_up_queue: deque[PendingCall] = deque()
+        self._ready_calls: deque[PendingCall] = deque()
+        self._call_source = self._generate_calls()
+        self._source_lock = asyncio.Lock()
         self._exhausted = False
-        self._taken = 0
-        self._moved = asyncio.Condition()
-        self._sources: OrderedDict[Path, asyncio.Future[Encoded]] = OrderedDict()
-        self._shape = {k: v for k, v in settings.shape().items() if v not in (None, False, {})}
-        self._versions = {name: prompt.version for name, prompt in prompts.items()}
-        self._counted_several = judge.several
+        self._in_flight = 0
+        self._state_changed = asyncio.Condition()
+        self._source_cache: OrderedDict[Path, asyncio.Future[EncodedImage]] = OrderedDict()
+        self._answer_affecting = {k: v for k, v in settings.answer_affecting().items() if v not in (None, False, {})}
+        self._prompt_versions = {name: prompt.version for name, prompt in prompts.items()}
+        self._counted_with_n = judge.supports_n
         self._has_logprobs = False
 
     async def run(self) -> None:
@@ -81,10 +81,10 @@ class Asking:
         try:
             await self.judge.open()
         except Exception as error:
-            self._halt.now("error", error)
+            self._stop_signal.set("error", error)
             return
         try:
-            workers = [asyncio.create_task(self._work()) for _ in range(self.settings.concurrency)]
+            workers = [asyncio.create_task(self._work_through()) for _ in range(self.settings.concurrency)]
             try:
                 await asyncio.gather(*workers)
             finally:
@@ -92,248 +92,247 @@ class Asking:
                     worker.cancel()
                 await asyncio.gather(*workers, return_exceptions=True)
         finally:
-            await self._source.aclose()
+            await self._call_source.aclose()
             await self.judge.close()
 
-    async def _work(self) -> None:
-        while not self._halt:
+    async def _work_through(self) -> None:
+        while not self._stop_signal:
             try:
-                call = await self._next()
+                call = await self._next_call()
             except Exception as error:
-                self._halt.now("error", error)
+                self._stop_signal.set("error", error)
                 return
             if call is None:
                 return
             try:
-                await self._through(call)
+                await self._process_call(call)
             except Exception as error:  # whatever it is, others finish and keep their answers
-                self._halt.now("error", error)
+                self._stop_signal.set("error", error)
             finally:
-                self._taken -= 1
-                if self._exhausted or self._halt:
-                    async with self._moved:
-                        self._moved.notify_all()
+                self._in_flight -= 1
+                if self._exhausted or self._stop_signal:
+                    async with self._state_changed:
+                        self._state_changed.notify_all()
 
-    async def _next(self) -> Call | None:
+    async def _next_call(self) -> PendingCall | None:
         """The next call: what has to be asked again first, then what the plan brings."""
         while True:
-            self._pass_over()
-            if self._again or self._ready:
-                self._taken += 1
-                return (self._again or self._ready).popleft()
+            self._skip_unneeded()
+            if self._follow_up_queue or self._ready_calls:
+                self._in_flight += 1
+                return (self._follow_up_queue or self._ready_calls).popleft()
             if not self._exhausted:
-                async with self._pulling:
-                    if self._again or self._ready or self._exhausted:
+                async with self._source_lock:
+                    if self._follow_up_queue or self._ready_calls or self._exhausted:
                         continue
                     try:
-                        self._ready.extend(await anext(self._source))
+                        self._ready_calls.extend(await anext(self._call_source))
                     except StopAsyncIteration:
                         self._exhausted = True
                     continue
-            async with self._moved:
-                if self._again:
+            async with self._state_changed:
+                if self._follow_up_queue:
                     continue
-                if not self._taken or self._halt:
+                if not self._in_flight or self._stop_signal:
                     return None
-                await self._moved.wait()
+                await self._state_changed.wait()
 
-    def _pass_over(self) -> None:
+    def _skip_unneeded(self) -> None:
         """Leave out calls whose answers are needed no more."""
-        while self._deciding and self._ready:
-            if self._deciding.needs(self._ready[0].look.item.edit.key):
+        while self._early_stopping and self._ready_calls:
+            if self._early_stopping.needs_answers(self._ready_calls[0].encoded_edit.work.edit.key):
                 return
-            self._ready.popleft()
+            self._ready_calls.popleft()
             self.progress.calls -= 1
 
-    async def _calls(self) -> AsyncGenerator[list[Call], None]:
+    async def _generate_calls(self) -> AsyncGenerator[list[PendingCall], None]:
         """The plan's calls, edit by edit, the pictures of the next few made ready meanwhile."""
-        ready: deque[asyncio.Task[Look | None]] = deque()
-        items = iter(self._items)
+        ready: deque[asyncio.Task[EncodedEdit | None]] = deque()
+        items = iter(self._edit_work)
         try:
             while True:
-                while len(ready) < self._ahead and (item := next(items, None)) is not None:
-                    if self._deciding and not self._deciding.needs(item.edit.key):
-                        calls_left = sum(self._count(group.repeats) for group in item.groups)
-                        self.progress.calls -= item.cached + calls_left
+                while len(ready) < self._prefetch and (item := next(items, None)) is not None:
+                    if self._early_stopping and not self._early_stopping.needs_answers(item.edit.key):
+                        calls_left = sum(self._count_calls(group.repeats) for group in item.batches)
+                        self.progress.calls -= item.cached_calls + calls_left
                         continue
-                    self.progress.done += item.cached
-                    self.progress.cached += item.cached
-                    if item.groups:
-                        ready.append(asyncio.create_task(self._look(item)))
-                    elif self._deciding:
-                        self._deciding.begin(item.edit.key, 0)
+                    self.progress.done += item.cached_calls
+                    self.progress.cached += item.cached_calls
+                    if item.batches:
+                        ready.append(asyncio.create_task(self._encode_edit(item)))
+                    elif self._early_stopping:
+                        self._early_stopping.start_edit(item.edit.key, 0)
                 if not ready:
                     return
                 look = await ready.popleft()
                 if look is None:
                     continue
                 calls = []
-                for questions, repeats in look.item.groups:
-                    parts = [repeats] if self.judge.several else [(r,) for r in repeats]
-                    if self._counted_several:
+                for questions, repeats in look.work.batches:
+                    parts = [repeats] if self.judge.supports_n else [(r,) for r in repeats]
+                    if self._counted_with_n:
                         self.progress.calls += len(parts) - 1
-                    calls += [Call(look, questions, part) for part in parts]
-                if self._deciding:
-                    self._deciding.begin(look.item.edit.key, len(calls))
+                    calls += [PendingCall(look, questions, part) for part in parts]
+                if self._early_stopping:
+                    self._early_stopping.start_edit(look.work.edit.key, len(calls))
                 yield calls
                 del look, calls  # the pictures live as long as their calls, and no longer
         finally:
             for task in ready:
                 task.cancel()
 
-    async def _look(self, item: Item) -> Look | None:
+    async def _encode_edit(self, work: EditWork) -> EncodedEdit | None:
         """An edit with its pictures encoded; none, and a note, where one cannot be opened."""
-        wanted = {name for group in item.groups for q in group.questions for name in q.shows}
-        pictures: dict[str, tuple[Encoded, ...]] = {}
-        seen: dict[str, Stamp] = {}
+        wanted = {name for group in work.batches for q in group.questions for name in q.shows}
+        images: dict[str, tuple[EncodedImage, ...]] = {}
+        seen: dict[str, FileStamp] = {}
         try:
             for name in sorted(wanted):
-                paths = paths_of(item.sample, item.edit, name)
-                pictures[name] = tuple([await self._picture(path, name) for path in paths])
-                for path, picture in zip(paths, pictures[name], strict=True):
-                    seen[name if len(paths) == 1 else f"{name} {path.name}"] = stamp_of(
-                        path, picture.digest
-                    )
+                paths = find_image_paths(work.sample, work.edit, name)
+                images[name] = tuple([await self._get_image(path, name) for path in paths])
+                for path, image in zip(paths, images[name], strict=True):
+                    seen[name if len(paths) == 1 else f"{name} {path.name}"] = stamp_file(path, image.digest)
         except (ImageError, OSError) as error:
             if getattr(error.__cause__ or error, "errno", None) in (errno.EMFILE, errno.ENFILE):
                 raise CrevalError(
-                    "too many files and connections are open: lower --concurrency, or allow more "
-                    "(ulimit -n)."
+                    "too many files and connections are open: lower --concurrency, or allow more (ulimit -n)."
                 ) from error
             reason = str(error)
-            self.progress.broken[f"{item.edit.key.system}/{item.edit.key.sample}"] = reason
-            self._ledger.note(item.edit, seen, reason)
-            self.progress.calls -= sum(self._count(group.repeats) for group in item.groups)
-            self.progress.unopened += sum(
-                len(group.questions) * len(group.repeats) for group in item.groups
+            self.progress.unreadable_edits[f"{work.edit.key.model}/{work.edit.key.sample}"] = reason
+            self._journal.record_edit(work.edit, seen, reason)
+            self.progress.calls -= sum(self._count_calls(group.repeats) for group in work.batches)
+            self.progress.unreadable_questions += sum(
+                len(group.questions) * len(group.repeats) for group in work.batches
             )
-            if self._deciding:
-                self._deciding.begin(item.edit.key, 0)
+            if self._early_stopping:
+                self._early_stopping.start_edit(work.edit.key, 0)
             return None
-        self._ledger.note(item.edit, seen)
-        return Look(item, pictures)
+        self._journal.record_edit(work.edit, seen)
+        return EncodedEdit(work, images)
 
-    def _count(self, repeats: Sequence[int]) -> int:
+    def _count_calls(self, repeats: Sequence[int]) -> int:
         """The calls that repeats of one group take."""
-        return 1 if self.judge.several else len(repeats)
+        return 1 if self.judge.supports_n else len(repeats)
 
-    async def _picture(self, path: Path, name: str) -> Encoded:
+    async def _get_image(self, path: Path, name: str) -> EncodedImage:
         loop = asyncio.get_running_loop()
         if name != "source":
-            return await loop.run_in_executor(self._pool, self._encoded, path)
+            return await loop.run_in_executor(self._pool, self._encode, path)
         # Other systems edited the same source, and are asked about next.
-        if path not in self._sources:
-            self._sources[path] = loop.run_in_executor(self._pool, self._encoded, path)
-            while len(self._sources) > _SOURCES_KEPT:
-                self._sources.popitem(last=False)
-        return await asyncio.shield(self._sources[path])
+        if path not in self._source_cache:
+            self._source_cache[path] = loop.run_in_executor(self._pool, self._encode, path)
+            while len(self._source_cache) > _MAX_CACHED_SOURCES:
+                self._source_cache.popitem(last=False)
+        return await asyncio.shield(self._source_cache[path])
 
-    def _encoded(self, path: Path) -> Encoded:
-        return self.judge.prepare(encode(path, self._fit))
+    def _encode(self, path: Path) -> EncodedImage:
+        return self.judge.prepare_image(encode_image(path, self._resize_rule))
 
-    async def _through(self, call: Call) -> None:
+    async def _process_call(self, call: PendingCall) -> None:
         """Make a call until it brings a reply or is given up, keep that, and see what is open."""
-        request = make_request(call, self._prompts)
+        request = build_judge_request(call, self._prompts)
         try:
-            made = await self._caller.make(request)
-        except StoppedError:
+            made = await self._caller.call(request)
+        except CallStoppedError:
             return
-        except Fault as fault:
-            await self._gave_up(call, fault)
+        except CallError as fault:
+            await self._record_failure(call, fault)
             return
-        answer = made.answer
-        choices = answer.choices[: len(call.repeats)]
-        records: list[Record] = []
-        follow: list[Call] = []
+        answer = made.response
+        choices = answer.completions[: len(call.repeats)]
+        records: list[CallRecord] = []
+        follow: list[PendingCall] = []
         for at, (repeat, choice) in enumerate(zip(call.repeats, choices, strict=False)):
-            verdicts = verdicts_of(choice, request, call.questions, weighed=self.settings.logprobs)
+            verdicts = read_verdicts(choice, request, call.questions, use_logprobs=self.settings.logprobs)
             first = at == 0
             reply = Reply(
-                status_of(choice),
+                completion_status(choice),
                 choice.text,
                 self.judge.name,
-                call.tries * self.settings.attempts + made.attempt,
+                call.previous_tries * self.settings.attempts + made.attempt,
                 answer.tokens_in if first else None,
                 answer.tokens_out if first else None,
                 made.cost if first else None,
                 made.latency,
             )
-            records.append((self._ask(call, repeat), reply, verdicts))
-            follow += self._open(call, repeat, verdicts)
+            records.append((self._build_call_key(call, repeat), reply, verdicts))
+            follow += self._find_follow_ups(call, repeat, verdicts)
         left = call.repeats[len(choices) :]
         if left:
             # It was asked for more choices than it gives: the others are asked for one by one.
-            self.judge.several = False
+            self.judge.supports_n = False
             follow += [call._replace(repeats=(repeat,)) for repeat in left]
-        await self._ledger.put(records)
-        self._account(answer, records, call, follow)
-        self._ask_again(call, follow)
-        self._has_logprobs |= any(choice.positions for choice in choices)
-        proper = [choice for choice in choices if choice.ended == "stop" and choice.text.strip()]
+        await self._journal.append(records)
+        self._update_progress(answer, records, call, follow)
+        self._queue_follow_ups(call, follow)
+        self._has_logprobs |= any(choice.logprobs for choice in choices)
+        proper = [choice for choice in choices if choice.finish_reason == "stop" and choice.text.strip()]
         if self.settings.logprobs and proper and not self._has_logprobs:
-            raise Unusable(f"{self.judge.name} sent no log-probabilities with its answer.")
+            raise ProviderUnusable(f"{self.judge.name} sent no log-probabilities with its answer.")
 
-    def _ask(self, call: Call, repeat: int) -> Ask:
+    def _build_call_key(self, call: PendingCall, repeat: int) -> CallKey:
         shows = call.questions[0].shows
-        return Ask(
+        return CallKey(
             self.judge.name,
-            call.look.item.edit.key,
+            call.encoded_edit.work.edit.key,
             tuple(question.id for question in call.questions),
-            self._versions[call.questions[0].prompt],
-            tuple(picture.digest for picture in call.look.shown(shows)),
-            self._shape,
+            self._prompt_versions[call.questions[0].prompt],
+            tuple(image.digest for image in call.encoded_edit.select_images(shows)),
+            self._answer_affecting,
             repeat,
         )
 
-    def _open(self, call: Call, repeat: int, verdicts: Sequence[Verdict]) -> list[Call]:
+    def _find_follow_ups(self, call: PendingCall, repeat: int, verdicts: Sequence[Verdict]) -> list[PendingCall]:
         """What is asked again after a reply.
 
         What it leaves open is asked alone. Where nothing at all could be read, the same is asked
         once more, and one by one when it is the last time.
         """
         status = {verdict.probe: verdict.status for verdict in verdicts}
-        open_ = [q for q in call.questions if status[q.id] is not Status.ANSWERED]
-        if not open_ or call.tries >= self.settings.retries:
+        open_ = [q for q in call.questions if status[q.id] is not VerdictStatus.ANSWERED]
+        if not open_ or call.previous_tries >= self.settings.retries:
             return []
-        tries = call.tries + 1
+        tries = call.previous_tries + 1
         if len(open_) == len(call.questions) and tries < self.settings.retries:
-            return [call._replace(repeats=(repeat,), tries=tries)]
-        return [Call(call.look, (question,), (repeat,), tries) for question in open_]
+            return [call._replace(repeats=(repeat,), previous_tries=tries)]
+        return [PendingCall(call.encoded_edit, (question,), (repeat,), tries) for question in open_]
 
-    def _ask_again(self, call: Call, follow: Sequence[Call]) -> None:
+    def _queue_follow_ups(self, call: PendingCall, follow_ups: Sequence[PendingCall]) -> None:
         """Put what follows from a call that is through back into the queue."""
-        self._again.extend(follow)
-        if self._deciding:
-            self._deciding.end(call.look.item.edit.key, len(follow))
+        self._follow_up_queue.extend(follow_ups)
+        if self._early_stopping:
+            self._early_stopping.finish_call(call.encoded_edit.work.edit.key, len(follow_ups))
 
-    async def _gave_up(self, call: Call, fault: Fault) -> None:
+    async def _record_failure(self, call: PendingCall, error: CallError) -> None:
         """Keep that a call brought nothing. What a filter declined may pass one by one."""
-        status = Status.REFUSED if fault.kind == "content filter" else Status.FAILED
-        verdicts = [Verdict(q.id, status, explanation=str(fault)) for q in call.questions]
-        reply = Reply(
-            status, None, self.judge.name, self.settings.attempts, cost=fault.wasted or None
-        )
-        await self._ledger.put([(self._ask(call, r), reply, verdicts) for r in call.repeats])
-        follow: list[Call] = []
-        if status is Status.REFUSED:
-            follow = [again for r in call.repeats for again in self._open(call, r, verdicts)]
-        self._ask_again(call, follow)
+        status = VerdictStatus.REFUSED if error.kind == "content filter" else VerdictStatus.FAILED
+        verdicts = [Verdict(q.id, status, explanation=str(error)) for q in call.questions]
+        reply = Reply(status, None, self.judge.name, self.settings.attempts, cost=error.cost or None)
+        await self._journal.append([(self._build_call_key(call, r), reply, verdicts) for r in call.repeats])
+        follow: list[PendingCall] = []
+        if status is VerdictStatus.REFUSED:
+            follow = [again for r in call.repeats for again in self._find_follow_ups(call, r, verdicts)]
+        self._queue_follow_ups(call, follow)
         self.progress.done += 1
         self.progress.calls += len(follow)
         if not follow:
-            self.progress.open += len(call.questions) * len(call.repeats)
-        if status is not Status.REFUSED:
-            self._caller.gave_up(fault)
+            self.progress.unanswered += len(call.questions) * len(call.repeats)
+        if status is not VerdictStatus.REFUSED:
+            self._caller.record_failure(error)
 
-    def _account(
-        self, answer: Answer, records: Sequence[Record], call: Call, follow: Sequence[Call]
+    def _update_progress(
+        self,
+        response: JudgeResponse,
+        records: Sequence[CallRecord],
+        call: PendingCall,
+        follow_ups: Sequence[PendingCall],
     ) -> None:
         progress = self.progress
-        self._caller.went_well(answer)
+        self._caller.record_success(response)
         progress.done += 1
-        progress.calls += len(follow)
-        last = call.tries >= self.settings.retries
+        progress.calls += len(follow_ups)
+        last = call.previous_tries >= self.settings.retries
         for _, _, verdicts in records:
-            answered = sum(verdict.status is Status.ANSWERED for verdict in verdicts)
+            answered = sum(verdict.status is VerdictStatus.ANSWERED for verdict in verdicts)
             progress.answered += answered
-            progress.open += len(verdicts) - answered if last else 0
+            progress.unanswered += len(verdicts) - answered if last else 0

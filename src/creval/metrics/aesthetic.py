@@ -14,59 +14,61 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from creval.core.errors import CrevalError
-from creval.core.images import MOST_PIXELS
+from creval.core.images import MAX_PIXELS
 from creval.core.schema import Metric
-from creval.metrics.base import Gauge, GaugeCard, ModelCard, Tools
+from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
 from creval.metrics.checkpoints import find_weights, load_weights
-from creval.metrics.embeddings import Embedder, Thing, Vector, Wish, units
-from creval.metrics.inputs import Exhibit, Picture, Unmeasured, scaled
-from creval.metrics.model_loading import Late, Model, identity
-from creval.providers.huggingface import Missing
+from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest, unit_vectors
+from creval.metrics.metric_inputs import LazyImage, MetricInputs, NotMeasurable, resize_bicubic
+from creval.metrics.model_loading import Lazy, TransformersModel, model_identity
+from creval.providers.huggingface import DependencyMissing
 
-FILE = "aesthetic_predictor_v2_5.pth"
+HEAD_FILE = "aesthetic_predictor_v2_5.pth"
 HEIGHT = 1024
 _HOME = "https://github.com/discus0434/aesthetic-predictor-v2-5"
-HEAD = ModelCard("aesthetic", FILE, 6, "AGPL-3.0", f"{_HOME}/tree/main/models", "given")
-SIGLIP = ModelCard(
-    "siglip", "google/siglip-so400m-patch14-384", 3510, "Apache-2.0",
+HEAD = ModelInfo("aesthetic", HEAD_FILE, 6, "AGPL-3.0", f"{_HOME}/tree/main/models", "given")
+SIGLIP = ModelInfo(
+    "siglip",
+    "google/siglip-so400m-patch14-384",
+    3510,
+    "Apache-2.0",
     "https://huggingface.co/google/siglip-so400m-patch14-384",
-)  # fmt: skip
+)
 Layer = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-class Siglip(Embedder):
+class Siglip(FeatureExtractor):
     """The picture half of a SigLIP, on pictures of one height; its vectors have length 1."""
 
-    batch = 8
+    batch_size = 8
 
     def __init__(self, model: str | None = None) -> None:
         self.model = model or SIGLIP.default
-        self.name = f"siglip-{HEIGHT}:{identity(self.model)}"
-        self._model: Model = Model(
-            self.model, "SiglipVisionModel", chosen=model is not None,
-            processor="AutoImageProcessor",
-        )  # fmt: skip
+        self.name = f"siglip-{HEIGHT}:{model_identity(self.model)}"
+        self._model: TransformersModel = TransformersModel(
+            self.model, "SiglipVisionModel", explicit=model is not None, processor_class="AutoImageProcessor"
+        )
 
-    def embed(self, things: Sequence[Thing]) -> list[Vector]:
-        pictures = [one_height(thing.image) for thing in things if isinstance(thing, Picture)]
-        with self._model.in_use() as (processor, model):
-            inputs = processor(images=pictures, return_tensors="pt").to(model.device)
-            return units(model(**inputs).pooler_output.cpu().numpy())
+    def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
+        images = [resize_to_height(thing.image) for thing in items if isinstance(thing, LazyImage)]
+        with self._model.session() as (processor, model):
+            inputs = processor(images=images, return_tensors="pt").to(model.device)
+            return unit_vectors(model(**inputs).pooler_output.cpu().numpy())
 
 
-def one_height(picture: Image.Image) -> Image.Image:
+def resize_to_height(image: Image.Image) -> Image.Image:
     """A picture scaled to a height of 1024 pixels, as ICE-Bench rates all."""
-    width, height = picture.size
+    width, height = image.size
     wide = max(1, width * HEIGHT // height)
-    if wide * HEIGHT > MOST_PIXELS:
-        raise Unmeasured(f"the edit is too wide to be scaled to a height of {HEIGHT}")
-    return scaled(picture, (wide, HEIGHT))
+    if wide * HEIGHT > MAX_PIXELS:
+        raise NotMeasurable(f"the edit is too wide to be scaled to a height of {HEIGHT}")
+    return resize_bicubic(image, (wide, HEIGHT))
 
 
-class Aesthetic(Gauge):
+class AestheticScore(ImageMetric):
     """The predictor's number, as it comes."""
 
-    card = GaugeCard(
+    info = MetricInfo(
         "aesthetic",
         "how beautiful the edit is, for a predictor trained on people's ratings",
         (Metric("aesthetic", "Aesthetic Predictor V2.5", 0.0, 10.0),),
@@ -77,18 +79,18 @@ class Aesthetic(Gauge):
         paper=f"{_HOME}; ICE-Bench",
     )
 
-    def __init__(self, tools: Tools) -> None:
-        super().__init__(tools)
-        self._head = tools.chosen("aesthetic")
-        self._siglip = tools.share(Siglip, tools.chosen("siglip"))
-        self._layers = Late(self._load, chosen=self._head is not None)
+    def __init__(self, pool: ModelPool) -> None:
+        super().__init__(pool)
+        self._head = pool.chosen_model("aesthetic")
+        self._siglip = pool.get_or_create(Siglip, pool.chosen_model("siglip"))
+        self._layers = Lazy(self._load, explicit=self._head is not None)
 
-    def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
+    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
         self._layers.get()  # before a large model is loaded for nothing
-        return [Wish(self._siglip, exhibit.edit)]
+        return [FeatureRequest(self._siglip, inputs.edit)]
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
-        values = made[0].astype(np.float64)
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        values = features[0].astype(np.float64)
         for weight, bias in self._layers.get():
             if weight.shape[1] != values.size:
                 raise CrevalError(
@@ -100,15 +102,15 @@ class Aesthetic(Gauge):
 
     def _load(self) -> list[Layer]:
         if self._head is None:
-            raise Missing(
-                f"the predictor's head is not here: download {FILE} (AGPL-3.0, 6 MB) from "
+            raise DependencyMissing(
+                f"the predictor's head is not here: download {HEAD_FILE} (AGPL-3.0, 6 MB) from "
                 f"{_HOME} and give --gauge aesthetic=FILE"
             )
-        path = find_weights(self._head, (FILE,))
-        return _layers(load_weights(path), str(path))
+        path = find_weights(self._head, (HEAD_FILE,))
+        return _read_layers(load_weights(path), str(path))
 
 
-def _layers(weights: Mapping[str, Any], where: str) -> list[Layer]:
+def _read_layers(weights: Mapping[str, Any], where: str) -> list[Layer]:
     """The linear layers of a head, in their order."""
     numbers = sorted({int(part) for name in weights for part in name.split(".") if part.isdigit()})
     layers = []

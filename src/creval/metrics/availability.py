@@ -8,66 +8,66 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.metrics.base import GaugeCard, ModelCard
-from creval.providers.huggingface import on_disk
+from creval.metrics.base import MetricInfo, ModelInfo
+from creval.providers.huggingface import find_cached_file
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 """Files on the hub that hold a model's weights, one of which comes after its `config.json`."""
 
 
-class Readiness(NamedTuple):
+class MetricAvailability(NamedTuple):
     """Whether a gauge can measure as things are here, and what is to be done first where not."""
 
     ready: bool
     to_do: tuple[str, ...]
 
 
-def readiness(card: GaugeCard, models: Mapping[str, str] | None = None) -> Readiness:
+def metric_availability(info: MetricInfo, models: Mapping[str, str] | None = None) -> MetricAvailability:
     """Whether a gauge can run here with these models, by what they are for."""
-    lacking = [name for name in card.packages if not _there(name)]
-    to_do = [f"pip install 'creval[{card.extra}]' (for {', '.join(lacking)})"] if lacking else []
-    to_do += _models(card, models or {}, there=not lacking)
-    return Readiness(not to_do, tuple(to_do))
+    lacking = [name for name in info.packages if not _is_installed(name)]
+    to_do = [f"pip install 'creval[{info.extra}]' (for {', '.join(lacking)})"] if lacking else []
+    to_do += _model_steps(info, models or {}, installed=not lacking)
+    return MetricAvailability(not to_do, tuple(to_do))
 
 
-def _models(card: GaugeCard, models: Mapping[str, str], *, there: bool) -> list[str]:
+def _model_steps(info: MetricInfo, models: Mapping[str, str], *, installed: bool) -> list[str]:
     to_do = []
-    for model in card.models:
-        if model.use in models or model.comes == "optional":
+    for model in info.models:
+        if model.slot in models or model.origin == "optional":
             continue
-        what = f"{model.default} ({_size(model)})"
-        if model.comes == "given":
-            to_do.append(f"give --gauge {model.use}=FILE: {what} from {model.home}")
-        elif model.comes == "shipped" or (there and _here(model)):
+        what = f"{model.default} ({_format_size(model)})"
+        if model.origin == "given":
+            to_do.append(f"give --gauge {model.slot}=FILE: {what} from {model.home}")
+        elif model.origin == "shipped" or (installed and _is_downloaded(model)):
             continue
-        elif there and model.comes == "hub" and _offline():
+        elif installed and model.origin == "hub" and _is_offline():
             to_do.append(f"not here, and HF_HUB_OFFLINE is set: {what}")
         else:
             # Where a library keeps its model is not always known.
-            needs = "may need" if there and not model.file else "needs"
+            needs = "may need" if installed and not model.file else "needs"
             to_do.append(f"{needs} a download: {what}, at first use")
     return to_do
 
 
-def _here(model: ModelCard) -> bool:
-    if model.comes != "hub":
+def _is_downloaded(model: ModelInfo) -> bool:
+    if model.origin != "hub":
         return bool(model.file) and (Path.home() / model.file).exists()
     weights = _WEIGHTS if model.file == "config.json" else ()
-    return on_disk(model.default, model.file) is not None and (
-        not weights or any(on_disk(model.default, file) is not None for file in weights)
+    return find_cached_file(model.default, model.file) is not None and (
+        not weights or any(find_cached_file(model.default, file) is not None for file in weights)
     )
 
 
-def _offline() -> bool:
+def _is_offline() -> bool:
     return bool(import_module("huggingface_hub").constants.HF_HUB_OFFLINE)
 
 
-def _size(model: ModelCard) -> str:
+def _format_size(model: ModelInfo) -> str:
     size = model.megabytes
     return f"{size / 1000:.1f} GB" if size >= 1000 else f"{size} MB"
 
 
-def _there(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except (ImportError, ValueError):  # one that is half there

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, TypeVar
 from creval import registry
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
-from creval.metrics.embeddings import Embedder, Vector, Wish
-from creval.metrics.inputs import Exhibit
-from creval.metrics.model_loading import Late, short_name
+from creval.metrics.features import FeatureArray, FeatureExtractor, FeatureRequest
+from creval.metrics.metric_inputs import MetricInputs
+from creval.metrics.model_loading import Lazy, model_label
 
 
 @dataclass(frozen=True)
-class ModelCard:
+class ModelInfo:
     """A model that a gauge measures with.
 
     `use` is the word by which another is chosen (`--gauge clip=MODEL`), `default` the one that is
@@ -25,17 +25,17 @@ class ModelCard:
     `shipped` with it; or from nobody: it must be `given`, or can be (`optional`).
     """
 
-    use: str
+    slot: str
     default: str
     megabytes: int
     licence: str
     home: str
-    comes: str = "hub"
+    origin: str = "hub"
     file: str = "config.json"
 
 
 @dataclass(frozen=True)
-class GaugeCard:
+class MetricInfo:
     """A gauge: what it is called, its values with their ranges, what it needs, and what it takes.
 
     It `needs` a source, a control (a source that shows lines, depth, a pose or grey), a reference,
@@ -49,7 +49,7 @@ class GaugeCard:
     values: tuple[Metric, ...]
     unit: str
     needs: tuple[str, ...] = ()
-    models: tuple[ModelCard, ...] = ()
+    models: tuple[ModelInfo, ...] = ()
     extra: str = ""
     packages: tuple[str, ...] = ()
     licence: str = ""
@@ -59,95 +59,93 @@ class GaugeCard:
 T = TypeVar("T")
 
 
-class Gauge(ABC):
+class ImageMetric(ABC):
     """Measures edits, in several threads at once; one look gives the values of several metrics.
 
     `name` tells it apart in a run, with the models that it measures with, if any, and the state of
     their files, if they are here: `clip@MODEL#1f3a5b7c`.
     """
 
-    card: ClassVar[GaugeCard]
+    info: ClassVar[MetricInfo]
 
-    def __init__(self, tools: Tools) -> None:
-        models = "+".join(map(short_name, tools.models_of(self.card)))
-        self.name = f"{self.card.name}@{models}" if models else self.card.name
+    def __init__(self, pool: ModelPool) -> None:
+        models = "+".join(map(model_label, pool.models_for(self.info)))
+        self.name = f"{self.info.name}@{models}" if models else self.info.name
 
-    def wants(self, exhibit: Exhibit) -> Sequence[Wish]:  # noqa: ARG002
-        """What models are to make of pictures and texts first; raises `Unmeasured`."""
+    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:  # noqa: ARG002
+        """What models are to make of pictures and texts first; raises `NotMeasurable`."""
         return ()
 
     def load(self) -> None:
         """Load its models now, which is else done when they are first used."""
         for part in vars(self).values():
-            if isinstance(part, Late):
+            if isinstance(part, Lazy):
                 part.get()
-            elif isinstance(part, Embedder):
+            elif isinstance(part, FeatureExtractor):
                 part.load()
 
     @abstractmethod
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> Mapping[str, float]:
-        """The values by name, from what was made of each wish; raises `Unmeasured`, or
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> Mapping[str, float]:
+        """The values by name, from what was made of each wish; raises `NotMeasurable`, or
         `ImageError` for a picture."""
 
 
-class Tools:
+class ModelPool:
     """The models to measure with, by what they are for; each is opened once, whoever uses it."""
 
     def __init__(self, models: Mapping[str, str] | None = None) -> None:
         self._models = dict(models or {})
         self._shared: dict[tuple[object, ...], Any] = {}
 
-    def chosen(self, use: str) -> str | None:
+    def chosen_model(self, slot: str) -> str | None:
         """The model that was chosen for a use, if one was."""
-        return self._models.get(use)
+        return self._models.get(slot)
 
-    def models_of(self, card: GaugeCard) -> Iterator[str]:
+    def models_for(self, info: MetricInfo) -> Iterator[str]:
         """The models that a gauge measures with, as far as they can be chosen."""
-        for model in card.models:
-            if model.use in self._models:
-                yield self._models[model.use]
-            elif model.comes in ("hub", "library"):
+        for model in info.models:
+            if model.slot in self._models:
+                yield self._models[model.slot]
+            elif model.origin in ("hub", "library"):
                 yield model.default
 
-    def share(self, kind: Callable[..., T], *arguments: object) -> T:
+    def get_or_create(self, factory: Callable[..., T], *arguments: object) -> T:
         """The one thing of a kind that these arguments make."""
-        key = (kind, *arguments)
+        key = (factory, *arguments)
         if key not in self._shared:
-            self._shared[key] = kind(*arguments)
+            self._shared[key] = factory(*arguments)
         shared: T = self._shared[key]
         return shared
 
 
-def gauge_names() -> tuple[str, ...]:
+def image_metric_names() -> tuple[str, ...]:
     """The names of all gauges."""
     return tuple(registry.metrics.names())
 
 
-def gauge_kind(name: str) -> type[Gauge]:
+def image_metric_class(name: str) -> type[ImageMetric]:
     """The kind of gauge that is called so, to see its card."""
     return registry.metrics.get(name)
 
 
-def open_gauges(names: Iterable[str], models: Mapping[str, str]) -> dict[str, Gauge]:
+def open_image_metrics(names: Iterable[str], models: Mapping[str, str]) -> dict[str, ImageMetric]:
     """Gauges by their names, which share their models: those given, by what they are for."""
-    tools = Tools(models)
-    return {name: gauge_kind(name)(tools) for name in names}
+    tools = ModelPool(models)
+    return {name: image_metric_class(name)(tools) for name in names}
 
 
-MODELS = (
-    "aesthetic", "boxes", "clip", "depth", "face", "imaging", "pose", "siglip", "style", "subject",
-)  # fmt: skip
+MODEL_SLOTS = ("aesthetic", "boxes", "clip", "depth", "face", "imaging", "pose", "siglip", "style", "subject")
 """What gauges take models for, where one can be chosen."""
 
 
-def unused(models: Iterable[str], gauges: Iterable[str]) -> list[str]:
+def unused_slots(models: Iterable[str], image_metrics: Iterable[str]) -> list[str]:
     """The uses of models that none of these gauges has, by their names."""
-    cards = [model for name in gauges for model in gauge_kind(name).card.models]
-    used = {model.use for model in cards if model.comes != "shipped"}
+    cards = [model for name in image_metrics for model in image_metric_class(name).info.models]
+    used = {model.slot for model in cards if model.origin != "shipped"}
     return [use for use in models if use not in used]
 
 
-def check_uses(models: Iterable[str], gauges: Iterable[str]) -> None:
+def require_used_slots(models: Iterable[str], image_metrics: Iterable[str]) -> None:
     """Refuse a model for which no gauge has a use."""
-    for use in unused(models, gauges):
+    for use in unused_slots(models, image_metrics):
         raise CrevalError(f"--gauge {use}: nothing is measured with it here.")

@@ -10,57 +10,57 @@ from typing import NamedTuple
 
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError
-from creval.metrics.base import Gauge
-from creval.metrics.embeddings import Embeddings, Wish
-from creval.metrics.inputs import PIXELS, Exhibit, NoNumber, Unmeasured
-from creval.providers.huggingface import Missing
+from creval.metrics.base import ImageMetric
+from creval.metrics.features import FeatureCache, FeatureRequest
+from creval.metrics.metric_inputs import PIXELS_PER_BATCH, MetricInputs, NonFiniteResult, NotMeasurable
+from creval.providers.huggingface import DependencyMissing
 
-Outcome = Mapping[str, float] | Exception
+MetricResult = Mapping[str, float] | Exception
 """The values of a gauge, or why there are none."""
 
 
-def values_of(outcome: Outcome) -> Mapping[str, float]:
+def measured_values(result: MetricResult) -> Mapping[str, float]:
     """What was measured, though it be only a part."""
-    if isinstance(outcome, Unmeasured):
-        return outcome.values
-    return {} if isinstance(outcome, Exception) else outcome
+    if isinstance(result, NotMeasurable):
+        return result.values
+    return {} if isinstance(result, Exception) else result
 
 
-class Job(NamedTuple):
+class MetricJob(NamedTuple):
     """That a gauge look at an edit."""
 
-    gauge: Gauge
-    exhibit: Exhibit
+    image_metric: ImageMetric
+    inputs: MetricInputs
 
 
-def measure_all(jobs: Sequence[Job], embeddings: Embeddings) -> list[Outcome]:
+def evaluate_batch(jobs: Sequence[MetricJob], feature_cache: FeatureCache) -> list[MetricResult]:
     """What each job brought. An error that concerns more than one picture is raised.
 
     The pictures of a job are decoded once by all who look at them.
     """
-    found: list[Outcome] = []
-    for some in _together(jobs):
+    found: list[MetricResult] = []
+    for some in _group_by_memory(jobs):
         with ExitStack() as until:
-            for shelf in {id(job.exhibit.shelf): job.exhibit.shelf for job in some}.values():
-                until.enter_context(shelf.holding())
-            found += _measure(some, embeddings)
+            for shelf in {id(job.inputs.image_cache): job.inputs.image_cache for job in some}.values():
+                until.enter_context(shelf.pin_images())
+            found += _evaluate_group(some, feature_cache)
     return found
 
 
-def _together(jobs: Sequence[Job]) -> Iterator[list[Job]]:
+def _group_by_memory(jobs: Sequence[MetricJob]) -> Iterator[list[MetricJob]]:
     """The jobs in their order: where models look too, as many edits at a time as their pictures
     leave room for, and else one."""
-    some: list[Job] = []
+    some: list[MetricJob] = []
     there: dict[str, int] = {}
-    models = any(type(job.gauge).wants is not Gauge.wants for job in jobs)
-    for _, on_one in groupby(jobs, lambda job: (job.exhibit.path, id(job.exhibit.sample))):
+    models = any(type(job.image_metric).required_features is not ImageMetric.required_features for job in jobs)
+    for _, on_one in groupby(jobs, lambda job: (job.inputs.edit_path, id(job.inputs.sample))):
         new = list(on_one)
         if not models:
             yield new
             continue
-        pixels = new[0].exhibit.pixels()
+        pixels = new[0].inputs.pixel_counts()
         more = there | pixels
-        if some and len(more) > len(there) and sum(more.values()) > PIXELS:
+        if some and len(more) > len(there) and sum(more.values()) > PIXELS_PER_BATCH:
             yield some
             some, more = [], pixels
         some += new
@@ -69,36 +69,36 @@ def _together(jobs: Sequence[Job]) -> Iterator[list[Job]]:
         yield some
 
 
-def _measure(jobs: Sequence[Job], embeddings: Embeddings) -> list[Outcome]:
-    wants: list[Sequence[Wish] | Exception] = [_wants(job) for job in jobs]
+def _evaluate_group(jobs: Sequence[MetricJob], feature_cache: FeatureCache) -> list[MetricResult]:
+    wants: list[Sequence[FeatureRequest] | Exception] = [_required_features(job) for job in jobs]
     wishes = [wish for some in wants if not isinstance(some, Exception) for wish in some]
-    granted = embeddings.grant(wishes)
-    found: list[Outcome] = []
+    granted = feature_cache.compute(wishes)
+    found: list[MetricResult] = []
     for job, some in zip(jobs, wants, strict=True):
         if isinstance(some, Exception):
             found.append(some)
             continue
-        made = [granted[wish.embedder.name, wish.key] for wish in some]
+        made = [granted[wish.extractor.name, wish.key] for wish in some]
         failed = next((one for one in made if isinstance(one, Exception)), None)
-        found.append(failed or _measured(job, [m for m in made if not isinstance(m, Exception)]))
+        found.append(failed or _compute_metric(job, [m for m in made if not isinstance(m, Exception)]))
     return found
 
 
-def _wants(job: Job) -> Sequence[Wish] | Exception:
+def _required_features(job: MetricJob) -> Sequence[FeatureRequest] | Exception:
     try:
-        wishes = job.gauge.wants(job.exhibit)
+        wishes = job.image_metric.required_features(job.inputs)
         for wish in wishes:
             wish.key  # noqa: B018 (what cannot be read is found here)
         return wishes
-    except (Unmeasured, Missing, ImageError, OSError) as error:
+    except (NotMeasurable, DependencyMissing, ImageError, OSError) as error:
         return error
 
 
-def _measured(job: Job, made: Sequence[object]) -> Outcome:
+def _compute_metric(job: MetricJob, features: Sequence[object]) -> MetricResult:
     try:
-        found = job.gauge.measure(job.exhibit, made)  # type: ignore[arg-type]
-        return found if all(map(math.isfinite, found.values())) else NoNumber()
-    except (Unmeasured, Missing, ImageError, OSError) as error:
+        found = job.image_metric.measure(job.inputs, features)  # type: ignore[arg-type]
+        return found if all(map(math.isfinite, found.values())) else NonFiniteResult()
+    except (NotMeasurable, DependencyMissing, ImageError, OSError) as error:
         return error
     except CrevalError:
         raise
@@ -106,4 +106,4 @@ def _measured(job: Job, made: Sequence[object]) -> Outcome:
         return error
 
 
-TOGETHER = 8
+EDITS_PER_BATCH = 8

@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-Grey = NDArray[np.float32]
-_FULL = 1024  # pixels of the longer side of a source at most
-_FINE = 512  # and when it is laid over another
+GreyImage = NDArray[np.float32]
+_MAX_SOURCE_SIDE = 1024  # pixels of the longer side of a source at most
+_COMPARED_SIDE = 512  # and when it is laid over another
 _BLOCKS = 16  # to a side, in each of which a change counts by itself
-_REACH = 0.04  # of a side: how far an edit may be shifted and is laid back
+_MAX_SHIFT = 0.04  # of a side: how far an edit may be shifted and is laid back
 _BORDER = 0.05  # of a side that is left out, where shifting leaves nothing
 _C1, _C2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2  # as in the paper on SSIM
-_QUALITY = 50
+_JPEG_QUALITY = 50
 
 
-class Change(NamedTuple):
+class ImageChange(NamedTuple):
     """How far two pictures differ: the mean difference of pixels, in [0, 1], over all of them and
     in the block where it is largest, and 1 - SSIM in the block where that is; a block's side is a
     sixteenth of the picture's."""
@@ -32,15 +32,15 @@ class Change(NamedTuple):
     pixels: float
     structure: float
 
-    def within(self, other: Change) -> bool:
+    def is_within(self, other: ImageChange) -> bool:
         return all(one <= most for one, most in zip(self, other, strict=True))
 
 
-def change(source: Image.Image, edit: Image.Image) -> Change:
+def measure_change(source: Image.Image, edit: Image.Image) -> ImageChange:
     """How far an edit is from its source, when it is laid over it as well as can be."""
     import cv2
 
-    width, height = _within(source.size, _FINE)
+    width, height = _fit_within(source.size, _COMPARED_SIDE)
     size = max(32, width), max(32, height)
     first, second = (
         np.asarray(image.convert("RGB").resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0))
@@ -48,60 +48,55 @@ def change(source: Image.Image, edit: Image.Image) -> Change:
     )
     window = cv2.createHanningWindow(size, cv2.CV_32F)
     shift, _ = cv2.phaseCorrelate(_grey(first), _grey(second), window)
-    steps = [s if 0.25 < abs(s) <= _REACH * n else 0.0 for s, n in zip(shift, size, strict=True)]
+    steps = [s if 0.25 < abs(s) <= _MAX_SHIFT * n else 0.0 for s, n in zip(shift, size, strict=True)]
     if any(steps):
         move = np.array([[1, 0, -steps[0]], [0, 1, -steps[1]]], dtype=np.float32)
         second = cv2.warpAffine(second, move, size, flags=cv2.INTER_CUBIC)
     half = size[0] // 2, size[1] // 2
-    first, second = (cv2.resize(image, half, interpolation=cv2.INTER_AREA)
-                     for image in (first, second))  # fmt: skip
+    first, second = (cv2.resize(image, half, interpolation=cv2.INTER_AREA) for image in (first, second))
     inner = tuple(slice(int(n * _BORDER), n - int(n * _BORDER)) for n in first.shape[:2])
     apart = cv2.absdiff(first[inner], second[inner]).mean(axis=-1).astype(np.float32)
-    alike = _similarity(_grey(first), _grey(second))[inner]
-    blocks = [cv2.resize(image, (_BLOCKS, _BLOCKS), interpolation=cv2.INTER_AREA)
-              for image in (apart, alike)]  # fmt: skip
-    return Change(
-        float(apart.mean()) / 255, float(blocks[0].max()) / 255, 1 - float(blocks[1].min())
-    )
+    alike = _ssim_map(_grey(first), _grey(second))[inner]
+    blocks = [cv2.resize(image, (_BLOCKS, _BLOCKS), interpolation=cv2.INTER_AREA) for image in (apart, alike)]
+    return ImageChange(float(apart.mean()) / 255, float(blocks[0].max()) / 255, 1 - float(blocks[1].min()))
 
 
-def stored_again(source: Image.Image) -> Change:
+def recompression_noise(source: Image.Image) -> ImageChange:
     """The most that storing a source again changes in it."""
     source = source.convert("RGB")
-    source = source.resize(_within(source.size, _FULL), Image.Resampling.LANCZOS, reducing_gap=3.0)
-    half = source.resize(_within(source.size, max(source.size) // 2), Image.Resampling.LANCZOS)
-    found = [change(source, _jpeg(image)) for image in (source, half)]
-    return Change(*map(max, zip(*found, strict=True)))
+    source = source.resize(_fit_within(source.size, _MAX_SOURCE_SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0)
+    half = source.resize(_fit_within(source.size, max(source.size) // 2), Image.Resampling.LANCZOS)
+    found = [measure_change(source, _recompress(image)) for image in (source, half)]
+    return ImageChange(*map(max, zip(*found, strict=True)))
 
 
-def _within(size: tuple[int, int], side: int) -> tuple[int, int]:
+def _fit_within(size: tuple[int, int], side: int) -> tuple[int, int]:
     """A size made smaller, so that no side is longer."""
     scale = min(1.0, side / max(size))
     return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
-def _grey(image: NDArray[Any]) -> Grey:
+def _grey(image: NDArray[Any]) -> GreyImage:
     import cv2
 
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), dtype=np.float32)
 
 
-def _jpeg(image: Image.Image) -> Image.Image:
+def _recompress(image: Image.Image) -> Image.Image:
     kept = io.BytesIO()
-    image.save(kept, "JPEG", quality=_QUALITY)
+    image.save(kept, "JPEG", quality=_JPEG_QUALITY)
     return Image.open(kept)
 
 
-def _similarity(one: Grey, other: Grey) -> Grey:
+def _ssim_map(one: GreyImage, other: GreyImage) -> GreyImage:
     """SSIM at each pixel, with a Gaussian window of 11 pixels, as its authors compute it."""
     import cv2
 
-    def blurred(image: Grey) -> Grey:
+    def blurred(image: GreyImage) -> GreyImage:
         return np.asarray(cv2.GaussianBlur(image, (11, 11), 1.5), dtype=np.float32)
 
     means = blurred(one), blurred(other)
-    squares = [blurred(image * image) - mean * mean
-               for image, mean in zip((one, other), means, strict=True)]  # fmt: skip
+    squares = [blurred(image * image) - mean * mean for image, mean in zip((one, other), means, strict=True)]
     both = blurred(one * other) - means[0] * means[1]
     top = (2 * means[0] * means[1] + _C1) * (2 * both + _C2)
     bottom = (means[0] ** 2 + means[1] ** 2 + _C1) * (squares[0] + squares[1] + _C2)

@@ -12,7 +12,7 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from creval.core.errors import CrevalError
-from creval.providers.huggingface import Missing, check_reachable
+from creval.providers.huggingface import DependencyMissing, check_hub_reachable
 
 
 def find_weights(name: str, files: Sequence[str]) -> Path:
@@ -31,8 +31,8 @@ def find_weights(name: str, files: Sequence[str]) -> Path:
     try:
         hub = import_module("huggingface_hub")
     except ImportError as error:
-        raise Missing(f"{name} needs huggingface_hub: pip install 'creval[local]'.") from error
-    reachable = check_reachable(name, files[0])
+        raise DependencyMissing(f"{name} needs huggingface_hub: pip install 'creval[local]'.") from error
+    reachable = check_hub_reachable(name, files[0])
     try:
         return Path(hub.hf_hub_download(name, files[0], local_files_only=not reachable))
     except Exception as error:  # of many kinds
@@ -40,7 +40,7 @@ def find_weights(name: str, files: Sequence[str]) -> Path:
         raise CrevalError(f"{name} cannot be downloaded: {reason}") from error
 
 
-def safe_weights(name: str, files: Sequence[str]) -> Path:
+def find_safe_weights(name: str, files: Sequence[str]) -> Path:
     """A file as `find_weights` finds it, for a library that would run what else is in it: one that
     holds more than weights is refused."""
     path = find_weights(name, files)
@@ -54,7 +54,7 @@ def load_weights(path: Path) -> Mapping[str, Any]:
     try:
         torch = import_module("torch")
     except ImportError as error:
-        raise Missing(f"{path.name} needs torch: pip install 'creval[local]'.") from error
+        raise DependencyMissing(f"{path.name} needs torch: pip install 'creval[local]'.") from error
     try:
         if path.suffix == ".safetensors":
             found: Any = import_module("safetensors.torch").load_file(path)
@@ -64,7 +64,7 @@ def load_weights(path: Path) -> Mapping[str, Any]:
                 simplefilter("ignore")
                 found = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # damaged files raise errors of many kinds
-        raise CrevalError(f"{path} cannot be loaded: {_reason(path, error)}.") from error
+        raise CrevalError(f"{path} cannot be loaded: {_load_error_reason(path, error)}.") from error
     for inside in ("model_state_dict", "state_dict"):
         if isinstance(found, Mapping) and isinstance(found.get(inside), Mapping):
             found = found[inside]
@@ -75,7 +75,7 @@ def load_weights(path: Path) -> Mapping[str, Any]:
     return {name.removeprefix("module."): one for name, one in found.items()}
 
 
-def _reason(path: Path, error: Exception) -> str:
+def _load_error_reason(path: Path, error: Exception) -> str:
     """Why a file of weights cannot be loaded. PyTorch's own words advise to run what is in it."""
     if isinstance(error, OSError):
         return error.strerror or str(error)

@@ -14,44 +14,41 @@ import numpy as np
 from PIL import Image
 
 from creval.core.schema import Metric
-from creval.metrics.base import Gauge, GaugeCard
-from creval.metrics.embeddings import Vector
-from creval.metrics.inputs import Exhibit
+from creval.metrics.base import ImageMetric, MetricInfo
+from creval.metrics.features import FeatureArray
+from creval.metrics.metric_inputs import MetricInputs
 
 _ROWS = 256  # of a strip: a large picture is not held several times
-MOST = 255.0 * math.sqrt(1.25 * 1.09)
+MAX_SIGNED = 255.0 * math.sqrt(1.25 * 1.09)
 """The highest with signs. For red, green, cyan and magenta, rg^2 + yb^2 is 1.25, and nowhere more:
 so with a mean of length m the value is at most sqrt(1.25 - m^2) + 0.3 m, which is sqrt(1.25 * 1.09)
 at its highest. About 64 parts of red and 36 of cyan have it."""
 
 
-class Colorfulness(Gauge):
+class Colorfulness(ImageMetric):
     """Two conventions: the release's, and the cited paper's."""
 
-    card = GaugeCard(
+    info = MetricInfo(
         "colorfulness",
         "how colourful the edit is",
         (
             Metric("colorfulness", "on [0, 1], without signs", 0.0, 1.0),
-            Metric("colorfulness_signed", "on [0, 255], with signs (Hasler-Süsstrunk)", 0.0, MOST),
+            Metric("colorfulness_signed", "on [0, 255], with signs (Hasler-Süsstrunk)", 0.0, MAX_SIGNED),
         ),
         "spread and mean of two opponent colours",
         paper="Hasler and Süsstrunk, SPIE 5007, 2003; ICE-Bench",
     )
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
         # The release scales an edit to its source first.
-        there = exhibit.sample.source is not None
-        picture = (exhibit.aligned() if there else exhibit.edit).image
-        return {
-            "colorfulness": colorfulness(picture),
-            "colorfulness_signed": 255.0 * colorfulness(picture, signed=True),
-        }
+        there = inputs.sample.source is not None
+        image = (inputs.edit_at_source_size() if there else inputs.edit).image
+        return {"colorfulness": colorfulness(image), "colorfulness_signed": 255.0 * colorfulness(image, signed=True)}
 
 
-def colorfulness(picture: Image.Image, *, signed: bool = False) -> float:
+def colorfulness(image: Image.Image, *, signed: bool = False) -> float:
     """The colourfulness of a picture in RGB, on [0, 1]."""
-    pixels = np.asarray(picture)
+    pixels = np.asarray(image)
     number = pixels.shape[0] * pixels.shape[1]
     sums, squares = [0, 0], [0, 0]
     for top in range(0, len(pixels), _ROWS):

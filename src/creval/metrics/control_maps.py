@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from creval.core.schema import Metric
-from creval.metrics.base import Gauge, GaugeCard
-from creval.metrics.embeddings import Thing, Vector
-from creval.metrics.inputs import Beside, Exhibit, Picture
+from creval.metrics.base import ImageMetric, MetricInfo
+from creval.metrics.features import ExtractorInput, FeatureArray
+from creval.metrics.metric_inputs import ImageWithContext, LazyImage, MetricInputs
 
 _LOW, _HIGH = 100, 200
 
 
-class Canny(Gauge):
+class CannyDistance(ImageMetric):
     """The mean absolute difference between two maps of edges."""
 
-    card = GaugeCard(
+    info = MetricInfo(
         "canny",
         "how far the edit's edges are from those of the control picture",
         (Metric("canny", "mean absolute difference of edges", 0.0, 1.0, higher_is_better=False),),
@@ -32,25 +32,25 @@ class Canny(Gauge):
         paper="ICE-Bench; Canny, IEEE TPAMI 8(6), 1986",
     )
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
-        found = edges(np.asarray(exhibit.aligned().image))
-        return {"canny": control_distance(exhibit.source.image, found)}
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        found = canny_edges(np.asarray(inputs.edit_at_source_size().image))
+        return {"canny": control_distance(inputs.source.image, found)}
 
 
-def edges(pixels: Grey) -> Grey:
+def canny_edges(pixels: GreyMap) -> GreyMap:
     """Where the edges of a picture in RGB are: 255, and 0 elsewhere."""
     import cv2
 
     return np.asarray(cv2.Canny(pixels, _LOW, _HIGH))
 
 
-Grey = NDArray[np.uint8]
+GreyMap = NDArray[np.uint8]
 
 
-class GreyDistance(Gauge):
+class GreyDistance(ImageMetric):
     """The mean absolute difference between two pictures in grey."""
 
-    card = GaugeCard(
+    info = MetricInfo(
         "grey",
         "how far the edit in grey is from the control picture in grey",
         (Metric("grey", "mean absolute difference in grey", 0.0, 1.0, higher_is_better=False),),
@@ -59,29 +59,29 @@ class GreyDistance(Gauge):
         paper="ICE-Bench",
     )
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
-        edited = np.asarray(exhibit.aligned().image.convert("L"))
-        return {"grey": control_distance(exhibit.source.image, edited)}
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        edited = np.asarray(inputs.edit_at_source_size().image.convert("L"))
+        return {"grey": control_distance(inputs.source.image, edited)}
 
 
-def control_distance(control: Image.Image, found: Grey) -> float:
+def control_distance(control: Image.Image, edit_map: GreyMap) -> float:
     """How far a map taken from the edit is from the control picture in grey, of the same size."""
     import cv2
 
     grey = np.asarray(control.convert("L"))
-    return float(cv2.norm(grey, found, cv2.NORM_L1)) / 255.0 / grey.size
+    return float(cv2.norm(grey, edit_map, cv2.NORM_L1)) / 255.0 / grey.size
 
 
-def beside_control(exhibit: Exhibit) -> Picture:
+def edit_with_control(inputs: MetricInputs) -> LazyImage:
     """The edit, in its control's size and beside it: so a model's map of it, which is large, need
     not be kept, but only how far that is from the control."""
-    return Beside(exhibit.aligned(), exhibit.source)
+    return ImageWithContext(inputs.edit_at_source_size(), inputs.source)
 
 
-def with_controls(things: Sequence[Thing]) -> list[tuple[Image.Image, Image.Image]]:
+def edit_control_pairs(items: Sequence[ExtractorInput]) -> list[tuple[Image.Image, Image.Image]]:
     """Edits and their controls."""
     return [
-        (thing.image, thing.other.image)
-        for thing in things
-        if isinstance(thing, Beside) and isinstance(thing.other, Picture)
+        (thing.image, thing.context.image)
+        for thing in items
+        if isinstance(thing, ImageWithContext) and isinstance(thing.context, LazyImage)
     ]

@@ -17,57 +17,52 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
-from creval.metrics.base import Gauge, GaugeCard, ModelCard, Tools
-from creval.metrics.control_maps import Grey, beside_control, control_distance, with_controls
-from creval.metrics.embeddings import Embedder, Thing, Vector, Wish
-from creval.metrics.inputs import Exhibit, NoNumber
-from creval.metrics.model_loading import Model, identity
+from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
+from creval.metrics.control_maps import GreyMap, control_distance, edit_control_pairs, edit_with_control
+from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest
+from creval.metrics.metric_inputs import MetricInputs, NonFiniteResult
+from creval.metrics.model_loading import TransformersModel, model_identity
 
-MODEL = ModelCard(
-    "depth", "Intel/dpt-hybrid-midas", 490, "Apache-2.0",
-    "https://huggingface.co/Intel/dpt-hybrid-midas",
-)  # fmt: skip
+MODEL = ModelInfo("depth", "Intel/dpt-hybrid-midas", 490, "Apache-2.0", "https://huggingface.co/Intel/dpt-hybrid-midas")
 
 
-class DepthMap(Embedder):
+class DepthModel(FeatureExtractor):
     """A model that estimates depth, from the hub or a folder: how far its map of an edit, in which
     near is light, is from a control."""
 
-    batch = 4
+    batch_size = 4
 
     def __init__(self, model: str | None = None) -> None:
         self.model = model or MODEL.default
-        self.name = f"depth-distance:{identity(self.model)}"
-        self._model: Model = Model(
-            self.model, "AutoModelForDepthEstimation", chosen=model is not None,
-            processor="AutoImageProcessor",
-        )  # fmt: skip
+        self.name = f"depth-distance:{model_identity(self.model)}"
+        self._model: TransformersModel = TransformersModel(
+            self.model, "AutoModelForDepthEstimation", explicit=model is not None, processor_class="AutoImageProcessor"
+        )
 
-    def embed(self, things: Sequence[Thing]) -> list[Vector]:
-        edits = with_controls(things)
-        with self._model.in_use() as (processor, model):
-            made = _depths(processor, model, [edit for edit, _ in edits])
+    def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
+        edits = edit_control_pairs(items)
+        with self._model.session() as (processor, model):
+            made = _predict_depths(processor, model, [edit for edit, _ in edits])
             maps = zip(edits, made, strict=True)
             return [
-                np.array([control_distance(control, _stretched(depth, control.size))])
-                for (_, control), depth in maps
+                np.array([control_distance(control, _to_grey_map(depth, control.size))]) for (_, control), depth in maps
             ]
 
-    def map_of(self, picture: Image.Image) -> Grey:
+    def estimate_depth(self, image: Image.Image) -> GreyMap:
         """A picture's depth, in its size."""
-        with self._model.in_use() as (processor, model):
-            (depth,) = _depths(processor, model, [picture])
+        with self._model.session() as (processor, model):
+            (depth,) = _predict_depths(processor, model, [image])
             try:
-                return _stretched(depth, picture.size)
-            except NoNumber as error:
+                return _to_grey_map(depth, image.size)
+            except NonFiniteResult as error:
                 raise CrevalError(f"{self.model}: {error}") from error
 
 
-def _depths(processor: Any, model: Any, pictures: Sequence[Image.Image]) -> list[Any]:
+def _predict_depths(processor: Any, model: Any, images: Sequence[Image.Image]) -> list[Any]:
     """The depth in each picture, in the model's own size; those that it sees in one size go through
     it together."""
     torch = import_module("torch")
-    inputs = [processor(images=picture, return_tensors="pt") for picture in pictures]
+    inputs = [processor(images=image, return_tensors="pt") for image in images]
     alike: dict[tuple[Any, ...], list[int]] = {}
     for at, one in enumerate(inputs):
         alike.setdefault(tuple((name, one[name].shape) for name in one), []).append(at)
@@ -76,10 +71,10 @@ def _depths(processor: Any, model: Any, pictures: Sequence[Image.Image]) -> list
         together = {n: torch.cat([inputs[at][n] for at in some]) for n in inputs[some[0]]}
         given = {name: values.to(model.device) for name, values in together.items()}
         found |= zip(some, model(**given).predicted_depth.float(), strict=True)
-    return [found[at] for at in range(len(pictures))]
+    return [found[at] for at in range(len(images))]
 
 
-def _stretched(depth: Any, size: tuple[int, int]) -> Grey:
+def _to_grey_map(depth: Any, size: tuple[int, int]) -> GreyMap:
     """A map of depth in a picture's size, from 0 to 255."""
     wide = import_module("torch").nn.functional.interpolate(
         depth[None, None], size[::-1], mode="bicubic", align_corners=False
@@ -87,15 +82,15 @@ def _stretched(depth: Any, size: tuple[int, int]) -> Grey:
     found = wide[0, 0].cpu().numpy()
     low, high = float(found.min()), float(found.max())
     if not math.isfinite(high - low):
-        raise NoNumber
+        raise NonFiniteResult
     levels = (found - low) / (high - low) * 255.0 if high > low else np.zeros_like(found)
     return np.asarray(np.clip(levels, 0, 255), dtype=np.uint8)
 
 
-class Depth(Gauge):
+class DepthDistance(ImageMetric):
     """The mean absolute difference between two depth maps."""
 
-    card = GaugeCard(
+    info = MetricInfo(
         "depth",
         "how far the edit's depth is from the control picture's",
         (Metric("depth", "mean absolute difference of depth", 0.0, 1.0, higher_is_better=False),),
@@ -107,12 +102,12 @@ class Depth(Gauge):
         paper="Ranftl et al., arXiv 1907.01341; ICE-Bench",
     )
 
-    def __init__(self, tools: Tools) -> None:
-        super().__init__(tools)
-        self._depth = tools.share(DepthMap, tools.chosen("depth"))
+    def __init__(self, pool: ModelPool) -> None:
+        super().__init__(pool)
+        self._depth = pool.get_or_create(DepthModel, pool.chosen_model("depth"))
 
-    def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
-        return [Wish(self._depth, beside_control(exhibit))]
+    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
+        return [FeatureRequest(self._depth, edit_with_control(inputs))]
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
-        return {"depth": float(made[0][0])}
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        return {"depth": float(features[0][0])}

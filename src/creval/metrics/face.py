@@ -16,47 +16,49 @@ import numpy as np
 
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
-from creval.metrics.base import Gauge, GaugeCard, ModelCard, Tools
-from creval.metrics.embeddings import Embedder, Thing, Vector, Wish
-from creval.metrics.inputs import Exhibit, Picture, Unmeasured
-from creval.metrics.model_loading import Late, identity, library
+from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
+from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest
+from creval.metrics.metric_inputs import LazyImage, MetricInputs, NotMeasurable
+from creval.metrics.model_loading import Lazy, import_library, model_identity
 
-MODEL = ModelCard(
-    "face", "buffalo_l", 330, "for research, not for commercial use",
-    "https://github.com/deepinsight/insightface/tree/master/model_zoo", comes="library",
+MODEL = ModelInfo(
+    "face",
+    "buffalo_l",
+    330,
+    "for research, not for commercial use",
+    "https://github.com/deepinsight/insightface/tree/master/model_zoo",
+    origin="library",
     file=".insightface/models/buffalo_l",
-)  # fmt: skip
-SIDES = (640, 480, 384, 256, 128)
+)
+DETECTION_SIZES = (640, 480, 384, 256, 128)
 
 
-class Faces(Embedder):
+class FaceExtractor(FeatureExtractor):
     """InsightFace's detector and recogniser, by name or from a folder of ONNX files: a row of
     length 1 for each face in a picture, in the order in which they are found."""
 
-    batch = 1
+    batch_size = 1
 
     def __init__(self, model: str | None = None) -> None:
         self.model = model or MODEL.default
-        self.name = f"faces:{identity(self.model)}"
-        self._chosen = model is not None
-        self._model = Late(self._load, chosen=self._chosen)
+        self.name = f"faces:{model_identity(self.model)}"
+        self._explicit = model is not None
+        self._model = Lazy(self._load, explicit=self._explicit)
 
-    def embed(self, things: Sequence[Thing]) -> list[Vector]:
+    def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         app = self._model.get()
-        return [_rows(app, thing) for thing in things if isinstance(thing, Picture)]
+        return [_face_vectors(app, thing) for thing in items if isinstance(thing, LazyImage)]
 
     def _load(self) -> Any:
-        faces = library("insightface.app", "faces", "face similarity")
+        faces = import_library("insightface.app", "faces", "face similarity")
         # It says so for each face, and would tear the line of creval's own.
         warnings.filterwarnings("ignore", category=FutureWarning, module=r"insightface(\.|$)")
         try:
-            app = faces.FaceAnalysis(
-                name=self._folder(), allowed_modules=["detection", "recognition"]
-            )
+            app = faces.FaceAnalysis(name=self._model_location(), allowed_modules=["detection", "recognition"])
             if "recognition" not in app.models:
                 raise ValueError("it has no model that recognises faces")
         except Exception as error:  # it downloads, and asserts
-            if isinstance(error, OSError) and not self._chosen:
+            if isinstance(error, OSError) and not self._explicit:
                 raise CrevalError(
                     f"{self.model} cannot be downloaded ({error.strerror or 'no connection'}): "
                     "fetch it elsewhere, unpack it, and give --gauge face=FOLDER"
@@ -66,19 +68,19 @@ class Faces(Embedder):
             raise CrevalError(said) from error
         return app
 
-    def _folder(self) -> str:
+    def _model_location(self) -> str:
         path = Path(self.model)
-        if self._chosen and (path.is_absolute() or self.model.startswith(".")):
+        if self._explicit and (path.is_absolute() or self.model.startswith(".")):
             if not path.is_dir():
                 raise ValueError("there is no such folder")
             return str(path.resolve())
         return self.model
 
 
-def _rows(app: Any, picture: Picture) -> Vector:
+def _face_vectors(app: Any, image: LazyImage) -> FeatureArray:
     # The release hands over RGB, which InsightFace takes for BGR; so do we, to measure the same.
-    pixels = np.asarray(picture.image)
-    for side in SIDES:
+    pixels = np.asarray(image.image)
+    for side in DETECTION_SIZES:
         if getattr(app, "det_size", None) != (side, side):
             app.prepare(ctx_id=0, det_size=(side, side))
         faces = app.get(pixels)
@@ -87,10 +89,10 @@ def _rows(app: Any, picture: Picture) -> Vector:
     return np.zeros((0, 1), dtype=np.float32)
 
 
-class Face(Gauge):
+class FaceSimilarity(ImageMetric):
     """How near the nearest face in the edit is to the reference's."""
 
-    card = GaugeCard(
+    info = MetricInfo(
         "face",
         "how alike the faces of edit and reference are",
         (Metric("face", "best cosine with the reference's face", -1.0, 1.0),),
@@ -102,17 +104,17 @@ class Face(Gauge):
         paper="Deng et al., arXiv 1801.07698; ICE-Bench",
     )
 
-    def __init__(self, tools: Tools) -> None:
-        super().__init__(tools)
-        self._faces = tools.share(Faces, tools.chosen("face"))
+    def __init__(self, pool: ModelPool) -> None:
+        super().__init__(pool)
+        self._faces = pool.get_or_create(FaceExtractor, pool.chosen_model("face"))
 
-    def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
-        return [Wish(self._faces, exhibit.reference), Wish(self._faces, exhibit.edit)]
+    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
+        return [FeatureRequest(self._faces, inputs.reference), FeatureRequest(self._faces, inputs.edit)]
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
-        reference, edit = made
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        reference, edit = features
         if not len(reference):
-            raise Unmeasured("no face is found in the reference")
+            raise NotMeasurable("no face is found in the reference")
         if not len(edit):
             return {"face": 0.0}
         return {"face": float(np.clip((edit @ reference[0]).max(), -1.0, 1.0))}

@@ -15,61 +15,66 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
-from creval.metrics.aesthetic import HEIGHT, one_height
-from creval.metrics.base import Gauge, GaugeCard, ModelCard, Tools
-from creval.metrics.checkpoints import safe_weights
-from creval.metrics.embeddings import Embedder, Thing, Vector, Wish
-from creval.metrics.inputs import Exhibit, Picture
-from creval.metrics.model_loading import Late, identity, library
+from creval.metrics.aesthetic import HEIGHT, resize_to_height
+from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
+from creval.metrics.checkpoints import find_safe_weights
+from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest
+from creval.metrics.metric_inputs import LazyImage, MetricInputs
+from creval.metrics.model_loading import Lazy, import_library, model_identity
 from creval.providers.huggingface import best_device
 
-MODEL = ModelCard(
-    "imaging", "musiq", 109, "CC-BY-NC-SA-4.0, as pyiqa publishes it",
-    "https://huggingface.co/chaofengc/IQA-PyTorch-Weights", comes="library", file="",
-)  # fmt: skip
-_FILES = ("musiq_koniq_ckpt-e95806b9.pth",)
+MODEL = ModelInfo(
+    "imaging",
+    "musiq",
+    109,
+    "CC-BY-NC-SA-4.0, as pyiqa publishes it",
+    "https://huggingface.co/chaofengc/IQA-PyTorch-Weights",
+    origin="library",
+    file="",
+)
+_WEIGHT_FILES = ("musiq_koniq_ckpt-e95806b9.pth",)
 
 
-class Musiq(Embedder):
+class Musiq(FeatureExtractor):
     """pyiqa's MUSIQ, with the weights that it downloads or those of a file; it makes one number."""
 
-    batch = 1
+    batch_size = 1
 
     def __init__(self, model: str | None = None) -> None:
         self.model = model or MODEL.default
-        self.name = f"musiq-{HEIGHT}:{identity(self.model)}"
-        self._given = model
-        self._model = Late(self._load, chosen=model is not None)
+        self.name = f"musiq-{HEIGHT}:{model_identity(self.model)}"
+        self._weights = model
+        self._model = Lazy(self._load, explicit=model is not None)
 
-    def embed(self, things: Sequence[Thing]) -> list[Vector]:
+    def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         torch, musiq = self._model.get()
-        pictures = [one_height(thing.image) for thing in things if isinstance(thing, Picture)]
+        images = [resize_to_height(thing.image) for thing in items if isinstance(thing, LazyImage)]
         with torch.inference_mode():
-            made = [float(musiq(torch.from_numpy(_tensor(picture)))) for picture in pictures]
+            made = [float(musiq(torch.from_numpy(_to_tensor(image)))) for image in images]
         return [np.array([one], dtype=np.float64) for one in made]
 
     def _load(self) -> tuple[Any, Any]:
-        torch = library("torch", "quality", "MUSIQ")
-        pyiqa = library("pyiqa", "quality", "MUSIQ")
+        torch = import_library("torch", "quality", "MUSIQ")
+        pyiqa = import_library("pyiqa", "quality", "MUSIQ")
         given = {}
-        if self._given is not None:
-            given["pretrained_model_path"] = str(safe_weights(self._given, _FILES))
+        if self._weights is not None:
+            given["pretrained_model_path"] = str(find_safe_weights(self._weights, _WEIGHT_FILES))
         try:
             return torch, pyiqa.create_metric("musiq", device=best_device(torch), **given)
         except Exception as error:  # it downloads, and reads what it downloaded
             reason = str(error).strip().partition("\n")[0]
-            raise CrevalError(f"pyiqa cannot load {self._given or 'MUSIQ'}: {reason}") from error
+            raise CrevalError(f"pyiqa cannot load {self._weights or 'MUSIQ'}: {reason}") from error
 
 
-def _tensor(picture: Image.Image) -> Any:
-    pixels = np.asarray(picture, dtype=np.float32) / 255
+def _to_tensor(image: Image.Image) -> Any:
+    pixels = np.asarray(image, dtype=np.float32) / 255
     return np.ascontiguousarray(pixels.transpose(2, 0, 1))[None]
 
 
-class Imaging(Gauge):
+class ImagingQuality(ImageMetric):
     """MUSIQ's number, as it comes."""
 
-    card = GaugeCard(
+    info = MetricInfo(
         "imaging",
         "how free of blur, noise and distortion the edit is",
         (Metric("imaging", "MUSIQ (KonIQ)", 0.0, 100.0),),
@@ -81,12 +86,12 @@ class Imaging(Gauge):
         paper="Ke et al., arXiv 2108.05997; ICE-Bench",
     )
 
-    def __init__(self, tools: Tools) -> None:
-        super().__init__(tools)
-        self._musiq = tools.share(Musiq, tools.chosen("imaging"))
+    def __init__(self, pool: ModelPool) -> None:
+        super().__init__(pool)
+        self._musiq = pool.get_or_create(Musiq, pool.chosen_model("imaging"))
 
-    def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
-        return [Wish(self._musiq, exhibit.edit)]
+    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
+        return [FeatureRequest(self._musiq, inputs.edit)]
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
-        return {"imaging": float(made[0][0])}
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        return {"imaging": float(features[0][0])}

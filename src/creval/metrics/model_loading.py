@@ -13,59 +13,59 @@ from typing import Any, Generic, TypeVar
 
 from PIL import Image
 
-from creval.core.concurrency import aside
+from creval.core.concurrency import stdout_to_stderr
 from creval.core.errors import CrevalError
-from creval.core.images import MOST_PIXELS
-from creval.metrics.inputs import Unmeasured
-from creval.providers.huggingface import Missing, load_model
+from creval.core.images import MAX_PIXELS
+from creval.metrics.metric_inputs import NotMeasurable
+from creval.providers.huggingface import DependencyMissing, load_model
 
 T = TypeVar("T")
 
 
-class Late(Generic[T]):
+class Lazy(Generic[T]):
     """What `load` makes, when it is first asked for; what was missing then stays missing.
 
-    What somebody has `chosen` and cannot be had is an error; anything else is `Missing`.
+    What somebody has `chosen` and cannot be had is an error; anything else is `MissingCounts`.
     """
 
-    def __init__(self, load: Callable[[], T], *, chosen: bool = False) -> None:
-        self._load, self._chosen = load, chosen
-        self._made: T | None = None
-        self._missing = ""
+    def __init__(self, load: Callable[[], T], *, explicit: bool = False) -> None:
+        self._load, self._explicit = load, explicit
+        self._value: T | None = None
+        self._missing_reason = ""
         self._lock = Lock()
 
     def get(self) -> T:
         with self._lock:
-            if self._missing:
-                raise Missing(self._missing)
-            if self._made is None:
+            if self._missing_reason:
+                raise DependencyMissing(self._missing_reason)
+            if self._value is None:
                 try:
-                    with aside:
-                        self._made = self._load()
+                    with stdout_to_stderr:
+                        self._value = self._load()
                 except CrevalError as error:
-                    if self._chosen and not isinstance(error, Missing):
+                    if self._explicit and not isinstance(error, DependencyMissing):
                         raise
-                    self._missing = str(error)
-                    raise Missing(self._missing) from error
-            return self._made
+                    self._missing_reason = str(error)
+                    raise DependencyMissing(self._missing_reason) from error
+            return self._value
 
 
-def library(module: str, extra: str, what: str) -> Any:
+def import_library(module: str, extra: str, purpose: str) -> Any:
     """A module; where it cannot be imported, the sentence that says what to install."""
     try:
         return import_module(module)
     except Exception as error:  # one that is there but broken raises almost anything
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise Missing(
-            f"{what} needs {module.partition('.')[0]}: pip install 'creval[{extra}]' ({reason})"
+        raise DependencyMissing(
+            f"{purpose} needs {module.partition('.')[0]}: pip install 'creval[{extra}]' ({reason})"
         ) from error
 
 
-_EVERY, _SAMPLE, _END = 1 << 18, 1 << 12, 1 << 26  # bytes of a file of weights
-_SHOWN = 8  # characters of the state of a model's files
+_STRIDE, _SAMPLE_BYTES, _TAIL_BYTES = 1 << 18, 1 << 12, 1 << 26  # bytes of a file of weights
+_DIGEST_LENGTH = 8  # characters of the state of a model's files
 
 
-class Model(Late[tuple[Any, Any]]):
+class TransformersModel(Lazy[tuple[Any, Any]]):
     """A processor and its model, from the hub or from a folder, loaded when first used.
 
     `kind` is the transformers class that loads it (`AutoModel`), `method` one it must have.
@@ -74,21 +74,25 @@ class Model(Late[tuple[Any, Any]]):
     def __init__(
         self,
         name: str,
-        kind: str,
-        method: str = "forward",
+        model_class: str,
+        required_method: str = "forward",
         *,
-        chosen: bool,
-        processor: str = "AutoProcessor",
+        explicit: bool,
+        processor_class: str = "AutoProcessor",
     ) -> None:
-        super().__init__(self._loaded, chosen=chosen)
+        super().__init__(self._load_model, explicit=explicit)
         self.name = name
-        self._kind, self._method, self._processor = kind, method, processor
-        self._use = Lock()
+        self._model_class, self._required_method, self._processor_class = (
+            model_class,
+            required_method,
+            processor_class,
+        )
+        self._use_lock = Lock()
 
     @contextmanager
-    def in_use(self) -> Iterator[tuple[Any, Any]]:
+    def session(self) -> Iterator[tuple[Any, Any]]:
         """The processor and the model, for one thread at a time."""
-        with self._use:
+        with self._use_lock:
             loaded = self.get()
             try:
                 with import_module("torch").inference_mode():
@@ -96,32 +100,30 @@ class Model(Late[tuple[Any, Any]]):
             except ImportError as error:
                 # Some processors look for their libraries only when called: OWLv2's for SciPy.
                 reason = " ".join(str(error).split())
-                kind = CrevalError if self._chosen else Missing
+                kind = CrevalError if self._explicit else DependencyMissing
                 raise kind(f"{self.name} lacks a library: {reason}") from error
 
-    def _loaded(self) -> tuple[Any, Any]:
+    def _load_model(self) -> tuple[Any, Any]:
         # Pictures come as float32, whatever the weights were saved as.
-        processor, model = load_model(
-            self.name, self._kind, dtype="float32", processor=self._processor
-        )
-        if not hasattr(model, self._method):
+        processor, model = load_model(self.name, self._model_class, dtype="float32", processor=self._processor_class)
+        if not hasattr(model, self._required_method):
             found = type(model).__name__
-            raise CrevalError(f"{self.name} is a {found}, which has no {self._method}.")
+            raise CrevalError(f"{self.name} is a {found}, which has no {self._required_method}.")
         return processor, model
 
 
-def identity(name: str) -> str:
+def model_identity(name: str) -> str:
     """A model's name or, where it lies in a folder or a file, the state of its files."""
-    return state(name) or name
+    return files_digest(name) or name
 
 
-def short_name(name: str) -> str:
+def model_label(name: str) -> str:
     """A model's name to be read: files are known by what is in them, wherever they lie."""
-    found = state(name)
-    return f"{Path(name).resolve().name}#{found[:_SHOWN]}" if found else name
+    found = files_digest(name)
+    return f"{Path(name).resolve().name}#{found[:_DIGEST_LENGTH]}" if found else name
 
 
-def state(name: str) -> str:
+def files_digest(name: str) -> str:
     """A digest of a model's files, by samples of what is in them; empty for one from elsewhere."""
     path = Path(name)
     files = sorted(path.iterdir()) if path.is_dir() else [path] if path.is_file() else []
@@ -131,42 +133,42 @@ def state(name: str) -> str:
     for file in (file for file in files if file.is_file() and not file.name.startswith(".")):
         there = file.stat()
         found.update(f"{file.name}\x1f{there.st_size}\x1e".encode())
-        found.update(_sampled(file.resolve(), there.st_size, there.st_mtime_ns))
+        found.update(_sampled_digest(file.resolve(), there.st_size, there.st_mtime_ns))
     return found.hexdigest()
 
 
 @lru_cache(maxsize=1024)
-def _sampled(file: Path, size: int, changed: int) -> bytes:  # noqa: ARG001 (tells files apart)
+def _sampled_digest(file: Path, size: int, modified_ns: int) -> bytes:  # noqa: ARG001 (tells files apart)
     """A digest of some bytes in every stretch that a layer could be, and of the whole end, where
     the last layers are and PyTorch's files hold checksums; a small file is all end."""
     found = hashlib.blake2b(digest_size=16)
     with file.open("rb", buffering=0) as content:
-        for at in range(0, size - _END, _EVERY):
+        for at in range(0, size - _TAIL_BYTES, _STRIDE):
             content.seek(at)
-            found.update(content.read(_SAMPLE))
-        content.seek(max(0, size - _END))
-        found.update(content.read(_END))
+            found.update(content.read(_SAMPLE_BYTES))
+        content.seek(max(0, size - _TAIL_BYTES))
+        found.update(content.read(_TAIL_BYTES))
     return found.digest()
 
 
-def check_shapes(processor: Any, pictures: Iterable[Image.Image]) -> None:
+def check_processor_shapes(processor: Any, images: Iterable[Image.Image]) -> None:
     """Refuse pictures so long that a processor, which scales by the shorter side, would make them
     too large."""
     size = getattr(getattr(processor, "image_processor", processor), "size", None)
     sides = size if isinstance(size, Mapping) else getattr(size, "__dict__", {})
     if sides.get("shortest_edge") and not sides.get("longest_edge"):
-        for picture in pictures:
-            check_shape(picture, sides["shortest_edge"])
+        for image in images:
+            check_shape(image, sides["shortest_edge"])
 
 
-def check_shape(picture: Image.Image, side: int) -> None:
+def check_shape(image: Image.Image, side: int) -> None:
     """Refuse a picture that would be too large, scaled until its shorter side is this long."""
-    short, long = sorted(picture.size)
-    if side * side * long > MOST_PIXELS * short:
-        raise Unmeasured(f"a picture of {picture.width} x {picture.height} is too long to be seen")
+    short, long = sorted(image.size)
+    if side * side * long > MAX_PIXELS * short:
+        raise NotMeasurable(f"a picture of {image.width} x {image.height} is too long to be seen")
 
 
-def text_length(processor: Any, model: Any) -> int:
+def max_text_tokens(processor: Any, model: Any) -> int:
     """How many tokens of a text the model can read."""
     positions = model.config.text_config.max_position_embeddings
     return int(min(positions, processor.tokenizer.model_max_length))

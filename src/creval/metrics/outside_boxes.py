@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from creval.core.sample import Box, Step
+from creval.core.sample import Box, InstructionStep
 from creval.core.schema import Metric
-from creval.metrics.base import Gauge, GaugeCard, ModelCard, Tools
-from creval.metrics.embeddings import Embedder, Vector, Wish
-from creval.metrics.inputs import Beside, Exhibit, Unmeasured
-from creval.metrics.object_detection import Detector
-from creval.metrics.pixel_distance import distance, outside
+from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
+from creval.metrics.features import FeatureArray, FeatureExtractor, FeatureRequest
+from creval.metrics.metric_inputs import ImageWithContext, MetricInputs, NotMeasurable
+from creval.metrics.object_detection import ObjectDetector
+from creval.metrics.pixel_distance import mask_outside_boxes, measure_pixel_distance
 
 _NO_BOX = "no box is known of what is to be changed (a detector can find it: --gauge boxes=MODEL)"
 
 
-class Outside(Gauge):
+class OutsideBoxes(ImageMetric):
     """L1 and L2 outside boxes; without a detector what was added counts as a change."""
 
-    card = GaugeCard(
+    info = MetricInfo(
         "outside",
         "how far pixels changed outside the boxes of what was to be edited",
         (
@@ -32,56 +32,59 @@ class Outside(Gauge):
         "share of a pixel's range",
         needs=("source",),
         models=(
-            ModelCard(
-                "boxes", "a zero-shot detector (without one, the benchmark's boxes)", 0, "its own",
+            ModelInfo(
+                "boxes",
+                "a zero-shot detector (without one, the benchmark's boxes)",
+                0,
+                "its own",
                 "https://huggingface.co/models?pipeline_tag=zero-shot-object-detection",
-                comes="optional",
+                origin="optional",
             ),
         ),
         paper="ComplexBench-Edit",
-    )  # fmt: skip
+    )
 
-    def __init__(self, tools: Tools) -> None:
-        super().__init__(tools)
-        model = tools.chosen("boxes")
-        self._detector: Embedder | None = tools.share(Detector, model) if model else None
+    def __init__(self, pool: ModelPool) -> None:
+        super().__init__(pool)
+        model = pool.chosen_model("boxes")
+        self._detector: FeatureExtractor | None = pool.get_or_create(ObjectDetector, model) if model else None
 
-    def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
+    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
         """To find what steps change in the source, and what they make in the edit."""
-        source, steps = exhibit.source, exhibit.sample.steps
+        source, steps = inputs.source, inputs.sample.steps
         if not steps:
-            raise Unmeasured("the sample has no steps that say what is to be edited")
+            raise NotMeasurable("the sample has no steps that say what is to be edited")
         if self._detector is None:
             return ()
-        sought = [Beside(source, step.old) for step in steps if _sought(step)]
-        sought += [Beside(exhibit.aligned(), step.new) for step in steps if step.new]
-        return [Wish(self._detector, picture) for picture in sought]
+        sought = [ImageWithContext(source, step.old) for step in steps if _needs_detection(step)]
+        sought += [ImageWithContext(inputs.edit_at_source_size(), step.new) for step in steps if step.new]
+        return [FeatureRequest(self._detector, image) for image in sought]
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:
-        source, edited = exhibit.source.image, exhibit.aligned().image
-        boxes = list(self._boxes(exhibit.sample.steps, made))
-        found = distance(source, edited, outside(source.size, boxes))
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:
+        source, edited = inputs.source.image, inputs.edit_at_source_size().image
+        boxes = list(self._edited_boxes(inputs.sample.steps, features))
+        found = measure_pixel_distance(source, edited, mask_outside_boxes(source.size, boxes))
         if found is None:
-            raise Unmeasured("the boxes cover the whole picture")
+            raise NotMeasurable("the boxes cover the whole picture")
         return {"L1": found.l1, "L2": found.l2}
 
-    def _boxes(self, steps: Sequence[Step], made: Sequence[Vector]) -> Iterator[Box]:
-        found: Iterator[list[Box]] = iter([[*map(tuple, boxes.tolist())] for boxes in made])
+    def _edited_boxes(self, steps: Sequence[InstructionStep], features: Sequence[FeatureArray]) -> Iterator[Box]:
+        found: Iterator[list[Box]] = iter([[*map(tuple, boxes.tolist())] for boxes in features])
         for step in steps:
             yield from step.boxes
-            if not _sought(step):
+            if not _needs_detection(step):
                 continue
             boxes = next(found, [])
             # What a step before it makes is not in the source.
             if not boxes and not step.needs:
                 if self._detector is None:
-                    raise Unmeasured(_NO_BOX, step.old)
-                raise Unmeasured("the detector does not find what is to be changed", step.old)
+                    raise NotMeasurable(_NO_BOX, step.old)
+                raise NotMeasurable("the detector does not find what is to be changed", step.old)
             yield from boxes
         for boxes in found:
             yield from boxes
 
 
-def _sought(step: Step) -> bool:
+def _needs_detection(step: InstructionStep) -> bool:
     """Whether what a step changes has a name, and no box."""
     return bool(step.old) and not step.boxes

@@ -14,15 +14,15 @@ from PIL import Image
 
 from creval.core.sample import Box
 from creval.core.schema import Metric
-from creval.metrics.base import Gauge, GaugeCard
-from creval.metrics.embeddings import Vector
-from creval.metrics.inputs import Exhibit, Mask, Unmeasured, scaled
+from creval.metrics.base import ImageMetric, MetricInfo
+from creval.metrics.features import FeatureArray
+from creval.metrics.metric_inputs import Mask, MetricInputs, NotMeasurable, resize_bicubic
 
 
-class SourceL1(Gauge):
+class SourceL1(ImageMetric):
     """The mean absolute difference; with a mask, of what lies outside its region."""
 
-    card = GaugeCard(
+    info = MetricInfo(
         "l1_src",
         "how far pixels are from the source's, outside the mask if there is one",
         (Metric("l1_src", "mean absolute difference", 0.0, 1.0, higher_is_better=False),),
@@ -31,24 +31,24 @@ class SourceL1(Gauge):
         paper="ICE-Bench",
     )
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
-        return {"l1_src": unedited_distance(exhibit).l1}
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        return {"l1_src": unedited_distance(inputs).l1}
 
 
-def unedited_distance(exhibit: Exhibit) -> Distance:
+def unedited_distance(inputs: MetricInputs) -> PixelDistance:
     """The distance of an edit from its source where nothing was to be edited."""
-    source = exhibit.source.image
-    region = exhibit.region(source.size)
-    found = distance(source, exhibit.aligned().image, None if region is None else ~region)
+    source = inputs.source.image
+    region = inputs.editable_region(source.size)
+    found = measure_pixel_distance(source, inputs.edit_at_source_size().image, None if region is None else ~region)
     if found is None:
-        raise Unmeasured("the mask covers the whole picture")
+        raise NotMeasurable("the mask covers the whole picture")
     return found
 
 
-class SourceL2(Gauge):
+class SourceL2(ImageMetric):
     """The mean squared difference; with a mask, of what lies outside its region."""
 
-    card = GaugeCard(
+    info = MetricInfo(
         "l2_src",
         "how far pixels are from the source's, squared, outside the mask if there is one",
         (Metric("l2_src", "mean squared difference", 0.0, 1.0, higher_is_better=False),),
@@ -56,22 +56,22 @@ class SourceL2(Gauge):
         needs=("source", "mask"),
     )
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
-        return {"l2_src": unedited_distance(exhibit).l2}
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        return {"l2_src": unedited_distance(inputs).l2}
 
 
 _ROWS = 256  # of a strip
 
 
-class Distance(NamedTuple):
+class PixelDistance(NamedTuple):
     """The mean absolute and the mean squared difference, and the share of pixels they rest on."""
 
     l1: float
     l2: float
-    share: float
+    pixel_share: float
 
 
-def outside(size: tuple[int, int], boxes: Iterable[Box]) -> Mask:
+def mask_outside_boxes(size: tuple[int, int], boxes: Iterable[Box]) -> Mask:
     """What lies outside all boxes, in a picture of this width and height.
 
     A box covers every pixel that it touches. What of it lies outside the picture, and a box without
@@ -88,14 +88,14 @@ def outside(size: tuple[int, int], boxes: Iterable[Box]) -> Mask:
     return mask
 
 
-def distance(first: Image.Image, second: Image.Image, mask: Mask | None = None) -> Distance | None:
+def measure_pixel_distance(first: Image.Image, second: Image.Image, mask: Mask | None = None) -> PixelDistance | None:
     """How far two pictures in RGB differ; none where the mask leaves no pixel.
 
     The second is scaled to the first's size.
     """
     import cv2
 
-    second = scaled(second, first.size)
+    second = resize_bicubic(second, first.size)
     width, height = first.size
     pixels = width * height
     kept = pixels if mask is None else int(cv2.countNonZero(mask))
@@ -112,4 +112,4 @@ def distance(first: Image.Image, second: Image.Image, mask: Mask | None = None) 
         total += cv2.norm(apart, cv2.NORM_L1)
         square += cv2.norm(apart, cv2.NORM_L2SQR)
     values = 3.0 * kept
-    return Distance(total / 255.0 / values, square / 255.0**2 / values, kept / pixels)
+    return PixelDistance(total / 255.0 / values, square / 255.0**2 / values, kept / pixels)

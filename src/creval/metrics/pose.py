@@ -16,45 +16,49 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
-from creval.metrics.base import Gauge, GaugeCard, ModelCard, Tools
-from creval.metrics.checkpoints import safe_weights
-from creval.metrics.control_maps import Grey, beside_control, control_distance, with_controls
-from creval.metrics.embeddings import Embedder, Thing, Vector, Wish
-from creval.metrics.inputs import Exhibit
-from creval.metrics.model_loading import Late, identity, library
+from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
+from creval.metrics.checkpoints import find_safe_weights
+from creval.metrics.control_maps import GreyMap, control_distance, edit_control_pairs, edit_with_control
+from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest
+from creval.metrics.metric_inputs import MetricInputs
+from creval.metrics.model_loading import Lazy, import_library, model_identity
 from creval.providers.huggingface import best_device
 
-MODEL = ModelCard(
-    "pose", "lllyasviel/Annotators", 510, "CMU's, not for commercial use",
-    "https://github.com/CMU-Perceptual-Computing-Lab/openpose", file="body_pose_model.pth",
-)  # fmt: skip
-_FILES = ("body_pose_model.pth", "hand_pose_model.pth", "facenet.pth")  # that it loads
+MODEL = ModelInfo(
+    "pose",
+    "lllyasviel/Annotators",
+    510,
+    "CMU's, not for commercial use",
+    "https://github.com/CMU-Perceptual-Computing-Lab/openpose",
+    file="body_pose_model.pth",
+)
+_WEIGHT_FILES = ("body_pose_model.pth", "hand_pose_model.pth", "facenet.pth")  # that it loads
 
 
-class PoseMap(Embedder):
+class PoseModel(FeatureExtractor):
     """controlnet_aux's OpenPose, from the hub or a folder: how far people drawn on black, in grey,
     are from a control."""
 
-    batch = 1
+    batch_size = 1
 
     def __init__(self, model: str | None = None) -> None:
         self.model = model or MODEL.default
-        self.name = f"pose-distance:{identity(self.model)}"
-        self._model = Late(self._load, chosen=model is not None)
+        self.name = f"pose-distance:{model_identity(self.model)}"
+        self._model = Lazy(self._load, explicit=model is not None)
 
-    def embed(self, things: Sequence[Thing]) -> list[Vector]:
+    def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         detector = self._model.get()
         return [
-            np.array([control_distance(control, _drawn(detector, edit))])
-            for edit, control in with_controls(things)
+            np.array([control_distance(control, _draw_poses(detector, edit))])
+            for edit, control in edit_control_pairs(items)
         ]
 
     def _load(self) -> Any:
-        torch = library("torch", "poses", "OpenPose")
-        poses = library("controlnet_aux", "poses", "OpenPose")
+        torch = import_library("torch", "poses", "OpenPose")
+        poses = import_library("controlnet_aux", "poses", "OpenPose")
         if Path(self.model).is_file():
-            raise CrevalError(f"{self.model} is a file: give the folder with {', '.join(_FILES)}.")
-        paths = [safe_weights(self.model, (file,)) for file in _FILES]
+            raise CrevalError(f"{self.model} is a file: give the folder with {', '.join(_WEIGHT_FILES)}.")
+        paths = [find_safe_weights(self.model, (file,)) for file in _WEIGHT_FILES]
         try:
             # From the folder where they were looked at, be it the hub's.
             detector = poses.OpenposeDetector.from_pretrained(str(paths[0].parent))
@@ -65,18 +69,16 @@ class PoseMap(Embedder):
             raise CrevalError(said) from error
 
 
-def _drawn(detector: Any, picture: Image.Image) -> Grey:
-    side = min(picture.size)
-    drawn = detector(
-        picture, detect_resolution=side, image_resolution=side, include_hand=True, output_type="pil"
-    )
-    return np.asarray(drawn.resize(picture.size).convert("L"))
+def _draw_poses(detector: Any, image: Image.Image) -> GreyMap:
+    side = min(image.size)
+    drawn = detector(image, detect_resolution=side, image_resolution=side, include_hand=True, output_type="pil")
+    return np.asarray(drawn.resize(image.size).convert("L"))
 
 
-class Pose(Gauge):
+class PoseDistance(ImageMetric):
     """The mean absolute difference between two drawings of poses."""
 
-    card = GaugeCard(
+    info = MetricInfo(
         "pose",
         "how far the edit's poses are from the control picture's",
         (Metric("pose", "mean absolute difference of poses", 0.0, 1.0, higher_is_better=False),),
@@ -88,12 +90,12 @@ class Pose(Gauge):
         paper="Cao et al., IEEE TPAMI 43(1), 2021; ICE-Bench",
     )
 
-    def __init__(self, tools: Tools) -> None:
-        super().__init__(tools)
-        self._pose = tools.share(PoseMap, tools.chosen("pose"))
+    def __init__(self, pool: ModelPool) -> None:
+        super().__init__(pool)
+        self._pose = pool.get_or_create(PoseModel, pool.chosen_model("pose"))
 
-    def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
-        return [Wish(self._pose, beside_control(exhibit))]
+    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
+        return [FeatureRequest(self._pose, edit_with_control(inputs))]
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
-        return {"pose": float(made[0][0])}
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        return {"pose": float(features[0][0])}

@@ -18,8 +18,8 @@ _QUOTED = re.compile(
     "|『([^』]{1,200})』|‘((?:[^’]|(?<=\\w)’(?=\\w)){1,200})’"
     "|(?<!\\w)'((?:[^']|(?<=\\w)'(?=\\w)){1,200})'(?!\\w)|`([^`]{1,200})`"
 )
-_TO_FILL_IN = re.compile(r"\{\{.*\}\}|^[{\[<].*[}\]>]$", re.DOTALL)
-_SPEAKS = re.compile(
+_PLACEHOLDER = re.compile(r"\{\{.*\}\}|^[{\[<].*[}\]>]$", re.DOTALL)
+_MENTIONS_TEXT = re.compile(
     r"\b(?:texts?|words?|wording|letter(?:s|ing)?|captions?|(?:en)?titl\w+|subtitles?|slogans?"
     r"|signs?|label(?:s|l?ed|l?ing)?|reads?|reading|says?|saying|writ\w+|inscri\w+|print\w*"
     r"|engrav\w*|emboss\w*|logos?|bubbles?|watermarks?|typograph\w*|fonts?|headlines?|banners?"
@@ -27,29 +27,27 @@ _SPEAKS = re.compile(
     r"|sound effects?)\b",
     re.IGNORECASE,
 )
-_LEADS_TO = re.compile(
+_INTRODUCES_TEXT = re.compile(
     r"\b(?:scene|panel) \d+[\s:*-]*$"
     r"|\b(?:brand|packag\w+|box|event|festival|exhibition|poster|flyer|brochure|cover|\w*book"
     r"|magazine|album|advert\w*|infographic|menu|film|movie)\b"
     r"(?:(?!\b(?:character|mascot|hero)\b).){0,120}\b(?:called|named|for)\s*$",
     re.IGNORECASE | re.DOTALL,
 )
-_TAKING = (
+_REMOVAL = (
     r"\b(?:remov\w+|eras\w+|delet\w+|get(?:ting)? rid of|clear(?:ing)? (?:away|off)|wip\w+"
     r"|eliminat\w+|take (?:out|away|off)|without)\b"
 )
-_NOT = r"\b(?:not|\w+n['’]t|never|without|avoid(?:ing)?)\s+(?:\w+\s+){0,3}?"
-_SPARING = (
-    rf"{_NOT}(?:touch|alter|chang|modif|edit|affect|mov|cover|obscur|hid|blur|distort|damag|replac"
+_NEGATION = r"\b(?:not|\w+n['’]t|never|without|avoid(?:ing)?)\s+(?:\w+\s+){0,3}?"
+_PRESERVATION = (
+    rf"{_NEGATION}(?:touch|alter|chang|modif|edit|affect|mov|cover|obscur|hid|blur|distort|damag|replac"
     r"|remov|eras|delet|los)\w*|\b(?:keep\w*|leave|leaving|preserv\w+|retain\w*|maintain\w*)\b"
 )
-_TEXT = (
-    r"\b(?:texts?|words?|letter(?:s|ing)|captions?|watermarks?|writing|inscriptions?|subtitles?)\b"
-)
-_WHAT_BECOMES = re.compile(
-    rf"(?P<spared>{_SPARING})"
-    rf"|(?P<barred>{_NOT}(?:add|writ|put|plac|insert|includ|print|us(?=e|ing)|draw|repeat)\w*)"
-    rf"|(?P<removed>{_NOT}(?:say|read|show|contain)\w*|\bno longer\b|{_TAKING}"
+_TEXT_NOUN = r"\b(?:texts?|words?|letter(?:s|ing)|captions?|watermarks?|writing|inscriptions?|subtitles?)\b"
+_TEXT_OPERATION = re.compile(
+    rf"(?P<spared>{_PRESERVATION})"
+    rf"|(?P<barred>{_NEGATION}(?:add|writ|put|plac|insert|includ|print|us(?=e|ing)|draw|repeat)\w*)"
+    rf"|(?P<removed>{_NEGATION}(?:say|read|show|contain)\w*|\bno longer\b|{_REMOVAL}"
     r"|\b(?:instead of|rather than|in place of|translat\w+)\b)"
     r"|(?P<added>\b(?:add|adding|writ(?:e|ing)|put|putting|plac(?:e|ing)|insert|inserting)\b)",
     re.IGNORECASE,
@@ -59,20 +57,16 @@ _REPLACES = re.compile(
     r"|convert\w*|from)\b",
     re.IGNORECASE,
 )
-_BY = re.compile(r"^[\s,]*(?:\w+\s+){0,6}?(?:with|to|into|by|for|as)\b", re.IGNORECASE)
-_ALL_TEXT = re.compile(rf"{_TAKING}[^.!?\n]{{0,80}}?{_TEXT}", re.IGNORECASE)
-_SPARED_TEXT = re.compile(
-    rf"(?:{_SPARING})(?:(?!{_TAKING})[^.,;!?\n]){{0,40}}?{_TEXT}", re.IGNORECASE
-)
+_REPLACEMENT_LINK = re.compile(r"^[\s,]*(?:\w+\s+){0,6}?(?:with|to|into|by|for|as)\b", re.IGNORECASE)
+_ALL_TEXT = re.compile(rf"{_REMOVAL}[^.!?\n]{{0,80}}?{_TEXT_NOUN}", re.IGNORECASE)
+_SPARED_TEXT = re.compile(rf"(?:{_PRESERVATION})(?:(?!{_REMOVAL})[^.,;!?\n]){{0,40}}?{_TEXT_NOUN}", re.IGNORECASE)
 _ADDS = re.compile(r"\b(?:add\w*|plac\w+|put(?:ting)?|insert\w*)\s*$|\band\s*$", re.IGNORECASE)
-_LISTED = re.compile(
-    r"\s*(?:,|,?\s*\b(?:and|or|nor)\b|&)\s*(?:the\s+)?(?:(?:text|word)s?\s+)?", re.IGNORECASE
-)
+_LISTED = re.compile(r"\s*(?:,|,?\s*\b(?:and|or|nor)\b|&)\s*(?:the\s+)?(?:(?:text|word)s?\s+)?", re.IGNORECASE)
 _CLAUSE = re.compile(r"[.!?;\n]")
-_LONGEST_READ = 5_000
+_MAX_READ_LENGTH = 5_000
 
 
-class Lettering(NamedTuple):
+class RequestedText(NamedTuple):
     """Texts that are to be there, texts that are to be gone, and whether all text is to go."""
 
     wanted: tuple[str, ...] = ()
@@ -81,7 +75,7 @@ class Lettering(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def lettering(instruction: str) -> Lettering:
+def find_requested_text(instruction: str) -> RequestedText:
     """What an instruction says about text.
 
     >>> lettering('Change the sign from "OPEN" to "CLOSED".')
@@ -91,7 +85,7 @@ def lettering(instruction: str) -> Lettering:
     # What is quoted does not end a clause, and says nothing in it.
     open_ = _QUOTED.sub(lambda match: '"' * len(match[0]), instruction)
     ends = [end.start() for end in _CLAUSE.finditer(open_)]
-    speaking = {bisect(ends, word.start()) for word in _SPEAKS.finditer(open_)}  # of the clauses
+    speaking = {bisect(ends, word.start()) for word in _MENTIONS_TEXT.finditer(open_)}  # of the clauses
     found: dict[str, list[str]] = {"wanted": [], "removed": [], "neither": []}
     takes_its_place = ""  # what becomes of the text that another one makes room for
     spoken, becomes = False, ""
@@ -102,52 +96,50 @@ def lettering(instruction: str) -> Lettering:
         added = _ADDS.search(before)
         spoken = bool(
             bisect(ends, quote.start()) in speaking
-            or _LEADS_TO.search(before)
+            or _INTRODUCES_TEXT.search(before)
             or (added and (spoken or added[0].strip() != "and"))
         )
-        if not plain(text) or _TO_FILL_IN.search(text) or not (spoken or takes_its_place):
+        if not normalise_for_comparison(text) or _PLACEHOLDER.search(text) or not (spoken or takes_its_place):
             continue
-        if takes_its_place and _BY.search(before):
+        if takes_its_place and _REPLACEMENT_LINK.search(before):
             found[takes_its_place].append(text)
             takes_its_place = becomes = ""
             continue
         following = quotes[at + 1].start() if at + 1 < len(quotes) else 0
         between = instruction[quote.end() : following]
-        replaced = _REPLACES.search(before.rpartition(",")[2]) and following and _BY.search(between)
+        replaced = _REPLACES.search(before.rpartition(",")[2]) and following and _REPLACEMENT_LINK.search(between)
         if not _LISTED.fullmatch(open_, start, quote.start()):
-            becomes = _becomes(before)
+            becomes = _find_operation(before)
         takes_its_place = ""
         if replaced:
             takes_its_place = "neither" if becomes == "spared" else "wanted"
         gone = becomes == "removed" or (replaced and becomes != "spared")
         found["neither" if becomes == "barred" else "removed" if gone else "wanted"].append(text)
-    everything = (
-        not quotes and bool(_ALL_TEXT.search(instruction)) and not _SPARED_TEXT.search(instruction)
-    )
+    everything = not quotes and bool(_ALL_TEXT.search(instruction)) and not _SPARED_TEXT.search(instruction)
     wanted, removed = (tuple(dict.fromkeys(found[name])) for name in ("wanted", "removed"))
-    return Lettering(wanted, removed, everything)
+    return RequestedText(wanted, removed, everything)
 
 
-def _becomes(before: str) -> str:
+def _find_operation(before: str) -> str:
     """What the words in front of a text do with it last: `spared`, `barred`, `removed`, `added`."""
-    last = deque(_WHAT_BECOMES.finditer(before), maxlen=1)
+    last = deque(_TEXT_OPERATION.finditer(before), maxlen=1)
     return (last[0].lastgroup or "") if last else ""
 
 
-def plain(text: str) -> str:
+def normalise_for_comparison(text: str) -> str:
     """A text as it is compared: without spaces, case, the width of letters, or what has none."""
     letters = "".join(unicodedata.normalize("NFKC", text).casefold().split())
     return "".join(letter for letter in letters if unicodedata.category(letter) != "Cf")
 
 
-def error_rate(wanted: str, read: str) -> float:
+def character_error_rate(wanted: str, read: str) -> float:
     """The share of a text's characters that are wrong where it is best read: 0 is all right, 1 is
     nothing there.
 
     >>> error_rate("OPEN", "we are 0pen today")
     0.25
     """
-    one, other = plain(wanted), plain(read)[:_LONGEST_READ]
+    one, other = normalise_for_comparison(wanted), normalise_for_comparison(read)[:_MAX_READ_LENGTH]
     if not one:
         return 0.0
     if one in other:

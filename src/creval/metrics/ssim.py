@@ -16,22 +16,22 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from creval.core.schema import Metric
-from creval.metrics.base import Gauge, GaugeCard
-from creval.metrics.embeddings import Vector
-from creval.metrics.inputs import Exhibit, Unmeasured
+from creval.metrics.base import ImageMetric, MetricInfo
+from creval.metrics.features import FeatureArray
+from creval.metrics.metric_inputs import MetricInputs, NotMeasurable
 
 Luma = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 WINDOW, SIGMA = 11, 1.5
 _C1, _C2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
-_ROWS, _THREADS = 96, 4
+_STRIP_ROWS, _THREADS = 96, 4
 _WEIGHTS = np.array([[0.299, 0.587, 0.114]])
 
 
-class Ssim(Gauge):
+class Ssim(ImageMetric):
     """The mean of SSIM over all windows."""
 
-    card = GaugeCard(
+    info = MetricInfo(
         "ssim",
         "how alike the structure of edit and source is",
         (Metric("ssim", "SSIM of luma", 0.0, 1.0),),
@@ -40,22 +40,22 @@ class Ssim(Gauge):
         paper="Wang et al., IEEE TIP 13(4), 2004",
     )
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
-        source, edit = exhibit.source.image, exhibit.aligned().image
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        source, edit = inputs.source.image, inputs.edit_at_source_size().image
         if min(source.size) < WINDOW:
-            raise Unmeasured(f"the source is smaller than the window of {WINDOW} pixels")
+            raise NotMeasurable(f"the source is smaller than the window of {WINDOW} pixels")
         return {"ssim": ssim(luma(source), luma(edit))}
 
 
-def luma(picture: Image.Image) -> Luma:
+def luma(image: Image.Image) -> Luma:
     """How light each pixel is, in whole numbers from 0 to 255."""
     import cv2
 
-    pixels = np.asarray(picture)
+    pixels = np.asarray(image)
     found = np.empty(pixels.shape[:2], dtype=np.uint8)
-    for top in range(0, len(pixels), _ROWS):
-        strip = pixels[top : top + _ROWS].astype(np.float64)
-        found[top : top + _ROWS] = np.rint(cv2.transform(strip, _WEIGHTS))
+    for top in range(0, len(pixels), _STRIP_ROWS):
+        strip = pixels[top : top + _STRIP_ROWS].astype(np.float64)
+        found[top : top + _STRIP_ROWS] = np.rint(cv2.transform(strip, _WEIGHTS))
     return found
 
 
@@ -69,16 +69,16 @@ def ssim(first: Luma, second: Luma, *, clipped: bool = True) -> float:
     inner = int(first.shape[0]) - 2 * edge, int(first.shape[1]) - 2 * edge
 
     def strip(top: int) -> float:
-        rows = slice(top, top + _ROWS + 2 * edge)
-        return _strip(first[rows], second[rows], edge, clipped)
+        rows = slice(top, top + _STRIP_ROWS + 2 * edge)
+        return _strip_sum(first[rows], second[rows], edge, clipped)
 
     # Strip by strip: what does not fit into the processor's cache takes twice as long.
     with ThreadPoolExecutor(_THREADS) as pool:
-        total = sum(pool.map(strip, range(0, inner[0], _ROWS)))
+        total = sum(pool.map(strip, range(0, inner[0], _STRIP_ROWS)))
     return total / (inner[0] * inner[1])
 
 
-def _strip(first: Luma, second: Luma, edge: int, clipped: bool) -> float:
+def _strip_sum(first: Luma, second: Luma, edge: int, clipped: bool) -> float:
     """The sum of SSIM over all windows in a strip."""
     import cv2
 

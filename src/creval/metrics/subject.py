@@ -11,42 +11,41 @@ from collections.abc import Sequence
 import numpy as np
 
 from creval.core.schema import Metric
-from creval.metrics.base import Gauge, GaugeCard, ModelCard, Tools
-from creval.metrics.embeddings import Embedder, Thing, Vector, Wish, cosine
-from creval.metrics.inputs import Exhibit, Picture
-from creval.metrics.model_loading import Model, check_shapes, identity
+from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
+from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest, cosine_similarity
+from creval.metrics.metric_inputs import LazyImage, MetricInputs
+from creval.metrics.model_loading import TransformersModel, check_processor_shapes, model_identity
 
-MODEL = ModelCard(
-    "subject", "facebook/dinov2-giant", 4550, "Apache-2.0",
-    "https://huggingface.co/facebook/dinov2-giant",
-)  # fmt: skip
+MODEL = ModelInfo(
+    "subject", "facebook/dinov2-giant", 4550, "Apache-2.0", "https://huggingface.co/facebook/dinov2-giant"
+)
 
 
-class Dino(Embedder):
+class Dino(FeatureExtractor):
     """A vision transformer such as DINO or DINOv2, from the hub or a folder."""
 
-    batch = 8
+    batch_size = 8
 
     def __init__(self, model: str | None = None) -> None:
         self.model = model or MODEL.default
-        self.name = f"tokens:{identity(self.model)}"
-        self._model: Model = Model(
-            self.model, "AutoModel", chosen=model is not None, processor="AutoImageProcessor"
+        self.name = f"tokens:{model_identity(self.model)}"
+        self._model: TransformersModel = TransformersModel(
+            self.model, "AutoModel", explicit=model is not None, processor_class="AutoImageProcessor"
         )
 
-    def embed(self, things: Sequence[Thing]) -> list[Vector]:
-        pictures = [thing.image for thing in things if isinstance(thing, Picture)]
-        with self._model.in_use() as (processor, model):
-            check_shapes(processor, pictures)
-            inputs = processor(images=pictures, return_tensors="pt").to(model.device)
+    def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
+        images = [thing.image for thing in items if isinstance(thing, LazyImage)]
+        with self._model.session() as (processor, model):
+            check_processor_shapes(processor, images)
+            inputs = processor(images=images, return_tensors="pt").to(model.device)
             made = model(**inputs).last_hidden_state.mean(dim=1)
             return list(made.cpu().numpy().astype(np.float32))
 
 
-class Subject(Gauge):
+class SubjectSimilarity(ImageMetric):
     """How alike the edit, or its edited region, and the first reference are."""
 
-    card = GaugeCard(
+    info = MetricInfo(
         "subject",
         "how alike the subjects of edit and reference are",
         (Metric("subject", "cosine of edit and reference", -1.0, 1.0),),
@@ -58,13 +57,13 @@ class Subject(Gauge):
         paper="Oquab et al., arXiv 2304.07193; ICE-Bench",
     )
 
-    def __init__(self, tools: Tools) -> None:
-        super().__init__(tools)
-        self._dino = tools.share(Dino, tools.chosen("subject"))
+    def __init__(self, pool: ModelPool) -> None:
+        super().__init__(pool)
+        self._dino = pool.get_or_create(Dino, pool.chosen_model("subject"))
 
-    def wants(self, exhibit: Exhibit) -> Sequence[Wish]:
-        pictures = (exhibit.reference, exhibit.edited_region())
-        return [Wish(self._dino, picture) for picture in pictures]
+    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
+        images = (inputs.reference, inputs.masked_edit())
+        return [FeatureRequest(self._dino, image) for image in images]
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
-        return {"subject": cosine(*made)}
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        return {"subject": cosine_similarity(*features)}

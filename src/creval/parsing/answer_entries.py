@@ -12,12 +12,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 # Broken objects after which a reply is given up as noise; it keeps hostile replies cheap.
-_MOST_BROKEN = 200
-_DEEPEST = 20
-_LONGEST_LABEL = 40
+_MAX_BROKEN_OBJECTS = 200
+_MAX_DEPTH = 20
+_MAX_LABEL_CHARS = 40
 
 
-class Entry(NamedTuple):
+class AnswerEntry(NamedTuple):
     """One answer in a reply: for the question of this number or text, where the reply gives it."""
 
     number: str | None
@@ -27,18 +27,18 @@ class Entry(NamedTuple):
 
 
 @lru_cache(maxsize=65536)
-def label_key(label: str) -> str | None:
+def normalise_label(label: str) -> str | None:
     """What two spellings of one label share: `Q3`, `Question 3`, `**Q03:**` and `3` are all `3`.
 
     >>> label_key("Question 3") == label_key("q03:") == "3"
     True
     """
-    match = _LABEL.fullmatch(label) if len(label) <= _LONGEST_LABEL else None
+    match = _LABEL.fullmatch(label) if len(label) <= _MAX_LABEL_CHARS else None
     return match[1] if match else label.strip().casefold() or None
 
 
 @lru_cache(maxsize=65536)
-def plain(text: str) -> str:
+def normalise_text(text: str) -> str:
     """A question's wording without case, space and punctuation."""
     return _NOT_WORD.sub("", text.casefold())
 
@@ -48,20 +48,19 @@ _SENTENCE = re.compile(r"\w\s+\w")
 _FENCE = re.compile(r"^\s*```[A-Za-z]*|```\s*$")
 _LABEL = re.compile(r"\W*(?:q(?:uestion)?)?[\s._#-]*0*([0-9]{1,4})\W*", re.IGNORECASE)
 # A label in front of a question; a bare number only with a mark behind it.
-_LABELLED = re.compile(
-    r"\W*(?:q(?:uestion)?[\s._#-]*0*([0-9]{1,4})\b|0*([0-9]{1,4})(?=\s*[:.)：、]))[\W_]*(.*)",
-    re.IGNORECASE | re.DOTALL,
+_LABEL_PREFIX = re.compile(
+    r"\W*(?:q(?:uestion)?[\s._#-]*0*([0-9]{1,4})\b|0*([0-9]{1,4})(?=\s*[:.)：、]))[\W_]*(.*)", re.IGNORECASE | re.DOTALL
 )
 
 
 def _split_label(text: str) -> tuple[str | None, str]:
-    match = _LABELLED.match(text)
+    match = _LABEL_PREFIX.match(text)
     if match is None:
         return None, text
     return match[1] or match[2], match[3]
 
 
-class _Repeating:
+class _MultiDict:
     """A JSON object in which a key stands twice; a dict would show the second only."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
@@ -74,47 +73,47 @@ class _Repeating:
         return [value for _, value in self._pairs]
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Repeating:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _MultiDict:
     unique = dict(pairs)
-    return unique if len(unique) == len(pairs) else _Repeating(pairs)
+    return unique if len(unique) == len(pairs) else _MultiDict(pairs)
 
 
-_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_object)
-_SLOTS = {
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_build_object)
+_FIELD_ALIASES = {
     "answer": ("answer", "modelanswer", "finalanswer", "verdict"),
     "score": ("score", "rating", "finalscore"),
     "number": ("questionid", "id", "qid", "questionnumber", "number"),
     "question": ("question", "questiontext"),
     "explanation": ("explanation", "reason", "reasoning", "rationale", "thinkingprocess"),
 }
-_SLOT_OF = {name: slot for slot, names in _SLOTS.items() for name in names}
+_FIELD_BY_ALIAS = {name: slot for slot, names in _FIELD_ALIASES.items() for name in names}
 
 
-def _slot(key: str) -> str | None:
-    return _SLOT_OF.get(_NOT_WORD.sub("", key.casefold()))
+def _field_for_label(key: str) -> str | None:
+    return _FIELD_BY_ALIAS.get(_NOT_WORD.sub("", key.casefold()))
 
 
-def find_entries(text: str) -> tuple[list[Entry], bool]:
+def find_json_entries(text: str) -> tuple[list[AnswerEntry], bool]:
     """Every answer that the JSON in a text holds, and whether all of that JSON was sound."""
     whole = _FENCE.sub("", text).strip()
     if whole.startswith("[") and "{" not in whole:
-        return _answer_array(whole), True
-    entries: list[Entry] = []
+        return _parse_answer_array(whole), True
+    entries: list[AnswerEntry] = []
     broken, at = 0, 0
-    while (start := text.find("{", at)) >= 0 and broken < _MOST_BROKEN:
+    while (start := text.find("{", at)) >= 0 and broken < _MAX_BROKEN_OBJECTS:
         try:
             value, at = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
             broken += 1
             following = _NEXT_OBJECT.search(text, start + 1)
             at = following.start() if following else len(text)
-            entries += _mended(text[start:at])
+            entries += _entries_in_broken_json(text[start:at])
         else:
-            _collect(value, None, 0, entries)
+            _collect_entries(value, None, 0, entries)
     return entries, not broken
 
 
-def _answer_array(whole: str) -> list[Entry]:
+def _parse_answer_array(whole: str) -> list[AnswerEntry]:
     """A reply that is an array of bare answers and nothing else."""
     try:
         values = json.loads(whole)
@@ -122,47 +121,47 @@ def _answer_array(whole: str) -> list[Entry]:
         return []
     if not all(isinstance(value, str | bool | int) for value in values):
         return []
-    return [Entry(None, None, value) for value in values]
+    return [AnswerEntry(None, None, value) for value in values]
 
 
-def _collect(value: Any, number: str | None, depth: int, into: list[Entry]) -> None:
+def _collect_entries(value: Any, number: str | None, depth: int, into: list[AnswerEntry]) -> None:
     """Add the answers inside a JSON value; `number` is the label it stands under."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return
     if isinstance(value, list):
         for item in value:
             if type(item) in _CONTAINERS:
-                _collect(item, None, depth + 1, into)
+                _collect_entries(item, None, depth + 1, into)
         return
-    layout, values = _layout(tuple(value)), list(value.values())
+    layout, values = _read_layout(tuple(value)), list(value.values())
     wording: str | None = None
     if layout.question is not None:
         found, wording = _split_label(str(values[layout.question]))
         number = number or found
     if layout.number is not None:
-        number = label_key(str(values[layout.number]))
+        number = normalise_label(str(values[layout.number]))
     explanation = "" if layout.explanation is None else str(values[layout.explanation])
     if number is None and layout.answers and len(layout.labels) == 1:
         ((at, number),) = layout.labels.items()
         wording = str(values[at])
         if not _SENTENCE.search(wording):  # no question, then, but a second answer
-            into.append(Entry(number, None, wording))
+            into.append(AnswerEntry(number, None, wording))
             wording = None
     for at in layout.answers:
         if type(values[at]) not in _CONTAINERS:
-            into.append(Entry(number, wording or None, values[at], explanation))
+            into.append(AnswerEntry(number, wording or None, values[at], explanation))
         elif type(values[at]) is list and not any(type(v) in _CONTAINERS for v in values[at]):
             # One list for all questions, in their order.
-            into += [Entry(None, None, answer, explanation) for answer in values[at]]
+            into += [AnswerEntry(None, None, answer, explanation) for answer in values[at]]
     for at in layout.others:
         label, inner = layout.labels.get(at), values[at]
         if type(inner) in _CONTAINERS:
-            _collect(inner, label, depth + 1, into)
+            _collect_entries(inner, label, depth + 1, into)
         elif label and not layout.answers:
-            into.append(Entry(label, None, inner))
+            into.append(AnswerEntry(label, None, inner))
 
 
-_CONTAINERS = frozenset({list, dict, _Repeating})
+_CONTAINERS = frozenset({list, dict, _MultiDict})
 
 
 class _Layout(NamedTuple):
@@ -177,8 +176,8 @@ class _Layout(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _layout(keys: tuple[str, ...]) -> _Layout:
-    slots = [_slot(key) for key in keys]
+def _read_layout(keys: tuple[str, ...]) -> _Layout:
+    slots = [_field_for_label(key) for key in keys]
     last = {slot: at for at, slot in enumerate(slots) if slot}
     # A score is the answer where nothing else is.
     kind = "answer" if "answer" in last else "score"
@@ -188,7 +187,7 @@ def _layout(keys: tuple[str, ...]) -> _Layout:
         last.get("number"),
         last.get("question"),
         last.get("explanation"),
-        {at: number for at, key in enumerate(keys) if (number := label_key(key) or "").isdigit()},
+        {at: number for at, key in enumerate(keys) if (number := normalise_label(key) or "").isdigit()},
         tuple(at for at, slot in enumerate(slots) if slot in (None, "answer", "score")),
     )
 
@@ -197,15 +196,15 @@ def _layout(keys: tuple[str, ...]) -> _Layout:
 _NEXT_OBJECT = re.compile(r"\{\s*[\"'“”]\w")
 _KEY = re.compile(r"[\"'“”]([A-Za-z][A-Za-z _]{0,20})[\"'“”]\s*[:：]\s*")
 # An answer is taken from broken JSON only if it is closed: `"No` may be the start of `"Not ...`.
-_CLOSED = re.compile(r"[\"'“‘]([^\"'“”‘’{}]*)[\"'”’]|([A-Za-z]+|[0-9]+)\s*[,;}\n]")
+_COMPLETE_VALUE = re.compile(r"[\"'“‘]([^\"'“”‘’{}]*)[\"'”’]|([A-Za-z]+|[0-9]+)\s*[,;}\n]")
 
 
-def _mended(segment: str) -> Iterator[Entry]:
+def _entries_in_broken_json(segment: str) -> Iterator[AnswerEntry]:
     """The answers in an object with slips: a comma missing, a quote unescaped or of another kind.
 
     The known keys cut it into values; a question's key begins a new entry.
     """
-    keys = [(match, _slot(match[1])) for match in _KEY.finditer(segment)]
+    keys = [(match, _field_for_label(match[1])) for match in _KEY.finditer(segment)]
     plain_score = all(slot != "answer" for _, slot in keys)
     keys = [(match, slot) for match, slot in keys if slot and (slot != "score" or plain_score)]
     ends = [match.start() for match, _ in keys[1:]] + [len(segment)]
@@ -215,13 +214,13 @@ def _mended(segment: str) -> Iterator[Entry]:
     for (match, slot), end in zip(keys, ends, strict=False):
         value = segment[match.end() : end]
         if slot in ("answer", "score"):
-            closed = _CLOSED.match(value)
+            closed = _COMPLETE_VALUE.match(value)
             if closed:
-                yield Entry(number, wording, closed[1] or closed[2] or "", explanation)
+                yield AnswerEntry(number, wording, closed[1] or closed[2] or "", explanation)
         elif slot == "explanation":
             explanation = value.strip(" \t\r\n,;\"'“”")
         elif slot == "number":
-            number, wording, explanation = label_key(value.strip(" \t\r\n,;\"'“”")), None, ""
+            number, wording, explanation = normalise_label(value.strip(" \t\r\n,;\"'“”")), None, ""
         else:
             found, wording = _split_label(value.strip(" \t\r\n,;\"'“”"))
             number, explanation = found or number, ""
@@ -231,15 +230,15 @@ _ANSWER_LINE = re.compile(r"\W*(?:final\s+)?answer\W*?[:：]\s*(.+)", re.IGNOREC
 _QUESTION_THEN_ANSWER = re.compile(r"(.*[?？])[\W_]*(.+)")
 
 
-def find_line_entries(text: str, is_answer: Callable[[str], bool]) -> list[Entry]:
+def find_line_entries(text: str, is_answer: Callable[[str], bool]) -> list[AnswerEntry]:
     """Answers in lines: `Q3: Yes`, `3. No`, `Q3: Is it red? Yes`, or `Answer: Yes` below it."""
-    entries: list[Entry] = []
+    entries: list[AnswerEntry] = []
     number: str | None = None
     wording: str | None = None
     for line in text.splitlines():
         answer = _ANSWER_LINE.match(line)
         if answer:
-            entries.append(Entry(number, wording, answer[1]))
+            entries.append(AnswerEntry(number, wording, answer[1]))
             continue
         found, rest = _split_label(line)
         if found is None:
@@ -247,9 +246,9 @@ def find_line_entries(text: str, is_answer: Callable[[str], bool]) -> list[Entry
         number, wording = found, None
         asked = _QUESTION_THEN_ANSWER.match(rest)
         if is_answer(rest):
-            entries.append(Entry(number, None, rest))
+            entries.append(AnswerEntry(number, None, rest))
         elif asked and is_answer(asked[2]):
-            entries.append(Entry(number, asked[1], asked[2]))
+            entries.append(AnswerEntry(number, asked[1], asked[2]))
         else:
             wording = rest or None
     return entries

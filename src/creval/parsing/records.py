@@ -9,30 +9,37 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from creval.core.files import clean_text
-from creval.parsing.answer_entries import plain
-from creval.parsing.questions import objects
+from creval.core.files import replace_lone_surrogates
+from creval.parsing.answer_entries import normalise_text
+from creval.parsing.written_questions import iter_json_objects
 
-_DEEPEST = 8
-LONGEST = 4000  # letters of a line that is read
+_MAX_DEPTH = 8
+MAX_LINE_CHARS = 4000  # letters of a line that is read
 # A label and what follows it on its line: `**Instruction:** ...`, `2. "old"：“cat”，`.
-_LABELLED = re.compile(
+_LABELLED_LINE = re.compile(
     r"[\s>*#_\"'“”{-]{0,12}(?:[0-9]{1,2}[.)、:：]\s{0,4})?[\s*_\"'“”]{0,8}"
     r"([A-Za-z][A-Za-z ]{0,29}?)[\s*_\"'“”]{0,8}[:：](.*)"
 )
-_QUOTED = re.compile(
-    r"[\"“']([A-Za-z][A-Za-z_ ]{0,29})[\"”']\s{0,4}[:：]\s{0,4}[\"“]([^\"“”\n]*)[\"”]"
-)
-_ENDED = re.compile(r"[.!?。！？][\"'”’*_)]{0,3}\s*")
-_WRAP = " \t\r\n*_`,，;"
-_PAIRS = ('""', "“”", "''", "‘’")
+_QUOTED_FIELD = re.compile(r"[\"“']([A-Za-z][A-Za-z_ ]{0,29})[\"”']\s{0,4}[:：]\s{0,4}[\"“]([^\"“”\n]*)[\"”]")
+_SENTENCE_END = re.compile(r"[.!?。！？][\"'”’*_)]{0,3}\s*")
+_MARKUP_CHARS = " \t\r\n*_`,，;"
+_QUOTE_PAIRS = ('""', "“”", "''", "‘’")
 
 Record = dict[str, str]
-_SLOTS: Mapping[str, Sequence[str]] = {
+_FIELD_ALIASES: Mapping[str, Sequence[str]] = {
     "operation": ("operation", "name", "type", "operationname", "operationtype"),
     "instruction": (
-        "instruction", "text", "edit", "simplified", "shorter", "compound", "finalinstruction",
-        "compoundinstruction", "simplifiedinstruction", "shorterinstruction", "editinstruction",
+        "instruction",
+        "text",
+        "edit",
+        "simplified",
+        "shorter",
+        "compound",
+        "finalinstruction",
+        "compoundinstruction",
+        "simplifiedinstruction",
+        "shorterinstruction",
+        "editinstruction",
     ),
     "reason": ("reason", "reasoning", "rationale", "why", "explanation", "thinking"),
     "needed": ("needed", "isneeded", "simplificationneeded", "neededornot"),
@@ -44,24 +51,24 @@ _SLOTS: Mapping[str, Sequence[str]] = {
     "number": ("number", "step", "id"),
     "caption": ("caption", "description", "sourcecaption", "targetcaption"),
     "unsuited": ("unsuited", "unsuitable", "doesnotsuit"),
-}  # fmt: skip
-_SLOT_OF = {name: slot for slot, names in _SLOTS.items() for name in names}
+}
+_FIELD_BY_ALIAS = {name: slot for slot, names in _FIELD_ALIASES.items() for name in names}
 
 
-def _slot(label: str) -> str | None:
-    return _SLOT_OF.get(plain(label)) if len(label) <= 40 else None
+def _field_for_label(label: str) -> str | None:
+    return _FIELD_BY_ALIAS.get(normalise_text(label)) if len(label) <= 40 else None
 
 
-def tidy(text: str) -> str:
+def strip_markup(text: str) -> str:
     """A piece of a reply in one line, without the marks that were put around it.
 
     >>> tidy('**"Add  a cat."**,')
     'Add a cat.'
     """
-    text = " ".join(clean_text(text).split())
+    text = " ".join(replace_lone_surrogates(text).split())
     while True:
-        shorter = text.strip(_WRAP)
-        if len(shorter) > 1 and shorter[0] + shorter[-1] in _PAIRS:
+        shorter = text.strip(_MARKUP_CHARS)
+        if len(shorter) > 1 and shorter[0] + shorter[-1] in _QUOTE_PAIRS:
             inside = shorter[1:-1]
             if not any(mark in inside for mark in shorter[0] + shorter[-1]):
                 shorter = inside
@@ -70,79 +77,79 @@ def tidy(text: str) -> str:
         text = shorter
 
 
-def records(text: str) -> list[Record]:
+def parse_records(text: str) -> list[Record]:
     """Every record in a reply, as its known fields; from JSON, or else from labelled lines."""
     found: list[Record] = []
-    for value in objects(text, lists=True):
-        _collect(value, "", 0, found)
-    return found or _quoted(text) or _lines(text)
+    for value in iter_json_objects(text, lists=True):
+        _collect_records(value, "", 0, found)
+    return found or _quoted_records(text) or _labelled_records(text)
 
 
-def _collect(value: Any, number: str, depth: int, into: list[Record]) -> None:
-    if depth > _DEEPEST:
+def _collect_records(value: Any, number: str, depth: int, into: list[Record]) -> None:
+    if depth > _MAX_DEPTH:
         return
     if isinstance(value, list):
         for inner in value:
-            _collect(inner, "", depth + 1, into)
+            _collect_records(inner, "", depth + 1, into)
     elif isinstance(value, dict):
         found: Record = {"number": number} if number else {}
         for key, inner in value.items():
-            slot = _slot(str(key))
+            slot = _field_for_label(str(key))
             if slot and isinstance(inner, str | bool | int):
                 said = {True: "yes", False: "no"}[inner] if isinstance(inner, bool) else str(inner)
-                found.setdefault(slot, tidy(said))
+                found.setdefault(slot, strip_markup(said))
             elif isinstance(inner, dict | list):
                 digits = re.fullmatch(r"\D{0,15}([0-9]{1,2})", str(key))
-                _collect(inner, digits[1] if digits else "", depth + 1, into)
+                _collect_records(inner, digits[1] if digits else "", depth + 1, into)
         if found.keys() - {"number"}:
             into.append(found)
 
 
-def _gathered(pairs: Iterator[tuple[str, str]]) -> list[Record]:
+def _group_fields(pairs: Iterator[tuple[str, str]]) -> list[Record]:
     """Fields in their order as records: one that comes again begins the next."""
     found: list[Record] = []
     for slot, value in pairs:
         if not found or slot in found[-1]:
             found.append({})
-        found[-1][slot] = tidy(value)
+        found[-1][slot] = strip_markup(value)
     return found
 
 
-def _quoted(text: str) -> list[Record]:
+def _quoted_records(text: str) -> list[Record]:
     """Quoted keys and values, as in JSON that is broken or has Chinese marks."""
-    pairs = ((_slot(match[1]), match[2]) for match in _QUOTED.finditer(text))
-    return _gathered((slot, value) for slot, value in pairs if slot)
+    pairs = ((_field_for_label(match[1]), match[2]) for match in _QUOTED_FIELD.finditer(text))
+    return _group_fields((slot, value) for slot, value in pairs if slot)
 
 
-def _lines(text: str) -> list[Record]:
+def _labelled_records(text: str) -> list[Record]:
     def pairs() -> Iterator[tuple[str, str]]:
         open_slot, parts = "", list[str]()
         for line in text.splitlines():
-            match = _LABELLED.fullmatch(line[:LONGEST])
-            slot = _slot(match[1]) if match else None
+            match = _LABELLED_LINE.fullmatch(line[:MAX_LINE_CHARS])
+            slot = _field_for_label(match[1]) if match else None
             if match and slot:
                 if open_slot:
                     yield open_slot, " ".join(parts)
                 open_slot, parts = slot, [match[2]]
             elif not line.strip():
-                if open_slot and any(map(tidy, parts)):
+                if open_slot and any(map(strip_markup, parts)):
                     yield open_slot, " ".join(parts)
                     open_slot = ""
-            elif open_slot and not _ENDED.search(parts[-1][-8:]):
-                parts.append(line[:LONGEST])
+            elif open_slot and not _SENTENCE_END.search(parts[-1][-8:]):
+                parts.append(line[:MAX_LINE_CHARS])
         if open_slot:
             yield open_slot, " ".join(parts)
 
-    return [found for found in _gathered(pairs()) if any(found.values())]
+    return [found for found in _group_fields(pairs()) if any(found.values())]
 
 
-def only(found: Sequence[Record], slot: str) -> str:
+def single_value(records: Sequence[Record], field: str) -> str:
     """The one value of a field in all records; nothing where there are several."""
-    values = {record[slot] for record in found if record.get(slot)}
+    values = {record[field] for record in records if record.get(field)}
     return values.pop() if len(values) == 1 else ""
 
 
-def yes_or_no(said: str) -> bool | None:
+def parse_yes_no(text: str) -> bool | None:
     """Whether words begin by affirming or denying."""
-    match = re.match(r"\W*(yes|true|ok|no|not|false|none)\b", said, re.IGNORECASE)
+    match = re.match(r"\W*(yes|true|ok|no|not|false|none)\b", text, re.IGNORECASE)
     return match[1].casefold() in ("yes", "true", "ok") if match else None

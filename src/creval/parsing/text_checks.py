@@ -8,20 +8,20 @@ import unicodedata
 from collections import Counter
 
 WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+WIDE_CHARACTER = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _QUOTED = re.compile(
     r"\"([^\"]{1,200})\"|“([^”]{1,200})”|「([^」]{1,200})」|‘([^’]{1,200})’|"
     r"(?<!\w)'([^']{1,200})'(?!\w)"
 )
-_BROKEN = re.compile(
+_BROKEN_CHARACTER = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffd"
     r"\ud800-\udfff\ue000-\uf8ff\ufff0-\ufff8\ufffe\uffff]|"
     r"Ã[\x80-\xbf©¨¤¶¼]|â€|Â[\x80-\xbf°·»«]|ï»¿|\?{3,}"
 )
 _REPEATED = re.compile(r"\b(\w+)(?:\W+\1\b){2,}|([^\d.\s])\2{5,}", re.IGNORECASE)
-_LONGEST_WORD = 30
-_ENDLESS = re.compile(rf"[A-Za-z\u00c0-\u024f]{{{_LONGEST_WORD + 1},}}")
-_LEFTOVER = re.compile(
+_MAX_WORD_CHARS = 30
+_OVERLONG_WORD = re.compile(rf"[A-Za-z\u00c0-\u024f]{{{_MAX_WORD_CHARS + 1},}}")
+_LEFTOVER_MARKUP = re.compile(
     r"\{[\"'{]|\}\}|```|\*\*|</?\w+[^<>]{0,80}>|<\|\w+\|>|\\[nut]|[\"']\s*:\s*[\"']|\[\[|"
     r"&\w{2,6};|\[(?:insert|object|name)\b",
     re.IGNORECASE,
@@ -30,65 +30,61 @@ _REFUSAL = (
     r"\b(?:i(?:['’]?m| am) (?:very |really |so )?(?:sorry|unable|not able)|"
     r"i (?:cannot|can['’]?t|won['’]?t|will not|must decline)|as an ai)\b"
 )
-_REFUSES = re.compile(_REFUSAL, re.IGNORECASE)
-_DECLINED = re.compile(
-    rf"\W*(?:{_REFUSAL}|sorry\b|unfortunately, i\b|抱歉|对不起|我无法)", re.IGNORECASE
-)
+_CONTAINS_REFUSAL = re.compile(_REFUSAL, re.IGNORECASE)
+_STARTS_WITH_REFUSAL = re.compile(rf"\W*(?:{_REFUSAL}|sorry\b|unfortunately, i\b|抱歉|对不起|我无法)", re.IGNORECASE)
 
 
-def digest(text: str) -> str:
+def text_digest(text: str) -> str:
     """A short name for a text, which changes with it."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def count_words(text: str) -> int:
     """The words of a text; in scripts without spaces, two characters are one."""
-    wide = len(WIDE.findall(text))
-    return len(WORD.findall(WIDE.sub(" ", text))) + (wide + 1) // 2
+    wide = len(WIDE_CHARACTER.findall(text))
+    return len(WORD.findall(WIDE_CHARACTER.sub(" ", text))) + (wide + 1) // 2
 
 
-def script_of(text: str) -> str:
+def dominant_script(text: str) -> str:
     """The script of most letters of a text, such as LATIN; none where there are no letters."""
-    names = Counter(
-        unicodedata.name(letter, "?").split()[0] for letter in text[:2000] if letter.isalpha()
-    )
+    names = Counter(unicodedata.name(letter, "?").split()[0] for letter in text[:2000] if letter.isalpha())
     return names.most_common(1)[0][0] if names else ""
 
 
-def quotes(text: str) -> list[str]:
+def find_quotes(text: str) -> list[str]:
     """The words in quotation marks."""
     return [next(filter(None, match)) for match in _QUOTED.findall(text)]
 
 
-def unquoted(text: str) -> str:
+def remove_quotes(text: str) -> str:
     """Without what is quoted: the words on a sign are in whatever language, and may ask."""
     return _QUOTED.sub(" ", text)
 
 
-def damage(text: str) -> str:
+def damage_reason(text: str) -> str:
     """How a text went wrong in the making, such as at high temperature; nothing where it did not.
 
     >>> damage("Add a red red red kite."), damage("Add a red kite.")
     ('something is repeated over and over', '')
     """
-    if _BROKEN.search(text):
+    if _BROKEN_CHARACTER.search(text):
         return "it holds signs that stand for no letter"
-    bare = unquoted(text)
-    if _ENDLESS.search(bare):
-        return f"a word is longer than {_LONGEST_WORD} letters"
+    bare = remove_quotes(text)
+    if _OVERLONG_WORD.search(bare):
+        return f"a word is longer than {_MAX_WORD_CHARS} letters"
     return "something is repeated over and over" if _REPEATED.search(bare) else ""
 
 
-def leftover(text: str) -> str:
+def leftover_markup_reason(text: str) -> str:
     """What is left of the form of a reply."""
-    return "it holds marks of a format (JSON, HTML, Markdown)" if _LEFTOVER.search(text) else ""
+    return "it holds marks of a format (JSON, HTML, Markdown)" if _LEFTOVER_MARKUP.search(text) else ""
 
 
-def declined(reply: str) -> bool:
+def is_refusal(reply: str) -> bool:
     """Whether a reply is a refusal in plain words."""
-    return bool(_DECLINED.match(reply))
+    return bool(_STARTS_WITH_REFUSAL.match(reply))
 
 
-def refuses(text: str) -> bool:
+def contains_refusal(text: str) -> bool:
     """Whether a text that should be something else declines somewhere."""
-    return bool(_REFUSES.search(unquoted(text)))
+    return bool(_CONTAINS_REFUSAL.search(remove_quotes(text)))

@@ -12,21 +12,21 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.core.errors import CrevalError, known_name
+from creval.core.errors import CrevalError, require_known
 
 _FOLDER = Path(__file__).parent
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 # What the authors' places are called here: the first that a text has. Where questions are written,
 # those that are asked already are the only ones.
-_AUTHORS = {
+_AUTHORS_NAMES = {
     "edit instructions": ("instruction", "instructions"),
     "edit instruction": ("instruction", "instructions"),
     "questions": ("questions", "taken"),
 }
 # Pictures go before the text, in this order.
-_PICTURES = {"image-a": "Image 1", "image-b": "Image 2"}
-_AUTHORS_PLACE = re.compile(
-    rf"(?<!\{{)\{{({'|'.join([*_AUTHORS, *_PICTURES])})\}}(?!\}})", re.IGNORECASE
+_IMAGE_LABELS = {"image-a": "Image 1", "image-b": "Image 2"}
+_AUTHORS_PLACEHOLDER = re.compile(
+    rf"(?<!\{{)\{{({'|'.join([*_AUTHORS_NAMES, *_IMAGE_LABELS])})\}}(?!\}})", re.IGNORECASE
 )
 
 
@@ -35,7 +35,7 @@ class Prompt(NamedTuple):
 
     name: str
     text: str
-    authors: bool = False
+    in_authors_syntax: bool = False
 
     @property
     def version(self) -> str:
@@ -43,13 +43,13 @@ class Prompt(NamedTuple):
         return f"{self.name}@{hashlib.sha256(self.text.encode()).hexdigest()[:12]}"
 
     @property
-    def places(self) -> frozenset[str]:
-        return frozenset(_PLACE.findall(self.text))
+    def placeholders(self) -> frozenset[str]:
+        return frozenset(_PLACEHOLDER.findall(self.text))
 
-    def can_do_without(self, place: str) -> bool:
+    def is_optional(self, placeholder: str) -> bool:
         """Whether a place has paragraphs of its own, which are left out without loss."""
-        shared = [parts[1::2] for parts in _parsed(self.text) if place in parts[1::2]]
-        return not self.authors and all(set(places) == {place} for places in shared)
+        shared = [parts[1::2] for parts in _split_paragraphs(self.text) if placeholder in parts[1::2]]
+        return not self.in_authors_syntax and all(set(places) == {placeholder} for places in shared)
 
     def fill(self, **values: str) -> str:
         """The text with its places filled; what is filled in is not searched for places.
@@ -58,7 +58,7 @@ class Prompt(NamedTuple):
         'To you.'
         """
         paragraphs = []
-        for parts in _parsed(self.text):
+        for parts in _split_paragraphs(self.text):
             # Words and places alternate.
             filled = [values[part] if at % 2 else part for at, part in enumerate(parts)]
             if len(parts) == 1 or any(filled[1::2]):
@@ -70,27 +70,25 @@ class Prompt(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _parsed(text: str) -> list[list[str]]:
-    return [_PLACE.split(paragraph) for paragraph in text.strip().split("\n\n")]
+def _split_paragraphs(text: str) -> list[list[str]]:
+    return [_PLACEHOLDER.split(paragraph) for paragraph in text.strip().split("\n\n")]
 
 
-def _understood(shipped: Prompt, text: str) -> Prompt:
+def _parse_user_prompt(shipped: Prompt, text: str) -> Prompt:
     """A text whose places may be those of the authors' own files."""
 
     def ours(match: re.Match[str]) -> str:
         name = match[1].lower()
-        if name in _PICTURES:
-            return _PICTURES[name]
-        known = [place for place in _AUTHORS[name] if place in shipped.places]
-        return f"{{{{{(known or _AUTHORS[name])[0]}}}}}"
+        if name in _IMAGE_LABELS:
+            return _IMAGE_LABELS[name]
+        known = [place for place in _AUTHORS_NAMES[name] if place in shipped.placeholders]
+        return f"{{{{{(known or _AUTHORS_NAMES[name])[0]}}}}}"
 
-    found, number = _AUTHORS_PLACE.subn(ours, text)
+    found, number = _AUTHORS_PLACEHOLDER.subn(ours, text)
     return Prompt(shipped.name, found, number > 0)
 
 
-_ABOUT_INSTRUCTIONS = frozenset(
-    {"creval_rewrite", "creval_dimension", "creval_if", "creval_vc", "creval_vq"}
-)
+_NEED_INSTRUCTION = frozenset({"creval_rewrite", "creval_dimension", "creval_if", "creval_vc", "creval_vq"})
 
 
 def prompt_names() -> tuple[str, ...]:
@@ -100,7 +98,7 @@ def prompt_names() -> tuple[str, ...]:
 
 def load_prompt(name: str, folder: str | Path | None = None) -> Prompt:
     """A text by its name; a file of that name in a user's own `folder` takes its place."""
-    known_name("prompt", name, prompt_names())
+    require_known("prompt", name, prompt_names())
     shipped = Prompt(name, (_FOLDER / f"{name}.md").read_text(encoding="utf-8"))
     if folder is None:
         return shipped
@@ -112,17 +110,17 @@ def load_prompt(name: str, folder: str | Path | None = None) -> Prompt:
     if not path.is_file():
         return shipped
     try:
-        own = _understood(shipped, path.read_text(encoding="utf-8"))
+        own = _parse_user_prompt(shipped, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise CrevalError(f"{path} cannot be read: {error}.") from error
-    unknown = sorted(own.places - shipped.places)
+    unknown = sorted(own.placeholders - shipped.placeholders)
     # The authors' texts say themselves which picture is which, and how to answer.
-    needful = {"questions"} if own.authors else {"images", "questions", "format"}
-    if name in _ABOUT_INSTRUCTIONS:
+    needful = {"questions"} if own.in_authors_syntax else {"images", "questions", "format"}
+    if name in _NEED_INSTRUCTION:
         needful.add("instruction")
-    needed = sorted(shipped.places & needful - own.places)
+    needed = sorted(shipped.placeholders & needful - own.placeholders)
     if unknown or needed:
         what = f"does not know {{{{{unknown[0]}}}}}" if unknown else f"needs {{{{{needed[0]}}}}}"
-        places = ", ".join(f"{{{{{place}}}}}" for place in sorted(shipped.places))
+        places = ", ".join(f"{{{{{place}}}}}" for place in sorted(shipped.placeholders))
         raise CrevalError(f"{path}: the prompt {name!r} {what}. Its places are {places}.")
     return own

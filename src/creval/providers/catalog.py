@@ -12,7 +12,7 @@ from creval.providers.pricing import Price
 
 
 @dataclass(frozen=True)
-class Provider:
+class ChatProvider:
     """A provider's address, the environment variable that holds the key, and what it takes.
 
     What is not known to be refused is tried, and the judge learns from the first refusal. `longest`
@@ -21,42 +21,38 @@ class Provider:
 
     name: str
     url: str
-    key: str
-    schema: bool = True
-    logprobs: bool = True
-    several: bool = False
-    longest: int | None = None
+    key_env: str
+    supports_schema: bool = True
+    supports_logprobs: bool = True
+    supports_n: bool = False
+    max_reply_tokens: int | None = None
 
 
-PROVIDERS = {
+CHAT_PROVIDERS = {
     provider.name: provider
     for provider in (
-        Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", several=True),
-        Provider(
+        ChatProvider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", supports_n=True),
+        ChatProvider(
             "google",
             "https://generativelanguage.googleapis.com/v1beta/openai",
             "GEMINI_API_KEY",
-            logprobs=False,
+            supports_logprobs=False,
         ),
         # It passes over a schema and over log-probabilities without a word.
-        Provider(
+        ChatProvider(
             "anthropic",
             "https://api.anthropic.com/v1",
             "ANTHROPIC_API_KEY",
-            schema=False,
-            logprobs=False,
+            supports_schema=False,
+            supports_logprobs=False,
         ),
         # Without a limit it reserves credit for the longest reply that the model can give.
-        Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", longest=8192),
-        Provider(
-            "dashscope",
-            "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
-            "DASHSCOPE_API_KEY",
-        ),
+        ChatProvider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", max_reply_tokens=8192),
+        ChatProvider("dashscope", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
     )
 }
 
-OWN_KEY = "CREVAL_API_KEY"
+CUSTOM_SERVER_KEY_ENV = "CREVAL_API_KEY"
 """Where the key for a server of one's own is looked for. A provider's key is never sent there."""
 
 _PRICES = {
@@ -96,7 +92,7 @@ _PRICES = {
 }
 
 
-def price_of(model: str) -> Price | None:
+def find_list_price(model: str) -> Price | None:
     """A model's list price, by its name without vendor and date; none where it is not known.
 
     >>> price_of("openai/gpt-4o-2024-11-20")

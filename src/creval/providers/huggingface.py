@@ -12,14 +12,14 @@ from urllib.parse import urlsplit
 
 from creval.core.errors import CrevalError
 
-_PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
-_CONFIGS = ("config.json", "adapter_config.json")  # one of which is in every model's folder
+_PROXY_VARIABLES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+_CONFIG_FILES = ("config.json", "adapter_config.json")  # one of which is in every model's folder
 # Weights that published models lack, and that nothing is computed with.
-_UNUSED = re.compile(r"\bposition_ids$|\bpooler\.|\bfusion_stage\.layers\.0\.residual_layer1\.")
-_SECONDS = 5.0  # in which the hub answers, if it can be reached at all
+_UNUSED_WEIGHTS = re.compile(r"\bposition_ids$|\bpooler\.|\bfusion_stage\.layers\.0\.residual_layer1\.")
+_HUB_TIMEOUT = 5.0  # in which the hub answers, if it can be reached at all
 
 
-class Missing(CrevalError):  # noqa: N818
+class DependencyMissing(CrevalError):  # noqa: N818
     """That a library, or a model that nobody chose, is not here, and what to do about it."""
 
 
@@ -34,7 +34,7 @@ def load_model(
         torch = import_module("torch")
         transformers = import_module("transformers")
     except ImportError as error:
-        raise Missing(
+        raise DependencyMissing(
             f"{name} needs torch and transformers: pip install 'creval[local]' ({error})."
         ) from error
     folder = Path(name)
@@ -42,19 +42,17 @@ def load_model(
         raise CrevalError(f"there is no folder {name} to load a model from.")
     here = {}
     if not folder.is_dir():
-        here = {"local_files_only": not check_reachable(name)}
-    elif not any((folder / file).is_file() for file in _CONFIGS):
-        raise CrevalError(f"{name} cannot be loaded: there is no {_CONFIGS[0]} in that folder.")
+        here = {"local_files_only": not check_hub_reachable(name)}
+    elif not any((folder / file).is_file() for file in _CONFIG_FILES):
+        raise CrevalError(f"{name} cannot be loaded: there is no {_CONFIG_FILES[0]} in that folder.")
     _quieten(transformers)
     try:
         prepares = getattr(transformers, processor).from_pretrained(name, **here)
-        model, loaded = getattr(transformers, kind).from_pretrained(
-            name, dtype=dtype, output_loading_info=True, **here
-        )
+        model, loaded = getattr(transformers, kind).from_pretrained(name, dtype=dtype, output_loading_info=True, **here)
         model = model.to(device or best_device(torch)).eval()
     except Exception as error:  # damaged files raise errors of many libraries
-        raise CrevalError(f"{name} cannot be loaded: {_reason(error)}.") from error
-    if missing := sorted(key for key in loaded["missing_keys"] if not _UNUSED.search(key)):
+        raise CrevalError(f"{name} cannot be loaded: {_first_sentence(error)}.") from error
+    if missing := sorted(key for key in loaded["missing_keys"] if not _UNUSED_WEIGHTS.search(key)):
         raise CrevalError(
             f"{name} cannot be loaded: it lacks {len(missing)} weights, such as {missing[0]}, and "
             "with others in their place it would say something else each time."
@@ -69,7 +67,7 @@ def load_model(
     return prepares, model
 
 
-def _reason(error: Exception) -> str:
+def _first_sentence(error: Exception) -> str:
     """What a library says in its first sentence; the rest is advice to programmers."""
     said = str(error).strip()
     if other := re.match(r"Unrecognized configuration class .*?(\w+)'?>", said):
@@ -95,7 +93,7 @@ def best_device(torch: Any) -> str:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def on_disk(name: str, file: str = "config.json") -> Path | None:
+def find_cached_file(name: str, file: str = "config.json") -> Path | None:
     """A file of a model on the hub, if it was downloaded before."""
     try:
         found = import_module("huggingface_hub").try_to_load_from_cache(name, file)
@@ -104,23 +102,21 @@ def on_disk(name: str, file: str = "config.json") -> Path | None:
     return Path(found) if isinstance(found, str) else None
 
 
-def check_reachable(name: str, file: str = "config.json") -> bool:
+def check_hub_reachable(name: str, file: str = "config.json") -> bool:
     """Whether the hub can be reached; a model that is not here either is refused. Without the
     minutes that the library would try for."""
-    here = on_disk(name, file) is not None
+    here = find_cached_file(name, file) is not None
     hub = import_module("huggingface_hub")
     if hub.constants.HF_HUB_OFFLINE:
         if here:
             return False
-        raise CrevalError(
-            f"{name} is no folder here, was not downloaded, and HF_HUB_OFFLINE is set."
-        )
-    if any(os.environ.get(name) for name in _PROXIES):
+        raise CrevalError(f"{name} is no folder here, was not downloaded, and HF_HUB_OFFLINE is set.")
+    if any(os.environ.get(name) for name in _PROXY_VARIABLES):
         return True
     address = urlsplit(hub.constants.ENDPOINT)
     port = address.port or (80 if address.scheme == "http" else 443)
     try:
-        socket.create_connection((address.hostname or "", port), timeout=_SECONDS).close()
+        socket.create_connection((address.hostname or "", port), timeout=_HUB_TIMEOUT).close()
     except OSError as error:
         if here:
             return False

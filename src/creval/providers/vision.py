@@ -11,32 +11,32 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from creval.core.images import Fit
+from creval.core.images import ResizeRule
 
 
-class Vision(NamedTuple):
+class VisionSpec(NamedTuple):
     """How a family of models sees: the size it sees, and the tokens of a picture of that size.
 
     Where `fit` is none nothing is known, and pictures go as they are.
     """
 
     name: str
-    fit: Fit | None
-    tokens: Callable[[int, int], int]
+    resize: ResizeRule | None
+    count_tokens: Callable[[int, int], int]
 
 
-def scaled(width: int, height: int, by: float) -> tuple[int, int]:
+def shrink_size(width: int, height: int, factor: float) -> tuple[int, int]:
     """A size made smaller; never larger, never nothing."""
-    by = min(1.0, by)
-    return max(1, round(width * by)), max(1, round(height * by))
+    factor = min(1.0, factor)
+    return max(1, round(width * factor)), max(1, round(height * factor))
 
 
-def within(side: int) -> Fit:
+def fit_within_square(side: int) -> ResizeRule:
     """Fit into a square."""
-    return lambda width, height: scaled(width, height, side / max(width, height))
+    return lambda width, height: shrink_size(width, height, side / max(width, height))
 
 
-def tiles(name: str, base: int, tile: int) -> Vision:
+def openai_tiles(name: str, base: int, tile: int) -> VisionSpec:
     """OpenAI's tiles: into 2048 x 2048, shortest side to 768, then a price for each 512 pixels.
 
     >>> tiles("gpt-4o", 85, 170).tokens(768, 768)
@@ -44,34 +44,34 @@ def tiles(name: str, base: int, tile: int) -> Vision:
     """
 
     def fit(width: int, height: int) -> tuple[int, int]:
-        width, height = within(2048)(width, height)
-        return scaled(width, height, 768 / min(width, height))
+        width, height = fit_within_square(2048)(width, height)
+        return shrink_size(width, height, 768 / min(width, height))
 
     def tokens(width: int, height: int) -> int:
         return base + tile * math.ceil(width / 512) * math.ceil(height / 512)
 
-    return Vision(name, fit, tokens)
+    return VisionSpec(name, fit, tokens)
 
 
-def patches(name: str, most: int, side: int, factor: float) -> Vision:
+def openai_patches(name: str, max_patches: int, side: int, factor: float) -> VisionSpec:
     """OpenAI's patches of 32 pixels: at most so many, no side above a limit."""
 
     def fit(width: int, height: int) -> tuple[int, int]:
-        width, height = within(side)(width, height)
-        if math.ceil(width / 32) * math.ceil(height / 32) <= most:
+        width, height = fit_within_square(side)(width, height)
+        if math.ceil(width / 32) * math.ceil(height / 32) <= max_patches:
             return width, height
-        by = math.sqrt(32 * 32 * most / (width * height))
+        by = math.sqrt(32 * 32 * max_patches / (width * height))
         columns, rows = width * by / 32, height * by / 32
         by *= min(math.floor(columns) / columns, math.floor(rows) / rows) or 1.0
         return max(1, int(width * by)), max(1, int(height * by))
 
     def tokens(width: int, height: int) -> int:
-        return math.ceil(min(most, math.ceil(width / 32) * math.ceil(height / 32)) * factor)
+        return math.ceil(min(max_patches, math.ceil(width / 32) * math.ceil(height / 32)) * factor)
 
-    return Vision(name, fit, tokens)
+    return VisionSpec(name, fit, tokens)
 
 
-def claude(name: str, side: int, most: int) -> Vision:
+def claude_patches(name: str, side: int, max_patches: int) -> VisionSpec:
     """Anthropic's patches of 28 pixels: no side above a limit, and at most so many."""
 
     def tokens(width: int, height: int) -> int:
@@ -79,16 +79,16 @@ def claude(name: str, side: int, most: int) -> Vision:
 
     def fit(width: int, height: int) -> tuple[int, int]:
         full = width, height
-        width, height = within(side)(*full)
-        while tokens(width, height) > most:
+        width, height = fit_within_square(side)(*full)
+        while tokens(width, height) > max_patches:
             longest = max(width, height) - 1
-            width, height = scaled(*full, longest / max(full))
+            width, height = shrink_size(*full, longest / max(full))
         return width, height
 
-    return Vision(name, fit, tokens)
+    return VisionSpec(name, fit, tokens)
 
 
-def crops(name: str) -> Vision:
+def gemini_crops(name: str) -> VisionSpec:
     """Gemini's crops of a picture, 258 tokens each; a small picture is one."""
 
     def tokens(width: int, height: int) -> int:
@@ -97,63 +97,61 @@ def crops(name: str) -> Vision:
         crop = min(768, max(256, math.floor(min(width, height) / 1.5)))
         return 258 * math.ceil(width / crop) * math.ceil(height / crop)
 
-    return Vision(name, within(3072), tokens)
+    return VisionSpec(name, fit_within_square(3072), tokens)
 
 
-def flat(name: str, count: int) -> Vision:
+def fixed_tokens(name: str, count: int) -> VisionSpec:
     """The same number of tokens for every picture."""
-    return Vision(name, within(3072), lambda _width, _height: count)
+    return VisionSpec(name, fit_within_square(3072), lambda _width, _height: count)
 
 
-def qwen(name: str, side: int, most: int) -> Vision:
+def qwen_patches(name: str, side: int, max_patches: int) -> VisionSpec:
     """Qwen-VL: a token for each square of `side` pixels, at most so many."""
 
     def fit(width: int, height: int) -> tuple[int, int]:
-        return scaled(width, height, math.sqrt(most * side * side / (width * height)))
+        return shrink_size(width, height, math.sqrt(max_patches * side * side / (width * height)))
 
     def tokens(width: int, height: int) -> int:
         columns, rows = max(1, round(width / side)), max(1, round(height / side))
-        return 2 + min(most, columns * rows)
+        return 2 + min(max_patches, columns * rows)
 
-    return Vision(name, fit, tokens)
+    return VisionSpec(name, fit, tokens)
 
 
-UNKNOWN = Vision(
-    "unknown", None, lambda width, height: 2 + math.ceil(width / 28) * math.ceil(height / 28)
-)
+UNKNOWN_VISION = VisionSpec("unknown", None, lambda width, height: 2 + math.ceil(width / 28) * math.ceil(height / 28))
 
 # The first that matches a model's name counts.
 _FAMILIES = tuple(
     (re.compile(pattern), vision)
     for pattern, vision in (
-        (r"gpt-4o-mini", tiles("gpt-4o-mini", 2833, 5667)),
-        (r"gpt-4\.1-mini", patches("gpt-4.1-mini", 1536, 2048, 1.62)),
-        (r"gpt-4\.1-nano", patches("gpt-4.1-nano", 1536, 2048, 2.46)),
-        (r"gpt-4o|gpt-4\.1|gpt-4\.5|gpt-4-turbo", tiles("gpt-4o", 85, 170)),
-        (r"o4-mini", patches("o4-mini", 1536, 2048, 1.72)),
-        (r"gpt-5[\d.]*-mini", patches("gpt-5-mini", 1536, 2048, 1.62)),
-        (r"gpt-5[\d.]*-nano", patches("gpt-5-nano", 1536, 2048, 2.46)),
-        (r"gpt-5\.[4-9]", patches("gpt-5.4", 2500, 2048, 1.2)),
-        (r"gpt-5\.[2-3]", patches("gpt-5.2", 1536, 2048, 1.2)),
-        (r"gpt-5", tiles("gpt-5", 70, 140)),
-        (r"\bo[13]\b", tiles("o3", 75, 150)),
-        (r"opus-4-[78]|sonnet-5|fable|mythos|opus-[5-9]", claude("claude, large", 2576, 4784)),
-        (r"claude", claude("claude", 1568, 1568)),
-        (r"gemini-(?:[12]\b|[12]\.)", crops("gemini 2")),
-        (r"gemini", flat("gemini 3", 1120)),
-        (r"qwen-?2|qvq", qwen("qwen2-vl", 28, 16384)),
-        (r"qwen-?3", qwen("qwen3-vl", 32, 16384)),
+        (r"gpt-4o-mini", openai_tiles("gpt-4o-mini", 2833, 5667)),
+        (r"gpt-4\.1-mini", openai_patches("gpt-4.1-mini", 1536, 2048, 1.62)),
+        (r"gpt-4\.1-nano", openai_patches("gpt-4.1-nano", 1536, 2048, 2.46)),
+        (r"gpt-4o|gpt-4\.1|gpt-4\.5|gpt-4-turbo", openai_tiles("gpt-4o", 85, 170)),
+        (r"o4-mini", openai_patches("o4-mini", 1536, 2048, 1.72)),
+        (r"gpt-5[\d.]*-mini", openai_patches("gpt-5-mini", 1536, 2048, 1.62)),
+        (r"gpt-5[\d.]*-nano", openai_patches("gpt-5-nano", 1536, 2048, 2.46)),
+        (r"gpt-5\.[4-9]", openai_patches("gpt-5.4", 2500, 2048, 1.2)),
+        (r"gpt-5\.[2-3]", openai_patches("gpt-5.2", 1536, 2048, 1.2)),
+        (r"gpt-5", openai_tiles("gpt-5", 70, 140)),
+        (r"\bo[13]\b", openai_tiles("o3", 75, 150)),
+        (r"opus-4-[78]|sonnet-5|fable|mythos|opus-[5-9]", claude_patches("claude, large", 2576, 4784)),
+        (r"claude", claude_patches("claude", 1568, 1568)),
+        (r"gemini-(?:[12]\b|[12]\.)", gemini_crops("gemini 2")),
+        (r"gemini", fixed_tokens("gemini 3", 1120)),
+        (r"qwen-?2|qvq", qwen_patches("qwen2-vl", 28, 16384)),
+        (r"qwen-?3", qwen_patches("qwen3-vl", 32, 16384)),
     )
 )
 # What DashScope cuts pictures down to, where it is not told otherwise.
 _DASHSCOPE = (
-    (re.compile(r"qwen-?3|qwen-vl"), qwen("qwen3-vl at DashScope", 32, 2560)),
-    (re.compile(r""), qwen("qwen-vl at DashScope", 28, 1280)),
+    (re.compile(r"qwen-?3|qwen-vl"), qwen_patches("qwen3-vl at DashScope", 32, 2560)),
+    (re.compile(r""), qwen_patches("qwen-vl at DashScope", 28, 1280)),
 )
 
 
-def vision_of(model: str, provider: str = "") -> Vision:
+def find_vision(model: str, provider: str = "") -> VisionSpec:
     """How a model sees, by its name and who serves it."""
     name = model.rpartition("/")[2].casefold()
     families = _DASHSCOPE if provider == "dashscope" else _FAMILIES
-    return next((vision for pattern, vision in families if pattern.search(name)), UNKNOWN)
+    return next((vision for pattern, vision in families if pattern.search(name)), UNKNOWN_VISION)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from creval.core.formatting import DIGITS, interval, value
+from creval.core.formatting import DEFAULT_DIGITS, format_interval, format_value
 from creval.core.schema import Digits
 
 if TYPE_CHECKING:  # NumPy comes with it, and a replay has no use for that
-    from creval.stats.scorecard import Cell, Difference
+    from creval.stats.scorecard import Answer, Difference
 
 
-def coverage(cell: Cell) -> str:
+def format_coverage(cell: Answer) -> str:
     """How much was scored, in percent; only what is complete is called 100 %."""
     if cell.total == 0:
         return "none"
@@ -21,7 +21,7 @@ def coverage(cell: Cell) -> str:
     return f"{math.floor(1000 * cell.scored / cell.total) / 10:.1f} %"
 
 
-def difference(found: Difference, digits: Digits = DIGITS) -> str:
+def format_difference(difference: Difference, digits: Digits = DEFAULT_DIGITS) -> str:
     """A difference with its interval, such as `+0.73 [-0.2, +1.7]`."""
-    ends = interval(found.low, found.high, digits, "+")
-    return f"{value(found.value, digits, '+')} {ends}".rstrip()
+    ends = format_interval(difference.low, difference.high, digits, "+")
+    return f"{format_value(difference.value, digits, '+')} {ends}".rstrip()

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from creval.core.formatting import visible
+from creval.core.formatting import escape_control
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-BEST, SECOND, STRONG, FAINT, ASIDE = "best", "second", "strong", "faint", "aside"
+BEST, SECOND, STRONG, FAINT, ITALIC = "best", "second", "strong", "faint", "aside"
 
 
-class Spot(NamedTuple):
+class TableCell(NamedTuple):
     """One place in a table: words, how they are marked, and what stands small below and beside
     them."""
 
@@ -27,28 +27,28 @@ class Spot(NamedTuple):
     beside: str = ""
 
 
-Row = list[str | Spot]
+Row = list[str | TableCell]
 
 
 @dataclass(frozen=True)
-class Grid:
+class OutputTable:
     """A table. The first `left` columns are words, the others numbers; a rule is drawn before each
     row of `breaks`."""
 
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str | Spot]]
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str | TableCell]]
     title: str = ""
     caption: str = ""
-    left: int = 1
-    breaks: frozenset[int] = frozenset()
+    text_columns: int = 1
+    section_starts: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
-class Findings:
+class CommandOutput:
     """Everything that a command has to say; `data` is all of it, unrounded."""
 
     sentences: Sequence[str]
-    grids: Sequence[Grid]
+    tables: Sequence[OutputTable]
     data: dict[str, Any]
     notes: Sequence[str] = field(default=())
 
@@ -56,80 +56,80 @@ class Findings:
         return {"sentences": list(self.sentences), **self.data}
 
 
-def fitting(grid: Grid, width: int) -> list[Grid]:
+def split_to_width(table: OutputTable, width: int) -> list[OutputTable]:
     """The same in as many tables as its numbers need in a terminal of this width: in one that is
     too narrow they would be cut. Each begins with the words, which wrap instead."""
-    wide = [_width(grid, at) + _MARGIN for at in range(len(grid.heads))]
-    words, numbers = sum(wide[: grid.left]), sum(wide[grid.left :])
-    if numbers + min(words, max(width // 4, _NARROWEST * grid.left)) <= width:
-        return [grid]
-    room = width - min(words, max(width // 2, _NARROWEST * grid.left))
+    wide = [_column_width(table, at) + _MARGIN for at in range(len(table.headers))]
+    words, numbers = sum(wide[: table.text_columns]), sum(wide[table.text_columns :])
+    if numbers + min(words, max(width // 4, _MIN_TEXT_WIDTH * table.text_columns)) <= width:
+        return [table]
+    room = width - min(words, max(width // 2, _MIN_TEXT_WIDTH * table.text_columns))
     parts: list[list[int]] = [[]]
-    for at in range(grid.left, len(wide)):
+    for at in range(table.text_columns, len(wide)):
         if parts[-1] and sum(wide[n] for n in parts[-1]) + wide[at] > room:
             parts.append([])
         parts[-1].append(at)
-    shown = [[*range(grid.left), *part] for part in parts]
+    shown = [[*range(table.text_columns), *part] for part in parts]
     found = [
         replace(
-            grid,
-            heads=[grid.heads[at] for at in part],
-            rows=[[row[at] for at in part] for row in grid.rows],
+            table,
+            headers=[table.headers[at] for at in part],
+            rows=[[row[at] for at in part] for row in table.rows],
             caption="",
         )
         for part in shown
     ]
-    return [*found[:-1], replace(found[-1], caption=grid.caption)]
+    return [*found[:-1], replace(found[-1], caption=table.caption)]
 
 
-def _width(grid: Grid, at: int) -> int:
+def _column_width(table: OutputTable, column: int) -> int:
     """How wide a column is that wraps nothing."""
     from rich.cells import cell_len
 
-    spots = [spot(row[at]) for row in grid.rows]
+    spots = [as_table_cell(row[column]) for row in table.rows]
     lines = [line for one in spots for line in (f"{one.text}{one.beside}", one.below)]
-    return max(cell_len(visible(line)) for line in (*grid.heads[at].split("\n"), *lines))
+    return max(cell_len(escape_control(line)) for line in (*table.headers[column].split("\n"), *lines))
 
 
 _MARGIN = 3  # characters between columns
-_NARROWEST = 12  # characters of a column of words
-_STYLES = {BEST: "bold", SECOND: "underline", STRONG: "bold", FAINT: "dim", ASIDE: "italic"}
+_MIN_TEXT_WIDTH = 12  # characters of a column of words
+_STYLES = {BEST: "bold", SECOND: "underline", STRONG: "bold", FAINT: "dim", ITALIC: "italic"}
 
 
-def rich_table(grid: Grid) -> Table:
+def rich_table(output_table: OutputTable) -> Table:
     """A table for a terminal."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    title = Text(visible(grid.title), "bold") if grid.title else None
+    title = Text(escape_control(output_table.title), "bold") if output_table.title else None
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for at, head in enumerate(grid.heads):
-        words = at < grid.left
+    for at, head in enumerate(output_table.headers):
+        words = at < output_table.text_columns
         table.add_column(
-            Text("\n".join(map(visible, head.split("\n")))),
+            Text("\n".join(map(escape_control, head.split("\n")))),
             justify="left" if words else "right",
             overflow="fold",
             no_wrap=not words,
-            min_width=min(_NARROWEST, _width(grid, at)) if words else None,
+            min_width=min(_MIN_TEXT_WIDTH, _column_width(output_table, at)) if words else None,
         )
-    for number, row in enumerate(grid.rows):
-        if number in grid.breaks:
+    for number, row in enumerate(output_table.rows):
+        if number in output_table.section_starts:
             table.add_section()
-        table.add_row(*(_rich_text(spot(cell)) for cell in row))
-    if grid.caption:
-        table.caption, table.caption_justify = Text(visible(grid.caption)), "left"
+        table.add_row(*(_rich_text(as_table_cell(cell)) for cell in row))
+    if output_table.caption:
+        table.caption, table.caption_justify = Text(escape_control(output_table.caption)), "left"
     return table
 
 
-def _rich_text(spot: Spot) -> Any:
+def _rich_text(cell: TableCell) -> Any:
     from rich.text import Text
 
-    text = Text(visible(spot.text), _STYLES.get(spot.mark, ""))
-    text.append(visible(spot.beside), "dim")
-    return text.append(f"\n{visible(spot.below)}", "dim") if spot.below else text
+    text = Text(escape_control(cell.text), _STYLES.get(cell.mark, ""))
+    text.append(escape_control(cell.beside), "dim")
+    return text.append(f"\n{escape_control(cell.below)}", "dim") if cell.below else text
 
 
-def spot(cell: str | Spot) -> Spot:
+def as_table_cell(cell: str | TableCell) -> TableCell:
     """A cell with or without marks."""
-    return cell if isinstance(cell, Spot) else Spot(cell)
+    return cell if isinstance(cell, TableCell) else TableCell(cell)

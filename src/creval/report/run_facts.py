@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from creval.core import formatting
-from creval.core.edit import EditStatus
-from creval.core.verdict import Status
-from creval.report.output import Grid
+from creval.core.edit_record import EditStatus
+from creval.core.verdict import VerdictStatus
+from creval.report.output import OutputTable
 from creval.store.run import Run
 
-_NAMED = 30  # samples that are named one by one
+_MAX_NAMES = 30  # samples that are named one by one
 
 
-def asked(run: Run) -> Grid:
+def run_facts_table(run: Run) -> OutputTable:
     """A run's facts, as far as they are known."""
-    return Grid(["what", "is"], [list(row) for row in _facts(run)], left=2)
+    return OutputTable(["what", "is"], [list(row) for row in _facts(run)], text_columns=2)
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
@@ -33,95 +33,90 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     for judge in manifest.get("judges", ()):
         known = {k: v for k, v in judge.items() if v not in (None, "", {}, manifest["judge"])}
         if known:
-            yield "judge's model", _listed(known)
+            yield "judge's model", _format_mapping(known)
     for name in manifest.get("prompts", {}):
         yield "prompt", name
-    if gauges := run.gauges():
+    if gauges := run.image_metrics():
         yield "gauges", ", ".join(gauges)
     settings = {k: v for k, v in manifest.get("settings", {}).items() if v not in (None, {})}
     if settings:
-        yield "settings", _listed(settings)
+        yield "settings", _format_mapping(settings)
     for key, what in (("repeat", "answers to each question"), ("seed", "seed of the order")):
         if key in manifest:
             yield what, str(manifest[key])
-    spent = run.spent()
+    spent = run.costs()
     if spent.calls:
         yield "calls", f"{spent.calls:,}"
     if spent.tokens_in or spent.tokens_out:
         yield "tokens", f"{spent.tokens_in:,} in, {spent.tokens_out:,} out"
     if spent.cost:
-        yield "cost", formatting.money(spent.cost)
+        yield "cost", formatting.format_money(spent.cost)
     if "date" in manifest:
         yield "day", manifest["date"]
     versions = {"creval": manifest.get("creval"), "Python": manifest.get("python")}
-    yield "versions", _listed({name: of for name, of in versions.items() if of}) or "not kept"
+    yield ("versions", _format_mapping({name: of for name, of in versions.items() if of}) or "not kept")
 
 
-def _listed(values: dict[str, Any]) -> str:
+def _format_mapping(values: dict[str, Any]) -> str:
     return ", ".join(
         f"{key} {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for key, value in values.items()
     )
 
 
-def unanswered(run: Run, systems: Sequence[str], samples: Collection[str]) -> list[Grid]:
+def unanswered_tables(run: Run, models: Sequence[str], samples: Collection[str]) -> list[OutputTable]:
     """How questions about these models and samples ended, and why some have no answer."""
     grids = []
-    counts = {name: of for name, of in run.statuses(samples).items() if name in systems}
+    counts = {name: of for name, of in run.count_statuses(samples).items() if name in models}
     if counts:
-        grids.append(statuses(counts))
-    reasons = run.unanswered_reasons(systems, samples)
+        grids.append(status_table(counts))
+    reasons = run.unanswered_reasons(models, samples)
     if reasons:
         rows = [[reason, f"{number:,}"] for reason, number in reasons]
-        grids.append(Grid(["why there is no answer", "questions"], rows))
+        grids.append(OutputTable(["why there is no answer", "questions"], rows))
     return grids
 
 
-def absent(run: Run, systems: Sequence[str], samples: Collection[str]) -> Grid | None:
+def missing_images_table(run: Run, models: Sequence[str], samples: Collection[str]) -> OutputTable | None:
     """Which pictures of these models and samples are not there, the sources' first; none where all
     are. What there never was to be is not missing: where there is no source or no support, or the
     benchmark made it impossible."""
     never = run.unsupported | {
-        (gone.edit.system, gone.edit.sample)
-        for gone in run.missing()
-        if gone.status is EditStatus.IMPOSSIBLE
+        (gone.edit.model, gone.edit.sample) for gone in run.missing_edits() if gone.status is EditStatus.IMPOSSIBLE
     }
     wanted = [(name, run.samples[name].source) for name in samples]
-    pictures: dict[str, list[tuple[str, Path | None]]] = {
+    images: dict[str, list[tuple[str, Path | None]]] = {
         "sources": [(name, source) for name, source in wanted if source is not None]
     }
-    for key, path in run.pictures():
-        chosen = key.system in systems and key.sample in samples
-        if chosen and (key.system, key.sample) not in never:
-            pictures.setdefault(f"{key.system}'s edits", []).append((key.sample, path))
+    for key, path in run.image_paths():
+        chosen = key.model in models and key.sample in samples
+        if chosen and (key.model, key.sample) not in never:
+            images.setdefault(f"{key.model}'s edits", []).append((key.sample, path))
     rows = []
-    for what, found in pictures.items():
+    for what, found in images.items():
         gone = [name for name, path in found if path is None or not path.is_file()]
         if gone:
-            which = "all of them" if len(gone) == len(found) else _some(gone)
+            which = "all of them" if len(gone) == len(found) else _abbreviate_names(gone)
             rows.append([what, f"{len(found):,}", f"{len(gone):,}", which])
-    return Grid(["pictures of", "wanted", "absent", "which"], rows) if rows else None
+    return OutputTable(["pictures of", "wanted", "absent", "which"], rows) if rows else None
 
 
-def _some(names: list[str]) -> str:
+def _abbreviate_names(names: list[str]) -> str:
     counted = Counter(names)
-    shown = ", ".join(
-        name if n == 1 else f"{name} ({n})" for name, n in list(counted.items())[:_NAMED]
-    )
-    more = len(counted) - _NAMED
+    shown = ", ".join(name if n == 1 else f"{name} ({n})" for name, n in list(counted.items())[:_MAX_NAMES])
+    more = len(counted) - _MAX_NAMES
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
-def statuses(
-    counts: Mapping[str, Mapping[Status, int]] | Mapping[str, Mapping[str, int]],
-    what: str = "questions",
-) -> Grid:
+def status_table(
+    counts: Mapping[str, Mapping[VerdictStatus, int]] | Mapping[str, Mapping[str, int]], what: str = "questions"
+) -> OutputTable:
     """A row a model, a column for each way that occurs; `what` is what is counted."""
-    named = {model: {Status(s): n for s, n in found.items()} for model, found in counts.items()}
+    named = {model: {VerdictStatus(s): n for s, n in found.items()} for model, found in counts.items()}
     there = {status for found in named.values() for status in found}
-    columns = [status for status in Status if status in there]
+    columns = [status for status in VerdictStatus if status in there]
     rows = [
         [model, f"{sum(found.values()):,}", *(f"{found.get(one, 0):,}" for one in columns)]
         for model, found in named.items()
     ]
-    return Grid(["model", what, *map(str, columns)], rows)
+    return OutputTable(["model", what, *map(str, columns)], rows)

@@ -1,6 +1,6 @@
 """Scores, intervals, comparisons: everything above one sample, the same for all systems."""
 
 from creval.stats.score_table import ScoreTable
-from creval.stats.scorecard import Cell, Difference, Scorecard, scorecard
+from creval.stats.scorecard import Answer, Difference, Scorecard, build_scorecard
 
-__all__ = ["Cell", "Difference", "ScoreTable", "Scorecard", "scorecard"]
+__all__ = ["Answer", "Difference", "ScoreTable", "Scorecard", "build_scorecard"]

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from creval.core.schema import Card, Level
+from creval.core.schema import Level, ScoreSchema
 from creval.stats.score_table import Floats, Integers, ScoreTable, add_composite
 
 
-def strata(table: ScoreTable) -> list[Integers]:
+def build_strata(table: ScoreTable) -> list[Integers]:
     """The samples' places, split so finely that every group of the card is a union of parts."""
     keys = np.stack([*table.groups.values(), np.zeros(len(table.samples), dtype=np.int64)])
     _, part = np.unique(keys, axis=1, return_inverse=True)
@@ -22,7 +22,7 @@ def strata(table: ScoreTable) -> list[Integers]:
     return [np.flatnonzero(part == number) for number in range(part.max(initial=-1) + 1)]
 
 
-def aggregate(table: ScoreTable, parts: Sequence[Integers], counts: Floats) -> dict[str, Floats]:
+def aggregate(table: ScoreTable, strata: Sequence[Integers], counts: Floats) -> dict[str, Floats]:
     """Each level's values when each sample counts as often as `counts` says.
 
     `counts` has the axes draw, sample. The result has, for each level, the axes draw, group,
@@ -30,149 +30,146 @@ def aggregate(table: ScoreTable, parts: Sequence[Integers], counts: Floats) -> d
     counts beside what it does, but alone makes none.
     """
     here = ~np.isnan(table.values)
-    sums = _sums(np.where(here, table.values, 0.0), parts, counts)
-    sizes = _sums(here.astype(np.float64), parts, counts)
-    values = {name: _mean(counts, part.sums, part.counts) for name, part in table.parts.items()}
-    drawn = np.stack([counts[:, part].sum(axis=1) for part in parts], axis=1)
-    found = _levels(table, parts, drawn, sums, sizes, values)
-    earned = table.earned
+    sums = _stratum_sums(np.where(here, table.values, 0.0), strata, counts)
+    sizes = _stratum_sums(here.astype(np.float64), strata, counts)
+    values = {name: _sub_score_means(counts, part.sums, part.counts) for name, part in table.sub_scores.items()}
+    drawn = np.stack([counts[:, part].sum(axis=1) for part in strata], axis=1)
+    found = _level_values(table, strata, drawn, sums, sizes, values)
+    earned = table.supported
     if (here & ~earned).any():
-        _clear(table, parts, found, _sums(earned.astype(np.float64), parts, counts))
-    return {name: add_composite(table.card, of) for name, of in found.items()}
+        _clear_unsupported(table, strata, found, _stratum_sums(earned.astype(np.float64), strata, counts))
+    return {name: add_composite(table.schema, of) for name, of in found.items()}
 
 
-def _sums(source: Floats, parts: Sequence[Integers], counts: Floats) -> Floats:
+def _stratum_sums(source: Floats, strata: Sequence[Integers], counts: Floats) -> Floats:
     """Each part's sums over its samples; axes draw, part, system, metric."""
-    systems, _, metrics = source.shape
+    models, _, metrics = source.shape
     found = []
-    for part in parts:
+    for part in strata:
         drawn = np.ascontiguousarray(counts[:, part])
         flat = source[:, part].transpose(1, 0, 2).reshape(len(part), -1)
-        found.append((drawn @ flat).reshape(len(drawn), systems, metrics))
+        found.append((drawn @ flat).reshape(len(drawn), models, metrics))
     return np.stack(found, axis=1)
 
 
-def _clear(
-    table: ScoreTable, parts: Sequence[Integers], values: dict[str, Floats], earned: Floats
+def _clear_unsupported(
+    table: ScoreTable, strata: Sequence[Integers], values: dict[str, Floats], supported: Floats
 ) -> None:
     """Take away the values of groups in which a system has only what it does not support."""
-    for level in table.card.levels:
-        if level.parts or level.minus is not None:
+    for level in table.schema.levels:
+        if level.groups_sub_scores or level.difference_of is not None:
             continue
         for group in range(len(level.groups)):
-            there = earned[:, _inside(table, level, group, parts)].any(axis=1)
+            there = supported[:, _strata_in_group(table, level, group, strata)].any(axis=1)
             values[level.name][:, group][~there] = np.nan
 
 
-def _inside(table: ScoreTable, level: Level, group: int, parts: Sequence[Integers]) -> list[int]:
+def _strata_in_group(table: ScoreTable, level: Level, group: int, strata: Sequence[Integers]) -> list[int]:
     """The parts of which a group is made."""
-    inside = table.members(level.name, group)
-    return [n for n, part in enumerate(parts) if inside[part[0]]]
+    inside = table.group_mask(level.name, group)
+    return [n for n, part in enumerate(strata) if inside[part[0]]]
 
 
-def _mean(counts: Floats, sums: Floats, sizes: Floats) -> Floats:
+def _sub_score_means(counts: Floats, sums: Floats, sizes: Floats) -> Floats:
     """Means of samples' parts; axes draw, group, system, metric."""
-    systems, samples, groups, metrics = sums.shape
+    models, samples, groups, metrics = sums.shape
     drawn = []
     for source in (sums, sizes):
         flat = source.transpose(1, 2, 0, 3).reshape(samples, -1)
-        drawn.append((counts @ flat).reshape(len(counts), groups, systems, metrics))
+        drawn.append((counts @ flat).reshape(len(counts), groups, models, metrics))
     with np.errstate(invalid="ignore", divide="ignore"):
         mean: Floats = drawn[0] / drawn[1]
     return mean
 
 
-def _levels(
-    table: ScoreTable,
-    parts: Sequence[Integers],
-    drawn: Floats,
-    sums: Floats,
-    sizes: Floats,
-    values: dict[str, Floats],
+def _level_values(
+    table: ScoreTable, strata: Sequence[Integers], drawn: Floats, sums: Floats, sizes: Floats, values: dict[str, Floats]
 ) -> dict[str, Floats]:
-    waiting = [level for level in table.card.levels if level.name not in values]
+    waiting = [level for level in table.schema.levels if level.name not in values]
     while waiting:
-        level = next(level for level in waiting if _needs(level) <= values.keys())
+        level = next(level for level in waiting if _required_levels(level) <= values.keys())
         waiting.remove(level)
         means = []
-        if level.minus is not None:
-            of, first, second = level.minus
-            groups = table.card.level(of).groups
+        if level.difference_of is not None:
+            of, first, second = level.difference_of
+            groups = table.schema.find_level(of).groups
             at, less = groups.index(first), groups.index(second)
             means.append(values[of][:, at] - values[of][:, less])
-        elif level.of is None:
+        elif level.mean_of is None:
             for group in range(len(level.groups)):
-                chosen = _inside(table, level, group, parts)
+                chosen = _strata_in_group(table, level, group, strata)
                 with np.errstate(invalid="ignore", divide="ignore"):
                     means.append(sums[:, chosen].sum(axis=1) / sizes[:, chosen].sum(axis=1))
         else:
-            often = _often(table, table.card.level(level.of), parts, drawn)
-            for finer in children(table, level.name, level.of):
-                means.append(_weighted(values[level.of][:, finer], often[:, finer]))
+            often = _draw_frequency(table, table.schema.find_level(level.mean_of), strata, drawn)
+            for finer in child_groups(table, level.name, level.mean_of):
+                means.append(_weighted_mean(values[level.mean_of][:, finer], often[:, finer]))
         values[level.name] = np.stack(means, axis=1)
     return values
 
 
-def _often(table: ScoreTable, level: Level, parts: Sequence[Integers], drawn: Floats) -> Floats:
+def _draw_frequency(table: ScoreTable, level: Level, strata: Sequence[Integers], drawn: Floats) -> Floats:
     """How often each group was drawn: once, unless its samples are drawn with those of others."""
     found = np.ones((len(drawn), len(level.groups)))
     for group in range(len(level.groups)):
-        inside = _inside(table, level, group, parts)
+        inside = _strata_in_group(table, level, group, strata)
         if inside:
-            found[:, group] = drawn[:, inside].sum(axis=1) / sum(len(parts[n]) for n in inside)
+            found[:, group] = drawn[:, inside].sum(axis=1) / sum(len(strata[n]) for n in inside)
     return np.round(found, 9)
 
 
-def _weighted(values: Floats, often: Floats) -> Floats:
+def _weighted_mean(values: Floats, frequency: Floats) -> Floats:
     """The mean of the groups that are there, each as often as it was drawn; axes draw, group,
     system, metric."""
-    weights = np.where(np.isnan(values), 0.0, often[..., None, None])
+    weights = np.where(np.isnan(values), 0.0, frequency[..., None, None])
     with np.errstate(invalid="ignore", divide="ignore"):
         mean: Floats = (weights * np.nan_to_num(values)).sum(axis=1) / weights.sum(axis=1)
     return mean
 
 
-def _needs(level: Level) -> set[str]:
+def _required_levels(level: Level) -> set[str]:
     """The levels from whose values a level's are made."""
-    return {name for name in (level.of, level.minus and level.minus[0]) if name}
+    return {name for name in (level.mean_of, level.difference_of and level.difference_of[0]) if name}
 
 
-def children(table: ScoreTable, level: str, of: str) -> list[list[int]]:
+def child_groups(table: ScoreTable, level: str, child_level: str) -> list[list[int]]:
     """For each group of a level, the groups of the finer level whose samples lie in it."""
-    groups = range(len(table.card.level(level).groups))
-    found = [np.unique(table.groups[of][table.members(level, group)]) for group in groups]
+    groups = range(len(table.schema.find_level(level).groups))
+    found = [np.unique(table.groups[child_level][table.group_mask(level, group)]) for group in groups]
     return [[int(group) for group in inside if group >= 0] for inside in found]
 
 
-def shares(card: Card, groups: Mapping[str, Integers], sizes: Floats) -> Floats:
+def stratum_weights(schema: ScoreSchema, groups: Mapping[str, Integers], sizes: Floats) -> Floats:
     """How much each stratum counts in the whole, from its number of samples.
 
     `groups` has each stratum's group in each level, as a table has each sample's. `sizes` and the
     result have the stratum as their last axis.
     """
-    return _shares(card, groups, sizes, "overall")[..., 0, :]
+    return _group_stratum_weights(schema, groups, sizes, "overall")[..., 0, :]
 
 
-def _shares(card: Card, groups: Mapping[str, Integers], sizes: Floats, name: str) -> Floats:
+def _group_stratum_weights(
+    schema: ScoreSchema, groups: Mapping[str, Integers], sizes: Floats, level_name: str
+) -> Floats:
     """The same for each group of a level; axes ..., group, stratum."""
-    level = card.level(name)
+    level = schema.find_level(level_name)
     strata = np.arange(sizes.shape[-1])
-    places = groups.get(name, np.zeros(len(strata), dtype=np.int64))
+    places = groups.get(level_name, np.zeros(len(strata), dtype=np.int64))
     inside = places == np.arange(len(level.groups))[:, None]
-    if level.of is None:
+    if level.mean_of is None:
         parts = sizes[..., None, :] * inside
         part: Floats = parts / np.maximum(parts.sum(axis=-1, keepdims=True), 1.0)
         return part
-    finer = _shares(card, groups, sizes, level.of)
+    finer = _group_stratum_weights(schema, groups, sizes, level.mean_of)
     found = np.zeros((*sizes.shape[:-1], len(level.groups), len(strata)))
     for group, members in enumerate(inside):
-        below = [int(place) for place in np.unique(groups[level.of][members]) if place >= 0]
+        below = [int(place) for place in np.unique(groups[level.mean_of][members]) if place >= 0]
         there = (finer[..., below, :] > 0).any(axis=-1).sum(axis=-1)
         found[..., group, :] = finer[..., below, :].sum(axis=-2) / np.maximum(there, 1)[..., None]
     return found
 
 
-def mean_of_present(values: Floats, axis: int) -> Floats:
+def nan_mean(values: Floats, axis: int) -> Floats:
     """The mean over an axis of what is there."""
     here = ~np.isnan(values)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from creval.core.schema import Level
-from creval.stats.bootstrap import interval, resampled_counts
+from creval.stats.bootstrap import percentile_interval, resample_counts
 from creval.stats.score_table import Floats, Integers
-from creval.stats.scorecard import FEWEST
+from creval.stats.scorecard import MIN_CLUSTERS
 
-Distance = Callable[[Floats, Floats], Floats]
+DistanceFunction = Callable[[Floats, Floats], Floats]
 """How far apart the answers in the rows and columns of a table of pairs are, by how often each of
 them was given."""
 
 
-WHOLE = "all"
-Ends = tuple[float | None, float | None]
+ALL_METRICS = "all"
+OptionalInterval = tuple[float | None, float | None]
 
 
 class Agreement(NamedTuple):
@@ -41,16 +41,12 @@ class Agreement(NamedTuple):
     cohen: float | None
     fleiss: float | None
     alpha: float | None
-    percent_ends: Ends = (None, None)
-    alpha_ends: Ends = (None, None)
+    percent_ends: OptionalInterval = (None, None)
+    alpha_ends: OptionalInterval = (None, None)
 
 
-def agreement(
-    answers: Floats,
-    scale: str = "nominal",
-    units: Integers | None = None,
-    resamples: int = 2_000,
-    seed: int = 0,
+def compute_agreement(
+    answers: Floats, distance: str = "nominal", clusters: Integers | None = None, resamples: int = 2_000, seed: int = 0
 ) -> Agreement:
     """How far voices agree; `scale` is what counts as near in Krippendorff's alpha.
 
@@ -58,28 +54,20 @@ def agreement(
     over these.
     """
     rated = (~np.isnan(answers)).sum(axis=1)
-    pairs = [
-        (answers[:, first], answers[:, second])
-        for first in range(answers.shape[1])
-        for second in range(first)
-    ]
-    kappas = [kappa for pair in pairs if (kappa := cohen(*pair)) is not None]
+    pairs = [(answers[:, first], answers[:, second]) for first in range(answers.shape[1]) for second in range(first)]
+    kappas = [kappa for pair in pairs if (kappa := cohen_kappa(*pair)) is not None]
     return Agreement(
         int((rated > 1).sum()),
-        percent(answers),
+        percent_agreement(answers),
         float(np.mean(kappas)) if kappas else None,
-        fleiss(answers),
-        krippendorff(answers, scale),
-        *(_intervals(answers, scale, units, resamples, seed) if units is not None else ()),
+        fleiss_kappa(answers),
+        krippendorff_alpha(answers, distance),
+        *(_bootstrap_intervals(answers, distance, clusters, resamples, seed) if clusters is not None else ()),
     )
 
 
-def by_group(
-    table: AnswerTable,
-    level: Level | None = None,
-    scale: str | None = None,
-    resamples: int = 2_000,
-    seed: int = 0,
+def agreement_by_group(
+    table: AnswerTable, level: Level | None = None, distance: str | None = None, resamples: int = 2_000, seed: int = 0
 ) -> dict[tuple[str, str], Agreement]:
     """Agreement over everything (`all`), by metric, and by metric and group of a level."""
     samples = np.array([item.sample for item in table.items])
@@ -87,12 +75,12 @@ def by_group(
     metrics = np.array([item.metric for item in table.items])
 
     def measured(chosen: NDArray[np.bool_]) -> Agreement:
-        some = table.of(chosen)
-        return agreement(some.values, scale or some.scale, units[chosen], resamples, seed)
+        some = table.select_items(chosen)
+        return compute_agreement(some.values, distance or some.default_distance, units[chosen], resamples, seed)
 
     found = {}
     if len(np.unique(metrics)) > 1:
-        found[WHOLE, ""] = measured(np.ones(len(metrics), dtype=np.bool_))
+        found[ALL_METRICS, ""] = measured(np.ones(len(metrics), dtype=np.bool_))
     for metric in dict.fromkeys(metrics.tolist()):
         here = metrics == metric
         found[metric, ""] = measured(here)
@@ -105,24 +93,24 @@ def by_group(
     return found
 
 
-def _intervals(
-    answers: Floats, scale: str, units: Integers, resamples: int, seed: int
-) -> tuple[Ends, Ends]:
+def _bootstrap_intervals(
+    answers: Floats, distance: str, clusters: Integers, resamples: int, seed: int
+) -> tuple[OptionalInterval, OptionalInterval]:
     """The bootstrap intervals of percent and alpha: both follow from sums over units."""
-    counts, values = _counts(answers)
+    counts, values = _answer_counts(answers)
     rated = counts.sum(axis=1)
-    counts, answers, units = counts[rated > 1], answers[rated > 1], units[rated > 1]
+    counts, answers, clusters = counts[rated > 1], answers[rated > 1], clusters[rated > 1]
     rated = rated[rated > 1]
-    names, place = np.unique(units, return_inverse=True)
-    if len(names) < FEWEST:
+    names, place = np.unique(clusters, return_inverse=True)
+    if len(names) < MIN_CLUSTERS:
         return (None, None), (None, None)
     place = place.reshape(-1)
     sums = np.zeros((len(names), 2))
     alike = [(counts * (counts - 1)).sum(axis=1), rated * (rated - 1)]
     np.add.at(sums, place, np.stack(alike, axis=1))
-    together = None if scale == "interval" else _together(counts, rated, place)
+    together = None if distance == "interval" else _cluster_coincidences(counts, rated, place)
     shares, alphas = [], []
-    for drawn in resampled_counts([np.arange(len(names))], resamples, seed):
+    for drawn in resample_counts([np.arange(len(names))], resamples, seed):
         same, of = (drawn @ sums).T
         shares.append(np.minimum(100 * (same / of), 100.0))
         if together is None:
@@ -130,35 +118,35 @@ def _intervals(
         else:
             size = len(values)
             found = (drawn @ together).reshape(-1, size, size)
-            alphas.append(np.array([_alpha(one, values, scale) for one in found]))
-    ends = (tuple(_ends(np.concatenate(draws))) for draws in (shares, alphas))
+            alphas.append(np.array([_alpha_from_coincidences(one, values, distance) for one in found]))
+    ends = (tuple(_interval_or_none(np.concatenate(draws))) for draws in (shares, alphas))
     return tuple(ends)  # type: ignore[return-value]
 
 
-def _together(counts: Floats, rated: Floats, place: Integers) -> Floats:
+def _cluster_coincidences(counts: Floats, rated: Floats, cluster_index: Integers) -> Floats:
     """For each unit, how often each answer stands beside each other one."""
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(counts.shape[1])
-    sums = np.zeros((int(place.max()) + 1, counts.shape[1] ** 2))
-    np.add.at(sums, place, (pairs / (rated - 1)[:, None, None]).reshape(len(counts), -1))
+    sums = np.zeros((int(cluster_index.max()) + 1, counts.shape[1] ** 2))
+    np.add.at(sums, cluster_index, (pairs / (rated - 1)[:, None, None]).reshape(len(counts), -1))
     return sums
 
 
-def _ends(draws: Floats) -> Iterator[float | None]:
-    for end in interval(draws):
+def _interval_or_none(draws: Floats) -> Iterator[float | None]:
+    for end in percentile_interval(draws):
         yield None if np.isnan(end) else float(end)
 
 
-def percent(answers: Floats) -> float | None:
+def percent_agreement(answers: Floats) -> float | None:
     """The share of pairs of answers to the same thing that are equal, in percent."""
     same = total = 0.0
-    for counts in _counts(answers)[0]:
+    for counts in _answer_counts(answers)[0]:
         rated = counts.sum()
         same += (counts * (counts - 1)).sum()
         total += rated * (rated - 1)
     return 100 * same / total if total else None
 
 
-def cohen(first: Floats, second: Floats) -> float | None:
+def cohen_kappa(first: Floats, second: Floats) -> float | None:
     """Cohen's kappa of two voices; none where chance alone would make them agree."""
     both = ~np.isnan(first) & ~np.isnan(second)
     one, other = first[both], second[both]
@@ -170,30 +158,30 @@ def cohen(first: Floats, second: Floats) -> float | None:
     return (float((one == other).mean()) - chance) / (1 - chance) if chance < 1 else None
 
 
-def fleiss(answers: Floats) -> float | None:
+def fleiss_kappa(answers: Floats) -> float | None:
     """Fleiss' kappa, over the things that all voices rated."""
     rated = answers[~np.isnan(answers).any(axis=1)]
     voices = answers.shape[1]
     if not len(rated) or voices < 2:
         return None
-    counts, _ = _counts(rated)
+    counts, _ = _answer_counts(rated)
     alike = ((counts * (counts - 1)).sum(axis=1) / (voices * (voices - 1))).mean()
     chance = float(np.square(counts.sum(axis=0) / counts.sum()).sum())
     return float((alike - chance) / (1 - chance)) if chance < 1 else None
 
 
-def krippendorff(answers: Floats, scale: str = "nominal") -> float | None:
+def krippendorff_alpha(answers: Floats, distance: str = "nominal") -> float | None:
     """Krippendorff's alpha; what only one voice rated counts for nothing."""
-    counts, values = _counts(answers)
+    counts, values = _answer_counts(answers)
     rated = counts.sum(axis=1)
     counts, rated = counts[rated > 1], rated[rated > 1]
     if not len(counts):
         return None
-    if scale == "interval":
+    if distance == "interval":
         alpha = float(interval_alpha(answers, np.ones((1, len(answers))))[0])
         return None if np.isnan(alpha) else alpha
     weighted = counts / (rated - 1)[:, None]
-    alpha = _alpha(counts.T @ weighted - np.diag(weighted.sum(axis=0)), values, scale)
+    alpha = _alpha_from_coincidences(counts.T @ weighted - np.diag(weighted.sum(axis=0)), values, distance)
     return None if np.isnan(alpha) else alpha
 
 
@@ -216,48 +204,48 @@ def interval_alpha(answers: Floats, counts: Floats) -> Floats:
     return alpha
 
 
-def _alpha(together: Floats, values: Floats, scale: str) -> float:
+def _alpha_from_coincidences(coincidences: Floats, values: Floats, distance: str) -> float:
     """Alpha from how often each answer stands beside each other one; NaN where all are alike."""
-    given = together.sum(axis=1)
-    apart = DISTANCES[scale](values, given)
+    given = coincidences.sum(axis=1)
+    apart = DISTANCES[distance](values, given)
     by_chance = ((np.outer(given, given) - np.diag(given)) * apart).sum()
     if by_chance == 0:
         return math.nan
-    return float(1 - (given.sum() - 1) * (together * apart).sum() / by_chance)
+    return float(1 - (given.sum() - 1) * (coincidences * apart).sum() / by_chance)
 
 
-def _counts(answers: Floats) -> tuple[Floats, Floats]:
+def _answer_counts(answers: Floats) -> tuple[Floats, Floats]:
     """How often each answer was given about each thing, and the answers in order."""
     values = np.unique(answers[~np.isnan(answers)])
     return (answers[:, :, None] == values).sum(axis=1).astype(np.float64), values
 
 
-def _nominal(values: Floats, given: Floats) -> Floats:
-    del given
+def _nominal_distance(values: Floats, frequencies: Floats) -> Floats:
+    del frequencies
     return 1.0 - np.eye(len(values))
 
 
-def _ordinal(values: Floats, given: Floats) -> Floats:
+def _ordinal_distance(values: Floats, frequencies: Floats) -> Floats:
     del values
-    ends = np.cumsum(given)
-    middle = ends - given / 2
+    ends = np.cumsum(frequencies)
+    middle = ends - frequencies / 2
     found: Floats = np.square(np.subtract.outer(middle, middle))
     return found
 
 
-DISTANCES: dict[str, Distance] = {"nominal": _nominal, "ordinal": _ordinal}
-SCALES = (*DISTANCES, "interval")
+DISTANCES: dict[str, DistanceFunction] = {"nominal": _nominal_distance, "ordinal": _ordinal_distance}
+DISTANCE_NAMES = (*DISTANCES, "interval")
 
 
 @dataclass(frozen=True)
-class Item:
+class AgreementItem:
     """One question about one edit, or one thing that people said something about. Answers with
     `names`, such as yes and no, are not nearer to some than to others."""
 
     sample: str
     metric: str
     tags: Mapping[str, str]
-    names: bool
+    is_nominal: bool
 
 
 @dataclass(frozen=True)
@@ -267,17 +255,17 @@ class AnswerTable:
     `unlike` counts questions that runs put in other words; they are left out.
     """
 
-    items: tuple[Item, ...]
+    items: tuple[AgreementItem, ...]
     voices: tuple[str, ...]
     values: Floats
-    unlike: int = 0
+    reworded: int = 0
 
     @property
-    def scale(self) -> str:
+    def default_distance(self) -> str:
         """What counts as near: nothing but the same, or what is as far apart as numbers are."""
-        return "nominal" if all(item.names for item in self.items) else "interval"
+        return "nominal" if all(item.is_nominal for item in self.items) else "interval"
 
-    def of(self, chosen: NDArray[np.bool_]) -> AnswerTable:
+    def select_items(self, chosen: NDArray[np.bool_]) -> AnswerTable:
         """The same for some of the items."""
         items = tuple(item for item, taken in zip(self.items, chosen, strict=True) if taken)
         return replace(self, items=items, values=self.values[chosen])

@@ -6,48 +6,48 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from creval.stats.aggregate import aggregate, strata
+from creval.stats.aggregate import aggregate, build_strata
 from creval.stats.score_table import Floats, Integers, ScoreTable
 
-_AT_ONCE = 1000  # resamples in memory at a time
+_BATCH_SIZE = 1000  # resamples in memory at a time
 
 
-def resampled_counts(strata: Sequence[Integers], resamples: int, seed: int) -> Iterator[Floats]:
+def resample_counts(strata: Sequence[Integers], resamples: int, seed: int) -> Iterator[Floats]:
     """How often each sample counts, some resamples at a time; axes draw, sample.
 
     From a stratum of n, n - 1 are drawn with replacement and weighted n / (n - 1): so the variance
     of a mean comes out unbiased in small strata too (Rao and Wu, 1988).
     """
     generator = np.random.default_rng(seed)
-    for start in range(0, resamples, _AT_ONCE):
-        draws = min(_AT_ONCE, resamples - start)
+    for start in range(0, resamples, _BATCH_SIZE):
+        draws = min(_BATCH_SIZE, resamples - start)
         counts = np.empty((draws, sum(map(len, strata))))
         for stratum in strata:
-            counts[:, stratum] = _counts(generator, len(stratum), draws)
+            counts[:, stratum] = _draw_counts(generator, len(stratum), draws)
         yield counts
 
 
-def _counts(generator: np.random.Generator, size: int, draws: int) -> Floats:
+def _draw_counts(generator: np.random.Generator, size: int, draws: int) -> Floats:
     drawn = max(size - 1, 1)
     places = generator.integers(0, size, (draws, drawn)) + size * np.arange(draws)[:, None]
     counts = np.bincount(places.ravel(), minlength=draws * size).reshape(draws, size)
     return counts.astype(np.float64) * np.float64(size / drawn)
 
 
-def pooled(parts: Sequence[Integers], owners: Sequence[object] = ()) -> list[Integers]:
+def pool_small_strata(strata: Sequence[Integers], parents: Sequence[object] = ()) -> list[Integers]:
     """Strata to draw from: parts of one sample, which alone would never vary, are put together.
 
     Those of one owner are put together first, then those that are left.
     """
     by_owner: dict[object, list[Integers]] = {}
-    for part, owner in zip(parts, owners or [None] * len(parts), strict=True):
+    for part, owner in zip(strata, parents or [None] * len(strata), strict=True):
         by_owner.setdefault(owner, []).append(part)
-    return _joined([part for own in by_owner.values() for part in _joined(own)])
+    return _merge_singletons([part for own in by_owner.values() for part in _merge_singletons(own)])
 
 
-def _joined(parts: Sequence[Integers]) -> list[Integers]:
-    single = [part for part in parts if len(part) == 1]
-    several = [part for part in parts if len(part) > 1]
+def _merge_singletons(strata: Sequence[Integers]) -> list[Integers]:
+    single = [part for part in strata if len(part) == 1]
+    several = [part for part in strata if len(part) > 1]
     if len(single) == 1 and several:
         smallest = min(range(len(several)), key=lambda n: len(several[n]))
         several[smallest] = np.concatenate([several[smallest], single[0]])
@@ -56,15 +56,15 @@ def _joined(parts: Sequence[Integers]) -> list[Integers]:
     return several
 
 
-def unit_strata(parts: Sequence[Integers], units: Integers) -> list[Integers]:
+def cluster_strata(strata: Sequence[Integers], clusters: Integers) -> list[Integers]:
     """The units, split by the parts that their samples lie in."""
-    part_of = np.empty(len(units), dtype=np.int64)
-    for number, part in enumerate(parts):
+    part_of = np.empty(len(clusters), dtype=np.int64)
+    for number, part in enumerate(strata):
         part_of[part] = number
-    if len(np.unique(units)) == len(units):
-        return [units[part] for part in parts]
+    if len(np.unique(clusters)) == len(clusters):
+        return [clusters[part] for part in strata]
     seen: dict[int, list[int]] = {}
-    for unit, number in zip(units.tolist(), part_of.tolist(), strict=True):
+    for unit, number in zip(clusters.tolist(), part_of.tolist(), strict=True):
         seen.setdefault(unit, []).append(number)
     alike: dict[tuple[int, ...], list[int]] = {}
     for unit, inside in seen.items():
@@ -72,33 +72,33 @@ def unit_strata(parts: Sequence[Integers], units: Integers) -> list[Integers]:
     return [np.array(members, dtype=np.int64) for members in alike.values()]
 
 
-def replicate(tables: Sequence[ScoreTable], resamples: int, seed: int) -> list[dict[str, Floats]]:
+def bootstrap_tables(tables: Sequence[ScoreTable], resamples: int, seed: int) -> list[dict[str, Floats]]:
     """Each table's levels over the same resamples; axes draw, group, system, column.
 
     The tables hold the same samples.
     """
-    parts, units = strata(tables[0]), tables[0].units
+    parts, units = build_strata(tables[0]), tables[0].clusters
     chunks: list[list[dict[str, Floats]]] = [[] for _ in tables]
-    apart = unit_strata(parts, units)
-    for drawn in resampled_counts(pooled(apart, _owners(tables[0], apart)), resamples, seed):
+    apart = cluster_strata(parts, units)
+    for drawn in resample_counts(pool_small_strata(apart, _parent_groups(tables[0], apart)), resamples, seed):
         counts = drawn[:, units]
         for table, into in zip(tables, chunks, strict=True):
             into.append(aggregate(table, parts, counts))
     return [{name: np.concatenate([c[name] for c in of]) for name in of[0]} for of in chunks]
 
 
-def _owners(table: ScoreTable, apart: Sequence[Integers]) -> list[tuple[tuple[int, ...], ...]]:
+def _parent_groups(table: ScoreTable, strata: Sequence[Integers]) -> list[tuple[tuple[int, ...], ...]]:
     """For each stratum of units the groups in which its samples lie, of levels that others are
     means of."""
-    of = {level.of for level in table.card.levels if level.of in table.groups}
+    of = {level.mean_of for level in table.schema.levels if level.mean_of in table.groups}
     groups = [table.groups[name].tolist() for name in sorted(filter(None, of))]
     inside: dict[int, list[tuple[int, ...]]] = {}
-    for sample, unit in enumerate(table.units.tolist()):
+    for sample, unit in enumerate(table.clusters.tolist()):
         inside.setdefault(unit, []).append(tuple(places[sample] for places in groups))
-    return [tuple(sorted(inside[int(stratum[0])])) for stratum in apart]
+    return [tuple(sorted(inside[int(stratum[0])])) for stratum in strata]
 
 
-def interval(draws: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+def percentile_interval(draws: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
     """The percentile interval over the first axis; NaN where most draws have no value."""
     ends = [(1 - level) / 2, (1 + level) / 2]
     missing = np.isnan(draws)

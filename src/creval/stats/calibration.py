@@ -8,81 +8,81 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from creval.core.errors import CrevalError
-from creval.stats.intervals import NOTHING, Estimate, Share, wilson
+from creval.stats.intervals import NO_ESTIMATE, Estimate, Proportion, wilson_interval
 
-_MCNEMAR = 6.634896601021213  # the 99 % quantile of chi square with one degree of freedom
+_CHI_SQUARE_99 = 6.634896601021213  # the 99 % quantile of chi square with one degree of freedom
 
 
-class Told(NamedTuple):
+class KnownAnswer(NamedTuple):
     """One answer to one question: what the question belongs to, its truth, and what was said."""
 
-    unit: str
+    cluster: str
     metric: str
     kind: str
     truth: bool
-    said: bool
+    answer: bool
 
 
 class Rate(NamedTuple):
     """So many right of so many, as many as they are worth where answers about one picture go
     together."""
 
-    right: float
+    correct: float
     total: float
 
     @property
     def value(self) -> float | None:
-        return self.right / self.total if self.total else None
+        return self.correct / self.total if self.total else None
 
     @property
-    def ends(self) -> tuple[float | None, float | None]:
+    def interval(self) -> tuple[float | None, float | None]:
         """The 95 % interval."""
-        return wilson(self.right, self.total) if self.total else (None, None)
+        return wilson_interval(self.correct, self.total) if self.total else (None, None)
 
 
 @dataclass(frozen=True)
-class Rates:
+class JudgeRates:
     """Of what is so, how much is affirmed (sensitivity); of what is not, how much is denied
     (specificity). `asked` answers stand behind it."""
 
     sensitivity: Rate
     specificity: Rate
-    asked: int
+    answer_count: int
 
     @property
     def accuracy(self) -> Estimate:
         """The share that is right where yes and no are equally often true."""
-        return _half(self.sensitivity, self.specificity, 1)
+        return _combine_rates(self.sensitivity, self.specificity, 1)
 
     @property
     def yes_bias(self) -> Estimate:
         """By how much yes is said too often, where yes and no are equally often true."""
-        return _half(self.sensitivity, self.specificity, -1)
+        return _combine_rates(self.sensitivity, self.specificity, -1)
 
 
-def _half(first: Rate, second: Rate, sign: int) -> Estimate:
+def _combine_rates(first: Rate, second: Rate, sign: int) -> Estimate:
     """Half the sum or the difference of two rates. The ends come from those of the two (Newcombe's
     method of variance estimates recovery)."""
     if not first.total or not second.total:
-        return NOTHING
-    (one, two) = first.right / first.total, second.right / second.total
-    low, high = wilson(first.right, first.total)
-    low_two, high_two = wilson(second.right, second.total)
+        return NO_ESTIMATE
+    (one, two) = first.correct / first.total, second.correct / second.total
+    low, high = wilson_interval(first.correct, first.total)
+    low_two, high_two = wilson_interval(second.correct, second.total)
     down, up = (two - low_two, high_two - two)[::sign]
     value = one + sign * two
     ends = value - math.hypot(one - low, down), value + math.hypot(high - one, up)
     return Estimate(value / 2 + 0.0, ends[0] / 2, ends[1] / 2)
 
 
-def rates(told: Sequence[Told]) -> Rates:
-    return Rates(
-        _rate([(one.unit, one.said) for one in told if one.truth]),
-        _rate([(one.unit, not one.said) for one in told if not one.truth]),
-        len(told),
+def compute_judge_rates(answers: Sequence[KnownAnswer]) -> JudgeRates:
+    return JudgeRates(
+        _clustered_rate([(one.cluster, one.answer) for one in answers if one.truth]),
+        _clustered_rate([(one.cluster, not one.answer) for one in answers if not one.truth]),
+        len(answers),
     )
 
 
-def _rate(answers: Iterable[tuple[str, bool]]) -> Rate:
+def _clustered_rate(answers: Iterable[tuple[str, bool]]) -> Rate:
     """A share, its total made smaller by how much answers about one picture go together."""
     sums: dict[str, tuple[int, int]] = {}
     for unit, good in answers:
@@ -98,7 +98,7 @@ def _rate(answers: Iterable[tuple[str, bool]]) -> Rate:
     return Rate(right / effect, total / effect)
 
 
-class Turned(NamedTuple):
+class AnswerFlips(NamedTuple):
     """How answers changed: so many of so many, some to yes and some to no."""
 
     to_yes: int
@@ -106,54 +106,46 @@ class Turned(NamedTuple):
     total: int
 
     @property
-    def share(self) -> Share:
-        return Share(self.to_yes + self.to_no, self.total)
+    def proportion(self) -> Proportion:
+        return Proportion(self.to_yes + self.to_no, self.total)
 
     @property
-    def more(self) -> float:
+    def yes_excess(self) -> float:
         """How much more often yes was said."""
         return (self.to_yes - self.to_no) / self.total if self.total else 0.0
 
     @property
-    def decided(self) -> bool:
+    def is_decided(self) -> bool:
         """Whether they turned one way rather than the other (McNemar's test at 1 %)."""
         both = self.to_yes + self.to_no
-        return both > 0 and (self.to_yes - self.to_no) ** 2 / both > _MCNEMAR
+        return both > 0 and (self.to_yes - self.to_no) ** 2 / both > _CHI_SQUARE_99
 
 
-def turned(first: Mapping[Any, Told], second: Mapping[Any, Told]) -> Turned:
+def answer_flips(first: Mapping[Any, KnownAnswer], second: Mapping[Any, KnownAnswer]) -> AnswerFlips:
     """How the answers to the same questions changed."""
-    shared = [(first[key].said, second[key].said) for key in first.keys() & second.keys()]
-    return Turned(
-        sum(not one and other for one, other in shared),
-        sum(one and not other for one, other in shared),
-        len(shared),
+    shared = [(first[key].answer, second[key].answer) for key in first.keys() & second.keys()]
+    return AnswerFlips(
+        sum(not one and other for one, other in shared), sum(one and not other for one, other in shared), len(shared)
     )
 
 
-def by(told: Sequence[Told], what: str) -> dict[str, Rates]:
+def judge_rates_by(answers: Sequence[KnownAnswer], attribute: str) -> dict[str, JudgeRates]:
     """Rates over everything, and by metric or by kind of question."""
-    names = dict.fromkeys(getattr(one, what) for one in told)
-    return {name: rates([one for one in told if getattr(one, what) == name]) for name in names}
+    names = dict.fromkeys(getattr(one, attribute) for one in answers)
+    return {name: compute_judge_rates([one for one in answers if getattr(one, attribute) == name]) for name in names}
 
 
-def as_json(found: Rates) -> dict[str, Any]:
+def judge_rates_to_json(rates: JudgeRates) -> dict[str, Any]:
     def plain(rate: Rate) -> dict[str, Any]:
-        low, high = rate.ends
-        return {
-            "right": rate.right,
-            "of": rate.total,
-            "value": rate.value,
-            "low": low,
-            "high": high,
-        }
+        low, high = rate.interval
+        return {"right": rate.correct, "of": rate.total, "value": rate.value, "low": low, "high": high}
 
     return {
-        "sensitivity": plain(found.sensitivity),
-        "specificity": plain(found.specificity),
-        "accuracy": found.accuracy._asdict(),
-        "yes_bias": found.yes_bias._asdict(),
-        "asked": found.asked,
+        "sensitivity": plain(rates.sensitivity),
+        "specificity": plain(rates.specificity),
+        "accuracy": rates.accuracy._asdict(),
+        "yes_bias": rates.yes_bias._asdict(),
+        "asked": rates.answer_count,
     }
 
 
@@ -162,26 +154,24 @@ class Calibration:
     """What is known of a judge: its rates by metric."""
 
     judge: str
-    metrics: Mapping[str, Rates]
+    rates_by_metric: Mapping[str, JudgeRates]
 
 
-def from_json(content: object, where: str) -> Calibration:
+def parse_calibration(content: object, where: str) -> Calibration:
     """What a calibration's file holds."""
     try:
         metrics = content["metrics"]  # type: ignore[index]
-        found = {str(name): _from_json(entry) for name, entry in metrics.items()}
+        found = {str(name): _parse_judge_rates(entry) for name, entry in metrics.items()}
         return Calibration(str(content["judge"]), found)  # type: ignore[index]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CrevalError(
-            f"{where} is not a calibration (creval calibrate --judge SPEC --out FILE)."
-        ) from error
+        raise CrevalError(f"{where} is not a calibration (creval calibrate --judge SPEC --out FILE).") from error
 
 
-def _from_json(entry: Mapping[str, Any]) -> Rates:
+def _parse_judge_rates(entry: Mapping[str, Any]) -> JudgeRates:
     found = []
     for name in ("sensitivity", "specificity"):
         right, total = float(entry[name]["right"]), float(entry[name]["of"])
         if not 0 <= right <= total or total <= 0:
             raise ValueError(f"{right} of {total}")
         found.append(Rate(right, total))
-    return Rates(found[0], found[1], int(entry["asked"]))
+    return JudgeRates(found[0], found[1], int(entry["asked"]))

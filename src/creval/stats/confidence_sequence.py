@@ -11,8 +11,8 @@ probability at any time from a first look on:
     |error| < sqrt(v (a² + log(time / first time))),    1 - Φ(a) + a φ(a) = chance on one side.
 
 That is asymptotic: it rests on the mean being near a normal distribution, so nobody looks before
-`FIRST` samples, the boundary is widened as Student's distribution is wider than the normal one,
-and a variance is never taken to be smaller than if one sample so far lay half the range away.
+`FIRST_PANEL_X` samples, the boundary is widened as Student's distribution is wider than the normal
+one, and a variance is never taken to be smaller than if one sample so far lay half the range away.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from creval.stats.intervals import as_student
+from creval.stats.intervals import student_from_normal
 from creval.stats.score_table import Floats, Integers
 
-FIRST = 36
+MIN_SAMPLES = 36
 """Samples before the first look; where strata are uneven, as many as are worth so many."""
-FEWEST = 18
+MIN_DEGREES_OF_FREEDOM = 18
 """Degrees of freedom before the first look."""
-_LIKE = 3.0  # samples that the pooled variance counts for in each stratum
+_PRIOR_SAMPLES = 3.0  # samples that the pooled variance counts for in each stratum
 
 Booleans = NDArray[np.bool_]
-Shares = Callable[[Floats], Floats]
+StratumWeights = Callable[[Floats], Floats]
 
 
-class Bounds(NamedTuple):
+class DifferenceBounds(NamedTuple):
     """Differences between systems, first minus second: how much, and how far that may be off.
 
     Both have the axes run, first, second. The distance is infinite where it is too early to tell.
     """
 
     value: Floats
-    off: Floats
+    radius: Floats
 
     @property
     def low(self) -> Floats:
-        return self.value - self.off
+        return self.value - self.radius
 
     @property
     def high(self) -> Floats:
-        return self.value + self.off
+        return self.value + self.radius
 
 
-class Differences:
+class ConfidenceSequence:
     """The differences between all pairs of systems, gathered sample by sample.
 
     Several runs (orders of the samples, or simulated sets) go side by side, each an entry of the
@@ -69,21 +69,21 @@ class Differences:
     def __init__(
         self,
         sizes: Floats,
-        systems: int,
+        models: int,
         *,
-        shares: Shares,
-        wide: float,
-        finite: bool,
+        stratum_weights: StratumWeights,
+        value_range: float,
+        finite_population: bool,
         runs: int = 1,
     ) -> None:
-        self.systems, self.finite = systems, finite
-        pairs = list(combinations(range(systems), 2))
+        self.models, self.finite_population = models, finite_population
+        pairs = list(combinations(range(models), 2))
         self._first: Integers = np.array([pair[0] for pair in pairs], dtype=np.int64)
         self._second: Integers = np.array([pair[1] for pair in pairs], dtype=np.int64)
         shape = (runs, len(pairs), len(sizes))
         self._sizes: Floats = np.broadcast_to(sizes, shape).astype(np.float64)
-        self._seen, self._sums, self._squares = (np.zeros(shape) for _ in range(3))
-        self._shares, self._wide = shares, wide
+        self._counts, self._sums, self._squares = (np.zeros(shape) for _ in range(3))
+        self._stratum_weights, self._value_range = stratum_weights, value_range
         self._runs = np.arange(runs)
 
     def add(self, stratum: Integers, values: Floats, active: Booleans) -> None:
@@ -97,14 +97,14 @@ class Differences:
         gap = np.where(here, gap, 0.0)
         at = (self._runs, slice(None), stratum)
         self._sizes[at] -= live & ~here
-        self._seen[at] += here
+        self._counts[at] += here
         self._sums[at] += gap
         self._squares[at] += gap * gap
 
-    def bounds(self, chance: Floats) -> Bounds:
+    def bounds(self, alpha: Floats) -> DifferenceBounds:
         """All differences, each off by more than said, on a given side, at any look ever, with at
         most this chance, which has the axis run."""
-        seen, sizes = self._seen, self._sizes
+        seen, sizes = self._counts, self._sizes
         some = np.maximum(seen, 1.0)
         mean = self._sums / some
         within = np.maximum(self._squares - self._sums * mean, 0.0)
@@ -112,48 +112,48 @@ class Differences:
         freedom = free.sum(axis=-1)
         total = np.maximum(seen.sum(axis=-1), 1.0)
         pooled = within.sum(axis=-1) / np.maximum(freedom, 1.0)
-        square = (within + _LIKE * pooled[..., None]) / (free + _LIKE)
-        share = self._shares(sizes)
+        square = (within + _PRIOR_SAMPLES * pooled[..., None]) / (free + _PRIOR_SAMPLES)
+        share = self._stratum_weights(sizes)
         weight = share * share / some
-        if self.finite:
+        if self.finite_population:
             weight = weight * (1.0 - np.minimum(seen / np.maximum(sizes, 1.0), 1.0))
         weights = weight.sum(axis=-1)
-        least = (self._wide / 2) ** 2 / total
+        least = (self._value_range / 2) ** 2 / total
         variance = np.maximum((weight * square).sum(axis=-1), weights * least)
         worth = 1.0 / np.maximum(weights, 1e-12)
         unseen = ((seen == 0) & (sizes > 0)).any(axis=-1)
-        early = unseen | (worth < FIRST) | (freedom < FEWEST)
-        late = np.log(np.maximum(worth / FIRST, 1.0))
-        reach = np.sqrt(_squared_reach(chance)[:, None] + late)
-        off = np.sqrt(variance) * as_student(reach, np.maximum(freedom, FEWEST))
+        early = unseen | (worth < MIN_SAMPLES) | (freedom < MIN_DEGREES_OF_FREEDOM)
+        late = np.log(np.maximum(worth / MIN_SAMPLES, 1.0))
+        reach = np.sqrt(_squared_initial_boundary(alpha)[:, None] + late)
+        off = np.sqrt(variance) * student_from_normal(reach, np.maximum(freedom, MIN_DEGREES_OF_FREEDOM))
         off = np.where(early, np.inf, off)
         whole = (seen == sizes).all(axis=-1) & (sizes.sum(axis=-1) > 0)
-        if self.finite:
+        if self.finite_population:
             off = np.where(whole, 0.0, off)
-        return self._square((share * mean).sum(axis=-1), off)
+        return self._pair_matrix((share * mean).sum(axis=-1), off)
 
-    def _square(self, value: Floats, off: Floats) -> Bounds:
+    def _pair_matrix(self, value: Floats, radius: Floats) -> DifferenceBounds:
         """Pairs as a matrix, each in both directions."""
-        shape = (len(value), self.systems, self.systems)
+        shape = (len(value), self.models, self.models)
         values, offs = np.zeros(shape), np.zeros(shape)
         values[:, self._first, self._second] = value
         values[:, self._second, self._first] = -value
-        offs[:, self._first, self._second] = offs[:, self._second, self._first] = off
-        return Bounds(values, offs)
+        offs[:, self._first, self._second] = offs[:, self._second, self._first] = radius
+        return DifferenceBounds(values, offs)
 
 
-def _squared_reach(chance: Floats) -> Floats:
-    found, place = np.unique(chance, return_inverse=True)
-    return np.array([reach(float(one)) ** 2 for one in found])[place.reshape(-1)]
+def _squared_initial_boundary(alpha: Floats) -> Floats:
+    found, place = np.unique(alpha, return_inverse=True)
+    return np.array([initial_boundary(float(one)) ** 2 for one in found])[place.reshape(-1)]
 
 
 @lru_cache(maxsize=1024)
-def reach(chance: float) -> float:
+def initial_boundary(alpha: float) -> float:
     """How many standard errors the boundary begins with, for a chance to cross it on one side."""
     low, high = 0.0, 40.0
     for _ in range(100):
         middle = (low + high) / 2
         density = math.exp(-middle * middle / 2) / math.sqrt(2 * math.pi)
         crossed = math.erfc(middle / math.sqrt(2)) / 2 + middle * density
-        low, high = (middle, high) if crossed > chance else (low, middle)
+        low, high = (middle, high) if crossed > alpha else (low, middle)
     return high

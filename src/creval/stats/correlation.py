@@ -6,35 +6,35 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from creval.stats.intervals import student
+from creval.stats.intervals import student_quantile
 from creval.stats.score_table import Floats
 
-Correlation = Callable[[Floats, Floats, Floats], Floats]
+CorrelationFunction = Callable[[Floats, Floats, Floats], Floats]
 """Of x and y, when each value counts as often as the third says, which has the axes draw, value.
 The result has the axis draw; NaN where x or y does not vary."""
 
-NEARLY_ONE = 1 - 1e-12
+PERFECT_CORRELATION = 1 - 1e-12
 """From here on a correlation is perfect."""
-_ROUNDING = 1e-12  # of the largest value: what differs by less is the same
+_ROUNDING_TOLERANCE = 1e-12  # of the largest value: what differs by less is the same
 
 
 def pearson(x: Floats, y: Floats, counts: Floats) -> Floats:
     """How near the pairs lie to a line."""
     with np.errstate(invalid="ignore"):
         shares = counts / counts.sum(axis=1, keepdims=True)
-    x, y = (_centred(values, shares) for values in (x, y))
+    x, y = (_centre(values, shares) for values in (x, y))
     spreads = [(shares * values * values).sum(axis=1) for values in (x, y)]
     with np.errstate(invalid="ignore", divide="ignore"):
         found: Floats = (shares * x * y).sum(axis=1) / np.sqrt(spreads[0] * spreads[1])
     return np.clip(found, -1.0, 1.0)
 
 
-def _centred(values: Floats, shares: Floats) -> Floats:
+def _centre(values: Floats, weights: Floats) -> Floats:
     """Deviations from the mean; what is only rounding becomes zero."""
     largest = np.abs(values).max(axis=-1, keepdims=True)
     values = values / np.where(largest > 0, largest, 1.0)  # so that squares stay finite
-    apart: Floats = values - (shares * values).sum(axis=1, keepdims=True)
-    return np.where(np.abs(apart) <= _ROUNDING, 0.0, apart)
+    apart: Floats = values - (weights * values).sum(axis=1, keepdims=True)
+    return np.where(np.abs(apart) <= _ROUNDING_TOLERANCE, 0.0, apart)
 
 
 def spearman(x: Floats, y: Floats, counts: Floats) -> Floats:
@@ -67,7 +67,7 @@ def kendall(x: Floats, y: Floats, counts: Floats) -> Floats:
     return np.clip(found, -1.0, 1.0)
 
 
-def kendall_of_rows(rows: Floats, others: Floats) -> Floats:
+def rowwise_kendall(rows: Floats, others: Floats) -> Floats:
     """Kendall's tau-b of each row with the same row of `others`, or with their only one; NaN where
     there is none."""
     first, second = np.triu_indices(rows.shape[1], 1)
@@ -78,29 +78,25 @@ def kendall_of_rows(rows: Floats, others: Floats) -> Floats:
     return tau
 
 
-CORRELATIONS: Mapping[str, Correlation] = {
-    "pearson": pearson,
-    "spearman": spearman,
-    "kendall": kendall,
-}
+CORRELATIONS: Mapping[str, CorrelationFunction] = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
 
 
-def fisher(correlations: Floats) -> Floats:
+def fisher_z(correlations: Floats) -> Floats:
     """Fisher's z. A perfect correlation, which has none, is taken as nearly perfect."""
-    found: Floats = np.arctanh(np.clip(correlations, -NEARLY_ONE, NEARLY_ONE))
+    found: Floats = np.arctanh(np.clip(correlations, -PERFECT_CORRELATION, PERFECT_CORRELATION))
     return found
 
 
-def around(value: float, draws: Floats, samples: int) -> tuple[float, float]:
+def correlation_interval(value: float, draws: Floats, samples: int) -> tuple[float, float]:
     """The 95 % interval around a correlation, as wide on Fisher's scale as its draws scatter.
 
     NaN where the correlation is perfect, or where most draws have no value.
     """
     there = draws[~np.isnan(draws)]
-    if not abs(value) < NEARLY_ONE or 2 * len(there) < len(draws):
+    if not abs(value) < PERFECT_CORRELATION or 2 * len(there) < len(draws):
         return np.nan, np.nan
     # Not from their standard deviation: where little varies, some draws are nearly perfect.
-    low, high = np.quantile(fisher(there), [0.025, 0.975])
-    reach = student(samples - 2) / student(np.inf) * float(high - low) / 2
-    middle = float(fisher(np.array(value)))
+    low, high = np.quantile(fisher_z(there), [0.025, 0.975])
+    reach = student_quantile(samples - 2) / student_quantile(np.inf) * float(high - low) / 2
+    middle = float(fisher_z(np.array(value)))
     return float(np.tanh(middle - reach)), float(np.tanh(middle + reach))

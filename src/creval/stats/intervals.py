@@ -9,10 +9,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from creval.stats.score_table import Floats, Integers
-from creval.stats.scorecard import number
+from creval.stats.scorecard import none_if_nan
 
 T = TypeVar("T", float, Floats)
-_FEWEST = 5  # values that an interval is told from
+_MIN_CLUSTERS = 5  # values that an interval is told from
 
 
 class Estimate(NamedTuple):
@@ -23,7 +23,7 @@ class Estimate(NamedTuple):
     high: float | None = None
 
     @property
-    def ends(self) -> tuple[float | None, float | None]:
+    def interval(self) -> tuple[float | None, float | None]:
         return self.low, self.high
 
     @property
@@ -31,31 +31,31 @@ class Estimate(NamedTuple):
         return None if self.low is None or self.high is None else self.high - self.low
 
 
-NOTHING = Estimate(None)
+NO_ESTIMATE = Estimate(None)
 
 
-def estimate(value: float, ends: tuple[float, float]) -> Estimate:
+def make_estimate(value: float, interval: tuple[float, float]) -> Estimate:
     """An estimate from numbers that may be NaN."""
-    return Estimate(number(value), number(ends[0]), number(ends[1]))
+    return Estimate(none_if_nan(value), none_if_nan(interval[0]), none_if_nan(interval[1]))
 
 
-def mean(values: Floats, units: Sequence[str]) -> Estimate:
+def clustered_mean(values: Floats, clusters: Sequence[str]) -> Estimate:
     """The mean of values with Student's interval; those of one unit count together, because they
     tell the same. Fewer than five units have none."""
     if not len(values):
-        return NOTHING
+        return NO_ESTIMATE
     middle = float(values.mean())
-    place = np.unique(np.asarray(units), return_inverse=True)[1]
+    place = np.unique(np.asarray(clusters), return_inverse=True)[1]
     sums = np.bincount(place.reshape(-1), weights=values - middle)
     count = len(sums)
-    if count < _FEWEST:
+    if count < _MIN_CLUSTERS:
         return Estimate(middle)
     error = (float((sums**2).sum()) * count / (count - 1)) ** 0.5 / len(values)
-    reach = student(count - 1) * error
+    reach = student_quantile(count - 1) * error
     return Estimate(middle, middle - reach, middle + reach)
 
 
-def student(freedom: float) -> float:
+def student_quantile(degrees_of_freedom: float) -> float:
     """The 97.5 % quantile of Student's distribution: how many standard errors reach to the ends of
     a 95 % interval.
 
@@ -65,10 +65,10 @@ def student(freedom: float) -> float:
     >>> round(student(28), 4)
     2.0484
     """
-    return float(as_student(Z, freedom))
+    return float(student_from_normal(Z_975, degrees_of_freedom))
 
 
-def as_student(z: T, freedom: T) -> T:
+def student_from_normal(z: T, degrees_of_freedom: T) -> T:
     """The quantile of Student's distribution where the normal one's is z, of a number or of many
     (Fisher and Cornish, 1960)."""
     terms = (
@@ -80,20 +80,20 @@ def as_student(z: T, freedom: T) -> T:
     )
     found = terms[0]
     for power, term in enumerate(terms[1:], 1):
-        found = found + term / freedom**power
+        found = found + term / degrees_of_freedom**power
     return found
 
 
-def share(hits: Floats, units: Integers) -> Estimate:
+def clustered_proportion(hits: Floats, clusters: Integers) -> Estimate:
     """A share of hits (1), misses (0) and ties (0.5), with Wilson's interval.
 
     What belongs to one unit counts together, so that many comparisons of few samples do not make
     the interval narrow. It holds at 0 and at 1 too.
     """
     if not len(hits):
-        return NOTHING
+        return NO_ESTIMATE
     value = float(hits.mean())
-    _, place = np.unique(units, return_inverse=True)
+    _, place = np.unique(clusters, return_inverse=True)
     sums = np.bincount(place.reshape(-1), weights=hits - value)
     groups = len(sums)
     if groups < 2:
@@ -101,38 +101,38 @@ def share(hits: Floats, units: Integers) -> Estimate:
     # As the jackknife has it, which errs on the safe side where groups are few.
     variance = float((sums**2).sum()) / len(hits) ** 2 * (groups / (groups - 1)) ** 2
     size = min(float(len(hits)), value * (1 - value) / variance) if variance > 0 else float(groups)
-    low, high = wilson(value * size, size, student(max(groups - 1, 5)))
+    low, high = wilson_interval(value * size, size, student_quantile(max(groups - 1, 5)))
     return Estimate(value, min(low, value), max(high, value))
 
 
-Z = 1.959963984540054
+Z_975 = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""
 
 
-class Share(NamedTuple):
+class Proportion(NamedTuple):
     """So many of so many, with the 95 % interval of the share behind it; none where there are
     none."""
 
-    found: int
+    hits: int
     total: int
 
     @property
     def value(self) -> float | None:
-        return self.found / self.total if self.total else None
+        return self.hits / self.total if self.total else None
 
     @property
-    def ends(self) -> tuple[float | None, float | None]:
+    def interval(self) -> tuple[float | None, float | None]:
         """Wilson's interval, which holds also where nearly all or nearly none are."""
-        return wilson(self.found, self.total) if self.total else (None, None)
+        return wilson_interval(self.hits, self.total) if self.total else (None, None)
 
 
-def wilson(found: float, total: float, z: float = Z) -> tuple[float, float]:
+def wilson_interval(hits: float, total: float, z: float = Z_975) -> tuple[float, float]:
     """Wilson's score interval of a share.
 
     >>> tuple(round(end, 4) for end in wilson(0, 10))
     (0.0, 0.2775)
     """
-    share = found / total
+    share = hits / total
     middle = share + z * z / (2 * total)
     reach = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
     scale = 1 + z * z / total

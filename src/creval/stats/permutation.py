@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from creval.stats.aggregate import children
+from creval.stats.aggregate import child_groups
 from creval.stats.score_table import Floats, Integers, ScoreTable
 
-FLIPS = 10_000
+SIGN_FLIPS = 10_000
 """How many ways of changing samples' sides are tried, where all are too many."""
-_ALL = 13  # units whose sides can be changed in every way
-_AT_ONCE = 2_000
+_MAX_EXHAUSTIVE = 13  # units whose sides can be changed in every way
+_BATCH_SIZE = 2_000
 
 
 def p_values(pairs: ScoreTable, seed: int = 0) -> list[float | None]:
@@ -23,26 +23,26 @@ def p_values(pairs: ScoreTable, seed: int = 0) -> list[float | None]:
     The table is of `ScoreTable.pairs`. Samples made from one picture change sides together. None
     where one of the two has no value of its own in a metric behind the column.
     """
-    names = pairs.card.rests_on(pairs.card.ranking)
-    columns = [at for at, metric in enumerate(pairs.card.metrics) if metric.name in names]
+    names = pairs.schema.component_weights(pairs.schema.ranking_column)
+    columns = [at for at, metric in enumerate(pairs.schema.metrics) if metric.name in names]
     there = [
         bool((one.any(axis=0) & two.any(axis=0)).all())
-        for one, two in zip(*(pairs.earned[at::2, :, columns] for at in (0, 1)), strict=True)
+        for one, two in zip(*(pairs.supported[at::2, :, columns] for at in (0, 1)), strict=True)
     ]
-    shares = contributions(pairs)
-    units = np.zeros((pairs.units.max(initial=-1) + 1, len(shares)))
-    np.add.at(units, pairs.units, shares.T)
-    values = _p_values(units[(units != 0).any(axis=1)], seed)
+    shares = sample_contributions(pairs)
+    units = np.zeros((pairs.clusters.max(initial=-1) + 1, len(shares)))
+    np.add.at(units, pairs.clusters, shares.T)
+    values = _sign_flip_p_values(units[(units != 0).any(axis=1)], seed)
     return [float(p) if has else None for p, has in zip(values, there, strict=True)]
 
 
-def contributions(pairs: ScoreTable) -> Floats:
+def sample_contributions(pairs: ScoreTable) -> Floats:
     """What each sample adds to the difference of each pair in the column that ranks.
 
     They sum to the difference; axes pair, sample.
     """
-    card = pairs.card
-    weights = card.rests_on(card.ranking)
+    card = pairs.schema
+    weights = card.component_weights(card.ranking_column)
     apart = pairs.values[::2] - pairs.values[1::2]
     found = np.zeros(apart.shape[:2])
     for at, metric in enumerate(card.metrics):
@@ -53,46 +53,46 @@ def contributions(pairs: ScoreTable) -> Floats:
     return found
 
 
-def sample_weights(table: ScoreTable, here: NDArray[np.bool_]) -> Floats:
+def sample_weights(table: ScoreTable, present: NDArray[np.bool_]) -> Floats:
     """How much each sample that is there counts in the mean over everything."""
-    return _weights(table, "overall", 0, here)
+    return _group_sample_weights(table, "overall", 0, present)
 
 
-def _weights(table: ScoreTable, level: str, group: int, here: NDArray[np.bool_]) -> Floats:
-    of = table.card.level(level).of
+def _group_sample_weights(table: ScoreTable, level: str, group: int, present: NDArray[np.bool_]) -> Floats:
+    of = table.schema.find_level(level).mean_of
     if of is None:
-        inside = (table.members(level, group) & here).astype(np.float64)
+        inside = (table.group_mask(level, group) & present).astype(np.float64)
         total = inside.sum()
         return inside / total if total else inside
-    parts = [_weights(table, of, at, here) for at in children(table, level, of)[group]]
+    parts = [_group_sample_weights(table, of, at, present) for at in child_groups(table, level, of)[group]]
     parts = [part for part in parts if part.any()]
     if not parts:
-        return np.zeros(len(here))
+        return np.zeros(len(present))
     mean: Floats = np.mean(parts, axis=0)
     return mean
 
 
-def _p_values(units: Floats, seed: int) -> Floats:
+def _sign_flip_p_values(cluster_sums: Floats, seed: int) -> Floats:
     """How often sides by chance make differences as large as these; axes unit, pair."""
     # Sums in another order differ in their last digits.
-    least = np.abs(units.sum(axis=0)) * (1 - 1e-9) - 1e-12
-    if len(units) <= _ALL:
-        ways = np.arange(2 ** len(units))[:, None] >> np.arange(len(units)) & 1
-        return _reached(ways, units, least) / len(ways)
+    least = np.abs(cluster_sums.sum(axis=0)) * (1 - 1e-9) - 1e-12
+    if len(cluster_sums) <= _MAX_EXHAUSTIVE:
+        ways = np.arange(2 ** len(cluster_sums))[:, None] >> np.arange(len(cluster_sums)) & 1
+        return _count_extreme(ways, cluster_sums, least) / len(ways)
     chance = np.random.default_rng(seed)
-    reached = np.ones(units.shape[1])
-    for start in range(0, FLIPS, _AT_ONCE):
-        count = min(_AT_ONCE, FLIPS - start)
-        reached += _reached(chance.integers(0, 2, (count, len(units))), units, least)
-    return reached / (FLIPS + 1)
+    reached = np.ones(cluster_sums.shape[1])
+    for start in range(0, SIGN_FLIPS, _BATCH_SIZE):
+        count = min(_BATCH_SIZE, SIGN_FLIPS - start)
+        reached += _count_extreme(chance.integers(0, 2, (count, len(cluster_sums))), cluster_sums, least)
+    return reached / (SIGN_FLIPS + 1)
 
 
-def _reached(sides: Integers, units: Floats, least: Floats) -> Floats:
-    reached: Floats = (np.abs((1.0 - 2.0 * sides) @ units) >= least).sum(axis=0).astype(np.float64)
+def _count_extreme(flips: Integers, cluster_sums: Floats, threshold: Floats) -> Floats:
+    reached: Floats = (np.abs((1.0 - 2.0 * flips) @ cluster_sums) >= threshold).sum(axis=0).astype(np.float64)
     return reached
 
 
-def holm(values: Sequence[float | None]) -> list[float | None]:
+def holm_correction(values: Sequence[float | None]) -> list[float | None]:
     """P-values of several questions asked at once, corrected after Holm.
 
     >>> holm([0.01, 0.04, 0.03, None])

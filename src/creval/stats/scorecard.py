@@ -12,29 +12,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from creval.core.errors import known_name, unknown
-from creval.core.schema import Card, Level
+from creval.core.errors import require_known, unknown_name_error
+from creval.core.schema import Level, ScoreSchema
 from creval.stats import ranking
-from creval.stats.aggregate import aggregate, mean_of_present, strata
-from creval.stats.bootstrap import interval, replicate
-from creval.stats.permutation import holm, p_values
+from creval.stats.aggregate import aggregate, build_strata, nan_mean
+from creval.stats.bootstrap import bootstrap_tables, percentile_interval
+from creval.stats.permutation import holm_correction, p_values
 from creval.stats.score_table import Floats, Integers, ScoreTable
 
 if TYPE_CHECKING:
     import polars
 
 
-FEWEST = 5
+MIN_CLUSTERS = 5
 """Samples below which there is no interval; those of one picture are one."""
-SAMPLE = "sample"
+SAMPLE_LEVEL = "sample"
 """The level below all groups: each sample by its id."""
 
 
-AVERAGE = "average over models"
+AVERAGE_MODEL = "average over models"
 """In the place of a system: the unweighted mean over those that have a value."""
 
 
-class Cell(NamedTuple):
+class Answer(NamedTuple):
     """A value with its 95 % interval, and how many of its questions it rests on.
 
     No value where nothing was scored; no interval where it would rest on fewer than five samples,
@@ -48,7 +48,7 @@ class Cell(NamedTuple):
     total: int
 
 
-LEVEL = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 """How often a difference may be called decided where there is none."""
 
 
@@ -68,89 +68,87 @@ class Difference(NamedTuple):
     p: float | None = None
 
     @property
-    def decided(self) -> bool:
+    def is_decided(self) -> bool:
         """Whether there is a difference: by the test, or else by the interval."""
         if self.low is None or self.high is None:
             return False
-        return self.p <= LEVEL if self.p is not None else self.low > 0 or self.high < 0
+        return self.p <= SIGNIFICANCE_LEVEL if self.p is not None else self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True)
 class Scorecard:
     """All cells of a run, and which systems differ in the column that ranks them.
 
-    With `average` there are cells of `AVERAGE` too.
+    With `average` there are cells of `AVERAGE_MODEL` too.
     """
 
     table: ScoreTable
     levels: Mapping[str, Mapping[str, Any]]
     differences: tuple[Difference, ...]
-    average: bool = False
+    includes_average: bool = False
 
     @cached_property
-    def systems(self) -> tuple[str, ...]:
+    def models(self) -> tuple[str, ...]:
         """The systems, best first."""
-        return tuple(sorted(self.table.systems, key=self._order))
+        return tuple(sorted(self.table.models, key=self._sort_key))
 
-    def _order(self, system: str) -> tuple[float, str]:
-        card = self.table.card
-        value = self.cell(system, card.ranking).value
-        better = -1.0 if card.higher_is_better(card.ranking) else 1.0
-        return (math.inf if value is None else better * value), system
+    def _sort_key(self, model: str) -> tuple[float, str]:
+        card = self.table.schema
+        value = self.cell(model, card.ranking_column).value
+        better = -1.0 if card.higher_is_better(card.ranking_column) else 1.0
+        return (math.inf if value is None else better * value), model
 
     @cached_property
-    def better(self) -> tuple[tuple[str, str], ...]:
+    def decided_pairs(self) -> tuple[tuple[str, str], ...]:
         """The pairs of which it is decided who is better; that one comes first."""
-        sign = 1.0 if self.table.card.higher_is_better(self.table.card.ranking) else -1.0
+        sign = 1.0 if self.table.schema.higher_is_better(self.table.schema.ranking_column) else -1.0
         return tuple(
             (found.first, found.second) if sign * found.value > 0 else (found.second, found.first)
             for found in self.differences
-            if found.decided and found.value is not None
+            if found.is_decided and found.value is not None
         )
 
     @cached_property
-    def places(self) -> Mapping[str, tuple[int, int]]:
+    def rank_ranges(self) -> Mapping[str, tuple[int, int]]:
         """The best and the worst place that each system can hold."""
-        return ranking.places(self.systems, self.better)
+        return ranking.rank_ranges(self.models, self.decided_pairs)
 
     @cached_property
-    def alike(self) -> list[tuple[str, ...]]:
+    def indistinguishable(self) -> list[tuple[str, ...]]:
         """Neighbours of whom no two can be told apart."""
-        return ranking.groups(self.systems, self.better)
+        return ranking.indistinguishable(self.models, self.decided_pairs)
 
-    def cell(self, system: str, column: str, group: str = "overall", level: str = "") -> Cell:
+    def cell(self, model: str, column: str, group: str = "overall", level: str = "") -> Answer:
         """The cell of a system, a metric or the composite, and a group.
 
         `level` is needed only for `sample`: its groups are the samples' ids.
         """
-        card = self.table.card
-        names = (*self.table.systems, *((AVERAGE,) if self.average else ()))
-        place = names.index(known_name("model", system, names))
-        at = card.columns.index(known_name("metric", column, card.columns))
-        if level == SAMPLE:
+        card = self.table.schema
+        names = (*self.table.models, *((AVERAGE_MODEL,) if self.includes_average else ()))
+        place = names.index(require_known("model", model, names))
+        at = card.columns.index(require_known("metric", column, card.columns))
+        if level == SAMPLE_LEVEL:
             return self._sample_cell(place, at, group)
         for found in card.levels:
             if group in found.groups and level in ("", found.name, found.plural):
                 arrays = self.levels[found.name]
                 index = (found.groups.index(group), place, at)
-                value, low, high = (
-                    number(arrays[name][index]) for name in ("value", "low", "high")
-                )
+                value, low, high = (none_if_nan(arrays[name][index]) for name in ("value", "low", "high"))
                 scored, total = (int(arrays[name][index]) for name in ("scored", "total"))
-                return Cell(value, low, high, scored, total)
-        raise unknown("group", group, [name for found in card.levels for name in found.groups])
+                return Answer(value, low, high, scored, total)
+        raise unknown_name_error("group", group, [name for found in card.levels for name in found.groups])
 
-    def _sample_cell(self, system: int, column: int, name: str) -> Cell:
-        if name not in self._sample_places:
-            raise unknown("sample", name, self.table.samples)
-        sample = self._sample_places[name]
-        scored, total = self.table.scored[system, sample], self.table.total[system, sample]
-        here = slice(column, column + 1) if column < len(self.table.card.metrics) else slice(None)
-        value = number(self._sample_values[system, sample, column])
-        return Cell(value, None, None, int(scored[here].sum()), int(total[here].sum()))
+    def _sample_cell(self, model: int, column: int, name: str) -> Answer:
+        if name not in self._sample_index:
+            raise unknown_name_error("sample", name, self.table.samples)
+        sample = self._sample_index[name]
+        scored, total = self.table.scored[model, sample], self.table.total[model, sample]
+        here = slice(column, column + 1) if column < len(self.table.schema.metrics) else slice(None)
+        value = none_if_nan(self._sample_values[model, sample, column])
+        return Answer(value, None, None, int(scored[here].sum()), int(total[here].sum()))
 
     @cached_property
-    def _sample_places(self) -> dict[str, int]:
+    def _sample_index(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(self.table.samples)}
 
     @cached_property
@@ -159,119 +157,109 @@ class Scorecard:
 
     def groups(self, level: str) -> tuple[str, ...]:
         """The groups of a level that have samples; for `sample`, the samples' ids."""
-        if level == SAMPLE:
+        if level == SAMPLE_LEVEL:
             return self.table.samples
-        found = self.table.card.level(level)
+        found = self.table.schema.find_level(level)
         there = self.levels[found.name]["total"].sum(axis=(1, 2)) > 0
         return tuple(g for g, has in zip(found.groups, there, strict=True) if has)
 
-    def _averaged(self, level: str) -> bool:
-        return self.average and level != SAMPLE
+    def _has_average(self, level: str) -> bool:
+        return self.includes_average and level != SAMPLE_LEVEL
 
-    def rows(self, levels: Sequence[str]) -> Iterator[tuple[str, str, str, str, Cell]]:
+    def iter_cells(self, levels: Sequence[str]) -> Iterator[tuple[str, str, str, str, Answer]]:
         """Level, group, system, column and cell of everything at these levels."""
         for level in levels:
             for group in self.groups(level):
-                for system in (*self.systems, *([AVERAGE] if self._averaged(level) else ())):
-                    for column in self.table.card.columns:
-                        yield level, group, system, column, self.cell(system, column, group, level)
+                for model in (*self.models, *([AVERAGE_MODEL] if self._has_average(level) else ())):
+                    for column in self.table.schema.columns:
+                        yield level, group, model, column, self.cell(model, column, group, level)
 
     def frame(self, by: str | Sequence[str] | None = None) -> polars.DataFrame:
         """The cells as a polars frame, a row a cell: at one level, some, or all of the card's."""
         import polars
 
-        names = [level.name for level in self.table.card.levels]
+        names = [level.name for level in self.table.schema.levels]
         wanted = names if by is None else [by] if isinstance(by, str) else list(by)
-        rows = [
-            (level, group, system, column, *cell)
-            for level, group, system, column, cell in self.rows(wanted)
-        ]
+        rows = [(level, group, model, column, *cell) for level, group, model, column, cell in self.iter_cells(wanted)]
         words = dict.fromkeys(("level", "group", "model", "metric"), polars.String)
         numbers = dict.fromkeys(("value", "low", "high"), polars.Float64)
         counts = dict.fromkeys(("scored", "total"), polars.Int64)
         return polars.DataFrame(rows, schema={**words, **numbers, **counts}, orient="row")
 
 
-def number(value: float) -> float | None:
+def none_if_nan(value: float) -> float | None:
     """A value for people: none instead of NaN."""
     return None if math.isnan(value) else float(value)
 
 
-def scorecard(
-    table: ScoreTable, *, resamples: int = 2_000, seed: int = 0, average: bool = False
-) -> Scorecard:
+def build_scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0, average: bool = False) -> Scorecard:
     """Score a table: values, percentile intervals over paired resamples, coverage, differences."""
-    pairs = list(combinations(table.systems, 2))
-    shared = table.ranked().pairs(pairs)
-    drawn, drawn_pairs = replicate([table, shared], resamples, seed)
-    there = points(table)
+    pairs = list(combinations(table.models, 2))
+    shared = table.restrict_to_ranking().select_pairs(pairs)
+    drawn, drawn_pairs = bootstrap_tables([table, shared], resamples, seed)
+    there = point_estimates(table)
     levels = {
-        level.name: _arrays(table, level, there[level.name], drawn[level.name], average)
-        for level in table.card.levels
+        level.name: _level_arrays(table, level, there[level.name], drawn[level.name], average)
+        for level in table.schema.levels
     }
-    tested = holm(p_values(shared, seed)) if pairs else []
+    tested = holm_correction(p_values(shared, seed)) if pairs else []
     differences = tuple(_differences(pairs, shared, drawn_pairs["overall"], tested))
     return Scorecard(table, levels, differences, average)
 
 
-def rests_on(card: Card, column: str) -> list[int]:
+def component_indices(schema: ScoreSchema, column: str) -> list[int]:
     """The places of the metrics that a column rests on."""
-    names = card.rests_on(column)
-    return [n for n, metric in enumerate(card.metrics) if metric.name in names]
+    names = schema.component_weights(column)
+    return [n for n, metric in enumerate(schema.metrics) if metric.name in names]
 
 
-def points(table: ScoreTable) -> dict[str, Floats]:
+def point_estimates(table: ScoreTable) -> dict[str, Floats]:
     """Each level's values; axes group, system, column."""
-    once = aggregate(table, strata(table), np.ones((1, len(table.samples))))
-    return {level.name: once[level.name][0] for level in table.card.levels}
+    once = aggregate(table, build_strata(table), np.ones((1, len(table.samples))))
+    return {level.name: once[level.name][0] for level in table.schema.levels}
 
 
 def _differences(
-    pairs: Sequence[tuple[str, str]],
-    shared: ScoreTable,
-    drawn: Floats,
-    tested: Sequence[float | None],
+    pairs: Sequence[tuple[str, str]], shared: ScoreTable, drawn: Floats, tested: Sequence[float | None]
 ) -> Iterator[Difference]:
-    card = shared.card
-    rank = card.columns.index(card.ranking)
-    there = points(shared)["overall"][0, :, rank]
+    card = shared.schema
+    rank = card.columns.index(card.ranking_column)
+    there = point_estimates(shared)["overall"][0, :, rank]
     draws = drawn[:, 0, :, rank]
-    low, high = interval(draws[:, ::2] - draws[:, 1::2])
-    here = evidence(shared)
-    behind = rests_on(card, card.ranking)
+    low, high = percentile_interval(draws[:, ::2] - draws[:, 1::2])
+    here = pair_evidence(shared)
+    behind = component_indices(card, card.ranking_column)
     samples = here.sum(axis=1)[:, behind].min(axis=1)
-    units = shared.units_in(here)[:, behind].min(axis=1)
+    units = shared.count_clusters(here)[:, behind].min(axis=1)
     for n, (first, second) in enumerate(pairs):
-        ends = (number(low[n]), number(high[n])) if units[n] >= FEWEST else (None, None)
-        value = number(there[2 * n] - there[2 * n + 1])
+        ends = (none_if_nan(low[n]), none_if_nan(high[n])) if units[n] >= MIN_CLUSTERS else (None, None)
+        value = none_if_nan(there[2 * n] - there[2 * n + 1])
         yield Difference(first, second, value, *ends, int(samples[n]), tested[n])
 
 
-def evidence(shared: ScoreTable) -> NDArray[np.bool_]:
+def pair_evidence(pairs: ScoreTable) -> NDArray[np.bool_]:
     """What differences of pairs rest on: samples of which at least one system supports what is
     measured; axes pair, sample, metric."""
-    earned = shared.earned
+    earned = pairs.supported
     found: NDArray[np.bool_] = earned[::2] | earned[1::2]
     return found
 
 
-def _arrays(
-    table: ScoreTable, level: Level, point: Floats, draws: Floats, average: bool
-) -> dict[str, Any]:
-    there = _by_group(table, level, "there")
-    scored, total = (_by_group(table, level, what) for what in ("scored", "total"))
+def _level_arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats, average: bool) -> dict[str, Any]:
+    there = _count_by_group(table, level, "there")
+    scored, total = (_count_by_group(table, level, what) for what in ("scored", "total"))
     if average:
-        point, draws = (_with(mean_of_present(a, -2), a) for a in (point, draws))
+        point, draws = (_append_average(nan_mean(a, -2), a) for a in (point, draws))
         # As many units as the system has that has the fewest, of those that have any.
         fewest = np.where(there > 0, there, there.max(initial=0)).min(axis=-2)
-        there = _with(fewest, there)
-        scored, total = (_with(a.sum(axis=-2), a) for a in (scored, total))
-    low, high = interval(draws)
-    if table.card.composite is not None:
+        there = _append_average(fewest, there)
+        scored, total = (_append_average(a.sum(axis=-2), a) for a in (scored, total))
+    low, high = percentile_interval(draws)
+    if table.schema.composite is not None:
         # The composite rests on as many units as that of its metrics which has the fewest.
-        least = there[..., rests_on(table.card, table.card.composite.name)].min(axis=-1)
+        least = there[..., component_indices(table.schema, table.schema.composite.name)].min(axis=-1)
         there[..., -1] = least
-    few = (there < FEWEST) | np.isnan(point)
+    few = (there < MIN_CLUSTERS) | np.isnan(point)
     return {
         "value": point,
         "low": np.where(few, np.nan, low),
@@ -281,42 +269,42 @@ def _arrays(
     }
 
 
-def _with(last: NDArray[Any], systems: NDArray[Any]) -> NDArray[Any]:
+def _append_average(average: NDArray[Any], models: NDArray[Any]) -> NDArray[Any]:
     """Values whose last axes are system and column, with one more behind the systems."""
-    return np.concatenate([systems, last[..., None, :]], axis=-2)
+    return np.concatenate([models, average[..., None, :]], axis=-2)
 
 
-def _by_group(table: ScoreTable, level: Level, what: str) -> Integers:
+def _count_by_group(table: ScoreTable, level: Level, what: str) -> Integers:
     """Counts summed over each group's samples, and over metrics for the composite.
 
     `what` is scored or total, of probes, or there: of how many units samples have a value that is
     not only what an unsupported one counts.
     """
-    if level.minus is not None:
-        of, *two = level.minus
-        finer = table.card.level(of)
-        both = _by_group(table, finer, what)[[finer.groups.index(group) for group in two]]
+    if level.difference_of is not None:
+        of, *two = level.difference_of
+        finer = table.schema.find_level(of)
+        both = _count_by_group(table, finer, what)[[finer.groups.index(group) for group in two]]
         one: Integers = both.min(axis=0) if what == "there" else both.sum(axis=0)
         if what == "scored":  # with one end alone there is nothing to subtract
-            one = np.where(_by_group(table, level, "total")[0] > 0, one, 0)
+            one = np.where(_count_by_group(table, level, "total")[0] > 0, one, 0)
         elif what == "total":
             one = np.where(both.min(axis=0) > 0, one, 0)
         return one[None]
     sums: Integers
-    if level.parts:
-        part = table.parts[level.name]
+    if level.groups_sub_scores:
+        part = table.sub_scores[level.name]
         if what == "there":
-            sums = table.units_in((part.counts > 0).transpose(2, 0, 1, 3))
+            sums = table.count_clusters((part.counts > 0).transpose(2, 0, 1, 3))
         else:
             sums = getattr(part, what).sum(axis=1, dtype=np.int64).transpose(1, 0, 2)
     else:
-        members = [table.members(level.name, n) for n in range(len(level.groups))]
+        members = [table.group_mask(level.name, n) for n in range(len(level.groups))]
         if what == "there":
-            earned = table.earned
-            sums = np.stack([table.units_in(earned & member[:, None]) for member in members])
+            earned = table.supported
+            sums = np.stack([table.count_clusters(earned & member[:, None]) for member in members])
         else:
             counts = getattr(table, what)
             sums = np.stack([counts[:, member].sum(axis=1, dtype=np.int64) for member in members])
-    if table.card.composite is None:
+    if table.schema.composite is None:
         return sums
     return np.concatenate([sums, sums.sum(axis=-1, keepdims=True)], axis=-1)

@@ -8,15 +8,15 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from creval.core.edit import EditKey
-from creval.core.schema import Card, Part
+from creval.core.edit_record import EditKey
+from creval.core.schema import ScoreSchema, SubScore
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class PartTable:
+class SubScoreTable:
     """The metrics of samples' parts, by group: their sums, how many there are, and their probes.
 
     All have the axes system, sample, group, metric.
@@ -27,15 +27,15 @@ class PartTable:
     scored: Integers
     total: Integers
 
-    def of(self, systems: Sequence[int]) -> PartTable:
-        return PartTable(*(getattr(self, f.name)[systems] for f in fields(self)))
+    def select_models(self, models: Sequence[int]) -> SubScoreTable:
+        return SubScoreTable(*(getattr(self, f.name)[models] for f in fields(self)))
 
-    def shared(self, size: int) -> PartTable:
+    def keep_shared_values(self, group_size: int) -> SubScoreTable:
         """Of so many systems one behind the other, again and again: only what all of them have."""
-        counts = self.counts.reshape(-1, size, *self.counts.shape[1:])
+        counts = self.counts.reshape(-1, group_size, *self.counts.shape[1:])
         # Where one has more of a sample's parts than another, which they are cannot be told.
         alike = (counts > 0) & np.isclose(counts, counts[:, :1])
-        all_ = np.repeat(alike.all(axis=1), size, axis=0)
+        all_ = np.repeat(alike.all(axis=1), group_size, axis=0)
         return replace(
             self,
             sums=np.where(all_, self.sums, 0.0),
@@ -44,32 +44,27 @@ class PartTable:
         )
 
 
-class Parts:
+class SubScoreBuilder:
     """Collects the scores of samples' parts, for the levels that group them."""
 
     def __init__(
-        self, card: Card, systems: Sequence[str], samples: Sequence[str], metrics: Sequence[str]
+        self, schema: ScoreSchema, models: Sequence[str], samples: Sequence[str], metrics: Sequence[str]
     ) -> None:
-        self._at = tuple(
-            {name: at for at, name in enumerate(names)} for names in (systems, samples, metrics)
-        )
+        self._positions = tuple({name: at for at, name in enumerate(names)} for names in (models, samples, metrics))
         self._groups = {
             level.name: {group: at for at, group in enumerate(level.groups)}
-            for level in card.levels
-            if level.parts
+            for level in schema.levels
+            if level.groups_sub_scores
         }
-        shape = (len(systems), len(samples))
-        self._arrays = {
-            name: np.zeros((4, *shape, len(groups), len(metrics)))
-            for name, groups in self._groups.items()
-        }
+        shape = (len(models), len(samples))
+        self._arrays = {name: np.zeros((4, *shape, len(groups), len(metrics))) for name, groups in self._groups.items()}
         self._draws = np.zeros(shape)
 
-    def add(self, key: EditKey, found: Mapping[str, Sequence[Part]]) -> None:
-        systems, samples, metrics = self._at
-        place = (systems[key.system], samples[key.sample])
+    def add(self, key: EditKey, sub_scores: Mapping[str, Sequence[SubScore]]) -> None:
+        models, samples, metrics = self._positions
+        place = (models[key.model], samples[key.sample])
         self._draws[place] += 1
-        for level, parts in found.items():
+        for level, parts in sub_scores.items():
             groups, (sums, counts, scored, total) = self._groups[level], self._arrays[level]
             for group, metric, score in parts:
                 at = (*place, groups[group], metrics[metric])
@@ -79,12 +74,10 @@ class Parts:
                 scored[at] += score.scored
                 total[at] += score.total
 
-    def tables(self) -> dict[str, PartTable]:
+    def build_tables(self) -> dict[str, SubScoreTable]:
         """The mean over a sample's draws of what was collected."""
         draws = np.maximum(self._draws, 1)[..., None, None]
         return {
-            name: PartTable(
-                sums / draws, counts / draws, scored.astype(np.int64), total.astype(np.int64)
-            )
+            name: SubScoreTable(sums / draws, counts / draws, scored.astype(np.int64), total.astype(np.int64))
             for name, (sums, counts, scored, total) in self._arrays.items()
         }

@@ -1,7 +1,16 @@
 """The run folder: written once, lost never."""
 
-from creval.store.readonly import Held, held_measures, held_texts
+from creval.store.readonly import StoredTexts, read_stored_metrics, read_stored_texts
 from creval.store.run import Answer, Run, open_run
-from creval.store.writer import DATABASE, Store
+from creval.store.writer import DATABASE, RunWriter
 
-__all__ = ["DATABASE", "Answer", "Held", "Run", "Store", "held_measures", "held_texts", "open_run"]
+__all__ = [
+    "DATABASE",
+    "Answer",
+    "Run",
+    "RunWriter",
+    "StoredTexts",
+    "open_run",
+    "read_stored_metrics",
+    "read_stored_texts",
+]

@@ -10,27 +10,27 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from creval.core.benchmark import Placed
-from creval.core.edit import Edit, EditKey, EditStatus, Stamp
+from creval.core.benchmark import EditFile
+from creval.core.edit_record import Edit, EditKey, EditStatus, FileStamp
 from creval.core.errors import CrevalError
-from creval.core.filenames import read_name
-from creval.core.files import clean_text, files_below
-from creval.core.images import glance, lack_of
+from creval.core.filenames import parse_edit_filename
+from creval.core.files import list_files, replace_lone_surrogates
+from creval.core.images import check_header, missing_image_reason
 from creval.core.sample import Sample
 from creval.store import DATABASE
-from creval.store.lineage import with_way
-from creval.store.lookup import CloseUp
-from creval.store.provenance import Bill, Maker, bill
+from creval.store.lineage import with_ancestors
+from creval.store.lookup import RunLookup
+from creval.store.provenance import CallCosts, EditProvenance, read_call_costs
 
 # HEIC cannot be opened, but then the picture is there and gets a sentence.
-_SUFFIXES = frozenset(
+_IMAGE_SUFFIXES = frozenset(
     "jpg jpeg jfif png webp avif gif bmp tif tiff jp2 ppm heic heif".split()  # noqa: SIM905
 )
-EDITOR = "editor"
+EDITOR_KEY = "editor"
 """The entry in a folder's manifest that says who edited."""
 # Whether there could be a picture is for the benchmark's own to say.
-_MAYBE = frozenset({EditStatus.ABSENT, EditStatus.UNSUPPORTED})
-JUDGED, PLANNED = ".judged", ".plans"
+_UNCONFIRMED_STATUSES = frozenset({EditStatus.ABSENT, EditStatus.UNSUPPORTED})
+SELECTION_FOLDER, PLANS_FOLDER = ".judged", ".plans"
 """The folders inside it of the runs that picked, and of what a planner wrote."""
 
 
@@ -43,26 +43,26 @@ class FoundEdits:
     failed.
     """
 
-    systems: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
     edits: list[Edit] = field(default_factory=list)
-    unmatched: list[str] = field(default_factory=list)
-    makers: dict[str, Maker] = field(default_factory=dict)
+    unmatched_files: list[str] = field(default_factory=list)
+    provenance: dict[str, EditProvenance] = field(default_factory=dict)
 
 
-Place = Callable[[str], Placed | None]
+EditFileMatcher = Callable[[str], EditFile | None]
 """The edit that a file's path, without its suffix, stands for."""
-Told = Callable[[Path, Sequence[Sample]], Mapping[str, Edit]]
+ModelOutputReader = Callable[[Path, Sequence[Sample]], Mapping[str, Edit]]
 """What a folder says of its edits, by sample: where their pictures are, or why there is none."""
-Pictures = dict[str, dict[int, Path]]
+ImagesBySample = dict[str, dict[int, Path]]
 """A system's pictures by sample and draw."""
 
 
 def find_edits(
     folders: Sequence[str | Path],
     samples: Sequence[Sample],
-    place: Place | None = None,
-    told: Told | None = None,
+    match_edit_file: EditFileMatcher | None = None,
+    read_model_outputs: ModelOutputReader | None = None,
 ) -> FoundEdits:
     """The edits in these folders, each given as `DIR` or `NAME=DIR`.
 
@@ -74,11 +74,11 @@ def find_edits(
     if not folders:
         raise CrevalError("give the folders of edited pictures: --edits outputs/ModelA ...")
     found = FoundEdits()
-    stems, ids = _stems(samples), {sample.id for sample in samples}
+    stems, ids = _samples_by_stem(samples), {sample.id for sample in samples}
     places: dict[str, Path] = {}
-    lacking = cache(partial(lack_of, look=glance))  # the same for all systems
+    lacking = cache(partial(missing_image_reason, check=check_header))  # the same for all systems
     for given in folders:
-        name, folder = _place(given)
+        name, folder = _parse_folder_argument(given)
         if name in places:
             raise CrevalError(
                 f"{places[name]} and {folder} are both called {name!r}; give one of them another "
@@ -86,95 +86,95 @@ def find_edits(
             )
         places[name] = folder
         found.folders += (folder,)
-        said = {} if told is None else told(folder, samples)
-        known = known_edits(folder, name, samples)
+        said = {} if read_model_outputs is None else read_model_outputs(folder, samples)
+        known = read_folder_metadata(folder, name, samples)
         known = known._replace(edits={**known.edits, **said})
-        inside = _in_folder(
-            folder, stems, ids, place, said, found.unmatched, may_be_empty=bool(known.edits)
+        inside = _match_images(
+            folder, stems, ids, match_edit_file, said, found.unmatched_files, may_be_empty=bool(known.edits)
         )
         for strategy, there in sorted(inside.items()):
-            system = f"{name}+{strategy}" if strategy else name
-            if system in found.systems:
-                raise CrevalError(f"{system!r} is there twice; give {folder} another name.")
-            found.systems += (system,)
-            if not strategy and known.maker is not None:
-                found.makers[system] = known.maker
+            model = f"{name}+{strategy}" if strategy else name
+            if model in found.models:
+                raise CrevalError(f"{model!r} is there twice; give {folder} another name.")
+            found.models += (model,)
+            if not strategy and known.provenance is not None:
+                found.provenance[model] = known.provenance
             mine = {} if strategy else known.edits
-            found.edits += _edits(system, samples, there, mine, lacking)
+            found.edits += _build_edits(model, samples, there, mine, lacking)
     return found
 
 
-def _edits(
-    system: str,
+def _build_edits(
+    model: str,
     samples: Sequence[Sample],
-    there: Pictures,
-    known: Mapping[str, Edit],
-    lack_of: Callable[[tuple[Path, ...]], str],
+    images: ImagesBySample,
+    metadata: Mapping[str, Edit],
+    image_problem: Callable[[tuple[Path, ...]], str],
 ) -> Iterator[Edit]:
-    """Each sample's edits, with what whoever made them `known` about them. `lack_of` says what is
-    wrong with a sample's pictures."""
+    """Each sample's edits, with what whoever made them `known` about them. `missing_image_reason`
+    says what is wrong with a sample's pictures."""
     reason = "there is no picture of it in the folder"
     for sample in samples:
-        told = known.get(sample.id)
-        for draw, path in sorted(there.get(sample.id, {}).items()):
+        told = metadata.get(sample.id)
+        for draw, path in sorted(images.get(sample.id, {}).items()):
             # Whoever opens the run later may stand in another folder.
-            edit = Edit(EditKey(system, sample.id, draw), EditStatus.DONE, path.absolute())
+            edit = Edit(EditKey(model, sample.id, draw), EditStatus.DONE, path.absolute())
             if told is not None and draw == 0:
-                edit = edit._replace(parents=told.parents, facts=told.facts, before=told.before)
+                edit = edit._replace(parents=told.parents, metadata=told.metadata, ancestors=told.ancestors)
             yield edit
-        if sample.id not in there:
-            edit = Edit(EditKey(system, sample.id), EditStatus.ABSENT, reason=reason)
+        if sample.id not in images:
+            edit = Edit(EditKey(model, sample.id), EditStatus.ABSENT, reason=reason)
             if told is not None and told.status is not EditStatus.DONE:
                 edit = told._replace(key=edit.key, image=None)
-            if edit.status in _MAYBE and (lack := lack_of(sample.pictures)):
+            if edit.status in _UNCONFIRMED_STATUSES and (lack := image_problem(sample.input_images)):
                 edit = edit._replace(status=EditStatus.IMPOSSIBLE, reason=lack)
             yield edit
 
 
-class Known(NamedTuple):
+class FolderMetadata(NamedTuple):
     """What is known of the edits in a folder: of those of samples how each came about or why it is
     not there, and who made them."""
 
     edits: Mapping[str, Edit] = MappingProxyType({})
-    maker: Maker | None = None
+    provenance: EditProvenance | None = None
 
 
-def known_edits(folder: Path, system: str, samples: Sequence[Sample]) -> Known:
+def read_folder_metadata(folder: Path, model: str, samples: Sequence[Sample]) -> FolderMetadata:
     """What is known of the edits of these samples in a folder, under a system's name; nothing where
     `creval edit` did not make them."""
     if not (folder / DATABASE).is_file():
-        return Known()
+        return FolderMetadata()
     try:
-        opened = CloseUp(folder)
+        opened = RunLookup(folder)
     except CrevalError:  # nothing was finished yet, or it is somebody else's database
-        return Known()
+        return FolderMetadata()
     with opened as run:
-        if EDITOR not in run.manifest:
-            return Known()
+        if EDITOR_KEY not in run.manifest:
+            return FolderMetadata()
         edits = {edit.key: edit for edit in run.all_edits()}
         manifest = run.manifest
     names = {sample.id for sample in samples}
     whole = [edit for key, edit in edits.items() if key.draw == 0 and key.sample in names]
-    picking = sum((bill(part) for part in sorted((folder / JUDGED).glob("*/run"))), Bill())
-    maker = Maker(
-        str(manifest[EDITOR]),
+    picking = sum((read_call_costs(part) for part in sorted((folder / SELECTION_FOLDER).glob("*/run"))), CallCosts())
+    maker = EditProvenance(
+        str(manifest[EDITOR_KEY]),
         str(manifest.get("strategy", "direct")),
         sum(edit.image is not None for edit in whole),
-        bill(folder),
+        read_call_costs(folder),
         picking,
-        bill(folder / PLANNED),
+        read_call_costs(folder / PLANS_FOLDER),
         str(manifest.get("judge", "")),
     )
-    return Known({e.key.sample: with_way(e, edits, folder, system) for e in whole}, maker)
+    return FolderMetadata({e.key.sample: with_ancestors(e, edits, folder, model) for e in whole}, maker)
 
 
-def stamp_of(path: Path, digest: str) -> Stamp:
+def stamp_file(path: Path, digest: str) -> FileStamp:
     """A file as it is now, with the digest of its content."""
     status = path.stat()
-    return Stamp(digest, status.st_size, status.st_mtime_ns)
+    return FileStamp(digest, status.st_size, status.st_mtime_ns)
 
 
-def _place(given: str | Path) -> tuple[str, Path]:
+def _parse_folder_argument(given: str | Path) -> tuple[str, Path]:
     folder = Path(given)
     name = ""
     if not folder.exists() and "=" in str(given):
@@ -183,13 +183,13 @@ def _place(given: str | Path) -> tuple[str, Path]:
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "does not exist"
         raise CrevalError(f"--edits {folder} {what}; give a folder of edited pictures.")
-    name = clean_text(name.strip() or folder.resolve().name)
+    name = replace_lone_surrogates(name.strip() or folder.resolve().name)
     if not name:
         raise CrevalError(f"--edits {folder} has no name; give NAME={folder}.")
     return name, folder
 
 
-def _stems(samples: Sequence[Sample]) -> dict[str, str]:
+def _samples_by_stem(samples: Sequence[Sample]) -> dict[str, str]:
     """The sample that a stem stands for: its id, or its source's stem if that is nobody else's."""
     sources: dict[str, set[str]] = {}
     for sample in samples:
@@ -201,44 +201,42 @@ def _stems(samples: Sequence[Sample]) -> dict[str, str]:
     return stems | {sample.id: sample.id for sample in samples}
 
 
-def _in_folder(
+def _match_images(
     folder: Path,
     stems: dict[str, str],
     ids: Container[str],
-    place: Place | None,
-    said: Mapping[str, Edit],
+    match_edit_file: EditFileMatcher | None,
+    declared_edits: Mapping[str, Edit],
     unmatched: list[str],
     *,
     may_be_empty: bool,
-) -> dict[str, Pictures]:
+) -> dict[str, ImagesBySample]:
     """The pictures in a folder by strategy, as far as they belong to a sample."""
-    listed = {identity: edit.image for identity, edit in said.items() if edit.image is not None}
-    found: dict[str, Pictures] = {}
+    listed = {identity: edit.image for identity, edit in declared_edits.items() if edit.image is not None}
+    found: dict[str, ImagesBySample] = {}
     for identity, path in listed.items():
         found.setdefault("", {})[identity] = {0: path}
     taken = set(listed.values())
     names = sorted(os.listdir(folder))  # noqa: PTH208 (names are all that is needed)
-    deep = place is not None or any("/" in stem for stem in stems)
-    pictures = [
+    deep = match_edit_file is not None or any("/" in stem for stem in stems)
+    images = [
         name
-        for name in (files_below(folder) if deep else names)
-        if name.rpartition(".")[2].casefold() in _SUFFIXES
-        and not name.rpartition("/")[2].startswith(".")
+        for name in (list_files(folder) if deep else names)
+        if name.rpartition(".")[2].casefold() in _IMAGE_SUFFIXES and not name.rpartition("/")[2].startswith(".")
     ]
     strangers = []
-    for name in pictures:
+    for name in images:
         if folder / name in taken:
             continue
         stem = name.rpartition(".")[0]
-        stem, draw, strategy = _placed(stem, ids, stems, place)
+        stem, draw, strategy = _match_stem(stem, ids, stems, match_edit_file)
         if stem not in stems:
             strangers.append(f"{folder}/{name}")
             continue
-        declared = said.get(stems[stem])
+        declared = declared_edits.get(stems[stem])
         if declared is not None and declared.status is EditStatus.UNSUPPORTED:
             raise CrevalError(
-                f"{folder} holds {name}, and says that it has none: {declared.reason}. Take one of "
-                "them away."
+                f"{folder} holds {name}, and says that it has none: {declared.reason}. Take one of them away."
             )
         draws = found.setdefault(strategy, {}).setdefault(stems[stem], {})
         if draw in draws:
@@ -249,33 +247,33 @@ def _in_folder(
         draws[draw] = folder / name
     if not found:
         if not may_be_empty:
-            _complain(folder, names, pictures, stems)
+            _raise_no_match(folder, names, images, stems)
         found[""] = {}
     unmatched += strangers
     return found
 
 
-def _placed(stem: str, ids: Container[str], stems: Container[str], place: Place | None) -> Placed:
+def _match_stem(
+    stem: str, ids: Container[str], stems: Container[str], match_edit_file: EditFileMatcher | None
+) -> EditFile:
     """The edit that a file's path stands for, without its suffix; perhaps of no sample."""
-    exact = Placed(*read_name(stem, ids))
+    exact = EditFile(*parse_edit_filename(stem, ids))
     if exact.sample in ids:
         return exact
-    placed = place(stem) if place is not None else None
-    return placed or Placed(*read_name(stem, stems))
+    placed = match_edit_file(stem) if match_edit_file is not None else None
+    return placed or EditFile(*parse_edit_filename(stem, stems))
 
 
-def _complain(folder: Path, names: list[str], pictures: list[str], stems: dict[str, str]) -> None:
+def _raise_no_match(folder: Path, names: list[str], images: list[str], stems: dict[str, str]) -> None:
     example = next(iter(stems), "SAMPLE")
-    if pictures:
+    if images:
         raise CrevalError(
-            f"no picture in {folder} has the name of a sample: it holds {pictures[0]}, a sample "
+            f"no picture in {folder} has the name of a sample: it holds {images[0]}, a sample "
             f"is called {example!r}. Are these edits of this benchmark, and is this the model's "
             "folder rather than one inside it?"
         )
     inside = [name for name in names if (folder / name).is_dir() and not name.startswith(".")]
     if inside:
         shown = " ".join(f"{folder}/{name}" for name in inside[:3])
-        raise CrevalError(
-            f"{folder} holds no pictures, but folders. Give each system's own: --edits {shown}"
-        )
+        raise CrevalError(f"{folder} holds no pictures, but folders. Give each system's own: --edits {shown}")
     raise CrevalError(f"{folder} holds no pictures, such as {example}.png.")

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.edit_record import Edit, EditKey, EditStatus
 
-_STEPS = re.compile("^(?:the step before: )+")
+_STEP_PREFIXES = re.compile("^(?:the step before: )+")
 
 
-def with_way(edit: Edit, edits: Mapping[EditKey, Edit], folder: Path, system: str) -> Edit:
+def with_ancestors(edit: Edit, edits: Mapping[EditKey, Edit], folder: Path, model: str) -> Edit:
     """An edit with those that came before it, the first step first, under a system's name.
 
     Pictures are taken from the folder's own only, wherever the store says that they are: so they
@@ -19,29 +19,29 @@ def with_way(edit: Edit, edits: Mapping[EditKey, Edit], folder: Path, system: st
     """
 
     def own(one: Edit) -> Edit:
-        parents = tuple(key._replace(system=system) for key in one.parents)
-        image = _inside(folder, one.image) if one.image is not None else None
-        reason = _STEPS.sub("a step before: ", one.reason)
-        key = one.key._replace(system=system)
+        parents = tuple(key._replace(model=model) for key in one.parents)
+        image = _image_in_folder(folder, one.image) if one.image is not None else None
+        reason = _STEP_PREFIXES.sub("a step before: ", one.reason)
+        key = one.key._replace(model=model)
         return one._replace(key=key, parents=parents, image=image, reason=reason)
 
-    return own(edit)._replace(before=tuple(map(own, _before(edit, edits))))
+    return own(edit)._replace(ancestors=tuple(map(own, _find_ancestors(edit, edits))))
 
 
-def _inside(folder: Path, image: Path) -> Path | None:
+def _image_in_folder(folder: Path, image: Path) -> Path | None:
     """A picture by the end of its path: its folder inside, and its name."""
     here = folder.absolute().joinpath(*image.parts[-2:])
     inside = here.is_file() and here.resolve().is_relative_to(folder.resolve())
     return here if inside else None
 
 
-def _before(edit: Edit, edits: Mapping[EditKey, Edit]) -> list[Edit]:
+def _find_ancestors(edit: Edit, edits: Mapping[EditKey, Edit]) -> list[Edit]:
     found: list[Edit] = []
     seen, now = {edit.key}, list(edit.parents)
     while now:
         stage = []
         for key in now:
-            for one in _together(key, edits):
+            for one in _find_candidates(key, edits):
                 if one.key not in seen:
                     seen.add(one.key)
                     stage.append(one)
@@ -50,16 +50,12 @@ def _before(edit: Edit, edits: Mapping[EditKey, Edit]) -> list[Edit]:
     return [one for one in found if one.image is not None or one.status is not EditStatus.DONE]
 
 
-def _together(key: EditKey, edits: Mapping[EditKey, Edit]) -> list[Edit]:
+def _find_candidates(key: EditKey, edits: Mapping[EditKey, Edit]) -> list[Edit]:
     """An edit, or the candidates that it was one of. Steps that were never begun are not kept: in
     their place stands the one that they waited for."""
     name, _, depth = key.sample.rpartition("#")
     if key not in edits and depth.isascii() and depth.isdigit() and len(depth) < 4:
-        earlier = (
-            EditKey(key.system, f"{name}#{at}", draw)
-            for at in range(int(depth) - 1, 0, -1)
-            for draw in (0, 1)
-        )
+        earlier = (EditKey(key.model, f"{name}#{at}", draw) for at in range(int(depth) - 1, 0, -1) for draw in (0, 1))
         key = next((one for one in earlier if one in edits), key)
     if key.draw == 0:
         return [edits[key]] if key in edits else []

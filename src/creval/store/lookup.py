@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from creval.core.call import Reply
-from creval.core.edit import Edit, EditKey
-from creval.core.verdict import Status
+from creval.core.edit_record import Edit, EditKey
+from creval.core.verdict import VerdictStatus
 from creval.store.run import Run
-from creval.store.writer import DATABASE, read_edit
+from creval.store.writer import DATABASE, parse_edit_row
 
 
-class Heard(NamedTuple):
+class VerdictRow(NamedTuple):
     """One verdict with the voice that it came from, and the number of the reply it was read in."""
 
     edit: EditKey
@@ -24,12 +24,12 @@ class Heard(NamedTuple):
     variant: str
     status: str
     value: float | None
-    said: str
+    raw_answer: str
     explanation: str
-    reply: int | None
+    reply_id: int | None
 
 
-class Request(NamedTuple):
+class StoredCall(NamedTuple):
     """One reply with what was asked for: about which edit, of whom, which questions, and how."""
 
     edit: EditKey
@@ -41,111 +41,110 @@ class Request(NamedTuple):
     reply: Reply
 
 
-class Text(NamedTuple):
+class ExplanationRow(NamedTuple):
     """A verdict's explanation, by the number that its row has and the number of its reply."""
 
-    row: int
-    reply: int
+    row_id: int
+    reply_id: int
     explanation: str
 
 
-class CloseUp(Run):
+class RunLookup(Run):
     """A run of which single things are looked up, each by an index of the store."""
 
-    def __enter__(self) -> CloseUp:
+    def __enter__(self) -> RunLookup:
         return self
 
     def all_edits(self) -> Iterator[Edit]:
         """Every edit that is kept."""
         query = "SELECT system, sample, draw, status, image, reason, detail FROM edits ORDER BY id"
-        return map(read_edit, self._connection.execute(query))
+        return map(parse_edit_row, self._connection.execute(query))
 
-    def picture(self, edit: EditKey) -> Path | None:
+    def image_path(self, edit: EditKey) -> Path | None:
         """Where an edit's picture lies, if there is one."""
         row = self._connection.execute(
             "SELECT image FROM edits WHERE system = ? AND sample = ? AND draw = ?", edit
         ).fetchone()
-        return self.found(Path(row[0])) if row and row[0] else None
+        return self.resolve_image(Path(row[0])) if row and row[0] else None
 
-    def picture_before(self, edit: EditKey, place: int) -> Path | None:
+    def ancestor_image_path(self, edit: EditKey, position: int) -> Path | None:
         """Where the picture lies in this place on the way to an edit, if there is one."""
         row = self._connection.execute(
             "SELECT system, sample, draw, status, image, reason, detail FROM edits"
             " WHERE system = ? AND sample = ? AND draw = ?",
             edit,
         ).fetchone()
-        before = read_edit(row).before if row else ()
-        return before[place].image if place < len(before) else None
+        before = parse_edit_row(row).ancestors if row else ()
+        return before[position].image if position < len(before) else None
 
-    def first_pictures(self, system: str, samples: Sequence[str]) -> dict[EditKey, Path]:
+    def first_image_paths(self, model: str, samples: Sequence[str]) -> dict[EditKey, Path]:
         """A system's pictures of some samples, each of the first draw that has one."""
         rows = self._connection.execute(
             "SELECT system, sample, min(draw), image FROM edits WHERE system = ?"
-            f" AND sample IN ({_places(samples)}) AND image IS NOT NULL GROUP BY sample",
-            (system, *samples),
+            f" AND sample IN ({_placeholders(samples)}) AND image IS NOT NULL GROUP BY sample",
+            (model, *samples),
         )
-        return {EditKey(*key): self.found(Path(image)) for *key, image in rows}
+        return {EditKey(*key): self.resolve_image(Path(image)) for *key, image in rows}
 
-    def heard(self, samples: Sequence[str], probes: Sequence[str] = ()) -> list[Heard]:
+    def verdicts_for(self, samples: Sequence[str], probes: Sequence[str] = ()) -> list[VerdictRow]:
         """What was said about all edits of some samples, each voice by itself; on these probes, or
         on all."""
         query = (
             "SELECT system, sample, draw, probe, judge, repeat, variant, verdicts.status, value,"
             " said, explanation, reply FROM edits CROSS JOIN verdicts ON edit = edits.id"
-            f" JOIN voices ON voices.id = voice WHERE sample IN ({_places(samples)})"
+            f" JOIN voices ON voices.id = voice WHERE sample IN ({_placeholders(samples)})"
         )
         if probes:
-            query += f" AND probe IN ({_places(probes)})"
+            query += f" AND probe IN ({_placeholders(probes)})"
         query += " ORDER BY system, draw, variant, judge, repeat"
         rows = self._connection.execute(query, (*samples, *probes))
-        return [Heard(EditKey(*row[:3]), *row[3:]) for row in rows]
+        return [VerdictRow(EditKey(*row[:3]), *row[3:]) for row in rows]
 
-    def reply(self, number: int) -> Request | None:
+    def find_call(self, reply_id: int) -> StoredCall | None:
         """The reply of this number."""
         row = self._connection.execute(
             "SELECT system, sample, draw, judge, repeat, variant, probes, asks.detail,"
             " replies.status, text, origin, attempt, tokens_in, tokens_out, cost, latency"
             " FROM replies JOIN asks ON asks.id = ask JOIN edits ON edits.id = asks.edit"
             " JOIN voices ON voices.id = asks.voice WHERE replies.id = ?",
-            (number,),
+            (reply_id,),
         ).fetchone()
         if row is None:
             return None
         judge, repeat, variant, probes, detail = row[3:8]
-        reply = Reply(Status(row[8]), *row[9:])
+        reply = Reply(VerdictStatus(row[8]), *row[9:])
         named, more = tuple(json.loads(probes)), json.loads(detail)
-        return Request(EditKey(*row[:3]), judge, repeat, variant, named, more, reply)
+        return StoredCall(EditKey(*row[:3]), judge, repeat, variant, named, more, reply)
 
-    def explanations(self, after_row: int = 0, after_reply: int = 0) -> Iterator[Text]:
+    def explanations(self, after_row: int = 0, after_reply: int = 0) -> Iterator[ExplanationRow]:
         """The explanations of verdicts that were written, or written anew, after these numbers."""
         rows = self._connection.execute(
-            "SELECT rowid, coalesce(reply, 0), explanation FROM verdicts"
-            " WHERE rowid > ? OR reply > ? ORDER BY rowid",
+            "SELECT rowid, coalesce(reply, 0), explanation FROM verdicts WHERE rowid > ? OR reply > ? ORDER BY rowid",
             (after_row, after_reply),
         )
-        return (Text(*row) for row in rows)
+        return (ExplanationRow(*row) for row in rows)
 
-    def rows(self, numbers: Sequence[int]) -> dict[int, Heard]:
+    def verdicts_by_row(self, row_ids: Sequence[int]) -> dict[int, VerdictRow]:
         """The verdicts in these rows, as far as they are there."""
         rows = self._connection.execute(
             "SELECT verdicts.rowid, system, sample, draw, probe, judge, repeat, variant,"
             " verdicts.status, value, said, explanation, reply FROM verdicts"
             " JOIN edits ON edits.id = edit JOIN voices ON voices.id = voice"
-            f" WHERE verdicts.rowid IN ({_places(numbers)})",
-            tuple(numbers),
+            f" WHERE verdicts.rowid IN ({_placeholders(row_ids)})",
+            tuple(row_ids),
         )
-        return {row[0]: Heard(EditKey(*row[1:4]), *row[4:]) for row in rows}
+        return {row[0]: VerdictRow(EditKey(*row[1:4]), *row[4:]) for row in rows}
 
     def count(self) -> int:
         """How many verdicts there are."""
         return int(self._connection.execute("SELECT count(*) FROM verdicts").fetchone()[0])
 
-    def version(self) -> tuple[int, ...]:
+    def data_version(self) -> tuple[int, ...]:
         """Another value after each change by another process, and where the file is another."""
         changes = self._connection.execute("PRAGMA data_version").fetchone()[0]
         file = (self.folder / DATABASE).stat()
         return int(changes), file.st_dev, file.st_ino
 
 
-def _places(values: Sequence[object]) -> str:
+def _placeholders(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))

@@ -8,25 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from creval.core.errors import CrevalError
-from creval.store.readonly import open_reader
-from creval.store.run import VOICE
+from creval.store.readonly import open_readonly
+from creval.store.run import METRIC_VOICE_PREFIX
 from creval.store.writer import DATABASE
 
-MAKERS = "makers"
+PROVENANCE_KEY = "makers"
 """The entry in a run's manifest that says who made each system's edits."""
-_ASKED = f"judge NOT LIKE '{VOICE}%'"
+_BY_JUDGE = f"judge NOT LIKE '{METRIC_VOICE_PREFIX}%'"
 
 
 @dataclass(frozen=True)
-class Bill:
+class CallCosts:
     """What calls took: US dollars and seconds, or none where that is not known of all of them."""
 
     calls: int = 0
     cost: float | None = 0.0
     seconds: float | None = 0.0
 
-    def __add__(self, other: Bill) -> Bill:
-        return Bill(
+    def __add__(self, other: CallCosts) -> CallCosts:
+        return CallCosts(
             self.calls + other.calls,
             None if self.cost is None or other.cost is None else self.cost + other.cost,
             None if self.seconds is None or other.seconds is None else self.seconds + other.seconds,
@@ -34,48 +34,48 @@ class Bill:
 
 
 @dataclass(frozen=True)
-class Maker:
+class EditProvenance:
     """Who made a system's edits and with which strategy; how many pictures there are, and what it
     took to edit, to pick among candidates, and to plan. `judge` is who picked, if anybody did."""
 
     editor: str
     strategy: str
     edits: int
-    editing: Bill
-    picking: Bill = Bill()
-    planning: Bill = Bill()
+    editing: CallCosts
+    picking: CallCosts = CallCosts()
+    planning: CallCosts = CallCosts()
     judge: str = ""
 
     @property
-    def whole(self) -> Bill:
+    def total_costs(self) -> CallCosts:
         return self.editing + self.picking + self.planning
 
     @property
-    def cost(self) -> float | None:
+    def cost_per_edit(self) -> float | None:
         """US dollars for an edit, with all that it took; none where that is not known."""
-        return self._each(self.whole.cost)
+        return self._per_edit(self.total_costs.cost)
 
     @property
-    def seconds(self) -> float | None:
+    def seconds_per_edit(self) -> float | None:
         """Seconds of calls for an edit."""
-        return self._each(self.whole.seconds)
+        return self._per_edit(self.total_costs.seconds)
 
-    def _each(self, whole: float | None) -> float | None:
-        return whole / self.edits if whole is not None and self.edits else None
+    def _per_edit(self, total: float | None) -> float | None:
+        return total / self.edits if total is not None and self.edits else None
 
-    def facts(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What a manifest keeps."""
         return asdict(self)
 
 
-def bill(folder: Path) -> Bill:
+def read_call_costs(folder: Path) -> CallCosts:
     """What the calls in a folder's store took; nothing where there is no store."""
     if not (folder / DATABASE).is_file():
-        return Bill()
+        return CallCosts()
     try:
-        connection = open_reader(folder / DATABASE)
+        connection = open_readonly(folder / DATABASE)
     except CrevalError:
-        return Bill()
+        return CallCosts()
     try:
         # What names a task that runs elsewhere is no call, and what brought nothing may be free.
         calls, cost, seconds, unpaid, untimed = connection.execute(
@@ -83,24 +83,24 @@ def bill(folder: Path) -> Bill:
             " total(cost IS NULL AND replies.status = 'answered'),"
             " total(latency IS NULL AND replies.status = 'answered')"
             " FROM replies JOIN asks ON asks.id = ask JOIN voices ON voices.id = voice"
-            f" WHERE variant <> 'task' AND replies.status <> 'unaskable' AND {_ASKED}"
+            f" WHERE variant <> 'task' AND replies.status <> 'unaskable' AND {_BY_JUDGE}"
         ).fetchone()
     finally:
         connection.close()
-    return Bill(calls, None if unpaid else cost, None if untimed else seconds)
+    return CallCosts(calls, None if unpaid else cost, None if untimed else seconds)
 
 
-def makers(manifest: Mapping[str, Any]) -> dict[str, Maker]:
+def read_provenance(manifest: Mapping[str, Any]) -> dict[str, EditProvenance]:
     """Who made which system's edits, as far as a run knows."""
     found = {}
-    for system, facts in manifest.get(MAKERS, {}).items():
-        found[system] = Maker(
+    for model, facts in manifest.get(PROVENANCE_KEY, {}).items():
+        found[model] = EditProvenance(
             facts["editor"],
             facts["strategy"],
             facts["edits"],
-            Bill(**facts["editing"]),
-            Bill(**facts["picking"]),
-            Bill(**facts["planning"]),
+            CallCosts(**facts["editing"]),
+            CallCosts(**facts["picking"]),
+            CallCosts(**facts["planning"]),
             facts.get("judge", ""),
         )
     return found

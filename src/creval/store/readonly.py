@@ -12,26 +12,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from creval.core.errors import CrevalError
-from creval.core.verdict import Status
-from creval.store import schema
-from creval.store.writer import DATABASE, Store
+from creval.core.verdict import VerdictStatus
+from creval.store import database_schema
+from creval.store.writer import DATABASE, RunWriter
 
 
-class Held(NamedTuple):
+class StoredTexts(NamedTuple):
     """A store's manifest, and how many texts it holds, by model, role and item."""
 
     manifest: Mapping[str, Any]
     texts: Counter[tuple[str, str, str]]
 
 
-def held_measures(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
+def read_stored_metrics(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
     """A run's manifest, and the voices that have values in it; nothing is written, and no lock is
     taken."""
     path = folder / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return {}, []
-    with closing(open_reader(path)) as connection:
-        return _manifest(connection), voices_with_values(connection)
+    with closing(open_readonly(path)) as connection:
+        return _read_manifest(connection), voices_with_values(connection)
 
 
 def voices_with_values(connection: sqlite3.Connection) -> list[str]:
@@ -43,39 +43,39 @@ def voices_with_values(connection: sqlite3.Connection) -> list[str]:
     return [judge for (judge,) in rows]
 
 
-def _manifest(connection: sqlite3.Connection) -> Mapping[str, Any]:
+def _read_manifest(connection: sqlite3.Connection) -> Mapping[str, Any]:
     rows = connection.execute("SELECT key, value FROM manifest").fetchall()
     return {key: json.loads(value) for key, value in rows}
 
 
-def held_texts(folder: Path) -> Held:
+def read_stored_texts(folder: Path) -> StoredTexts:
     """What a folder holds of what models wrote; nothing is written, and no lock is taken."""
     path = folder / DATABASE
     if not path.is_file() or not path.stat().st_size:
-        return Held({}, Counter())
+        return StoredTexts({}, Counter())
     query = (
         "SELECT judge, system, sample, count(DISTINCT ask) FROM replies JOIN asks ON asks.id = ask"
         " JOIN voices ON voices.id = asks.voice JOIN edits ON edits.id = asks.edit"
         " WHERE replies.status = ? AND text <> '' GROUP BY 1, 2, 3"
     )
-    with closing(open_reader(path)) as connection:
-        manifest = _manifest(connection)
-        rows = connection.execute(query, (Status.ANSWERED.value,)).fetchall()
+    with closing(open_readonly(path)) as connection:
+        manifest = _read_manifest(connection)
+        rows = connection.execute(query, (VerdictStatus.ANSWERED.value,)).fetchall()
     texts = Counter({(judge, role, item): number for judge, role, item, number in rows})
-    return Held(manifest, texts)
+    return StoredTexts(manifest, texts)
 
 
-def open_reader(path: Path) -> sqlite3.Connection:
+def open_readonly(path: Path) -> sqlite3.Connection:
     """A connection that only reads; tables of an older version are brought to the newest first."""
-    connection, found = _reader(path)
-    if found < len(schema.MIGRATIONS):
+    connection, found = _connect_readonly(path)
+    if found < len(database_schema.MIGRATIONS):
         connection.close()
-        Store(path.parent).close()
-        connection, _ = _reader(path)
+        RunWriter(path.parent).close()
+        connection, _ = _connect_readonly(path)
     return connection
 
 
-def _reader(path: Path) -> tuple[sqlite3.Connection, int]:
+def _connect_readonly(path: Path) -> tuple[sqlite3.Connection, int]:
     """A connection that only reads, and the version of the store."""
     uri = path.resolve().as_uri()
     beside = [path.with_name(f"{path.name}{end}") for end in ("-journal", "-wal")]
@@ -89,7 +89,7 @@ def _reader(path: Path) -> tuple[sqlite3.Connection, int]:
         connection = sqlite3.connect(f"{uri}?mode={mode}", uri=True)
     try:
         connection.execute("PRAGMA query_only = ON")
-        return connection, schema.version(connection, path)
+        return connection, database_schema.read_version(connection, path)
     except sqlite3.OperationalError as error:
         connection.close()
         if "locked" in str(error):

@@ -13,32 +13,32 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from creval.core.edit import Edit, EditKey, EditStatus
-from creval.core.errors import CrevalError, known_name
+from creval.core.edit_record import Edit, EditKey, EditStatus
+from creval.core.errors import CrevalError, require_known
 from creval.core.probe import Measurement, Probe, Question
-from creval.core.sample import Sample, Step
-from creval.core.scales import contract_named
+from creval.core.sample import InstructionStep, Sample
+from creval.core.scales import get_scale
 from creval.core.schema import Level
-from creval.store.readonly import open_reader, voices_with_values
-from creval.store.writer import DATABASE, read_edit
+from creval.store.readonly import open_readonly, voices_with_values
+from creval.store.writer import DATABASE, parse_edit_row
 
 if TYPE_CHECKING:
     pass
 
-VOICE = "gauge:"
+METRIC_VOICE_PREFIX = "gauge:"
 """How the name of what was measured begins, where a judge's name would stand."""
-_JUDGED = f"voice IN (SELECT id FROM voices WHERE judge NOT LIKE '{VOICE}%')"
+_BY_JUDGE = f"voice IN (SELECT id FROM voices WHERE judge NOT LIKE '{METRIC_VOICE_PREFIX}%')"
 
-_UNHEARD = "NOT EXISTS (SELECT 1 FROM verdicts WHERE edit = edits.id)"
+_WITHOUT_VERDICT = "NOT EXISTS (SELECT 1 FROM verdicts WHERE edit = edits.id)"
 
 
-class Measured(NamedTuple):
+class MeasurementCounts(NamedTuple):
     """How many edits have a value of a gauge, at how many one failed, how many lack any value, and
     why: of how many edits each reason tells."""
 
     edits: int
     failed: int
-    lacking: int
+    incomplete: int
     reasons: list[tuple[str, int]]
 
 
@@ -50,11 +50,11 @@ class Answer:
     probe: str
     status: str
     value: float | None
-    said: str
+    raw_answer: str
     explanation: str
 
 
-class Missing(NamedTuple):
+class MissingEdit(NamedTuple):
     """An edit that there is no picture of, nor any answer about; its status, and the reason."""
 
     edit: EditKey
@@ -62,7 +62,7 @@ class Missing(NamedTuple):
     reason: str
 
 
-class Spent(NamedTuple):
+class RunCosts(NamedTuple):
     """What a run's calls came to, as far as servers said."""
 
     calls: int
@@ -88,18 +88,16 @@ class Run:
                 f"{folder} is not a run: it holds no {DATABASE}. Make one with "
                 f"`creval replay BENCH --answers DIR --run {folder}`."
             )
-        self._connection = open_reader(path)
+        self._connection = open_readonly(path)
         if "protocol" not in self.manifest:
             self._connection.close()
-            raise CrevalError(
-                f"{folder} holds nothing yet: what began it did not finish. Repeat it."
-            )
+            raise CrevalError(f"{folder} holds nothing yet: what began it did not finish. Repeat it.")
 
         # In a notebook, `open_run(...).score()` leaves nothing behind that anyone could close.
-        self._closer = weakref.finalize(self, self._connection.close)
+        self._finalizer = weakref.finalize(self, self._connection.close)
 
     def close(self) -> None:
-        self._closer()
+        self._finalizer()
 
     def __enter__(self) -> Run:
         return self
@@ -129,7 +127,7 @@ class Run:
         )
 
     @cached_property
-    def systems(self) -> tuple[str, ...]:
+    def models(self) -> tuple[str, ...]:
         """The systems whose edits the run holds, by name."""
         query = "SELECT DISTINCT system FROM edits ORDER BY system"
         return tuple(row[0] for row in self._connection.execute(query))
@@ -138,22 +136,19 @@ class Run:
     def samples(self) -> Mapping[str, Sample]:
         """The samples by id, in the benchmark's order, without their questions."""
         query = "SELECT id, instruction, source, tags, detail FROM samples ORDER BY position"
-        return {row[0]: _sample(*row) for row in self._connection.execute(query)}
+        return {row[0]: _parse_sample(*row) for row in self._connection.execute(query)}
 
     @cached_property
     def probes(self) -> Mapping[str, tuple[Probe, ...]]:
         """What was asked and measured of each sample, by its id."""
         found: dict[str, list[Probe]] = {identity: [] for identity in self.samples}
-        query = (
-            "SELECT sample, id, metric, text, label, reference, released, weight, detail"
-            " FROM probes ORDER BY rowid"
-        )
+        query = "SELECT sample, id, metric, text, label, reference, released, weight, detail FROM probes ORDER BY rowid"
         for sample, *row in self._connection.execute(query):
-            found[sample].append(_probe(*row))
+            found[sample].append(_parse_probe(*row))
         return {identity: tuple(probes) for identity, probes in found.items()}
 
     @cached_property
-    def measurements(self) -> frozenset[str]:
+    def measurement_ids(self) -> frozenset[str]:
         """The ids of probes that were measured, not asked."""
         query = "SELECT DISTINCT id FROM probes WHERE text IS NULL"
         return frozenset(row[0] for row in self._connection.execute(query))
@@ -166,14 +161,14 @@ class Run:
             found.setdefault(name, set()).add(sample)
         return {name: frozenset(ids) for name, ids in found.items()}
 
-    def subset(self, name: str | None) -> tuple[str, ...]:
+    def sample_ids(self, subset: str | None) -> tuple[str, ...]:
         """The ids of the samples in a named subset, or of all, in the benchmark's order."""
-        if name is None:
+        if subset is None:
             return tuple(self.samples)
-        members = self.subsets[known_name("subset", name, self.subsets)]
+        members = self.subsets[require_known("subset", subset, self.subsets)]
         return tuple(identity for identity in self.samples if identity in members)
 
-    def values(
+    def values_by_edit(
         self, sample: str | None = None, *, averaged: bool = False
     ) -> Iterator[tuple[EditKey, dict[str, float | None]]]:
         """Each edit's values by probe, of one sample or of all; several answers to one question are
@@ -203,10 +198,10 @@ class Run:
                 continue
             if several:
                 probes = {probe.id: probe for probe in self.probes[key.sample]}
-                values = {n: reduced(probes[n], all_, weighed) for n, all_ in values.items()}
+                values = {n: reduce_answers(probes[n], all_, weighed) for n, all_ in values.items()}
             yield key, values
 
-    def tied(self, systems: Container[str], samples: Container[str]) -> int:
+    def count_ties(self, models: Container[str], samples: Container[str]) -> int:
         """How many questions as many voices answered one way as the other."""
         rows = self._connection.execute(
             "SELECT system, sample, total(value = 1), total(value = 0) FROM verdicts"
@@ -216,21 +211,18 @@ class Run:
             " AND voice IN (SELECT id FROM voices WHERE variant = '')"
             " GROUP BY edit, probe HAVING count(*) > 1"
         )
-        return sum(
-            yes == no and yes > 0 and system in systems and sample in samples
-            for system, sample, yes, no in rows
-        )
+        return sum(yes == no and yes > 0 and model in models and sample in samples for model, sample, yes, no in rows)
 
-    def gauges(self) -> list[str]:
+    def image_metrics(self) -> list[str]:
         """What measured, with the models that were used."""
         voices = voices_with_values(self._connection)
-        return [name.removeprefix(VOICE) for name in voices if name.startswith(VOICE)]
+        return [name.removeprefix(METRIC_VOICE_PREFIX) for name in voices if name.startswith(METRIC_VOICE_PREFIX)]
 
-    def voices(self) -> dict[tuple[str, int], int]:
+    def count_answers_by_voice(self) -> dict[tuple[str, int], int]:
         """How many questions each judge has answered in each repeat."""
         query = (
             "SELECT judge, repeat, sum(verdicts.status = 'answered') FROM verdicts"
-            f" JOIN voices ON voices.id = voice WHERE variant = '' AND {_JUDGED}"
+            f" JOIN voices ON voices.id = voice WHERE variant = '' AND {_BY_JUDGE}"
             " GROUP BY 1, 2 ORDER BY 1, 2"
         )
         return {(judge, repeat): count for judge, repeat, count in self._connection.execute(query)}
@@ -241,37 +233,35 @@ class Run:
         query = "SELECT system, sample FROM edits WHERE status = 'unsupported'"
         return frozenset(self._connection.execute(query))
 
-    def unopened(self) -> int:
+    def count_unopened_images(self) -> int:
         """How many edits could not be judged because a picture could not be opened."""
         query = "SELECT count(*) FROM edits WHERE status = 'failed' AND image IS NOT NULL"
         return int(self._connection.execute(query).fetchone()[0])
 
-    def missing(self) -> list[Missing]:
+    def missing_edits(self) -> list[MissingEdit]:
         """The edits that were wanted and are not there. None is absent, or impossible, where others
         of the same system and sample came later, as draws."""
         rows = self._connection.execute(
             "SELECT system, sample, draw, status, reason FROM edits"
-            f" WHERE status <> 'done' AND image IS NULL AND {_UNHEARD}"
+            f" WHERE status <> 'done' AND image IS NULL AND {_WITHOUT_VERDICT}"
             " AND NOT (status IN ('absent', 'impossible')"
             " AND EXISTS (SELECT 1 FROM edits AS other WHERE other.system = edits.system"
             " AND other.sample = edits.sample AND other.image IS NOT NULL)) ORDER BY id"
         )
-        return [Missing(EditKey(*row[:3]), EditStatus(row[3]), row[4]) for row in rows]
+        return [MissingEdit(EditKey(*row[:3]), EditStatus(row[3]), row[4]) for row in rows]
 
-    def unjudged(self) -> list[EditKey]:
+    def unjudged_edits(self) -> list[EditKey]:
         """The edits that are there, and that nothing was answered or measured about yet."""
         rows = self._connection.execute(
-            f"SELECT system, sample, draw FROM edits WHERE status = 'done' AND {_UNHEARD}"
+            f"SELECT system, sample, draw FROM edits WHERE status = 'done' AND {_WITHOUT_VERDICT}"
         )
         return [EditKey(*row) for row in rows]
 
-    def metrics_heard(self) -> frozenset[str]:
+    def metrics_with_verdicts(self) -> frozenset[str]:
         """The metrics of which anything was answered or measured, or tried to be."""
-        return frozenset(
-            m for (m,) in self._connection.execute("SELECT DISTINCT metric FROM answers")
-        )
+        return frozenset(m for (m,) in self._connection.execute("SELECT DISTINCT metric FROM answers"))
 
-    def answers(self, system: str | None = None, sample: str | None = None) -> Iterator[Answer]:
+    def answers(self, model: str | None = None, sample: str | None = None) -> Iterator[Answer]:
         """The verdicts as they are kept, of one system or sample or of all."""
         query = (
             "SELECT system, edits.sample, draw, probe, verdicts.status, value, said, explanation"
@@ -279,7 +269,7 @@ class Run:
             " JOIN voices ON voices.id = voice WHERE variant = ''"
         )
         chosen: list[str] = []
-        for column, wanted in (("system", system), ("edits.sample", sample)):
+        for column, wanted in (("system", model), ("edits.sample", sample)):
             if wanted is not None:
                 query += f" AND {column} = ?"
                 chosen.append(wanted)
@@ -287,17 +277,17 @@ class Run:
         for row in rows:
             yield Answer(EditKey(*row[:3]), *row[3:])
 
-    def made(self, sample: str) -> tuple[Edit, ...]:
+    def edits_of(self, sample: str) -> tuple[Edit, ...]:
         """A sample's edits, by system and draw."""
         rows = self._connection.execute(
             "SELECT system, sample, draw, status, image, reason, detail FROM edits"
             " WHERE sample = ? ORDER BY system, draw",
             (sample,),
         )
-        edits = map(read_edit, rows)
-        return tuple(edit._replace(image=edit.image and self.found(edit.image)) for edit in edits)
+        edits = map(parse_edit_row, rows)
+        return tuple(edit._replace(image=edit.image and self.resolve_image(edit.image)) for edit in edits)
 
-    def found(self, image: Path) -> Path:
+    def resolve_image(self, image: Path) -> Path:
         """Where an edit's picture lies: its path may be from the folder in which it was judged."""
         if image.is_absolute():
             return image
@@ -308,37 +298,34 @@ class Run:
                     return whole
         return image
 
-    def pictures(self) -> Iterator[tuple[EditKey, Path | None]]:
+    def image_paths(self) -> Iterator[tuple[EditKey, Path | None]]:
         """Where each edit's picture should be."""
         query = "SELECT system, sample, draw, image FROM edits ORDER BY system, rowid"
         for *key, image in self._connection.execute(query):
-            yield EditKey(*key), self.found(Path(image)) if image else None
+            yield EditKey(*key), self.resolve_image(Path(image)) if image else None
 
-    def spent(self) -> Spent:
+    def costs(self) -> RunCosts:
         """What all calls of the run came to."""
-        query = (
-            "SELECT count(*), sum(tokens_in), sum(tokens_out), sum(cost) FROM replies"
-            " WHERE latency IS NOT NULL"
-        )
+        query = "SELECT count(*), sum(tokens_in), sum(tokens_out), sum(cost) FROM replies WHERE latency IS NOT NULL"
         calls, tokens_in, tokens_out, cost = self._connection.execute(query).fetchone()
-        return Spent(calls, tokens_in or 0, tokens_out or 0, cost or 0.0)
+        return RunCosts(calls, tokens_in or 0, tokens_out or 0, cost or 0.0)
 
-    def facts(self) -> dict[EditKey, dict[str, Any]]:
+    def edit_metadata(self) -> dict[EditKey, dict[str, Any]]:
         """What is known about edits besides what judges say."""
         rows = self._connection.execute("SELECT system, sample, draw, detail FROM edits")
         return {EditKey(*key): json.loads(detail).get("facts", {}) for *key, detail in rows}
 
-    def spoken(self) -> Iterator[tuple[str, int, EditKey, str, float | None]]:
+    def verdicts_by_voice(self) -> Iterator[tuple[str, int, EditKey, str, float | None]]:
         """Judge, repeat, edit, probe and value of each verdict, each voice by itself."""
         rows = self._connection.execute(
             "SELECT judge, repeat, system, sample, draw, probe, value FROM verdicts"
             " JOIN edits ON edits.id = verdicts.edit JOIN voices ON voices.id = voice"
             " WHERE variant = '' ORDER BY verdicts.rowid"
         )
-        for judge, repeat, system, sample, draw, probe, value in rows:
-            yield judge, repeat, EditKey(system, sample, draw), probe, value
+        for judge, repeat, model, sample, draw, probe, value in rows:
+            yield judge, repeat, EditKey(model, sample, draw), probe, value
 
-    def verdicts(self) -> sqlite3.Cursor:
+    def iter_verdict_rows(self) -> sqlite3.Cursor:
         """Every verdict as it is kept, variants too, by system, sample, draw, probe, judge, repeat,
         variant, status, value, said and explanation."""
         return self._connection.execute(
@@ -350,54 +337,54 @@ class Run:
     def count_verdicts(self) -> int:
         return int(self._connection.execute("SELECT count(*) FROM verdicts").fetchone()[0])
 
-    def statuses(self, samples: Container[str] | None = None) -> dict[str, dict[str, int]]:
+    def count_statuses(self, samples: Container[str] | None = None) -> dict[str, dict[str, int]]:
         """How many questions ended in which way, by system; of some samples or of all."""
         query = (
             "SELECT system, verdicts.status, sample, count(*) FROM verdicts"
-            f" JOIN edits ON edits.id = verdicts.edit WHERE {_JUDGED}"
+            f" JOIN edits ON edits.id = verdicts.edit WHERE {_BY_JUDGE}"
             " GROUP BY 1, 2, 3 ORDER BY 1, 2"
         )
         counts: dict[str, dict[str, int]] = {}
-        for system, status, sample, count in self._connection.execute(query):
+        for model, status, sample, count in self._connection.execute(query):
             if samples is None or sample in samples:
-                of = counts.setdefault(system, {})
+                of = counts.setdefault(model, {})
                 of[status] = of.get(status, 0) + count
         return counts
 
     def unanswered_reasons(
-        self, systems: Container[str] | None = None, samples: Container[str] | None = None
+        self, models: Container[str] | None = None, samples: Container[str] | None = None
     ) -> list[tuple[str, int]]:
         """Why questions stayed unanswered, with how many of each, the most frequent first; of some
         systems and samples or of all."""
         query = (
             "SELECT verdicts.status, explanation, system, sample, count(*) FROM verdicts"
             " JOIN edits ON edits.id = verdicts.edit WHERE verdicts.status <> 'answered'"
-            f" AND {_JUDGED} GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC, 1, 2"
+            f" AND {_BY_JUDGE} GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC, 1, 2"
         )
         reasons: dict[str, int] = {}
-        for status, explanation, system, sample, count in self._connection.execute(query):
-            if systems is not None and system not in systems:
+        for status, explanation, model, sample, count in self._connection.execute(query):
+            if models is not None and model not in models:
                 continue
             if samples is not None and sample not in samples:
                 continue
             # What a judge explains is not why its answer cannot be used.
             given = explanation if status in ("failed", "refused", "missing") else ""
-            reason = f"{status}: {given or _WHY.get(status, 'for no stated reason')}"
+            reason = f"{status}: {given or _DEFAULT_REASONS.get(status, 'for no stated reason')}"
             reasons[reason] = reasons.get(reason, 0) + count
         return sorted(reasons.items(), key=lambda entry: -entry[1])
 
-    def measured(
-        self, systems: Container[str] | None = None, samples: Container[str] | None = None
-    ) -> Measured:
+    def count_measurements(
+        self, models: Container[str] | None = None, samples: Container[str] | None = None
+    ) -> MeasurementCounts:
         """What gauges came to, of some systems and samples or of all."""
         query = (
             "SELECT DISTINCT edit, system, sample, verdicts.status, explanation FROM verdicts"
-            f" JOIN edits ON edits.id = edit WHERE NOT {_JUDGED}"
+            f" JOIN edits ON edits.id = edit WHERE NOT {_BY_JUDGE}"
         )
         edits: dict[str, set[int]] = {}
         reasons: Counter[str] = Counter()
-        for edit, system, sample, status, reason in self._connection.execute(query):
-            if systems is not None and system not in systems:
+        for edit, model, sample, status, reason in self._connection.execute(query):
+            if models is not None and model not in models:
                 continue
             if samples is not None and sample not in samples:
                 continue
@@ -406,21 +393,21 @@ class Run:
                 edits.setdefault("lacking", set()).add(edit)
                 reasons[reason] += 1
         done, failed, lacking = (len(edits.get(of, ())) for of in ("answered", "failed", "lacking"))
-        return Measured(done, failed, lacking, sorted(reasons.items(), key=lambda r: (-r[1], r[0])))
+        return MeasurementCounts(done, failed, lacking, sorted(reasons.items(), key=lambda r: (-r[1], r[0])))
 
-    def unanswered(self, most: int = -1) -> list[Answer]:
+    def unanswered_verdicts(self, limit: int = -1) -> list[Answer]:
         """The verdicts without a value, or the first few of them."""
         query = (
             "SELECT system, edits.sample, draw, probe, verdicts.status, value, said, explanation"
             " FROM verdicts JOIN edits ON edits.id = verdicts.edit"
-            f" WHERE verdicts.status <> 'answered' AND {_JUDGED}"
+            f" WHERE verdicts.status <> 'answered' AND {_BY_JUDGE}"
             " ORDER BY system, sample, probe LIMIT ?"
         )
-        rows = self._connection.execute(query, (most,))
+        rows = self._connection.execute(query, (limit,))
         return [Answer(EditKey(*row[:3]), *row[3:]) for row in rows]
 
 
-_WHY = {
+_DEFAULT_REASONS = {
     "missing": "the reply says nothing about the question",
     "inapplicable": "the judge says that the question does not apply",
     "ambiguous": "the reply answers in two ways",
@@ -434,17 +421,17 @@ def open_run(folder: str | Path) -> Run:
     return Run(folder)
 
 
-def reduced(probe: Probe, given: Sequence[float | None], weighed: bool) -> float | None:
+def reduce_answers(probe: Probe, answers: Sequence[float | None], use_mean: bool) -> float | None:
     """One value for all that was answered to one probe; of probabilities (`weighed`) the mean."""
-    values = [value for value in given if value is not None]
+    values = [value for value in answers if value is not None]
     if not values:
         return None
-    if weighed or isinstance(probe, Measurement):
+    if use_mean or isinstance(probe, Measurement):
         return sum(values) / len(values)
-    return contract_named(probe.contract).reduce(values)
+    return get_scale(probe.scale).reduce(values)
 
 
-def _sample(identity: str, instruction: str, source: str | None, tags: str, detail: str) -> Sample:
+def _parse_sample(identity: str, instruction: str, source: str | None, tags: str, detail: str) -> Sample:
     more = json.loads(detail)
     return Sample(
         identity,
@@ -452,17 +439,17 @@ def _sample(identity: str, instruction: str, source: str | None, tags: str, deta
         Path(source) if source else None,
         json.loads(tags),
         steps=tuple(
-            Step(**{**s, "needs": tuple(s["needs"]), "boxes": tuple(map(tuple, s["boxes"]))})
+            InstructionStep(**{**s, "needs": tuple(s["needs"]), "boxes": tuple(map(tuple, s["boxes"]))})
             for s in more.get("steps", ())
         ),
         mask=Path(more["mask"]) if "mask" in more else None,
         references=tuple(map(Path, more.get("references", ()))),
         captions=more.get("captions", {}),
-        made_of=more.get("made_of", ""),
+        derived_from=more.get("made_of", ""),
     )
 
 
-def _probe(identity: str, metric: str, text: str | None, *more: Any) -> Probe:
+def _parse_probe(identity: str, metric: str, text: str | None, *more: Any) -> Probe:
     label, reference, released, weight, detail = more
     rest = json.loads(detail) if detail != "{}" else {}
     if text is None:
@@ -471,5 +458,7 @@ def _probe(identity: str, metric: str, text: str | None, *more: Any) -> Probe:
     if rest:
         if "shows" in rest:
             rest["shows"] = tuple(rest["shows"])
+        if "contract" in rest:
+            rest["scale"] = rest.pop("contract")
         question = question._replace(**rest)
     return question

@@ -12,22 +12,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from creval.core.call import Ask, Reply
-from creval.core.edit import Edit, EditKey, EditStatus, Stamp
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey, EditStatus, FileStamp
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text
+from creval.core.files import replace_lone_surrogates
 from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
-from creval.core.verdict import Status, Verdict
-from creval.store import schema
-from creval.store.lock import lock
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.store import database_schema
+from creval.store.lock import acquire_lock
 
 DATABASE = "creval.db"
-_LOCK = "creval.lock"
-_BATCH = 500  # replies in memory at a time
+_LOCK_FILE = "creval.lock"
+_REPLY_BATCH = 500  # replies in memory at a time
 
 
-class Store:
+class RunWriter:
     """A run's database, open for writing by one process at a time.
 
     What is written between two commits is there as a whole or not at all. SQLite keeps it in WAL
@@ -42,9 +42,9 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CrevalError(f"{self.folder} cannot be written: {error.strerror}.") from error
-        self._lock = lock(self.folder / _LOCK)
+        self._lock = acquire_lock(self.folder / _LOCK_FILE)
         try:
-            self._connection = _opened(self.folder / DATABASE)
+            self._connection = _open_connection(self.folder / DATABASE)
         except BaseException as error:
             self._lock.close()
             if isinstance(error, sqlite3.OperationalError):
@@ -53,23 +53,23 @@ class Store:
                 ) from error
             raise
         self._in_bulk = False
-        self._load()
+        self._load_ids()
 
-    def _load(self) -> None:
+    def _load_ids(self) -> None:
         """What is asked for at every write, kept in memory: the numbers of edits, asks, voices."""
         execute = self._connection.execute
-        self._last: dict[str, int] = {}
+        self._last_ids: dict[str, int] = {}
         rows = execute("SELECT system, sample, draw, id FROM edits")
-        self._edits = {EditKey(*row[:3]): int(row[3]) for row in rows}
-        self._asks = dict(execute("SELECT digest, id FROM asks"))
+        self._edit_ids = {EditKey(*row[:3]): int(row[3]) for row in rows}
+        self._call_ids = dict(execute("SELECT digest, id FROM asks"))
         rows = execute("SELECT judge, repeat, variant, id FROM voices")
-        self._voices: dict[tuple[str, int, str], int] = {row[:3]: row[3] for row in rows}
+        self._voice_ids: dict[tuple[str, int, str], int] = {row[:3]: row[3] for row in rows}
 
     def close(self) -> None:
         self._connection.close()
         self._lock.close()
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> RunWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -85,7 +85,7 @@ class Store:
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            self._load()
+            self._load_ids()
             raise
 
     @contextmanager
@@ -110,7 +110,7 @@ class Store:
                 execute("PRAGMA journal_mode = WAL")
 
     @property
-    def systems(self) -> tuple[str, ...]:
+    def models(self) -> tuple[str, ...]:
         """The systems of which the store holds answers."""
         query = "SELECT DISTINCT system FROM edits WHERE id IN (SELECT edit FROM asks) ORDER BY 1"
         return tuple(row[0] for row in self._connection.execute(query))
@@ -124,45 +124,41 @@ class Store:
     def edits(self) -> dict[EditKey, Edit]:
         """The edits that the store holds."""
         query = "SELECT system, sample, draw, status, image, reason, detail FROM edits"
-        return {edit.key: edit for edit in map(read_edit, self._connection.execute(query))}
+        return {edit.key: edit for edit in map(parse_edit_row, self._connection.execute(query))}
 
     @property
-    def spent(self) -> float:
+    def total_cost(self) -> float:
         """What all replies have cost, in US dollars."""
         query = "SELECT coalesce(sum(cost), 0) FROM replies"
         return float(self._connection.execute(query).fetchone()[0])
 
     @property
-    def samples(self) -> tuple[str, ...]:
+    def sample_ids(self) -> tuple[str, ...]:
         """The ids of the samples that the store holds, in their order."""
-        return tuple(
-            row[0] for row in self._connection.execute("SELECT id FROM samples ORDER BY position")
-        )
+        return tuple(row[0] for row in self._connection.execute("SELECT id FROM samples ORDER BY position"))
 
-    def answered(
-        self, judge: str, *, given_up_after: int | None = None
-    ) -> dict[EditKey, set[tuple[int, str]]]:
+    def answered_questions(self, judge: str, *, max_attempts: int | None = None) -> dict[EditKey, set[tuple[int, str]]]:
         """The questions that a judge has answered, as repeat and probe, by edit.
 
-        With `given_up_after` also those that were given up: no answer after so many attempts, or
+        With `max_attempts` also those that were given up: no answer after so many attempts, or
         none that could come.
         """
         query = (
             "SELECT edit, repeat, probe FROM verdicts JOIN voices ON voices.id = voice"
             " WHERE judge = ? AND variant = '' AND (status = ?"
         )
-        done: list[object] = [_clean(judge), Status.ANSWERED.value]
-        if given_up_after is not None:
+        done: list[object] = [_clean_cell(judge), VerdictStatus.ANSWERED.value]
+        if max_attempts is not None:
             query += " OR status IN (?, ?) OR (SELECT attempt FROM replies WHERE id = reply) > ?"
-            done += [Status.FAILED.value, Status.REFUSED.value, given_up_after]
+            done += [VerdictStatus.FAILED.value, VerdictStatus.REFUSED.value, max_attempts]
         query += ")"
-        keys = {number: key for key, number in self._edits.items()}
+        keys = {number: key for key, number in self._edit_ids.items()}
         found: dict[EditKey, set[tuple[int, str]]] = {}
         for edit, repeat, probe in self._connection.execute(query, done):
             found.setdefault(keys[edit], set()).add((repeat, probe))
         return found
 
-    def texts(self, variant: str = "", status: Status = Status.ANSWERED) -> dict[str, str]:
+    def reply_texts(self, variant: str = "", status: VerdictStatus = VerdictStatus.ANSWERED) -> dict[str, str]:
         """What was answered to each ask of a variant, by its digest; of several replies the last
         that ended so."""
         query = (
@@ -176,14 +172,14 @@ class Store:
     @property
     def voices(self) -> tuple[str, ...]:
         """The judges and gauges of which the store holds verdicts."""
-        return tuple(dict.fromkeys(judge for judge, _, _ in self._voices))
+        return tuple(dict.fromkeys(judge for judge, _, _ in self._voice_ids))
 
-    def clear_edits(self) -> None:
+    def delete_edits(self) -> None:
         """Drop all edits, where nothing was asked about any."""
         self._connection.execute("DELETE FROM edits")
-        self._edits.clear()
+        self._edit_ids.clear()
 
-    def measurements(self) -> dict[str, tuple[str, ...]]:
+    def measurement_details(self) -> dict[str, tuple[str, ...]]:
         """What each sample's measurements are made of, in their order."""
         found: dict[str, tuple[str, ...]] = {}
         query = "SELECT sample, detail FROM probes WHERE text IS NULL ORDER BY rowid"
@@ -191,12 +187,12 @@ class Store:
             found[sample] = (*found.get(sample, ()), detail)
         return found
 
-    def drop_verdicts(self, edits: Iterable[EditKey], *, measured: bool = False) -> None:
+    def delete_verdicts(self, edits: Iterable[EditKey], *, only_measurements: bool = False) -> None:
         """Drop what follows from the replies about these edits, or what was `measured` of them;
         the replies themselves stay."""
-        numbers = [(self._edits[key],) for key in edits]
+        numbers = [(self._edit_ids[key],) for key in edits]
         query = "DELETE FROM verdicts WHERE edit = ?"
-        if measured:
+        if only_measurements:
             query += " AND probe IN (SELECT id FROM probes WHERE text IS NULL)"
         self._connection.executemany(query, numbers)
 
@@ -205,9 +201,7 @@ class Store:
         self._insert("manifest", rows)
 
     def put_samples(
-        self,
-        samples: Iterable[tuple[Sample, Sequence[Probe]]],
-        subsets: Mapping[str, Iterable[str]],
+        self, samples: Iterable[tuple[Sample, Sequence[Probe]]], subsets: Mapping[str, Iterable[str]]
     ) -> None:
         """Keep the samples with their probes, in this order, in the place of any before."""
         for table in ("samples", "probes", "subsets"):
@@ -217,56 +211,54 @@ class Store:
         self._insert("probes", [_probe_row(s.id, probe) for s, all_ in listed for probe in all_])
         self._insert("subsets", [(name, member) for name, ids in subsets.items() for member in ids])
 
-    def forget(self, judge: str, systems: Iterable[str]) -> None:
+    def delete_answers(self, judge: str, models: Iterable[str]) -> None:
         """Drop what a judge said about these systems."""
         mine = "edit IN (SELECT id FROM edits WHERE system = ?)"
         mine += " AND voice IN (SELECT id FROM voices WHERE judge = ?)"
-        for system in systems:
+        for model in models:
             for doomed in (
                 f"verdicts WHERE {mine}",
                 f"replies WHERE ask IN (SELECT id FROM asks WHERE {mine})",
                 f"asks WHERE {mine}",
             ):
-                self._connection.execute(f"DELETE FROM {doomed}", (_clean(system), _clean(judge)))
-        self._asks = dict(self._connection.execute("SELECT digest, id FROM asks"))
+                self._connection.execute(f"DELETE FROM {doomed}", (_clean_cell(model), _clean_cell(judge)))
+        self._call_ids = dict(self._connection.execute("SELECT digest, id FROM asks"))
 
     def put_edits(self, edits: Iterable[Edit]) -> None:
         """Keep edits, each in the place of one with the same key."""
         rows = []
         for edit in edits:
-            if edit.key not in self._edits:
-                self._edits[edit.key] = self._next("edits")
+            if edit.key not in self._edit_ids:
+                self._edit_ids[edit.key] = self._next_id("edits")
             *row, detail = _edit_row(edit)
-            rows.append((self._edits[edit.key], *row, _json(detail)))
+            rows.append((self._edit_ids[edit.key], *row, _encode_detail(detail)))
         self._insert("edits", rows)
 
-    def put_replies(self, replies: Iterable[tuple[Ask, Reply, Sequence[Verdict]]]) -> None:
+    def put_replies(self, replies: Iterable[tuple[CallKey, Reply, Sequence[Verdict]]]) -> None:
         """Keep what requests brought, and what follows from each for its questions."""
         remaining = iter(replies)
-        while batch := list(islice(remaining, _BATCH)):
+        while batch := list(islice(remaining, _REPLY_BATCH)):
             self._put_batch(batch)
 
-    def _put_batch(self, batch: Sequence[tuple[Ask, Reply, Sequence[Verdict]]]) -> None:
+    def _put_batch(self, batch: Sequence[tuple[CallKey, Reply, Sequence[Verdict]]]) -> None:
         asks, kept, verdicts = [], [], []
         for ask, reply, outcomes in batch:
-            edit, voice, digest = self._edits[ask.edit], self._voice(ask), ask.digest
-            if digest not in self._asks:
-                ask_id = self._asks[digest] = self._next("asks")
+            edit, voice, digest = self._edit_ids[ask.subject], self._voice_id(ask), ask.digest
+            if digest not in self._call_ids:
+                ask_id = self._call_ids[digest] = self._next_id("asks")
                 detail = {"prompt": ask.prompt, "images": ask.images, "parameters": ask.parameters}
                 detail = {key: value for key, value in detail.items() if value}
-                asks.append((ask_id, digest, edit, voice, _list(ask.probes), _json(detail)))
-            reply_id = self._next("replies")
+                asks.append((ask_id, digest, edit, voice, _encode_names(ask.parts), _encode_detail(detail)))
+            reply_id = self._next_id("replies")
             status, text, origin, attempt, *facts = reply
-            kept.append(
-                (reply_id, self._asks[digest], attempt, _WORD[status], text, origin, *facts)
-            )
+            kept.append((reply_id, self._call_ids[digest], attempt, _STATUS_VALUES[status], text, origin, *facts))
             verdicts += [
-                (edit, probe, voice, _WORD[status], value, said, why, reply_id)
+                (edit, probe, voice, _STATUS_VALUES[status], value, said, why, reply_id)
                 for probe, status, value, said, why in outcomes
             ]
         self._insert("asks", asks)
         self._insert("replies", kept)
-        self._insert("verdicts", verdicts, "" if self._in_bulk else _NEVER_BACK)
+        self._insert("verdicts", verdicts, "" if self._in_bulk else _KEEP_ANSWERED)
 
     def _insert(self, table: str, rows: Sequence[Sequence[object]], conflict: str = "") -> None:
         """Write rows in the place of those with the same key, or as `conflict` says."""
@@ -282,41 +274,40 @@ class Store:
         except UnicodeEncodeError:
             if self._in_bulk:
                 self._connection.execute("ROLLBACK TO rows")
-            self._connection.executemany(insert, [[_clean(cell) for cell in row] for row in rows])
+            self._connection.executemany(insert, [[_clean_cell(cell) for cell in row] for row in rows])
         if self._in_bulk:
             self._connection.execute("RELEASE rows")
 
-    def _next(self, table: str) -> int:
+    def _next_id(self, table: str) -> int:
         """A number that no row of a table has."""
-        if table not in self._last:
+        if table not in self._last_ids:
             query = f"SELECT max(id) FROM {table}"
-            self._last[table] = int(self._connection.execute(query).fetchone()[0] or 0)
-        self._last[table] += 1
-        return self._last[table]
+            self._last_ids[table] = int(self._connection.execute(query).fetchone()[0] or 0)
+        self._last_ids[table] += 1
+        return self._last_ids[table]
 
-    def _voice(self, ask: Ask) -> int:
-        key = (ask.judge, ask.repeat, ask.variant)
-        if key not in self._voices:
+    def _voice_id(self, ask: CallKey) -> int:
+        key = (ask.caller, ask.repeat, ask.variant)
+        if key not in self._voice_ids:
             cursor = self._connection.execute(
-                "INSERT INTO voices (judge, repeat, variant) VALUES (?, ?, ?)",
-                [_clean(part) for part in key],
+                "INSERT INTO voices (judge, repeat, variant) VALUES (?, ?, ?)", [_clean_cell(part) for part in key]
             )
-            self._voices[key] = int(cursor.lastrowid or 0)
-        return self._voices[key]
+            self._voice_ids[key] = int(cursor.lastrowid or 0)
+        return self._voice_ids[key]
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _open_connection(path: Path) -> sqlite3.Connection:
     fresh = not path.exists() or path.stat().st_size == 0
     # One thread at a time uses it, but not always the same.
     connection = sqlite3.connect(path, isolation_level=None, timeout=60, check_same_thread=False)
     try:
-        found = 0 if fresh else schema.version(connection, path)
+        found = 0 if fresh else database_schema.read_version(connection, path)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA cache_size = -65536")
         if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             connection.execute("PRAGMA journal_mode = WAL")
-        if found < len(schema.MIGRATIONS):
-            schema.migrate(connection, found)
+        if found < len(database_schema.MIGRATIONS):
+            database_schema.migrate(connection, found)
     except BaseException:
         connection.close()
         raise
@@ -325,93 +316,99 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 def _edit_row(edit: Edit) -> tuple[Any, ...]:
     """What the store keeps of an edit."""
-    before = [_edit_row(one) for one in edit.before]
-    detail = {"parents": edit.parents, "facts": edit.facts, "seen": edit.seen, "before": before}
+    before = [_edit_row(one) for one in edit.ancestors]
+    detail = {"parents": edit.parents, "facts": edit.metadata, "seen": edit.judged_files, "before": before}
     detail = {key: value for key, value in detail.items() if value}
-    return (*edit.key, edit.status.value, _path(edit.image), edit.reason, detail)
+    return (*edit.key, edit.status.value, _path_text(edit.image), edit.reason, detail)
 
 
-def read_edit(row: Sequence[Any]) -> Edit:
+def parse_edit_row(row: Sequence[Any]) -> Edit:
     """An edit from what the store keeps of it."""
-    return _edit(row[:-1], json.loads(row[-1]))
+    return _build_edit(row[:-1], json.loads(row[-1]))
 
 
-def _edit(row: Sequence[Any], more: Mapping[str, Any]) -> Edit:
-    system, sample, draw, status, image, reason = row
+def _build_edit(row: Sequence[Any], more: Mapping[str, Any]) -> Edit:
+    model, sample, draw, status, image, reason = row
     return Edit(
-        EditKey(system, sample, draw),
+        EditKey(model, sample, draw),
         EditStatus(status),
         Path(image) if image else None,
         reason,
         tuple(EditKey(*parent) for parent in more.get("parents", ())),
         more.get("facts", {}),
-        {name: Stamp(*stamp) for name, stamp in more.get("seen", {}).items()},
-        tuple(_edit(one[:-1], one[-1]) for one in more.get("before", ())),
+        {name: FileStamp(*stamp) for name, stamp in more.get("seen", {}).items()},
+        tuple(_build_edit(one[:-1], one[-1]) for one in more.get("before", ())),
     )
 
 
 def _sample_row(sample: Sample, position: int) -> tuple[object, ...]:
     detail = {
         "steps": [asdict(step) for step in sample.steps],
-        "mask": _path(sample.mask),
-        "references": [_path(reference) for reference in sample.references],
+        "mask": _path_text(sample.mask),
+        "references": [_path_text(reference) for reference in sample.references],
         "captions": dict(sample.captions),
-        "made_of": sample.made_of,
+        "made_of": sample.derived_from,
     }
     detail = {key: value for key, value in detail.items() if value}
-    source = _path(sample.source)
-    tags = _json(dict(sample.tags))
-    return sample.id, position, sample.instruction, source, tags, _json(detail)
+    source = _path_text(sample.source)
+    tags = _encode_detail(dict(sample.tags))
+    return sample.id, position, sample.instruction, source, tags, _encode_detail(detail)
 
 
 def _probe_row(sample: str, probe: Probe) -> tuple[object, ...]:
     key = (sample, probe.id, probe.metric)
     if isinstance(probe, Measurement):
-        return (*key, *(None,) * 5, detail_of(probe))
-    words = (probe.text, probe.label, probe.reference, probe.released)
+        return (*key, *(None,) * 5, measurement_detail(probe))
+    words = (probe.text, probe.label, probe.reference, probe.released_reference)
     return (*key, *words, probe.weight, _question_detail(probe))
 
 
-def detail_of(probe: Measurement) -> str:
+def measurement_detail(probe: Measurement) -> str:
     """What a measurement is made of, as it is kept."""
-    return _json({"gauge": probe.gauge, "parameters": dict(probe.parameters)})
+    return _encode_detail({"gauge": probe.image_metric, "parameters": dict(probe.parameters)})
 
 
 def _question_detail(question: Question) -> str:
-    if question.contract == _USUAL["contract"] and question[-6:] == _REST:
+    if question.scale == _QUESTION_DEFAULTS["scale"] and question[-6:] == _DEFAULT_DETAILS:
         return "{}"
-    return _json(
-        {name: given for name in _MORE if (given := getattr(question, name)) != _USUAL[name]}
+    return _encode_detail(
+        {
+            DETAIL_KEYS.get(name, name): given
+            for name in _DETAIL_FIELDS
+            if (given := getattr(question, name)) != _QUESTION_DEFAULTS[name]
+        }
     )
 
 
 # What was answered once stays answered, whatever a later reply says.
-_NEVER_BACK = (
+_KEEP_ANSWERED = (
     "ON CONFLICT (edit, probe, voice) DO UPDATE SET status = excluded.status,"
     " value = excluded.value, said = excluded.said, explanation = excluded.explanation,"
-    f" reply = excluded.reply WHERE verdicts.status <> '{Status.ANSWERED.value}'"
+    f" reply = excluded.reply WHERE verdicts.status <> '{VerdictStatus.ANSWERED.value}'"
 )
-_WORD = {status: status.value for status in Status}
-_MORE = ("contract", "shows", "step", "prompt", "rubric", "group", "form")
-_USUAL = Question._field_defaults
-_REST = tuple(_USUAL[name] for name in _MORE[1:])
+_STATUS_VALUES = {status: status.value for status in VerdictStatus}
+# Keys in the database that differ from the field's name.
+DETAIL_KEYS = {"scale": "contract"}
+_DETAIL_FIELDS = ("scale", "shows", "step", "prompt", "rubric", "group", "form")
+_QUESTION_DEFAULTS = Question._field_defaults
+_DEFAULT_DETAILS = tuple(_QUESTION_DEFAULTS[name] for name in _DETAIL_FIELDS[1:])
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
-def _json(value: object) -> str:
+def _encode_detail(value: object) -> str:
     return _ENCODER.encode(value) if value else "{}"
 
 
 @lru_cache(maxsize=4096)
-def _list(names: tuple[str, ...]) -> str:
+def _encode_names(names: tuple[str, ...]) -> str:
     return _ENCODER.encode(names)
 
 
-def _path(path: Path | None) -> str | None:
+def _path_text(path: Path | None) -> str | None:
     return None if path is None else str(path)
 
 
-def _clean(cell: object) -> object:
-    return clean_text(cell) if isinstance(cell, str) else cell
+def _clean_cell(cell: object) -> object:
+    return replace_lone_surrogates(cell) if isinstance(cell, str) else cell

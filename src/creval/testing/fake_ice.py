@@ -7,12 +7,12 @@ import random
 import re
 from collections.abc import Callable
 
-from creval.testing.fake_chains import FORMS, render, spoiled
+from creval.testing.fake_chains import RECORD_FORMATS, maybe_garble, render_records
 
-_UNSUITED = 0.04
+_UNSUITED_RATE = 0.04
 _BLANK = re.compile(r"\{[^{}]*\}")
 _QUOTED = re.compile(r'"[^"\n]{1,100}"')
-_FILLINGS = (
+_BLANK_WORDS = (
     (re.compile("the words"), ("OPEN ALL DAY", "Tea & Cake", "NORTH 7")),
     (re.compile("colour"), ("dark red", "pale green", "the blue of ink")),
     (re.compile(r"where|letters"), ("on the left", "near the lower edge", "at the top")),
@@ -23,47 +23,52 @@ _FILLINGS = (
     (re.compile("scene|who|near|show"), ("a fox under a lamp in the rain", "a quiet harbour")),
 )
 _THINGS = ("a brass bell", "the largest object", "a striped umbrella", "the figure in front")
-_SIGHTS = ("a lamp beside a window", "a red bicycle against a wall", "two boats on a calm lake",
-           "a dog on a green sofa", "a market stall with fruit")  # fmt: skip
+_SCENES = (
+    "a lamp beside a window",
+    "a red bicycle against a wall",
+    "two boats on a calm lake",
+    "a dog on a green sofa",
+    "a market stall with fruit",
+)
 _LIGHTS = ("in soft morning light", "seen from above", "under a grey sky", "close to the camera")
 
 
-def answer(text: str, chance: random.Random) -> str | None:
+def write_ice_reply(text: str, rng: random.Random) -> str | None:
     """A reply to a prompt that builds items; nothing where the text is none."""
     for mark, write in _WRITERS.items():
         if mark in text:
-            return write(text, chance)
+            return write(text, rng)
     return None
 
 
-def _filled(text: str, chance: random.Random) -> str:
+def _write_filled_template(text: str, rng: random.Random) -> str:
     template = re.search(r"^Template: (.*)$", text, re.MULTILINE)
-    if chance.random() < _UNSUITED:
-        return render([{"unsuited": "what it is about cannot be seen"}], chance.choice(FORMS[:4]))
+    if rng.random() < _UNSUITED_RATE:
+        return render_records([{"unsuited": "what it is about cannot be seen"}], rng.choice(RECORD_FORMATS[:4]))
 
     def fill(match: re.Match[str]) -> str:
-        words = next((words for asked, words in _FILLINGS if asked.search(match[0])), _THINGS)
-        return chance.choice(words)
+        words = next((words for asked, words in _BLANK_WORDS if asked.search(match[0])), _THINGS)
+        return rng.choice(words)
 
-    said = spoiled(_BLANK.sub(fill, template[1] if template else ""), chance)
-    return _rendered("instruction", said, chance)
+    said = maybe_garble(_BLANK.sub(fill, template[1] if template else ""), rng)
+    return _render_field("instruction", said, rng)
 
 
-def _described(text: str, chance: random.Random) -> str:
+def _write_caption(text: str, rng: random.Random) -> str:
     told = text.partition("The instruction: ")[2].partition("\n\nImagine")[0]
     signs = "".join(f", with the words {words}" for words in _QUOTED.findall(told))
-    said = f"{chance.choice(_SIGHTS).capitalize()}, {chance.choice(_LIGHTS)}{signs}."
-    return _rendered("caption", spoiled(said, chance), chance)
+    said = f"{rng.choice(_SCENES).capitalize()}, {rng.choice(_LIGHTS)}{signs}."
+    return _render_field("caption", maybe_garble(said, rng), rng)
 
 
-def _rendered(name: str, said: str, chance: random.Random) -> str:
-    forms = [form for form in FORMS if form != "chinese" or '"' not in said]
-    form = chance.choice([*forms, "plain"])
-    return said if form == "plain" else render([{name: said}], form)
+def _render_field(name: str, said: str, rng: random.Random) -> str:
+    forms = [form for form in RECORD_FORMATS if form != "chinese" or '"' not in said]
+    form = rng.choice([*forms, "plain"])
+    return said if form == "plain" else render_records([{name: said}], form)
 
 
 _WRITERS: dict[str, Callable[[str, random.Random], str]] = {
-    '"the template with its places filled"': _filled,
-    '{"caption": "the description"}': _described,
+    '"the template with its places filled"': _write_filled_template,
+    '{"caption": "the description"}': _write_caption,
 }
 """By what each prompt is known: a piece of the form that it asks for."""

@@ -12,30 +12,30 @@ from typing import Any
 
 from PIL import Image, PngImagePlugin
 
-from creval.benchmarks.creval.release import CLASSES, METRICS
+from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS
 from creval.core.errors import CrevalError
 from creval.core.files import read_json
-from creval.touchstone.questions import read_check
-from creval.touchstone.render import draw
-from creval.touchstone.samples import Asked, Requirement, Touchstone
-from creval.touchstone.scene import SIDE, Extra, Scene, Small
+from creval.touchstone.render import draw_scene
+from creval.touchstone.samples import Requirement, TouchstoneQuestion, TouchstoneSample
+from creval.touchstone.scene import IMAGE_SIDE, Extra, Scene, SmallObject
+from creval.touchstone.scene_questions import parse_check
 
-SCENES = "touchstone.json"
+SCENES_FILE = "touchstone.json"
 """The file in a benchmark's folder that says what its sources show and what is asked for."""
-_KEY = "creval scene"  # of the text in a PNG file
+_PNG_TEXT_KEY = "creval scene"  # of the text in a PNG file
 
 
-def write_sample(folder: Path, sample: Touchstone) -> None:
+def write_touchstone_sample(folder: Path, sample: TouchstoneSample) -> None:
     """Write the questions of a sample and draw its source."""
     for metric in METRICS:
         path = folder / "questions_all" / metric / f"{sample.id}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        entries = [_entry(at, asked) for at, asked in enumerate(sample.asked[metric], 1)]
-        _write(path, {"quality_check_questions": entries})
+        entries = [_question_entry(at, asked) for at, asked in enumerate(sample.questions[metric], 1)]
+        _write_json(path, {"quality_check_questions": entries})
     save_scene(sample.source, folder / "image" / f"{sample.id}.png")
 
 
-def _entry(position: int, asked: Asked) -> dict[str, object]:
+def _question_entry(position: int, asked: TouchstoneQuestion) -> dict[str, object]:
     return {
         "question_id": f"Q{position}",
         "question": asked.check.text,
@@ -46,7 +46,7 @@ def _entry(position: int, asked: Asked) -> dict[str, object]:
     }
 
 
-def write_list(folder: Path, samples: Iterable[Touchstone]) -> None:
+def write_sample_list(folder: Path, samples: Iterable[TouchstoneSample]) -> None:
     """Write what makes a folder of samples a benchmark; the last thing to be written."""
     entries, scenes = [], []
     for number, sample in enumerate(samples, 1):
@@ -55,14 +55,13 @@ def write_list(folder: Path, samples: Iterable[Touchstone]) -> None:
                 "id": number,
                 "input_prompt": sample.instruction,
                 "input_image": [f"image/{sample.id}.png"],
-                "input_image_resolution": [SIDE, SIDE],
-                "class_id": 1 + CLASSES.index(sample.dimension),
+                "input_image_resolution": [IMAGE_SIDE, IMAGE_SIDE],
+                "class_id": 1 + CLASS_DIMENSIONS.index(sample.dimension),
                 "steps": list(sample.steps),
             }
         )
         required = [
-            {"words": required.words, "changes": _plain(required.changes)}
-            for required in sample.requirements
+            {"words": required.words, "changes": _changes_to_json(required.changes)} for required in sample.requirements
         ]
         scenes.append(
             {
@@ -73,30 +72,30 @@ def write_list(folder: Path, samples: Iterable[Touchstone]) -> None:
                 "requirements": required,
             }
         )
-    _write(folder / SCENES, scenes)
-    _write(folder / "instruction.json", entries)
+    _write_json(folder / SCENES_FILE, scenes)
+    _write_json(folder / "instruction.json", entries)
 
 
-def _plain(changes: Mapping[str, Any]) -> dict[str, Any]:
+def _changes_to_json(changes: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: [asdict(thing) for thing in value] if isinstance(value, tuple) else value
         for name, value in changes.items()
     }
 
 
-def read_samples(folder: Path) -> list[Touchstone]:
-    """The samples of a benchmark that `write_list` wrote."""
-    path = folder / SCENES
+def read_touchstone_samples(folder: Path) -> list[TouchstoneSample]:
+    """The samples of a benchmark that `write_sample_list` wrote."""
+    path = folder / SCENES_FILE
     if not path.is_file():
         raise CrevalError(
-            f"{folder} holds no {SCENES}: only touchstone knows what its pictures show "
+            f"{folder} holds no {SCENES_FILE}: only touchstone knows what its pictures show "
             "(creval build touchstone --out DIR)."
         )
-    return [_sample(folder, entry) for entry in read_json(path)]
+    return [_parse_sample(folder, entry) for entry in read_json(path)]
 
 
-def _sample(folder: Path, entry: Mapping[str, Any]) -> Touchstone:
-    things = {"extras": Extra, "others": Small}
+def _parse_sample(folder: Path, entry: Mapping[str, Any]) -> TouchstoneSample:
+    things = {"extras": Extra, "others": SmallObject}
     requirements = tuple(
         Requirement(
             required["words"],
@@ -107,48 +106,43 @@ def _sample(folder: Path, entry: Mapping[str, Any]) -> Touchstone:
         )
         for required in entry["requirements"]
     )
-    asked: dict[str, tuple[Asked, ...]] = {}
+    asked: dict[str, tuple[TouchstoneQuestion, ...]] = {}
     for metric in METRICS:
         content = read_json(folder / "questions_all" / metric / f"{entry['id']}.json")
         found = []
         for question in content["quality_check_questions"]:
-            check = read_check(question["question"])
+            check = parse_check(question["question"])
             if check is not None:
-                found.append(Asked(check, question["answer"] == "Yes", question["weight"]))
+                found.append(TouchstoneQuestion(check, question["answer"] == "Yes", question["weight"]))
         asked[metric] = tuple(found)
-    return Touchstone(
-        entry["id"],
-        entry["dimension"],
-        Scene.from_json(entry["source"]),
-        requirements,
-        entry["instruction"],
-        asked,
+    return TouchstoneSample(
+        entry["id"], entry["dimension"], Scene.from_json(entry["source"]), requirements, entry["instruction"], asked
     )
 
 
 def save_scene(scene: Scene, path: Path) -> None:
     """Draw a scene into a file."""
-    save_picture(draw(scene), scene, path)
+    save_image(draw_scene(scene), scene, path)
 
 
-def save_picture(picture: Image.Image, scene: Scene, path: Path) -> None:
+def save_image(image: Image.Image, scene: Scene, path: Path) -> None:
     """Write a PNG file that also says, in a text beside the pixels, what it shows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = PngImagePlugin.PngInfo()
-    text.add_text(_KEY, json.dumps(scene.as_json()))
-    picture.save(path, "PNG", pnginfo=text, compress_level=3)
+    text.add_text(_PNG_TEXT_KEY, json.dumps(scene.as_json()))
+    image.save(path, "PNG", pnginfo=text, compress_level=3)
 
 
-def scene_in(content: bytes) -> Scene | None:
+def read_scene(content: bytes) -> Scene | None:
     """The scene that a file of `save_scene` shows, as it says itself."""
     try:
-        with Image.open(io.BytesIO(content), formats=("PNG",)) as picture:
-            text = picture.info.get(_KEY)
+        with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
+            text = image.info.get(_PNG_TEXT_KEY)
         return Scene.from_json(json.loads(text)) if isinstance(text, str) else None
     except Exception:  # a file of any kind; none but ours says anything
         return None
 
 
-def _write(path: Path, content: object) -> None:
+def _write_json(path: Path, content: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")

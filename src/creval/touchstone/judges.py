@@ -12,98 +12,97 @@ from concurrent.futures import Executor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
-from creval.core.concurrency import cores, process_pool
-from creval.core.errors import CrevalError, known_name
-from creval.core.images import Encoded, decode
-from creval.judges.base import Answer, Judge, JudgeOptions, Request
-from creval.providers.errors import Unusable
-from creval.providers.openai_wire import Choice
-from creval.providers.vision import Vision
-from creval.touchstone.files import scene_in
-from creval.touchstone.questions import Check, read_check
+from creval.core.concurrency import spawn_process_pool, usable_cpu_count
+from creval.core.errors import CrevalError, require_known
+from creval.core.images import EncodedImage, decode_image
+from creval.judges.base import Judge, JudgeOptions, JudgeRequest, JudgeResponse
+from creval.providers.call_errors import ProviderUnusable
+from creval.providers.openai_wire import Completion
+from creval.providers.vision import VisionSpec
+from creval.touchstone.files import read_scene
 from creval.touchstone.scene import Scene
+from creval.touchstone.scene_questions import Check, parse_check
 
-_UNSURE = "not applicable"
+_NO_ANSWER = "not applicable"
 
 
-def open_touchstone(spec: str, rest: str, options: JudgeOptions) -> Judge:
+def open_touchstone_judge(spec: str, rest: str, options: JudgeOptions) -> Judge:
     """Open the judge `pixel`, `truth` or `noisy:SENSITIVITY,SPECIFICITY`."""
     kind, colon, _ = spec.partition(":")
     flag, parameters = options.flag, options.parameters
     if kind == "noisy":
-        return Noisy(spec, *_rates(rest, flag), seed=_seed(parameters))
+        return NoisyJudge(spec, *_parse_rates(rest, flag), seed=_parse_seed(parameters))
     if colon:
         raise CrevalError(f"{flag} {spec}: {kind} takes nothing behind its name.")
     for name in parameters:
         raise CrevalError(f"--set {name}: {kind} has nothing to set.")
-    return Truth(spec) if kind == "truth" else Pixel(spec)
+    return TruthJudge(spec) if kind == "truth" else PixelJudge(spec)
 
 
-def _rates(given: str, flag: str) -> tuple[float, float]:
+def _parse_rates(given: str, flag: str) -> tuple[float, float]:
     try:
         sensitivity, specificity = map(float, given.split(","))
     except ValueError:
         sensitivity = specificity = -1.0
     if not (0 <= sensitivity <= 1 and 0 <= specificity <= 1):
         raise CrevalError(
-            f"{flag} noisy:{given}: give its sensitivity and its specificity, each from 0 to 1, "
-            "such as noisy:0.9,0.8."
+            f"{flag} noisy:{given}: give its sensitivity and its specificity, each from 0 to 1, such as noisy:0.9,0.8."
         )
     return sensitivity, specificity
 
 
-def _seed(parameters: Mapping[str, Any]) -> int:
+def _parse_seed(parameters: Mapping[str, Any]) -> int:
     for name in parameters:
-        known_name("parameter of this judge", name, ("seed",))
+        require_known("parameter of this judge", name, ("seed",))
     seed = parameters.get("seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise CrevalError(f"--set seed={seed}: give a whole number.")
     return seed
 
 
-class _Knowing(Judge):
+class _SceneJudge(Judge):
     """A judge that answers touchstone's questions, one by one. What it says where it does not know
     the pictures is `stranger`."""
 
-    stranger = "one of these pictures is not of touchstone's drawing"
+    unknown_image_reason = "one of these pictures is not of touchstone's drawing"
 
-    vision = Vision("touchstone", None, lambda _width, _height: 0)
-    several = True
-    metered = False
-    pace = 0.05
+    vision = VisionSpec("touchstone", None, lambda _width, _height: 0)
+    supports_n = True
+    counts_tokens = False
+    seconds_per_call = 0.05
 
     def __init__(self, name: str) -> None:
         self.name = self.model = name
-        self.learned = []
+        self.notes = []
 
-    async def ask(self, request: Request) -> Answer:
-        if request.contract is None or request.contract.name != "yes/no" or not request.structured:
-            raise Unusable(f"{self.name} answers yes/no questions, with a word of explanation.")
-        if sorted(request.shows) != ["edit", "source"]:
-            raise Unusable(f"{self.name} looks at a source and its edit, and nothing else.")
-        seen = dict(zip(request.shows, request.pictures, strict=True))
+    async def ask(self, request: JudgeRequest) -> JudgeResponse:
+        if request.scale is None or request.scale.name != "yes/no" or not request.is_structured:
+            raise ProviderUnusable(f"{self.name} answers yes/no questions, with a word of explanation.")
+        if sorted(request.image_roles) != ["edit", "source"]:
+            raise ProviderUnusable(f"{self.name} looks at a source and its edit, and nothing else.")
+        seen = dict(zip(request.image_roles, request.images, strict=True))
         scenes = await self._scenes(seen["source"], seen["edit"])
-        checks = [read_check(question) for question in request.questions]
+        checks = [parse_check(question) for question in request.questions]
         choices = []
         for repeat in request.repeats:
             found = {
                 label: self._entry(check, scenes, request, repeat)
                 for label, check in zip(request.labels, checks, strict=True)
             }
-            choices.append(Choice(json.dumps(found)))
-        return Answer(tuple(choices), 0, 0, 0.0)
+            choices.append(Completion(json.dumps(found)))
+        return JudgeResponse(tuple(choices), 0, 0, 0.0)
 
     @abstractmethod
-    async def _scenes(self, source: Encoded, edit: Encoded) -> tuple[Scene, Scene] | None:
+    async def _scenes(self, source: EncodedImage, edit: EncodedImage) -> tuple[Scene, Scene] | None:
         """What both pictures show; none where that is not known."""
 
     def _entry(
-        self, check: Check | None, scenes: tuple[Scene, Scene] | None, request: Request, repeat: int
+        self, check: Check | None, scenes: tuple[Scene, Scene] | None, request: JudgeRequest, repeat: int
     ) -> dict[str, str]:
         if check is None:
-            return {"explanation": "this is none of touchstone's questions", "answer": _UNSURE}
+            return {"explanation": "this is none of touchstone's questions", "answer": _NO_ANSWER}
         if scenes is None:
-            return {"explanation": self.stranger, "answer": _UNSURE}
+            return {"explanation": self.unknown_image_reason, "answer": _NO_ANSWER}
         answer = self._answer(check, *scenes, request, repeat)
         return {"explanation": f"It shows {scenes[1]}.", "answer": "Yes" if answer else "No"}
 
@@ -112,23 +111,23 @@ class _Knowing(Judge):
         check: Check,
         source: Scene,
         edit: Scene,
-        request: Request,  # noqa: ARG002
+        request: JudgeRequest,  # noqa: ARG002
         repeat: int,  # noqa: ARG002
     ) -> bool:
         return check.answer(source, edit)
 
 
-class Truth(_Knowing):
+class TruthJudge(_SceneJudge):
     """Reads what the pictures show in the files that they come in."""
 
-    stranger = "one of these files does not say what it shows; --image-fit would take that away"
+    unknown_image_reason = "one of these files does not say what it shows; --image-fit would take that away"
 
-    async def _scenes(self, source: Encoded, edit: Encoded) -> tuple[Scene, Scene] | None:
-        before, after = scene_in(source.content), scene_in(edit.content)
+    async def _scenes(self, source: EncodedImage, edit: EncodedImage) -> tuple[Scene, Scene] | None:
+        before, after = read_scene(source.content), read_scene(edit.content)
         return None if before is None or after is None else (before, after)
 
 
-class Noisy(Truth):
+class NoisyJudge(TruthJudge):
     """The truth, wrong at known rates: of what is so it denies some, of what is not it affirms
     some."""
 
@@ -137,69 +136,67 @@ class Noisy(Truth):
         self.sensitivity, self.specificity, self.seed = sensitivity, specificity, seed
 
     @property
-    def facts(self) -> Mapping[str, Any]:
-        return {**super().facts, "parameters": {"seed": self.seed}}
+    def manifest_entry(self) -> Mapping[str, Any]:
+        return {**super().manifest_entry, "parameters": {"seed": self.seed}}
 
-    def _answer(
-        self, check: Check, source: Scene, edit: Scene, request: Request, repeat: int
-    ) -> bool:
+    def _answer(self, check: Check, source: Scene, edit: Scene, request: JudgeRequest, repeat: int) -> bool:
         truth = super()._answer(check, source, edit, request, repeat)
-        pictures = " ".join(picture.digest for picture in request.pictures)
+        images = " ".join(image.digest for image in request.images)
         # The same question about the same pictures is answered alike, whenever it is asked.
-        chance = random.Random(f"{self.seed} {repeat} {pictures} {check}")  # noqa: S311
+        chance = random.Random(f"{self.seed} {repeat} {images} {check}")  # noqa: S311
         right = chance.random() < (self.sensitivity if truth else self.specificity)
         return truth == right
 
 
-class Pixel(_Knowing):
+class PixelJudge(_SceneJudge):
     """Looks at the pixels, in processes of its own, at each picture once.
 
     A source and its edits go to the same process: they show much that is alike, and what is drawn
     to compare with one serves the next.
     """
 
-    pace = 1.0
+    seconds_per_call = 1.0
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._pools: list[Executor] = []
-        self._busy: dict[int, int] = {}
-        self._at: dict[str, int] = {}
-        self._seen: dict[str, asyncio.Future[Scene | None]] = {}
+        self._pending: dict[int, int] = {}
+        self._pool_by_source: dict[str, int] = {}
+        self._scenes_by_digest: dict[str, asyncio.Future[Scene | None]] = {}
 
     async def open(self) -> None:
-        self._pools = [process_pool(1) for _ in range(cores())]
-        self._busy = dict.fromkeys(range(len(self._pools)), 0)
+        self._pools = [spawn_process_pool(1) for _ in range(usable_cpu_count())]
+        self._pending = dict.fromkeys(range(len(self._pools)), 0)
 
     async def close(self) -> None:
         for pool in self._pools:
             pool.shutdown(cancel_futures=True)
         self._pools = []
 
-    async def _scenes(self, source: Encoded, edit: Encoded) -> tuple[Scene, Scene] | None:
+    async def _scenes(self, source: EncodedImage, edit: EncodedImage) -> tuple[Scene, Scene] | None:
         try:
             # To the process that has the source already, or to that with the least to do.
-            at = self._at.setdefault(source.digest, min(self._busy, key=lambda n: self._busy[n]))
-            before, after = await asyncio.gather(self._look(source, at), self._look(edit, at))
+            at = self._pool_by_source.setdefault(source.digest, min(self._pending, key=lambda n: self._pending[n]))
+            before, after = await asyncio.gather(self._recognise_image(source, at), self._recognise_image(edit, at))
         except BrokenProcessPool as error:
-            raise Unusable(
+            raise ProviderUnusable(
                 "a process that looks at pictures has ended; perhaps there was too little memory. "
                 "Repeat the command to go on."
             ) from error
         return None if before is None or after is None else (before, after)
 
-    def _look(self, picture: Encoded, at: int) -> asyncio.Future[Scene | None]:
-        if picture.digest not in self._seen:
+    def _recognise_image(self, image: EncodedImage, at: int) -> asyncio.Future[Scene | None]:
+        if image.digest not in self._scenes_by_digest:
             loop = asyncio.get_running_loop()
-            seen = loop.run_in_executor(self._pools[at], _see, picture.content)
-            self._busy[at] += 1
-            seen.add_done_callback(lambda _: self._busy.update({at: self._busy[at] - 1}))
-            self._seen[picture.digest] = seen
-        return self._seen[picture.digest]
+            seen = loop.run_in_executor(self._pools[at], _recognise, image.content)
+            self._pending[at] += 1
+            seen.add_done_callback(lambda _: self._pending.update({at: self._pending[at] - 1}))
+            self._scenes_by_digest[image.digest] = seen
+        return self._scenes_by_digest[image.digest]
 
 
-def _see(content: bytes) -> Scene | None:
-    from creval.touchstone.recognition import see
+def _recognise(content: bytes) -> Scene | None:
+    from creval.touchstone.recognition import recognise_scene
 
-    seen = see(decode(content))
-    return seen.scene if seen.known else None
+    seen = recognise_scene(decode_image(content))
+    return seen.scene if seen.is_recognised else None

@@ -14,66 +14,66 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from creval.touchstone.render import BAND, DIMMED, STYLED, backdrop
-from creval.touchstone.scene import BACKGROUNDS, COLOURLESS, SIDE
+from creval.touchstone.render import BAND_BRIGHTNESS, BAND_ROWS, STYLE_FILTERS, draw_backdrop
+from creval.touchstone.scene import BACKGROUNDS, COLOURLESS_STYLES, IMAGE_SIDE
 from creval.touchstone.sprites import COLOURS
 
 Pixels = NDArray[np.float32]
 Mask = NDArray[np.bool_]
-HALF = SIDE // 2
-BLOCK = 4
+HALF_SIDE = IMAGE_SIDE // 2
+BLOCK_SIDE = 4
 """The side of a block of pixel art, at half size."""
-_NOISY = 8.0  # standard deviation of pixels from what is around them
-_BANDED = 0.06
-_REACH = 6  # pixels around one that make out its surroundings
+_NOISE_THRESHOLD = 8.0  # standard deviation of pixels from what is around them
+_BANDING_THRESHOLD = 0.06
+_SURROUNDINGS_RADIUS = 6  # pixels around one that make out its surroundings
 
 
 @dataclass(frozen=True)
-class View:
+class NormalisedImage:
     """A picture at half size, in its style. `blocks` are means over 8 x 8 pixels of the whole."""
 
     style: str
-    noisy: bool
-    banded: bool
+    has_noise: bool
+    has_banding: bool
     colours: Pixels
     lines: Pixels
     blocks: Pixels
 
     @property
-    def coloured(self) -> bool:
-        return self.style not in COLOURLESS
+    def has_visible_colours(self) -> bool:
+        return self.style not in COLOURLESS_STYLES
 
 
-def view(picture: Image.Image) -> View:
+def normalise_image(image: Image.Image) -> NormalisedImage:
     """Look at a picture."""
-    if picture.size != (SIDE, SIDE):
-        picture = picture.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
-    picture = picture.convert("RGB")
-    pixels = np.asarray(picture)
-    banded = _bands(pixels) > _BANDED
+    if image.size != (IMAGE_SIDE, IMAGE_SIDE):
+        image = image.resize((IMAGE_SIDE, IMAGE_SIDE), Image.Resampling.LANCZOS)
+    image = image.convert("RGB")
+    pixels = np.asarray(image)
+    banded = _banding_strength(pixels) > _BANDING_THRESHOLD
     if banded:
-        odd = (np.arange(SIDE) // BAND) % 2 == 1
+        odd = (np.arange(IMAGE_SIDE) // BAND_ROWS) % 2 == 1
         pixels = pixels.copy()
-        pixels[odd] = np.minimum(np.round(pixels[odd] / DIMMED), 255)
-        picture = Image.fromarray(pixels)
-    noise = _noise(pixels[..., 1])
-    blocks, colours = (np.asarray(picture.reduce(n)).astype(np.float32) for n in (8, 2))
-    style = _style(picture, blocks, noise)
-    return View(style, noise > _NOISY, banded, colours, lines_of(colours, style), blocks)
+        pixels[odd] = np.minimum(np.round(pixels[odd] / BAND_BRIGHTNESS), 255)
+        image = Image.fromarray(pixels)
+    noise = _noise_level(pixels[..., 1])
+    blocks, colours = (np.asarray(image.reduce(n)).astype(np.float32) for n in (8, 2))
+    style = _detect_style(image, blocks, noise)
+    return NormalisedImage(style, noise > _NOISE_THRESHOLD, banded, colours, extract_lines(colours, style), blocks)
 
 
-def mean_of(colours: Pixels) -> Pixels:
+def channel_mean(colours: Pixels) -> Pixels:
     """The mean of three channels; NumPy's own takes ten times as long over so short an axis."""
     return (colours[..., 0] + colours[..., 1] + colours[..., 2]) / np.float32(3)
 
 
-def most_of(colours: NDArray[Any]) -> NDArray[Any]:
+def channel_max(colours: NDArray[Any]) -> NDArray[Any]:
     """The largest of three channels."""
     most: NDArray[Any] = np.maximum(np.maximum(colours[..., 0], colours[..., 1]), colours[..., 2])
     return most
 
 
-def means(pixels: Pixels, side: int) -> Pixels:
+def block_means(pixels: Pixels, side: int) -> Pixels:
     """Means over squares."""
     found: Pixels = np.zeros(1, dtype=np.float32)
     for across in range(side):
@@ -84,34 +84,34 @@ def means(pixels: Pixels, side: int) -> Pixels:
     return down / np.float32(side * side)
 
 
-def _bands(pixels: NDArray[np.uint8]) -> float:
+def _banding_strength(pixels: NDArray[np.uint8]) -> float:
     """How much darker every other band is than the one before it."""
-    rows = np.log(pixels.reshape(SIDE, -1).mean(axis=1) + 1)
-    edges = np.arange(BAND, SIDE - 3, BAND)
+    rows = np.log(pixels.reshape(IMAGE_SIDE, -1).mean(axis=1) + 1)
+    edges = np.arange(BAND_ROWS, IMAGE_SIDE - 3, BAND_ROWS)
     steps = sum(rows[edges - k] - rows[edges + k - 1] for k in (1, 2, 3)) / 3
-    sign = np.where((edges // BAND) % 2 == 1, 1, -1)
+    sign = np.where((edges // BAND_ROWS) % 2 == 1, 1, -1)
     return float(np.median(steps[sign > 0]) / 2 - np.median(steps[sign < 0]) / 2)
 
 
-def _noise(channel: NDArray[np.uint8]) -> float:
+def _noise_level(channel: NDArray[np.uint8]) -> float:
     """The deviation of pixels from their neighbours, where nothing is drawn."""
-    above, here, below = (channel[at : SIDE - 2 + at : 5].astype(np.float32) for at in range(3))
+    above, here, below = (channel[at : IMAGE_SIDE - 2 + at : 5].astype(np.float32) for at in range(3))
     bend = above - 2 * here + below
     bend = bend[:, :-2] - 2 * bend[:, 1:-1] + bend[:, 2:]
     return float(np.median(np.abs(bend)) / 0.6745 / 6)
 
 
-def _style(picture: Image.Image, blocks: Pixels, noise: float) -> str:
-    coarse = means(blocks, 4)
+def _detect_style(image: Image.Image, blocks: Pixels, noise: float) -> str:
+    coarse = block_means(blocks, 4)
     red, green, blue = coarse[..., 0], coarse[..., 1], coarse[..., 2]
     if np.abs(red * 0.985 - green).mean() + np.abs(red * 0.95 - blue).mean() < 4:
         return "pencil sketch"
     share = (red - 34) / 202
     if np.abs(78 + 166 * share - green).mean() + np.abs(150 + 105 * share - blue).mean() < 8:
         return "blueprint"
-    if _is_in_blocks(np.asarray(picture.getchannel("G")).astype(np.float32), noise):
+    if _is_in_blocks(np.asarray(image.getchannel("G")).astype(np.float32), noise):
         return "pixel art"
-    fine = np.asarray(picture.reduce(4)).astype(np.float32)
+    fine = np.asarray(image.reduce(4)).astype(np.float32)
     levels = np.round(fine / 63.75) * 63.75
     if (np.abs(fine - levels) < 9 + noise / 5).mean() > 0.6:
         return "flat poster"
@@ -120,7 +120,7 @@ def _style(picture: Image.Image, blocks: Pixels, noise: float) -> str:
 
 def _is_in_blocks(channel: Pixels, noise: float) -> bool:
     """Whether things change at the borders of blocks of eight pixels, and not inside them."""
-    inner = channel[64 : SIDE - 63, 64 : SIDE - 63]  # what frames do not cover
+    inner = channel[64 : IMAGE_SIDE - 63, 64 : IMAGE_SIDE - 63]  # what frames do not cover
     for pixels in (inner, inner.T):
         rows = pixels[:-1].reshape(-1, 8, len(inner)).mean(axis=1)
         steps = np.square(np.diff(rows, axis=1))
@@ -131,65 +131,65 @@ def _is_in_blocks(channel: Pixels, noise: float) -> bool:
     return True
 
 
-def lines_of(colours: Pixels, style: str) -> Pixels:
+def extract_lines(colours: Pixels, style: str) -> Pixels:
     """How much darker than its surroundings each pixel is; in a blueprint, how much lighter."""
-    bright = colours[..., 1] if style == "blueprint" else 255 - most_of(colours)
+    bright = colours[..., 1] if style == "blueprint" else 255 - channel_max(colours)
     image = Image.fromarray(np.clip(bright, 0, 255).astype(np.uint8))
-    around = np.asarray(image.filter(ImageFilter.BoxBlur(_REACH))).astype(np.float32)
+    around = np.asarray(image.filter(ImageFilter.BoxBlur(_SURROUNDINGS_RADIUS))).astype(np.float32)
     found: Pixels = np.maximum(np.asarray(image).astype(np.float32) - around, 0)
     return found
 
 
-def drawn_lines(make: Callable[[int], Image.Image], style: str) -> Pixels:
+def lines_of_drawing(make: Callable[[int], Image.Image], style: str) -> Pixels:
     """The lines of what `make` draws, at half size, in a style.
 
     It is told how much to shrink. Where a style draws lines of its own, it does so at full size.
     Windows begin where a block of pixels does.
     """
-    if style in COLOURLESS:
-        colours = np.asarray(STYLED[style](make(1)).reduce(2)).astype(np.float32)
+    if style in COLOURLESS_STYLES:
+        colours = np.asarray(STYLE_FILTERS[style](make(1)).reduce(2)).astype(np.float32)
     else:
-        colours = toned(np.asarray(make(2)).astype(np.float32), style)
-    return lines_of(colours, style)
+        colours = apply_style_colours(np.asarray(make(2)).astype(np.float32), style)
+    return extract_lines(colours, style)
 
 
-def toned(colours: Pixels, style: str) -> Pixels:
+def apply_style_colours(colours: Pixels, style: str) -> Pixels:
     """Colours at half size as a style shows them, without what it does to lines."""
     if style == "flat poster":
-        grey = mean_of(colours)[..., None]
+        grey = channel_mean(colours)[..., None]
         strong = np.clip(grey + 1.35 * (colours - grey), 0, 255)
         few: Pixels = (np.round(strong / 63.75) * 63.75).astype(np.float32)
         return few
     if style == "pixel art":
-        few = np.clip(np.round(means(colours, BLOCK) / 24) * 24, 0, 255)
-        return few.repeat(BLOCK, axis=0).repeat(BLOCK, axis=1)
+        few = np.clip(np.round(block_means(colours, BLOCK_SIDE) / 24) * 24, 0, 255)
+        return few.repeat(BLOCK_SIDE, axis=0).repeat(BLOCK_SIDE, axis=1)
     return colours
 
 
 @lru_cache(maxsize=5)
-def _backdrops(style: str) -> tuple[list[tuple[str, str]], Pixels]:
+def _styled_backdrops(style: str) -> tuple[list[tuple[str, str]], Pixels]:
     """Backdrops in a style, as means over 8 x 8 pixels."""
-    coloured = style not in COLOURLESS
+    coloured = style not in COLOURLESS_STYLES
     tints = list(COLOURS) if coloured else ["yellow", "blue"]
     names = [(background, tint) for background in BACKGROUNDS for tint in tints]
     if not coloured:
-        drawn = [STYLED[style](backdrop(*name)).reduce(8) for name in names]
+        drawn = [STYLE_FILTERS[style](draw_backdrop(*name)).reduce(8) for name in names]
         return names, np.stack([np.asarray(image).astype(np.float32) for image in drawn])
     if style == "painting":
-        whole = [np.asarray(backdrop(*name).reduce(8)) for name in names]
+        whole = [np.asarray(draw_backdrop(*name).reduce(8)) for name in names]
         return names, np.stack(whole).astype(np.float32)
-    halves = (np.asarray(backdrop(*name, 2)).astype(np.float32) for name in names)
-    return names, np.stack([means(toned(half, style), 4) for half in halves])
+    halves = (np.asarray(draw_backdrop(*name, 2)).astype(np.float32) for name in names)
+    return names, np.stack([block_means(apply_style_colours(half, style), 4) for half in halves])
 
 
-def background_of(seen: View) -> tuple[str, str]:
+def detect_background(observed: NormalisedImage) -> tuple[str, str]:
     """The background and its colour: that which the most of the picture agrees with."""
-    names, drawn = _backdrops(seen.style)
-    inner = np.s_[:, 6:-6:2, 6:-6:2, 1] if not seen.coloured else np.s_[:, 6:-6:2, 6:-6:2]
-    apart = drawn[inner] - seen.blocks[inner[1:]]
-    if not seen.coloured:  # how light its colour is cannot be told from another
+    names, drawn = _styled_backdrops(observed.style)
+    inner = np.s_[:, 6:-6:2, 6:-6:2, 1] if not observed.has_visible_colours else np.s_[:, 6:-6:2, 6:-6:2]
+    apart = drawn[inner] - observed.blocks[inner[1:]]
+    if not observed.has_visible_colours:  # how light its colour is cannot be told from another
         apart = apart - np.median(apart, axis=(1, 2), keepdims=True)
     else:
-        apart = most_of(np.abs(apart))
+        apart = channel_max(np.abs(apart))
     error = np.minimum(np.abs(apart), 30).mean(axis=(1, 2))
     return names[int(error.argmin())]

@@ -10,110 +10,100 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
-from creval.touchstone.scene import PLACES, SIDE, SIZES, SLOTS, Extra, Scene
+from creval.touchstone.scene import IMAGE_SIDE, PLACES, SIZES, SLOTS, Extra, Scene
 from creval.touchstone.shapes import WAISTS
-from creval.touchstone.sprites import COLOURS, INK, Colour, mixed, sprite
+from creval.touchstone.sprites import COLOURS, INK, Colour, draw_sprite, mix_colours
 
-FLOOR = 540
+GROUND_TOP = 540
 """Where the ground begins."""
-STANDS = 632
+SUBJECT_BASELINE = 632
 """How far down the subject stands."""
-FIRST = 200
+FIRST_PANEL_X = 200
 """Where it stands in the first of two panels."""
 SMALL_SIZE = 92
-MARGIN = 0.42
+EXTRAS_MARGIN = 0.42
 """Of the subject's size, for what it has on."""
-DOUBLE = (0.15, -0.1)
+DOUBLE_OFFSET = (0.15, -0.1)
 """How far a doubled subject stands beside itself, to the right and down, in sizes."""
-BAND, DIMMED = 14, 0.8
+BAND_ROWS, BAND_BRIGHTNESS = 14, 0.8
 """The rows of a band, and how dark every other one is."""
-_SECOND = 584  # where the subject stands in the second panel
-_LARGER = 280  # and how large
+_SECOND_PANEL_X = 584  # where the subject stands in the second panel
+_SECOND_PANEL_SIZE = 280  # and how large
 _PAPER: Colour = (250, 246, 234)
 _WHITE: Colour = (255, 255, 255)
 Pixels = NDArray[np.float32]
 
 
-def draw(scene: Scene) -> Image.Image:
+def draw_scene(scene: Scene) -> Image.Image:
     """The picture of a scene, 768 pixels wide and high."""
     chance = np.random.default_rng(scene.seed)
     if scene.panels == 2:
-        picture = backdrop(scene.background, scene.backdrop).copy()
-        _draw_panels(picture, scene, chance)
+        image = draw_backdrop(scene.background, scene.backdrop).copy()
+        _draw_panels(image, scene, chance)
     else:
-        picture = staged(scene, chance)
+        image = draw_stage(scene, chance)
     for other in scene.others:
-        small = sprite(other.kind, other.colour, SMALL_SIZE)
+        small = draw_sprite(other.kind, other.colour, SMALL_SIZE)
         x, y = SLOTS[other.slot]
-        picture.paste(small, (x - SMALL_SIZE // 2, y - SMALL_SIZE // 2), small)
+        image.paste(small, (x - SMALL_SIZE // 2, y - SMALL_SIZE // 2), small)
     if scene.text:
-        banner(picture, scene.text)
-    frame(picture, scene.frame)
-    picture = STYLED[scene.style](picture)
+        draw_banner(image, scene.text)
+    draw_frame(image, scene.frame)
+    image = STYLE_FILTERS[scene.style](image)
     if "banding" in scene.flaws:
-        picture = _banded(picture)
+        image = _add_banding(image)
     if "noise" in scene.flaws:
-        picture = _noisy(picture, chance)
-    return picture
+        image = _add_noise(image, chance)
+    return image
 
 
-def staged(
-    scene: Scene, chance: np.random.Generator, shrunk: int = 1, x: int | None = None
-) -> Image.Image:
+def draw_stage(scene: Scene, rng: np.random.Generator, reduction: int = 1, x: int | None = None) -> Image.Image:
     """The subject in its place, or where `x` says, and in its container if there is one; with all
     made smaller if that is wanted."""
-    picture = backdrop(scene.background, scene.backdrop, shrunk).copy()
-    size = SIZES[scene.size] // shrunk
+    image = draw_backdrop(scene.background, scene.backdrop, reduction).copy()
+    size = SIZES[scene.size] // reduction
     if scene.container:
-        layer = container(scene.container, behind=True, shrunk=shrunk)
-        picture.paste(layer, (0, 0), layer)
-    body = subject(scene, size, chance, shrunk)
-    at = (PLACES[scene.place] if x is None else x) // shrunk, STANDS // shrunk
-    _stand(picture, body, *at, size, shadow=not scene.sticker)
+        layer = draw_container(scene.container, behind=True, reduction=reduction)
+        image.paste(layer, (0, 0), layer)
+    body = draw_subject(scene, size, rng, reduction)
+    at = (PLACES[scene.place] if x is None else x) // reduction, SUBJECT_BASELINE // reduction
+    _place_on_ground(image, body, *at, size, shadow=not scene.sticker)
     if scene.container:
-        layer = container(scene.container, behind=False, shrunk=shrunk)
-        picture.paste(layer, (0, 0), layer)
-    return picture
+        layer = draw_container(scene.container, behind=False, reduction=reduction)
+        image.paste(layer, (0, 0), layer)
+    return image
 
 
-def subject(scene: Scene, size: int, chance: np.random.Generator, shrunk: int = 1) -> Image.Image:
+def draw_subject(scene: Scene, size: int, rng: np.random.Generator, reduction: int = 1) -> Image.Image:
     """The subject with all that it has on, with a margin, and what is wrong with it."""
-    margin = round(MARGIN * size)
-    body = sprite(scene.kind, scene.colour, size, scene.material, margin=margin, shrunk=shrunk)
+    margin = round(EXTRAS_MARGIN * size)
+    body = draw_sprite(scene.kind, scene.colour, size, scene.material, margin=margin, reduction=reduction)
     made = Image.new("RGBA", body.size, (*INK, 0))
     layers = {extra.kind: extra for extra in scene.extras}
 
     def on(extra: Extra) -> Image.Image:
         kind, colour = extra.kind, extra.colour
-        return sprite(kind, colour, size, margin=margin, on=scene.kind, shrunk=shrunk)
+        return draw_sprite(kind, colour, size, margin=margin, worn_by=scene.kind, reduction=reduction)
 
     for kind in ("wings", "wheels"):
         if kind in layers:
             made.alpha_composite(on(layers[kind]))
     made.alpha_composite(body)
     if "sash" in layers:
-        made.alpha_composite(sash(layers["sash"], body, scene.kind, size, shrunk))
+        made.alpha_composite(draw_sash(layers["sash"], body, scene.kind, size, reduction))
     for kind in ("hat", "crown"):
         if kind in layers:
             made.alpha_composite(on(layers[kind]))
     if "broken outlines" in scene.flaws:
-        made = _broken(made, chance)
+        made = _break_outlines(made, rng)
     if "cut limbs" in scene.flaws:
-        made = _cut(made, size, margin, chance)
+        made = _cut_off_side(made, size, margin, rng)
     if "doubled parts" in scene.flaws:
-        made = _doubled(made, size)
-    return _sticker(made, size, 3 / shrunk) if scene.sticker else made
+        made = _add_double(made, size)
+    return _add_sticker_border(made, size, 3 / reduction) if scene.sticker else made
 
 
-def _stand(
-    picture: Image.Image,
-    body: Image.Image,
-    x: int,
-    y: int,
-    size: int,
-    *,
-    shadow: bool = True,
-) -> None:
+def _place_on_ground(image: Image.Image, body: Image.Image, x: int, y: int, size: int, *, shadow: bool = True) -> None:
     """Put a subject on the ground, at the middle of its feet."""
     margin = (body.width - size) // 2
     if shadow:
@@ -122,48 +112,48 @@ def _stand(
         ImageDraw.Draw(spot).ellipse((inset, size // 30, size - inset, size // 5 - size // 30), 110)
         spot = spot.filter(ImageFilter.GaussianBlur(size / 40))
         at = (x - size // 2 + size // 14, y - size // 8)
-        picture.paste(Image.new("RGB", spot.size, INK), at, spot)
+        image.paste(Image.new("RGB", spot.size, INK), at, spot)
     at = (x - size // 2 - margin, y - size - margin)
-    picture.paste(body, at, body)
+    image.paste(body, at, body)
 
 
-def _draw_panels(picture: Image.Image, scene: Scene, chance: np.random.Generator) -> None:
+def _draw_panels(image: Image.Image, scene: Scene, rng: np.random.Generator) -> None:
     """Two panels of a comic: the subject small, and turned round and larger."""
-    left = subject(scene, SIZES["small"], chance)
-    right = subject(scene, _LARGER, chance).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-    _stand(picture, left, FIRST, STANDS, SIZES["small"])
-    _stand(picture, right, _SECOND, STANDS, _LARGER)
-    pen = ImageDraw.Draw(picture)
-    pen.rectangle((372, 0, 396, SIDE), _WHITE)
+    left = draw_subject(scene, SIZES["small"], rng)
+    right = draw_subject(scene, _SECOND_PANEL_SIZE, rng).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    _place_on_ground(image, left, FIRST_PANEL_X, SUBJECT_BASELINE, SIZES["small"])
+    _place_on_ground(image, right, _SECOND_PANEL_X, SUBJECT_BASELINE, _SECOND_PANEL_SIZE)
+    pen = ImageDraw.Draw(image)
+    pen.rectangle((372, 0, 396, IMAGE_SIDE), _WHITE)
     for x in (372, 396):
-        pen.line((x, 0, x, SIDE), INK, 6)
-    pen.rectangle((0, 0, SIDE - 1, SIDE - 1), outline=INK, width=8)
+        pen.line((x, 0, x, IMAGE_SIDE), INK, 6)
+    pen.rectangle((0, 0, IMAGE_SIDE - 1, IMAGE_SIDE - 1), outline=INK, width=8)
 
 
 @lru_cache(maxsize=96)
-def backdrop(background: str, colour: str, shrunk: int = 1) -> Image.Image:
+def draw_backdrop(background: str, colour: str, reduction: int = 1) -> Image.Image:
     """What stands behind everything."""
-    if shrunk > 1:
-        return backdrop(background, colour).reduce(shrunk)
-    tint = mixed(COLOURS[colour], _WHITE, 0.5)
+    if reduction > 1:
+        return draw_backdrop(background, colour).reduce(reduction)
+    tint = mix_colours(COLOURS[colour], _WHITE, 0.5)
     fine = 2
-    picture = _gradient(mixed(tint, _WHITE, 0.25), tint, SIDE * fine)
-    pen = ImageDraw.Draw(picture)
-    side, floor = SIDE * fine, FLOOR * fine
-    BACKDROPS[background](pen, tint, side, floor)
-    return picture.reduce(fine)
+    image = _gradient(mix_colours(tint, _WHITE, 0.25), tint, IMAGE_SIDE * fine)
+    pen = ImageDraw.Draw(image)
+    side, floor = IMAGE_SIDE * fine, GROUND_TOP * fine
+    BACKDROP_PAINTERS[background](pen, tint, side, floor)
+    return image.reduce(fine)
 
 
 def _gradient(top: Colour, bottom: Colour, side: int) -> Image.Image:
     column = Image.linear_gradient("L").resize((1, side))
-    return Image.composite(
-        Image.new("RGB", (1, side), bottom), Image.new("RGB", (1, side), top), column
-    ).resize((side, side))
+    return Image.composite(Image.new("RGB", (1, side), bottom), Image.new("RGB", (1, side), top), column).resize(
+        (side, side)
+    )
 
 
 def _room(pen: ImageDraw.ImageDraw, tint: Colour, side: int, floor: int) -> None:
     for x in range(0, side, side // 12):
-        pen.rectangle((x, 0, x + side // 24, floor), mixed(tint, _WHITE, 0.3))
+        pen.rectangle((x, 0, x + side // 24, floor), mix_colours(tint, _WHITE, 0.3))
     pen.rectangle((0, floor, side, side), (206, 170, 130))
     for at, y in enumerate(range(floor, side, side // 18)):
         pen.line((0, y, side, y), (176, 138, 100), 4)
@@ -174,19 +164,23 @@ def _room(pen: ImageDraw.ImageDraw, tint: Colour, side: int, floor: int) -> None
 
 
 def _meadow(pen: ImageDraw.ImageDraw, tint: Colour, side: int, floor: int) -> None:
-    for x, y, r in ((0.2, 0.3, 0.06), (0.26, 0.28, 0.08), (0.33, 0.3, 0.06), (0.72, 0.36, 0.05),
-                    (0.78, 0.34, 0.07), (0.85, 0.36, 0.05)):  # fmt: skip
+    for x, y, r in (
+        (0.2, 0.3, 0.06),
+        (0.26, 0.28, 0.08),
+        (0.33, 0.3, 0.06),
+        (0.72, 0.36, 0.05),
+        (0.78, 0.34, 0.07),
+        (0.85, 0.36, 0.05),
+    ):
         box = ((x - r) * side, (y - r * 0.6) * side, (x + r) * side, (y + r * 0.6) * side)
-        pen.ellipse(box, mixed(tint, _WHITE, 0.75))
+        pen.ellipse(box, mix_colours(tint, _WHITE, 0.75))
     pen.ellipse((-0.3 * side, 0.6 * side, 0.6 * side, 1.5 * side), (150, 196, 122))
     pen.ellipse((0.35 * side, 0.64 * side, 1.4 * side, 1.6 * side), (136, 186, 112))
     pen.rectangle((0, floor + 60, side, side), (124, 176, 102))
 
 
 def _beach(pen: ImageDraw.ImageDraw, tint: Colour, side: int, floor: int) -> None:
-    pen.ellipse(
-        (0.76 * side, 0.24 * side, 0.92 * side, 0.4 * side), mixed(tint, (255, 240, 190), 0.8)
-    )
+    pen.ellipse((0.76 * side, 0.24 * side, 0.92 * side, 0.4 * side), mix_colours(tint, (255, 240, 190), 0.8))
     pen.rectangle((0, 0.56 * side, side, floor), (112, 178, 206))
     for at in range(3):
         y = 0.585 * side + at * 0.035 * side
@@ -196,43 +190,43 @@ def _beach(pen: ImageDraw.ImageDraw, tint: Colour, side: int, floor: int) -> Non
 
 
 def _night(pen: ImageDraw.ImageDraw, tint: Colour, side: int, floor: int) -> None:
-    sky = mixed(tint, (24, 26, 64), 0.55)
+    sky = mix_colours(tint, (24, 26, 64), 0.55)
     pen.rectangle((0, 0, side, side), sky)
     for ring, share in ((0.13, 0.12), (0.1, 0.24), (0.06, 1.0)):
         box = tuple(at * side for at in (0.14 - ring, 0.34 - ring, 0.14 + ring, 0.34 + ring))
-        pen.ellipse(box, mixed(sky, (244, 236, 196), share))
-    far = mixed(sky, (70, 84, 110), 0.28)
+        pen.ellipse(box, mix_colours(sky, (244, 236, 196), share))
+    far = mix_colours(sky, (70, 84, 110), 0.28)
     pen.ellipse((-0.2 * side, 0.56 * side, 0.5 * side, 1.2 * side), far)
-    pen.ellipse((0.4 * side, 0.6 * side, 1.3 * side, 1.3 * side), mixed(far, sky, 0.4))
-    pen.rectangle((0, floor, side, side), mixed(sky, (70, 84, 110), 0.5))
+    pen.ellipse((0.4 * side, 0.6 * side, 1.3 * side, 1.3 * side), mix_colours(far, sky, 0.4))
+    pen.rectangle((0, floor, side, side), mix_colours(sky, (70, 84, 110), 0.5))
 
 
 def _studio(pen: ImageDraw.ImageDraw, tint: Colour, side: int, floor: int) -> None:
     for step in range(40):
         y = floor + step * (side - floor) / 40
-        pen.rectangle((0, y, side, side), mixed(tint, INK, 0.14 - 0.003 * step))
+        pen.rectangle((0, y, side, side), mix_colours(tint, INK, 0.14 - 0.003 * step))
 
 
 def _street(pen: ImageDraw.ImageDraw, tint: Colour, side: int, floor: int) -> None:
-    wall = mixed(tint, INK, 0.2)
+    wall = mix_colours(tint, INK, 0.2)
     heights = (0.36, 0.46, 0.3, 0.5, 0.4, 0.28, 0.44)
     for at, height in enumerate(heights):
         left = at * side / len(heights)
         right = (at + 1) * side / len(heights) - 8
-        colour = mixed(wall, _WHITE, 0.12 * (at % 3))
+        colour = mix_colours(wall, _WHITE, 0.12 * (at % 3))
         pen.rectangle((left, height * side, right, floor), colour)
         for row in range(3):
             for column in range(2):
                 x = left + (0.2 + 0.4 * column) * (right - left)
                 y = height * side + (0.05 + 0.075 * row) * side
-                pen.rectangle((x, y, x + 0.03 * side, y + 0.04 * side), mixed(tint, _WHITE, 0.6))
+                pen.rectangle((x, y, x + 0.03 * side, y + 0.04 * side), mix_colours(tint, _WHITE, 0.6))
     pen.rectangle((0, floor, side, side), (168, 168, 174))
     pen.rectangle((0, floor, side, floor + 26), (198, 198, 202))
     for x in range(0, side, side // 6):
         pen.line((x, floor + 26, x - side // 14, side), (148, 148, 154), 5)
 
 
-BACKDROPS: dict[str, Callable[[ImageDraw.ImageDraw, Colour, int, int], None]] = {
+BACKDROP_PAINTERS: dict[str, Callable[[ImageDraw.ImageDraw, Colour, int, int], None]] = {
     "room": _room,
     "meadow": _meadow,
     "beach": _beach,
@@ -242,14 +236,14 @@ BACKDROPS: dict[str, Callable[[ImageDraw.ImageDraw, Colour, int, int], None]] = 
 }
 
 
-def sash(extra: Extra, body: Image.Image, kind: str, size: int, shrunk: int = 1) -> Image.Image:
+def draw_sash(extra: Extra, body: Image.Image, kind: str, size: int, reduction: int = 1) -> Image.Image:
     """A band around a subject that has a margin around it, with its pattern."""
     margin = (body.width - size) // 2
     top, bottom = (y * size + margin for y in WAISTS[kind])
     own = COLOURS[extra.colour]
     band = Image.new("RGB", body.size, own)
     pen = ImageDraw.Draw(band)
-    light = mixed(own, _WHITE, 0.72)
+    light = mix_colours(own, _WHITE, 0.72)
     step = (bottom - top) / 2
     for at in range(-4, 12):
         x = margin + 2 * step * at
@@ -263,7 +257,7 @@ def sash(extra: Extra, body: Image.Image, kind: str, size: int, shrunk: int = 1)
             if extra.pattern == "checked":
                 pen.rectangle((left, y, left + step, y + step), light)
     for y in (top, bottom):
-        pen.line((0, y, body.width, y), INK, max(4 // shrunk, size // 70))
+        pen.line((0, y, body.width, y), INK, max(4 // reduction, size // 70))
     area = Image.new("L", body.size, 0)
     ImageDraw.Draw(area).rectangle((0, top, body.width, bottom), 255)
     alpha = body.getchannel("A")
@@ -276,13 +270,11 @@ def sash(extra: Extra, body: Image.Image, kind: str, size: int, shrunk: int = 1)
     return Image.merge("RGBA", (*band.split(), ImageChops.multiply(area, alpha)))
 
 
-def _sticker(body: Image.Image, size: int, rim: float) -> Image.Image:
+def _add_sticker_border(body: Image.Image, size: int, rim: float) -> Image.Image:
     """The subject on a white border that follows its outline."""
     alpha = body.getchannel("A").filter(ImageFilter.GaussianBlur(size / 36))
     border = alpha.point(lambda value: 255 if value > 14 else 0)
-    edge = border.filter(ImageFilter.GaussianBlur(rim)).point(
-        lambda value: 255 if value > 20 else 0
-    )
+    edge = border.filter(ImageFilter.GaussianBlur(rim)).point(lambda value: 255 if value > 20 else 0)
     made = Image.new("RGBA", body.size, (150, 150, 158, 0))
     made.putalpha(edge)
     made.paste((*_WHITE, 255), (0, 0), border)
@@ -291,16 +283,16 @@ def _sticker(body: Image.Image, size: int, rim: float) -> Image.Image:
 
 
 @lru_cache(maxsize=16)
-def container(kind: str, *, behind: bool, shrunk: int = 1) -> Image.Image:
+def draw_container(kind: str, *, behind: bool, reduction: int = 1) -> Image.Image:
     """What the subject is in: the part behind it, or the part in front of it, in RGBA."""
-    if shrunk > 1:
-        return container(kind, behind=behind).reduce(shrunk)
-    layer = Image.new("RGBA", (SIDE, SIDE), (255, 255, 255, 0))
+    if reduction > 1:
+        return draw_container(kind, behind=behind).reduce(reduction)
+    layer = Image.new("RGBA", (IMAGE_SIDE, IMAGE_SIDE), (255, 255, 255, 0))
     pen = ImageDraw.Draw(layer)
     width = 5
     wood, glass = (150, 104, 70, 255), (230, 244, 250, 70 if behind else 36)
     if kind == "gift box":
-        _box(pen, behind)
+        _draw_gift_box(pen, behind)
     else:
         if kind == "glass dome":
             box: tuple[int, int, int, int] = (164, 200, 604, 860)
@@ -315,9 +307,7 @@ def container(kind: str, *, behind: bool, shrunk: int = 1) -> Image.Image:
             pen.rounded_rectangle((176, 250, 592, 656), 60, glass, (*INK, 255), width)
         if not behind:
             if kind == "jar":
-                pen.rounded_rectangle(
-                    (206, 208, 562, 262), 12, (196, 74, 66, 255), (*INK, 255), width
-                )
+                pen.rounded_rectangle((206, 208, 562, 262), 12, (196, 74, 66, 255), (*INK, 255), width)
                 for x in range(226, 560, 28):
                     pen.line((x, 216, x, 254), (150, 50, 48, 255), 4)
             else:
@@ -331,7 +321,7 @@ def container(kind: str, *, behind: bool, shrunk: int = 1) -> Image.Image:
     return layer
 
 
-def _box(pen: ImageDraw.ImageDraw, behind: bool) -> None:
+def _draw_gift_box(pen: ImageDraw.ImageDraw, behind: bool) -> None:
     """A box with a window in front, and a bow."""
     card, ribbon = (226, 186, 132, 255), (196, 60, 70, 255)
     if behind:
@@ -352,50 +342,49 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size)
 
 
-def banner(picture: Image.Image, words: str) -> None:
-    pen = ImageDraw.Draw(picture)
+def draw_banner(image: Image.Image, words: str) -> None:
+    pen = ImageDraw.Draw(image)
     pen.rounded_rectangle((180, 664, 588, 724), 14, _PAPER, INK, 5)
     pen.text((384, 694), words, INK, _font(40), anchor="mm")
 
 
-def frame(picture: Image.Image, kind: str) -> None:
-    pen = ImageDraw.Draw(picture)
-    last = SIDE - 1
+def draw_frame(image: Image.Image, kind: str) -> None:
+    pen = ImageDraw.Draw(image)
+    last = IMAGE_SIDE - 1
     if kind == "stamp":
-        for box in ((0, 0, last, 38), (0, last - 38, last, last), (0, 0, 38, last),
-                    (last - 38, 0, last, last)):  # fmt: skip
+        for box in ((0, 0, last, 38), (0, last - 38, last, last), (0, 0, 38, last), (last - 38, 0, last, last)):
             pen.rectangle(box, _PAPER)
         pen.rectangle((38, 38, last - 38, last - 38), outline=INK, width=4)
-        for at in range(0, SIDE + 1, 32):
+        for at in range(0, IMAGE_SIDE + 1, 32):
             for x, y in ((at, 0), (at, last), (0, at), (last, at)):
                 pen.ellipse((x - 11, y - 11, x + 11, y + 11), (120, 124, 134))
     elif kind == "playing card":
-        corner = Image.new("L", (SIDE * 2, SIDE * 2), 255)
-        inner = (64, 64, 2 * SIDE - 64, 2 * SIDE - 64)
+        corner = Image.new("L", (IMAGE_SIDE * 2, IMAGE_SIDE * 2), 255)
+        inner = (64, 64, 2 * IMAGE_SIDE - 64, 2 * IMAGE_SIDE - 64)
         ImageDraw.Draw(corner).rounded_rectangle(inner, 70, 0)
-        picture.paste(Image.new("RGB", picture.size, _WHITE), (0, 0), corner.reduce(2))
+        image.paste(Image.new("RGB", image.size, _WHITE), (0, 0), corner.reduce(2))
         pen.rounded_rectangle((32, 32, last - 32, last - 32), 35, outline=INK, width=4)
         for x, y in ((16, 16), (last - 16, 16), (16, last - 16), (last - 16, last - 16)):
             pen.polygon([(x, y - 12), (x + 9, y), (x, y + 12), (x - 9, y)], (206, 48, 56))
     elif kind == "film strip":
         for top in (0, last - 42):
             pen.rectangle((0, top, last, top + 42), (28, 28, 34))
-            for x in range(16, SIDE, 64):
+            for x in range(16, IMAGE_SIDE, 64):
                 pen.rounded_rectangle((x, top + 10, x + 32, top + 32), 5, (236, 236, 230))
 
 
-def _sketched(picture: Image.Image) -> Image.Image:
+def _sketch(image: Image.Image) -> Image.Image:
     """Grey lines on paper, with light hatching where it is dark."""
-    grey = np.asarray(picture.convert("L")).astype(np.float32)
-    lines = np.asarray(_edges(picture)).astype(np.float32)
-    hatch = _hatch(picture.size) & (grey < 150)
+    grey = np.asarray(image.convert("L")).astype(np.float32)
+    lines = np.asarray(_edges(image)).astype(np.float32)
+    hatch = _hatch(image.size) & (grey < 150)
     tone = 250 - 0.22 * (255 - grey) - 0.75 * np.minimum(lines, 160) - 46 * hatch
     tone = np.where(grey < 70, 64 + 0.5 * grey, tone)
-    return _tinted(tone, (0, 0, 0), (255, 251, 242))
+    return _tint(tone, (0, 0, 0), (255, 251, 242))
 
 
-def _edges(picture: Image.Image) -> Image.Image:
-    return picture.convert("L").filter(ImageFilter.FIND_EDGES)
+def _edges(image: Image.Image) -> Image.Image:
+    return image.convert("L").filter(ImageFilter.FIND_EDGES)
 
 
 @lru_cache(maxsize=4)
@@ -405,7 +394,7 @@ def _hatch(size: tuple[int, int]) -> NDArray[np.bool_]:
     return hatch
 
 
-def _tinted(tone: Pixels, dark: Colour, light: Colour) -> Image.Image:
+def _tint(tone: Pixels, dark: Colour, light: Colour) -> Image.Image:
     """Greys from 0 to 255 as colours between two."""
     grey = Image.fromarray(np.clip(np.round(tone), 0, 255).astype(np.uint8))
     channels = zip(dark, light, strict=True)
@@ -413,53 +402,53 @@ def _tinted(tone: Pixels, dark: Colour, light: Colour) -> Image.Image:
     return Image.merge("RGB", [grey.point(table) for table in tables])
 
 
-def _pixelled(picture: Image.Image) -> Image.Image:
+def _pixelate(image: Image.Image) -> Image.Image:
     """Blocks of eight pixels, in few colours."""
-    few = picture.reduce(8).point([min(255, 24 * round(n / 24)) for n in range(256)] * 3)
-    return few.resize(picture.size, Image.Resampling.NEAREST)
+    few = image.reduce(8).point([min(255, 24 * round(n / 24)) for n in range(256)] * 3)
+    return few.resize(image.size, Image.Resampling.NEAREST)
 
 
-def _flattened(picture: Image.Image) -> Image.Image:
+def _posterise(image: Image.Image) -> Image.Image:
     """Few flat colours, and strong ones."""
-    pixels = np.asarray(picture.filter(ImageFilter.MedianFilter(3))).astype(np.float32)
+    pixels = np.asarray(image.filter(ImageFilter.MedianFilter(3))).astype(np.float32)
     grey = (pixels[..., 0] + pixels[..., 1] + pixels[..., 2])[..., None] / np.float32(3)
-    strong = _image(grey + np.float32(1.35) * (pixels - grey))
+    strong = _to_image(grey + np.float32(1.35) * (pixels - grey))
     return strong.point([round(63.75 * round(n / 63.75)) for n in range(256)] * 3)
 
 
-def _blueprint(picture: Image.Image) -> Image.Image:
+def _blueprint(image: Image.Image) -> Image.Image:
     """White lines on blue, over a grid."""
-    lines = np.minimum(np.asarray(_edges(picture)).astype(np.float32) * 2.4, 255)
+    lines = np.minimum(np.asarray(_edges(image)).astype(np.float32) * 2.4, 255)
     lines[::48] = np.maximum(lines[::48], 41)
     lines[:, ::48] = np.maximum(lines[:, ::48], 41)
-    return _tinted(lines, (34, 78, 150), (236, 244, 255))
+    return _tint(lines, (34, 78, 150), (236, 244, 255))
 
 
-STYLED: dict[str, Callable[[Image.Image], Image.Image]] = {
-    "painting": lambda picture: picture,
-    "pencil sketch": _sketched,
-    "pixel art": _pixelled,
-    "flat poster": _flattened,
+STYLE_FILTERS: dict[str, Callable[[Image.Image], Image.Image]] = {
+    "painting": lambda image: image,
+    "pencil sketch": _sketch,
+    "pixel art": _pixelate,
+    "flat poster": _posterise,
     "blueprint": _blueprint,
 }
 
 
-def _image(pixels: NDArray[np.floating[Any]]) -> Image.Image:
+def _to_image(pixels: NDArray[np.floating[Any]]) -> Image.Image:
     return Image.fromarray(np.clip(np.round(pixels), 0, 255).astype(np.uint8))
 
 
-def _noisy(picture: Image.Image, chance: np.random.Generator) -> Image.Image:
-    grains = chance.normal(0, 26, (SIDE, SIDE, 3)).astype(np.float32)
-    return _image(np.asarray(picture).astype(np.float32) + grains)
+def _add_noise(image: Image.Image, rng: np.random.Generator) -> Image.Image:
+    grains = rng.normal(0, 26, (IMAGE_SIDE, IMAGE_SIDE, 3)).astype(np.float32)
+    return _to_image(np.asarray(image).astype(np.float32) + grains)
 
 
-def _banded(picture: Image.Image) -> Image.Image:
-    pixels = np.asarray(picture).astype(np.float32)
-    pixels[(np.arange(SIDE) // BAND) % 2 == 1] *= DIMMED
-    return _image(pixels)
+def _add_banding(image: Image.Image) -> Image.Image:
+    pixels = np.asarray(image).astype(np.float32)
+    pixels[(np.arange(IMAGE_SIDE) // BAND_ROWS) % 2 == 1] *= BAND_BRIGHTNESS
+    return _to_image(pixels)
 
 
-def _broken(body: Image.Image, chance: np.random.Generator) -> Image.Image:
+def _break_outlines(body: Image.Image, rng: np.random.Generator) -> Image.Image:
     """Gaps in the outlines, painted over with what lies around them."""
     pixels = np.asarray(body).astype(np.float32)
     ink = (np.abs(pixels[..., :3] - np.array(INK)).max(axis=-1) < 40) & (pixels[..., 3] > 128)
@@ -467,7 +456,7 @@ def _broken(body: Image.Image, chance: np.random.Generator) -> Image.Image:
     gaps = Image.new("L", body.size, 0)
     pen = ImageDraw.Draw(gaps)
     radius = max(7, body.width // 36)
-    for y, x in places[chance.integers(0, len(places), 26)]:
+    for y, x in places[rng.integers(0, len(places), 26)]:
         pen.ellipse((x - radius, y - radius, x + radius, y + radius), 255)
     weight = ~ink & (pixels[..., 3] >= 128)
     counted = np.dstack([pixels[..., :3] * weight[..., None], 255.0 * weight]).astype(np.uint8)
@@ -478,21 +467,21 @@ def _broken(body: Image.Image, chance: np.random.Generator) -> Image.Image:
     return _image_with_alpha(pixels)
 
 
-def _cut(body: Image.Image, size: int, margin: int, chance: np.random.Generator) -> Image.Image:
+def _cut_off_side(body: Image.Image, size: int, margin: int, rng: np.random.Generator) -> Image.Image:
     """A side of the subject is missing."""
     pixels = np.asarray(body).copy()
-    if chance.random() < 0.5:
+    if rng.random() < 0.5:
         pixels[:, margin + round(0.7 * size) :, 3] = 0
     else:
         pixels[:, : margin + round(0.3 * size), 3] = 0
     return Image.fromarray(pixels)
 
 
-def _doubled(body: Image.Image, size: int) -> Image.Image:
+def _add_double(body: Image.Image, size: int) -> Image.Image:
     """The subject stands there once more, beside itself, half seen."""
     ghost = body.copy()
     ghost.putalpha(body.getchannel("A").point(lambda value: value * 6 // 10))
-    right, up = round(DOUBLE[0] * size), -round(DOUBLE[1] * size)
+    right, up = round(DOUBLE_OFFSET[0] * size), -round(DOUBLE_OFFSET[1] * size)
     made = body.copy()
     made.alpha_composite(ghost.crop((0, up, body.width - right, body.height)), (right, 0))
     return made

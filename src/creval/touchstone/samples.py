@@ -9,34 +9,44 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from creval.benchmarks.creval.release import CLASSES
-from creval.touchstone.questions import CORNERS, NUMBERS, PLURALS, SCENERIES, Check, an
+from creval.benchmarks.creval.release import CLASS_DIMENSIONS
 from creval.touchstone.scene import (
     BACKGROUNDS,
-    COLOURLESS,
+    COLOURLESS_STYLES,
     FRAMES,
     PATTERNS,
     PLACES,
     SLOTS,
-    UNLINED,
+    UNLINED_STYLES,
     Extra,
     Scene,
-    Small,
+    SmallObject,
 )
-from creval.touchstone.shapes import KINDS, SMALL, UNFIT
+from creval.touchstone.scene_questions import CORNERS, NUMBERS, PLURALS, SCENERIES, Check, with_article
+from creval.touchstone.shapes import SMALL_KINDS, SUBJECT_KINDS, UNSUITABLE_EXTRAS
 from creval.touchstone.sprites import COLOURS, MATERIALS
 
 TEXTS = (
-    "OPEN DAY", "FOR YOU", "NO. 7", "THE END", "MEANWHILE", "BEST PRICE", "LUCKY 13", "HELLO",
-    "SEASON 2", "TRY ME", "ONE DAY ...", "GOOD LUCK",
-)  # fmt: skip
+    "OPEN DAY",
+    "FOR YOU",
+    "NO. 7",
+    "THE END",
+    "MEANWHILE",
+    "BEST PRICE",
+    "LUCKY 13",
+    "HELLO",
+    "SEASON 2",
+    "TRY ME",
+    "ONE DAY ...",
+    "GOOD LUCK",
+)
 """What can stand on a banner."""
-_FEWEST = 5  # questions in a metric
-_PUT_ON = ("wings", "wheels", "crown", "hat")
-_THINGS = frozenset({"extras", "others"})  # what a scene has several of
+_MIN_QUESTIONS = 5  # questions in a metric
+_WEARABLES = ("wings", "wheels", "crown", "hat")
+_LIST_FIELDS = frozenset({"extras", "others"})  # what a scene has several of
 
 
-class Asked(NamedTuple):
+class TouchstoneQuestion(NamedTuple):
     """A question with its right answer and its weight."""
 
     check: Check
@@ -51,19 +61,19 @@ class Requirement:
 
     words: str
     changes: Mapping[str, Any]
-    asked: tuple[Asked, ...] = ()
+    questions: tuple[TouchstoneQuestion, ...] = ()
 
     def apply(self, scene: Scene) -> Scene:
         """The scene with this done. Things are added to those that are there."""
         changed: dict[str, Any] = {
-            name: (*getattr(scene, name), *value) if name in _THINGS else value
+            name: (*getattr(scene, name), *value) if name in _LIST_FIELDS else value
             for name, value in self.changes.items()
         }
         return replace(scene, **changed)
 
 
 @dataclass(frozen=True)
-class Touchstone:
+class TouchstoneSample:
     """A sample. `asked` are its questions by metric."""
 
     id: str
@@ -71,246 +81,249 @@ class Touchstone:
     source: Scene
     requirements: tuple[Requirement, ...]
     instruction: str
-    asked: Mapping[str, tuple[Asked, ...]]
+    questions: Mapping[str, tuple[TouchstoneQuestion, ...]]
 
     @property
-    def wanted(self) -> Scene:
+    def target_scene(self) -> Scene:
         """The scene that the instruction asks for."""
-        return carried_out(self.source, self.requirements)
+        return apply_requirements(self.source, self.requirements)
 
     @property
     def steps(self) -> tuple[str, ...]:
         """The requirements as instructions, each of which can stand alone."""
-        named = (_named(required.words, self.source.kind) for required in self.requirements)
-        return tuple(f"{_begun(words)}." for words in named)
+        named = (_name_subject(required.words, self.source.kind) for required in self.requirements)
+        return tuple(f"{_capitalise(words)}." for words in named)
 
-    def step(self, scene: Scene, at: int) -> Touchstone:
+    def step_sample(self, scene: Scene, index: int) -> TouchstoneSample:
         """One of the requirements as a sample of its own, for a picture that shows this scene."""
-        required = self.requirements[at]
+        required = self.requirements[index]
         wanted = required.apply(scene)
-        done = [a for a in self.asked["IF"] if a.check.answer(scene, wanted) == a.answer]
-        asked = {**self.asked, "IF": tuple(done)}
-        return replace(self, source=scene, requirements=(required,), asked=asked)
+        done = [a for a in self.questions["IF"] if a.check.answer(scene, wanted) == a.answer]
+        asked = {**self.questions, "IF": tuple(done)}
+        return replace(self, source=scene, requirements=(required,), questions=asked)
 
 
-def carried_out(scene: Scene, requirements: Iterable[Requirement]) -> Scene:
+def apply_requirements(scene: Scene, requirements: Iterable[Requirement]) -> Scene:
     for requirement in requirements:
         scene = requirement.apply(scene)
     return scene
 
 
-def make_samples(count: int, seed: int) -> list[Touchstone]:
+def make_samples(count: int, seed: int) -> list[TouchstoneSample]:
     """So many samples, the dimensions in turn; the same for the same seed."""
-    return [_sample(number, seed) for number in range(1, count + 1)]
+    return [_make_sample(number, seed) for number in range(1, count + 1)]
 
 
-def _sample(number: int, seed: int) -> Touchstone:
+def _make_sample(number: int, seed: int) -> TouchstoneSample:
     chance = random.Random(f"touchstone {seed} {number}")  # noqa: S311
-    dimension = CLASSES[(number - 1) % len(CLASSES)]
+    dimension = CLASS_DIMENSIONS[(number - 1) % len(CLASS_DIMENSIONS)]
     while True:
         source = random_scene(chance, dressed=_DIMENSIONS[dimension][0] is not _cultural)
-        make = _Maker(source, chance)
+        make = _RequirementFactory(source, chance)
         requirements = _requirements(make, dimension)
-        asked = _asked(source, requirements, chance)
-        if min(map(len, asked.values())) >= _FEWEST:
+        asked = _build_questions(source, requirements, chance)
+        if min(map(len, asked.values())) >= _MIN_QUESTIONS:
             break
-    instruction = _joined(requirements, source.kind, chance)
-    return Touchstone(f"t{number:04d}", dimension, source, tuple(requirements), instruction, asked)
+    instruction = _format_instruction(requirements, source.kind, chance)
+    return TouchstoneSample(f"t{number:04d}", dimension, source, tuple(requirements), instruction, asked)
 
 
-def random_scene(chance: random.Random, *, dressed: bool = True) -> Scene:
+def random_scene(rng: random.Random, *, dressed: bool = True) -> Scene:
     """A scene as pictures show it before they are edited; the subject may be `dressed`."""
-    kind, colour = chance.choice(list(KINDS)), chance.choice(list(COLOURS))
-    slots = chance.sample(list(SLOTS), chance.randint(1, 3))
-    small = chance.sample(list(SMALL), 2)
-    tones = [chance.choice(list(COLOURS)) for _ in small]
-    pick = [chance.randrange(2) for _ in slots]
-    sash = Extra("sash", another(chance, COLOURS, colour), chance.choice(PATTERNS))
+    kind, colour = rng.choice(list(SUBJECT_KINDS)), rng.choice(list(COLOURS))
+    slots = rng.sample(list(SLOTS), rng.randint(1, 3))
+    small = rng.sample(list(SMALL_KINDS), 2)
+    tones = [rng.choice(list(COLOURS)) for _ in small]
+    pick = [rng.randrange(2) for _ in slots]
+    sash = Extra("sash", choose_other(rng, COLOURS, colour), rng.choice(PATTERNS))
     return Scene(
         kind,
         colour,
-        size=chance.choice(("small", "medium", "medium")),
-        place=chance.choice(list(PLACES)),
-        extras=(sash,) if dressed and chance.random() < 0.3 else (),
-        others=tuple(Small(small[n], tones[n], slot) for n, slot in zip(pick, slots, strict=True)),
-        background=chance.choice(BACKGROUNDS),
-        backdrop=chance.choice(list(COLOURS)),
-        seed=chance.randrange(2**31),
+        size=rng.choice(("small", "medium", "medium")),
+        place=rng.choice(list(PLACES)),
+        extras=(sash,) if dressed and rng.random() < 0.3 else (),
+        others=tuple(SmallObject(small[n], tones[n], slot) for n, slot in zip(pick, slots, strict=True)),
+        background=rng.choice(BACKGROUNDS),
+        backdrop=rng.choice(list(COLOURS)),
+        seed=rng.randrange(2**31),
     )
 
 
-def another(chance: random.Random, options: Iterable[str], *than: str) -> str:
+def choose_other(rng: random.Random, options: Iterable[str], *excluded: str) -> str:
     """One of the options, none of those."""
-    return chance.choice([option for option in options if option not in than])
+    return rng.choice([option for option in options if option not in excluded])
 
 
-class _Maker:
+class _RequirementFactory:
     """Makes requirements for one scene, by chance, none of which undoes another."""
 
-    def __init__(self, source: Scene, chance: random.Random) -> None:
-        self.source, self.chance, self.noun = source, chance, source.kind
-        self.free = [slot for slot in SLOTS if slot not in {o.slot for o in source.others}]
-        self.absent = [kind for kind in SMALL if source.count(kind) == 0]
-        chance.shuffle(self.absent)
+    def __init__(self, source: Scene, rng: random.Random) -> None:
+        self.source, self.rng, self.noun = source, rng, source.kind
+        self.free_slots = [slot for slot in SLOTS if slot not in {o.slot for o in source.others}]
+        self.absent_kinds = [kind for kind in SMALL_KINDS if source.count(kind) == 0]
+        rng.shuffle(self.absent_kinds)
         # Colours that what the subject has on must not have, and what it has on.
-        self.body = {source.colour}
-        self.dress = {extra.colour for extra in source.extras}
+        self.body_colours = {source.colour}
+        self.extra_colours = {extra.colour for extra in source.extras}
 
-    def one(self, *options: str) -> str:
-        return self.chance.choice(options)
+    def choose(self, *options: str) -> str:
+        return self.rng.choice(options)
 
-    def lead(self, words: tuple[str, ...], changes: dict[str, Any], *asked: Asked) -> Requirement:
+    def transform(self, words: tuple[str, ...], changes: dict[str, Any], *questions: TouchstoneQuestion) -> Requirement:
         """What the picture becomes, in one of several wordings."""
-        return Requirement(self.one(*words), changes, asked)
+        return Requirement(self.choose(*words), changes, questions)
 
     def wear(self, *kinds: str) -> Requirement:
-        kind = another(self.chance, kinds, UNFIT.get(self.noun, ""))
-        colour = another(self.chance, COLOURS, *self.body)
-        self.dress.add(colour)
-        pattern = self.chance.choice(PATTERNS[1:]) if kind == "sash" else "plain"
+        kind = choose_other(self.rng, kinds, UNSUITABLE_EXTRAS.get(self.noun, ""))
+        colour = choose_other(self.rng, COLOURS, *self.body_colours)
+        self.extra_colours.add(colour)
+        pattern = self.rng.choice(PATTERNS[1:]) if kind == "sash" else "plain"
         looks = f"{colour} {pattern} sash"
         words = {
             "wings": (f"give it {colour} wings", f"let {colour} wings grow from its sides"),
             "wheels": (f"put it on {colour} wheels", f"set {colour} wheels under it"),
-            "crown": (f"set {an(colour)} crown on top of it", f"crown it with {an(colour)} crown"),
+            "crown": (f"set {with_article(colour)} crown on top of it", f"crown it with {with_article(colour)} crown"),
             "hat": (f"put a pointed {colour} hat on it", f"let it wear a tall {colour} hat"),
-            "sash": (f"tie {an(looks)} around it", f"dress it with {an(looks)}"),
+            "sash": (f"tie {with_article(looks)} around it", f"dress it with {with_article(looks)}"),
         }[kind]
         asked = [
-            Asked(Check("has", (self.noun, kind)), True),
-            Asked(Check("extra colour", (kind, colour)), True),
+            TouchstoneQuestion(Check("has", (self.noun, kind)), True),
+            TouchstoneQuestion(Check("extra colour", (kind, colour)), True),
         ]
         if kind == "sash":
-            asked.append(Asked(Check("pattern", (pattern,)), True))
+            asked.append(TouchstoneQuestion(Check("pattern", (pattern,)), True))
         extra = Extra(kind, colour, pattern)
-        return Requirement(self.one(*words), {"extras": (extra,)}, tuple(asked))
+        return Requirement(self.choose(*words), {"extras": (extra,)}, tuple(asked))
 
     def add(self) -> Requirement | None:
-        if not self.free or not self.absent:
+        if not self.free_slots or not self.absent_kinds:
             return None
-        kind, colour = self.absent.pop(), self.chance.choice(list(COLOURS))
-        number = min(len(self.free), self.chance.choice((1, 1, 2, 3, 4)))
-        slots = self.chance.sample(self.free, number)
-        self.free = [slot for slot in self.free if slot not in slots]
+        kind, colour = self.absent_kinds.pop(), self.rng.choice(list(COLOURS))
+        number = min(len(self.free_slots), self.rng.choice((1, 1, 2, 3, 4)))
+        slots = self.rng.sample(self.free_slots, number)
+        self.free_slots = [slot for slot in self.free_slots if slot not in slots]
         asked = [
-            Asked(Check("count", (kind, NUMBERS[number])), True),
-            Asked(Check("all colour", (kind, colour)), True),
+            TouchstoneQuestion(Check("count", (kind, NUMBERS[number])), True),
+            TouchstoneQuestion(Check("all colour", (kind, colour)), True),
         ]
         if number > 1:
             things = f"{NUMBERS[number]} {colour} {PLURALS[kind]}"
-            words = self.one("add {}", "place {} around it", "let {} appear around it", "draw {}")
+            words = self.choose("add {}", "place {} around it", "let {} appear around it", "draw {}")
         elif slots[0] in CORNERS:
-            things = an(f"{colour} {kind}")
+            things = with_article(f"{colour} {kind}")
             where = CORNERS[slots[0]]
-            words = self.one("add {} ", "put {} ", "place {} ") + where
-            asked.append(Asked(Check("corner", (kind, slots[0])), True))
+            words = self.choose("add {} ", "put {} ", "place {} ") + where
+            asked.append(TouchstoneQuestion(Check("corner", (kind, slots[0])), True))
         else:
-            things = self.one("a single", "just one", "one") + f" {colour} {kind}"
-            words = self.one("add {} at the top", "let {} hang in the air", "draw {}")
-        changes = {"others": tuple(Small(kind, colour, slot) for slot in slots)}
+            things = self.choose("a single", "just one", "one") + f" {colour} {kind}"
+            words = self.choose("add {} at the top", "let {} hang in the air", "draw {}")
+        changes = {"others": tuple(SmallObject(kind, colour, slot) for slot in slots)}
         return Requirement(words.format(things), changes, tuple(asked))
 
     def write(self) -> Requirement:
-        text = self.chance.choice(TEXTS)
-        words = self.one("write “{}” on a banner below", "add a banner that reads “{}”",
-                         "put a sign with the words “{}” at the bottom")  # fmt: skip
-        asked = (Asked(Check("banner"), True), Asked(Check("reads", (text,)), True))
+        text = self.rng.choice(TEXTS)
+        words = self.choose(
+            "write “{}” on a banner below",
+            "add a banner that reads “{}”",
+            "put a sign with the words “{}” at the bottom",
+        )
+        asked = (TouchstoneQuestion(Check("banner"), True), TouchstoneQuestion(Check("reads", (text,)), True))
         return Requirement(words.format(text), {"text": text}, asked)
 
     def recolour(self) -> Requirement:
-        colour = another(self.chance, COLOURS, self.source.colour, *self.dress)
-        self.body.add(colour)
-        words = self.one(f"paint it {colour}", f"change its colour to {colour}")
+        colour = choose_other(self.rng, COLOURS, self.source.colour, *self.extra_colours)
+        self.body_colours.add(colour)
+        words = self.choose(f"paint it {colour}", f"change its colour to {colour}")
         asked = (
-            Asked(Check("colour", (self.noun, colour)), True),
-            Asked(Check("colour", (self.noun, self.source.colour)), False),
+            TouchstoneQuestion(Check("colour", (self.noun, colour)), True),
+            TouchstoneQuestion(Check("colour", (self.noun, self.source.colour)), False),
         )
         return Requirement(words, {"colour": colour}, asked)
 
     def move(self) -> Requirement:
-        place = another(self.chance, PLACES, self.source.place)
+        place = choose_other(self.rng, PLACES, self.source.place)
         side = {"centre": "into the centre"}.get(place, f"to the {place}")
-        words = self.one(f"move it {side}", f"shift it {side}")
+        words = self.choose(f"move it {side}", f"shift it {side}")
         asked = (
-            Asked(Check("place", (self.noun, place)), True),
-            Asked(Check("place", (self.noun, self.source.place)), False),
+            TouchstoneQuestion(Check("place", (self.noun, place)), True),
+            TouchstoneQuestion(Check("place", (self.noun, self.source.place)), False),
         )
         return Requirement(words, {"place": place}, asked)
 
     def enlarge(self) -> Requirement:
-        words = self.one("make it much larger", "let it fill more of the picture")
+        words = self.choose("make it much larger", "let it fill more of the picture")
         asked = (
-            Asked(Check("larger", (self.noun,)), True),
-            Asked(Check("same size", (self.noun,)), False),
+            TouchstoneQuestion(Check("larger", (self.noun,)), True),
+            TouchstoneQuestion(Check("same size", (self.noun,)), False),
         )
         return Requirement(words, {"size": "large"}, asked)
 
-    def travel(self) -> Requirement:
-        background = another(self.chance, BACKGROUNDS, self.source.background)
+    def change_background(self) -> Requirement:
+        background = choose_other(self.rng, BACKGROUNDS, self.source.background)
         scenery = SCENERIES[background]
-        words = self.one(f"change the background to {scenery}", f"set it before {scenery}")
+        words = self.choose(f"change the background to {scenery}", f"set it before {scenery}")
         asked = (
-            Asked(Check("background", (background,)), True),
-            Asked(Check("background", (self.source.background,)), False),
+            TouchstoneQuestion(Check("background", (background,)), True),
+            TouchstoneQuestion(Check("background", (self.source.background,)), False),
         )
         return Requirement(words, {"background": background}, asked)
 
 
-def _derivative(make: _Maker) -> Requirement:
+def _derivative(make: _RequirementFactory) -> Requirement:
     noun = make.noun
     words = (
         f"Turn the {noun} into a sticker with a white border",
         f"Make a die-cut sticker of the {noun}, with a white edge",
         f"Let the {noun} become a collectible sticker with a white rim",
     )
-    return make.lead(words, {"sticker": True}, Asked(Check("sticker", (noun,)), True))
+    return make.transform(words, {"sticker": True}, TouchstoneQuestion(Check("sticker", (noun,)), True))
 
 
-def _reimagined(make: _Maker) -> Requirement:
-    frame = make.one(*FRAMES)
+def _reimagined(make: _RequirementFactory) -> Requirement:
+    frame = make.choose(*FRAMES)
     what = {
         "stamp": "a postage stamp with a perforated edge",
         "playing card": "a playing card with a white border",
         "film strip": "a frame of a film strip",
     }[frame]
-    other = another(make.chance, FRAMES, frame)
+    other = choose_other(make.rng, FRAMES, frame)
     words = tuple(f"{verb} the {make.noun} as {what}" for verb in ("Reimagine", "Present", "Show"))
-    return make.lead(
+    return make.transform(
         words,
         {"frame": frame},
-        Asked(Check("frame", (frame,)), True),
-        Asked(Check("frame", (other,)), False),
+        TouchstoneQuestion(Check("frame", (frame,)), True),
+        TouchstoneQuestion(Check("frame", (other,)), False),
     )
 
 
-def _surreal(make: _Maker) -> Requirement:
+def _surreal(make: _RequirementFactory) -> Requirement:
     part = make.wear("wings", "wheels")
     starts = (f"Let the {make.noun} become a dream creature", f"Turn the {make.noun} into a hybrid")
-    return replace(part, words=f"{make.one(*starts)}: {part.words}")
+    return replace(part, words=f"{make.choose(*starts)}: {part.words}")
 
 
-def _style(make: _Maker) -> Requirement:
-    style = make.one("pencil sketch", "pixel art", "flat poster", "blueprint")
-    what = {"pixel art": style, "flat poster": "a poster of few flat colours"}.get(style, an(style))
+def _style(make: _RequirementFactory) -> Requirement:
+    style = make.choose("pencil sketch", "pixel art", "flat poster", "blueprint")
+    what = {"pixel art": style, "flat poster": "a poster of few flat colours"}.get(style, with_article(style))
     words = (
         f"Redraw the whole picture with the {make.noun} as {what}",
         f"Turn the scene with the {make.noun} into {what}",
     )
-    return make.lead(
+    return make.transform(
         words,
         {"style": style},
-        Asked(Check("style", (style,)), True),
-        Asked(Check("style", ("painting",)), False),
+        TouchstoneQuestion(Check("style", (style,)), True),
+        TouchstoneQuestion(Check("style", ("painting",)), False),
     )
 
 
-def _cultural(make: _Maker) -> Requirement:
+def _cultural(make: _RequirementFactory) -> Requirement:
     sash = make.wear("sash")
     starts = (f"Dress the {make.noun} for a village feast", f"Give the {make.noun} a costume")
-    return replace(sash, words=f"{make.one(*starts)}: {sash.words}")
+    return replace(sash, words=f"{make.choose(*starts)}: {sash.words}")
 
 
-def _like(scene: Scene) -> tuple[str, ...]:
+def _resembling_materials(scene: Scene) -> tuple[str, ...]:
     """What one could think a scene's subject is made of anyway."""
     wooden = ("wood",) if scene.kind in ("boat", "guitar", "house", "tree") else ()
     stony = ("stone",) if scene.kind == "house" else ()
@@ -318,73 +331,70 @@ def _like(scene: Scene) -> tuple[str, ...]:
     return *wooden, *stony, *golden
 
 
-def _material(make: _Maker) -> Requirement:
-    material = another(make.chance, MATERIALS[1:], *_like(make.source))
+def _material(make: _RequirementFactory) -> Requirement:
+    material = choose_other(make.rng, MATERIALS[1:], *_resembling_materials(make.source))
     words = (
         f"Rebuild the {make.noun} out of {material}",
         f"Let the {make.noun} be made entirely of {material}",
         f"Turn the {make.noun} into a sculpture of {material}",
     )
-    other = another(make.chance, MATERIALS[1:], material, *_like(make.source))
-    return make.lead(
+    other = choose_other(make.rng, MATERIALS[1:], material, *_resembling_materials(make.source))
+    return make.transform(
         words,
         {"material": material},
-        Asked(Check("material", (make.noun, material)), True),
-        Asked(Check("material", (make.noun, other)), False),
+        TouchstoneQuestion(Check("material", (make.noun, material)), True),
+        TouchstoneQuestion(Check("material", (make.noun, other)), False),
     )
 
 
-def _contained(make: _Maker) -> Requirement:
-    container = make.one("glass dome", "jar", "snow globe")
-    words = (
-        f"Put the {make.noun} inside a {container}",
-        f"Show the {make.noun} as a small world in a {container}",
-    )
-    return make.lead(
+def _contained(make: _RequirementFactory) -> Requirement:
+    container = make.choose("glass dome", "jar", "snow globe")
+    words = (f"Put the {make.noun} inside a {container}", f"Show the {make.noun} as a small world in a {container}")
+    return make.transform(
         words,
         {"container": container, "place": "centre"},
-        Asked(Check("container", (make.noun, container)), True),
-        Asked(Check("container", (make.noun, "gift box")), False),
+        TouchstoneQuestion(Check("container", (make.noun, container)), True),
+        TouchstoneQuestion(Check("container", (make.noun, "gift box")), False),
     )
 
 
-def _commercial(make: _Maker) -> Requirement:
+def _commercial(make: _RequirementFactory) -> Requirement:
     words = (
         f"Sell the {make.noun} in a gift box with a bow",
         f"Design a gift box with a window and a bow for the {make.noun}",
     )
-    return make.lead(
+    return make.transform(
         words,
         {"container": "gift box", "place": "centre"},
-        Asked(Check("container", (make.noun, "gift box")), True),
-        Asked(Check("container", (make.noun, "jar")), False),
+        TouchstoneQuestion(Check("container", (make.noun, "gift box")), True),
+        TouchstoneQuestion(Check("container", (make.noun, "jar")), False),
     )
 
 
-def _narrative(make: _Maker) -> Requirement:
+def _narrative(make: _RequirementFactory) -> Requirement:
     words = (
         f"Tell a short story about the {make.noun} as a comic of two panels",
         f"Make a two-panel comic with the {make.noun}",
     )
-    return make.lead(words, {"panels": 2}, Asked(Check("panels"), True))
+    return make.transform(words, {"panels": 2}, TouchstoneQuestion(Check("panels"), True))
 
 
-_OPTIONS: dict[str, Callable[[_Maker], Requirement | None]] = {
+_OPTIONAL_REQUIREMENTS: dict[str, Callable[[_RequirementFactory], Requirement | None]] = {
     "head": lambda make: make.wear("hat", "crown"),
     "side": lambda make: make.wear("wings", "wheels"),
-    "add": _Maker.add,
-    "more": _Maker.add,
-    "write": _Maker.write,
-    "recolour": _Maker.recolour,
-    "move": _Maker.move,
-    "enlarge": _Maker.enlarge,
-    "travel": _Maker.travel,
+    "add": _RequirementFactory.add,
+    "more": _RequirementFactory.add,
+    "write": _RequirementFactory.write,
+    "recolour": _RequirementFactory.recolour,
+    "move": _RequirementFactory.move,
+    "enlarge": _RequirementFactory.enlarge,
+    "travel": _RequirementFactory.change_background,
 }
 _ANYWHERE = ("add", "more", "write", "travel")
 # For each of CREval's classes, what the picture becomes, and what else may be asked for.
-_DIMENSIONS: dict[str, tuple[Callable[[_Maker], Requirement], tuple[str, ...]]] = dict(
+_DIMENSIONS: dict[str, tuple[Callable[[_RequirementFactory], Requirement], tuple[str, ...]]] = dict(
     zip(
-        CLASSES,
+        CLASS_DIMENSIONS,
         (
             (_derivative, (*_ANYWHERE, "head", "recolour", "enlarge")),
             (_reimagined, (*_ANYWHERE, "head", "recolour", "move")),
@@ -401,112 +411,116 @@ _DIMENSIONS: dict[str, tuple[Callable[[_Maker], Requirement], tuple[str, ...]]] 
 )
 
 
-def _requirements(make: _Maker, dimension: str) -> list[Requirement]:
+def _requirements(make: _RequirementFactory, dimension: str) -> list[Requirement]:
     """What an instruction asks for: what the picture becomes, then two to five things more."""
     lead, options = _DIMENSIONS[dimension]
     found: list[Requirement] = [lead(make)]
     style = found[0].changes.get("style", "painting")
-    hidden = {"write"} if style == "pixel art" else {"travel"} if style in COLOURLESS else set()
+    hidden = {"write"} if style == "pixel art" else {"travel"} if style in COLOURLESS_STYLES else set()
     options = tuple(name for name in options if name not in hidden)
-    chosen = make.chance.sample(options, min(len(options), make.chance.choice((2, 3, 3, 4, 4, 5))))
-    for name in sorted(chosen, key=list(_OPTIONS).index):
-        more = _OPTIONS[name](make)
+    chosen = make.rng.sample(options, min(len(options), make.rng.choice((2, 3, 3, 4, 4, 5))))
+    for name in sorted(chosen, key=list(_OPTIONAL_REQUIREMENTS).index):
+        more = _OPTIONAL_REQUIREMENTS[name](make)
         if more is not None:
             found.append(more)
     return found
 
 
-def _asked(
-    source: Scene, requirements: list[Requirement], chance: random.Random
-) -> dict[str, tuple[Asked, ...]]:
+def _build_questions(
+    source: Scene, requirements: list[Requirement], rng: random.Random
+) -> dict[str, tuple[TouchstoneQuestion, ...]]:
     """The questions by metric. In some styles not all can be seen that was asked for."""
-    wanted = carried_out(source, requirements)
+    wanted = apply_requirements(source, requirements)
     following = [
         asked
         for requirement in requirements
-        for asked in requirement.asked
+        for asked in requirement.questions
         if asked.check.answer(source, wanted) == asked.answer
     ]
     known = {asked.check for asked in following}
     kept = [
         asked
-        for asked in _kept(source, chance)
+        for asked in _consistency_questions(source, rng)
         if asked.check not in known
-        and (wanted.coloured or asked.check.kind != "background")  # lines tell little of it
+        and (wanted.has_visible_colours or asked.check.kind != "background")  # lines tell little of it
         and asked.check.answer(source, wanted) == asked.answer
         and asked.check.answer(source, source) == asked.answer
     ]
     absent = [asked for asked in kept if not asked.answer]
-    dropped = {asked.check for asked in chance.sample(absent, max(0, len(absent) - 3))}
+    dropped = {asked.check for asked in rng.sample(absent, max(0, len(absent) - 3))}
     kept = [asked for asked in kept if asked.check not in dropped]
     noun = source.kind
     named = ["clear", "outlines", "complete", "once"]
-    if wanted.style in UNLINED:
+    if wanted.style in UNLINED_STYLES:
         named.remove("outlines")
-    drawn = [Asked(Check(name, (noun,)), True) for name in named]
-    drawn += [Asked(Check(name), False) for name in ("noise", "banding")]
+    drawn = [TouchstoneQuestion(Check(name, (noun,)), True) for name in named]
+    drawn += [TouchstoneQuestion(Check(name), False) for name in ("noise", "banding")]
     return {"IF": tuple(following), "VC": tuple(kept), "VQ": tuple(drawn)}
 
 
-def _kept(source: Scene, chance: random.Random) -> list[Asked]:
+def _consistency_questions(source: Scene, rng: random.Random) -> list[TouchstoneQuestion]:
     """What can be asked about things that should stay as they are, by how much rests on them."""
     noun = source.kind
     found = [
-        Asked(Check("subject", (noun,)), True, 3),
-        Asked(Check("colour", (noun, source.colour)), True, 3),
-        Asked(Check("place", (noun, source.place)), True, 2),
-        Asked(Check("same size", (noun,)), True, 2),
-        Asked(Check("background", (source.background,)), True, 2),
-        Asked(Check("same tint"), True, 1),
-        Asked(Check("style", ("painting",)), True, 2),
+        TouchstoneQuestion(Check("subject", (noun,)), True, 3),
+        TouchstoneQuestion(Check("colour", (noun, source.colour)), True, 3),
+        TouchstoneQuestion(Check("place", (noun, source.place)), True, 2),
+        TouchstoneQuestion(Check("same size", (noun,)), True, 2),
+        TouchstoneQuestion(Check("background", (source.background,)), True, 2),
+        TouchstoneQuestion(Check("same tint"), True, 1),
+        TouchstoneQuestion(Check("style", ("painting",)), True, 2),
     ]
     for kind in dict.fromkeys(other.kind for other in source.others):
         colour = next(other.colour for other in source.others if other.kind == kind)
-        found.append(Asked(Check("count", (kind, NUMBERS[source.count(kind)])), True, 2))
-        found.append(Asked(Check("all colour", (kind, colour)), True, 1))
+        found.append(TouchstoneQuestion(Check("count", (kind, NUMBERS[source.count(kind)])), True, 2))
+        found.append(TouchstoneQuestion(Check("all colour", (kind, colour)), True, 1))
     for extra in source.extras:
-        found.append(Asked(Check("has", (noun, extra.kind)), True, 2))
-        found.append(Asked(Check("extra colour", (extra.kind, extra.colour)), True, 1))
-        found.append(Asked(Check("pattern", (extra.pattern,)), True, 1))
-    none = [kind for kind in SMALL if not source.count(kind)]
+        found.append(TouchstoneQuestion(Check("has", (noun, extra.kind)), True, 2))
+        found.append(TouchstoneQuestion(Check("extra colour", (extra.kind, extra.colour)), True, 1))
+        found.append(TouchstoneQuestion(Check("pattern", (extra.pattern,)), True, 1))
+    none = [kind for kind in SMALL_KINDS if not source.count(kind)]
     found += [
-        Asked(Check("any", (chance.choice(none),)), False, 1),
-        Asked(Check("material", (noun, another(chance, MATERIALS[1:], *_like(source)))), False, 2),
-        Asked(Check("has", (noun, another(chance, _PUT_ON, UNFIT.get(noun, "")))), False, 1),
-        Asked(Check("frame", (chance.choice(FRAMES),)), False, 1),
-        Asked(Check("banner"), False, 1),
-        Asked(Check("panels"), False, 1),
+        TouchstoneQuestion(Check("any", (rng.choice(none),)), False, 1),
+        TouchstoneQuestion(
+            Check("material", (noun, choose_other(rng, MATERIALS[1:], *_resembling_materials(source)))), False, 2
+        ),
+        TouchstoneQuestion(
+            Check("has", (noun, choose_other(rng, _WEARABLES, UNSUITABLE_EXTRAS.get(noun, "")))), False, 1
+        ),
+        TouchstoneQuestion(Check("frame", (rng.choice(FRAMES),)), False, 1),
+        TouchstoneQuestion(Check("banner"), False, 1),
+        TouchstoneQuestion(Check("panels"), False, 1),
     ]
     return found
 
 
-def _joined(requirements: list[Requirement], noun: str, chance: random.Random) -> str:
+def _format_instruction(requirements: list[Requirement], noun: str, rng: random.Random) -> str:
     """Requirements as an instruction: in one sentence, or in two."""
     words = [requirements[0].words]
     for before, required in pairwise(requirements):
         # After another thing was named, "it" would be that.
         other = before.changes.keys() & {"others", "text", "extras", "background"}
-        words.append(_named(required.words, noun) if other else required.words)
+        words.append(_name_subject(required.words, noun) if other else required.words)
     first, *rest = words
-    if len(rest) > 2 and chance.random() < 0.6:
-        cut = chance.randint(1, len(rest) - 1)
-        start, more = _listed([first, *rest[:cut]], chance), _listed(rest[cut:], chance)
-        also = chance.choice(("", "also ", "then "))
-        return f"{start}. {_begun(also + _named(more, noun))}."
-    return f"{_listed(words, chance)}."
+    if len(rest) > 2 and rng.random() < 0.6:
+        cut = rng.randint(1, len(rest) - 1)
+        start, more = _join_words([first, *rest[:cut]], rng), _join_words(rest[cut:], rng)
+        also = rng.choice(("", "also ", "then "))
+        return f"{start}. {_capitalise(also + _name_subject(more, noun))}."
+    return f"{_join_words(words, rng)}."
 
 
-def _named(words: str, noun: str) -> str:
+def _name_subject(words: str, noun: str) -> str:
     """Words that say what they are about, rather than "it"."""
     if f"the {noun}" in words:
         return words
     return re.sub(r"\bit(s?)\b", lambda its: f"the {noun}" + "'s" * bool(its[1]), words, count=1)
 
 
-def _begun(words: str) -> str:
+def _capitalise(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def _listed(words: list[str], chance: random.Random) -> str:
-    last = chance.choice((" and ", ", and ", ", then "))
+def _join_words(words: list[str], rng: random.Random) -> str:
+    last = rng.choice((" and ", ", and ", ", then "))
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + last + words[-1]

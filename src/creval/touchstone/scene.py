@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from creval.touchstone.shapes import KINDS, SMALL
+from creval.touchstone.shapes import SMALL_KINDS, SUBJECT_KINDS
 from creval.touchstone.sprites import COLOURS, MATERIALS
 
-SIDE = 768
+IMAGE_SIDE = 768
 """The width and height of a picture."""
 SIZES = {"small": 240, "medium": 320, "large": 400}
 PLACES = {"left": 270, "centre": 384, "right": 498}
@@ -29,11 +29,11 @@ CONTAINERS = ("glass dome", "jar", "snow globe", "gift box")
 FRAMES = ("stamp", "playing card", "film strip")
 STYLES = ("painting", "pencil sketch", "pixel art", "flat poster", "blueprint")
 FLAWS = ("broken outlines", "noise", "banding", "doubled parts", "cut limbs")
-COLOURLESS = frozenset({"pencil sketch", "blueprint"})
+COLOURLESS_STYLES = frozenset({"pencil sketch", "blueprint"})
 """Styles in which colours cannot be seen."""
 
 
-UNLINED = frozenset({"pixel art", "blueprint"})
+UNLINED_STYLES = frozenset({"pixel art", "blueprint"})
 """Styles in which a gap in an outline would not be seen."""
 
 
@@ -47,7 +47,7 @@ class Extra:
 
 
 @dataclass(frozen=True)
-class Small:
+class SmallObject:
     """A small thing beside the subject, in one of the slots."""
 
     kind: str
@@ -67,7 +67,7 @@ class Scene:
     size: str = "medium"
     place: str = "centre"
     extras: tuple[Extra, ...] = ()
-    others: tuple[Small, ...] = ()
+    others: tuple[SmallObject, ...] = ()
     background: str = "room"
     backdrop: str = "blue"
     style: str = "painting"
@@ -81,21 +81,27 @@ class Scene:
 
     def __post_init__(self) -> None:
         checks: list[tuple[str, Collection[str]]] = [
-            (self.kind, KINDS), (self.colour, COLOURS), (self.material, MATERIALS),
-            (self.size, SIZES), (self.place, PLACES), (self.background, BACKGROUNDS),
-            (self.backdrop, COLOURS), (self.style, STYLES),
-            (self.container, ("", *CONTAINERS)), (self.frame, ("", *FRAMES)),
+            (self.kind, SUBJECT_KINDS),
+            (self.colour, COLOURS),
+            (self.material, MATERIALS),
+            (self.size, SIZES),
+            (self.place, PLACES),
+            (self.background, BACKGROUNDS),
+            (self.backdrop, COLOURS),
+            (self.style, STYLES),
+            (self.container, ("", *CONTAINERS)),
+            (self.frame, ("", *FRAMES)),
             *((extra.kind, EXTRAS) for extra in self.extras),
             *((extra.pattern, PATTERNS) for extra in self.extras),
-            *((other.kind, SMALL) for other in self.others),
+            *((other.kind, SMALL_KINDS) for other in self.others),
             *((other.slot, SLOTS) for other in self.others),
             *((flaw, FLAWS) for flaw in self.flaws),
-        ]  # fmt: skip
+        ]
         for given, known in checks:
             if given not in known:
                 raise ValueError(f"a scene has no {given!r}")
 
-    def worn(self, kind: str) -> Extra | None:
+    def find_extra(self, kind: str) -> Extra | None:
         """What the subject has of a kind, if it has it."""
         return next((extra for extra in self.extras if extra.kind == kind), None)
 
@@ -104,23 +110,23 @@ class Scene:
         return sum(o.kind == kind and colour in ("", o.colour) for o in self.others)
 
     @property
-    def coloured(self) -> bool:
+    def has_visible_colours(self) -> bool:
         """Whether colours can be seen."""
-        return self.style not in COLOURLESS
+        return self.style not in COLOURLESS_STYLES
 
     @property
-    def legible(self) -> bool:
+    def has_legible_text(self) -> bool:
         """Whether there is text that can be read."""
         return bool(self.text) and self.style != "pixel art"
 
     def __str__(self) -> str:
         """In words, such as `a medium blue cat in the centre, before a beach`."""
         look = self.colour if self.material == "plain" else f"{self.colour} {self.material}"
-        if not self.coloured:
+        if not self.has_visible_colours:
             look = "colourless"
         words = f"a {self.size} {look} {self.kind}, {self.place}"
         things = [extra.kind for extra in self.extras]
-        things += [f"{self.count(kind)} {kind}" for kind in SMALL if self.count(kind)]
+        things += [f"{self.count(kind)} {kind}" for kind in SMALL_KINDS if self.count(kind)]
         things += [thing for thing in (self.container, self.frame) if thing]
         things += ["a sticker's border"] * self.sticker + ["two panels"] * (self.panels == 2)
         things += [f"the words {self.text}"] if self.text else []
@@ -133,12 +139,12 @@ class Scene:
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> Scene:
-        """The scene that `as_json` wrote down."""
+        """The scene that `scorecard_json` wrote down."""
         return Scene(
             **{
                 **content,
                 "extras": tuple(Extra(**extra) for extra in content["extras"]),
-                "others": tuple(Small(**other) for other in content["others"]),
+                "others": tuple(SmallObject(**other) for other in content["others"]),
                 "flaws": tuple(content["flaws"]),
             }
         )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 Point = tuple[float, float]
 
 
-class Part(NamedTuple):
+class ShapePart(NamedTuple):
     """A piece of a thing; where `line` is its width, it is a line and encloses nothing."""
 
     points: tuple[Point, ...]
@@ -22,18 +22,16 @@ class Part(NamedTuple):
     line: float = 0.0
 
 
-def oval(x: float, y: float, across: float, down: float, tone: str = "main") -> Part:
+def oval(x: float, y: float, across: float, down: float, tone: str = "main") -> ShapePart:
     """An ellipse about a centre, with its half axes."""
     turns = (2 * math.pi * n / 48 for n in range(48))
-    return Part(tuple((x + across * math.cos(t), y + down * math.sin(t)) for t in turns), tone)
+    return ShapePart(tuple((x + across * math.cos(t), y + down * math.sin(t)) for t in turns), tone)
 
 
-def block(
-    left: float, top: float, right: float, bottom: float, round_: float = 0.0, tone: str = "main"
-) -> Part:
+def block(left: float, top: float, right: float, bottom: float, round_: float = 0.0, tone: str = "main") -> ShapePart:
     """A rectangle, with rounded corners if wanted."""
     if not round_:
-        return Part(((left, top), (right, top), (right, bottom), (left, bottom)), tone)
+        return ShapePart(((left, top), (right, top), (right, bottom), (left, bottom)), tone)
     points = []
     for x, y, start in (
         (right - round_, top + round_, -90),
@@ -44,25 +42,25 @@ def block(
         for step in range(7):
             angle = math.radians(start + 15 * step)
             points.append((x + round_ * math.cos(angle), y + round_ * math.sin(angle)))
-    return Part(tuple(points), tone)
+    return ShapePart(tuple(points), tone)
 
 
-def shape(*points: Point, tone: str = "main") -> Part:
+def polygon(*points: Point, tone: str = "main") -> ShapePart:
     """A polygon."""
-    return Part(points, tone)
+    return ShapePart(points, tone)
 
 
-def curve(*points: Point, tone: str = "main") -> Part:
+def closed_curve(*points: Point, tone: str = "main") -> ShapePart:
     """A closed smooth line through points."""
-    return Part(tuple(_smooth(points, closed=True)), tone)
+    return ShapePart(tuple(_spline(points, closed=True)), tone)
 
 
-def stroke(*points: Point, width: float, tone: str = "main") -> Part:
+def stroke(*points: Point, width: float, tone: str = "main") -> ShapePart:
     """An open smooth line of a width."""
-    return Part(tuple(_smooth(points, closed=False)), tone, width)
+    return ShapePart(tuple(_spline(points, closed=False)), tone, width)
 
 
-def _smooth(points: Sequence[Point], *, closed: bool) -> list[Point]:
+def _spline(points: Sequence[Point], *, closed: bool) -> list[Point]:
     """Catmull and Rom's spline."""
     count = len(points)
     found: list[Point] = []
@@ -73,114 +71,115 @@ def _smooth(points: Sequence[Point], *, closed: bool) -> list[Point]:
         ]
         for step in range(8):
             t = step / 8
-            weights = (
-                -t + 2 * t**2 - t**3,
-                2 - 5 * t**2 + 3 * t**3,
-                t + 4 * t**2 - 3 * t**3,
-                -(t**2) + t**3,
-            )
-            x, y = (sum(w * p[axis] for w, p in zip(weights, four, strict=True)) / 2
-                    for axis in (0, 1))  # fmt: skip
+            weights = (-t + 2 * t**2 - t**3, 2 - 5 * t**2 + 3 * t**3, t + 4 * t**2 - 3 * t**3, -(t**2) + t**3)
+            x, y = (sum(w * p[axis] for w, p in zip(weights, four, strict=True)) / 2 for axis in (0, 1))
             found.append((x, y))
     if not closed:
         found.append(points[-1])
     return found
 
 
-def star(x: float, y: float, outer: float, inner: float, rays: int, tone: str = "main") -> Part:
+def star(x: float, y: float, outer: float, inner: float, rays: int, tone: str = "main") -> ShapePart:
     points = []
     for at in range(2 * rays):
         radius = outer if at % 2 == 0 else inner
         angle = math.pi * at / rays - math.pi / 2
         points.append((x + radius * math.cos(angle), y + radius * math.sin(angle)))
-    return Part(tuple(points), tone)
+    return ShapePart(tuple(points), tone)
 
 
-def eye(x: float, y: float, size: float) -> list[Part]:
+def eye(x: float, y: float, size: float) -> list[ShapePart]:
     return [oval(x, y, size, size, "white"), oval(x + size / 5, y, size * 0.55, size * 0.6, "dark")]
 
 
-def _cat() -> list[Part]:
+def _cat() -> list[ShapePart]:
     return [
         stroke((0.74, 0.86), (0.92, 0.74), (0.9, 0.5), (0.97, 0.4), width=0.07),
-        curve((0.3, 0.5), (0.22, 0.75), (0.24, 0.95), (0.5, 0.97), (0.76, 0.95), (0.78, 0.75),
-              (0.7, 0.5)),
-        curve((0.4, 0.68), (0.38, 0.92), (0.5, 0.95), (0.62, 0.92), (0.6, 0.68), tone="second"),
-        shape((0.22, 0.04), (0.25, 0.32), (0.45, 0.2)),
-        shape((0.78, 0.04), (0.75, 0.32), (0.55, 0.2)),
-        shape((0.27, 0.12), (0.29, 0.25), (0.38, 0.19), tone="second"),
-        shape((0.73, 0.12), (0.71, 0.25), (0.62, 0.19), tone="second"),
+        closed_curve((0.3, 0.5), (0.22, 0.75), (0.24, 0.95), (0.5, 0.97), (0.76, 0.95), (0.78, 0.75), (0.7, 0.5)),
+        closed_curve((0.4, 0.68), (0.38, 0.92), (0.5, 0.95), (0.62, 0.92), (0.6, 0.68), tone="second"),
+        polygon((0.22, 0.04), (0.25, 0.32), (0.45, 0.2)),
+        polygon((0.78, 0.04), (0.75, 0.32), (0.55, 0.2)),
+        polygon((0.27, 0.12), (0.29, 0.25), (0.38, 0.19), tone="second"),
+        polygon((0.73, 0.12), (0.71, 0.25), (0.62, 0.19), tone="second"),
         oval(0.5, 0.36, 0.3, 0.24),
         *eye(0.38, 0.33, 0.055),
         *eye(0.6, 0.33, 0.055),
-        shape((0.46, 0.43), (0.54, 0.43), (0.5, 0.47), tone="dark"),
+        polygon((0.46, 0.43), (0.54, 0.43), (0.5, 0.47), tone="dark"),
         oval(0.38, 0.95, 0.09, 0.045),
         oval(0.62, 0.95, 0.09, 0.045),
-    ]  # fmt: skip
+    ]
 
 
-def _owl() -> list[Part]:
+def _owl() -> list[ShapePart]:
     return [
         oval(0.38, 0.95, 0.08, 0.045, "pale"),
         oval(0.62, 0.95, 0.08, 0.045, "pale"),
-        curve((0.2, 0.05), (0.16, 0.5), (0.26, 0.85), (0.5, 0.95), (0.74, 0.85), (0.84, 0.5),
-              (0.8, 0.05), (0.62, 0.16), (0.38, 0.16)),
-        curve((0.17, 0.45), (0.08, 0.7), (0.22, 0.88), (0.3, 0.6), tone="deep"),
-        curve((0.83, 0.45), (0.92, 0.7), (0.78, 0.88), (0.7, 0.6), tone="deep"),
+        closed_curve(
+            (0.2, 0.05),
+            (0.16, 0.5),
+            (0.26, 0.85),
+            (0.5, 0.95),
+            (0.74, 0.85),
+            (0.84, 0.5),
+            (0.8, 0.05),
+            (0.62, 0.16),
+            (0.38, 0.16),
+        ),
+        closed_curve((0.17, 0.45), (0.08, 0.7), (0.22, 0.88), (0.3, 0.6), tone="deep"),
+        closed_curve((0.83, 0.45), (0.92, 0.7), (0.78, 0.88), (0.7, 0.6), tone="deep"),
         oval(0.5, 0.7, 0.19, 0.2, "second"),
         oval(0.35, 0.35, 0.15, 0.15, "second"),
         oval(0.65, 0.35, 0.15, 0.15, "second"),
         *eye(0.36, 0.35, 0.085),
         *eye(0.64, 0.35, 0.085),
-        shape((0.45, 0.43), (0.55, 0.43), (0.5, 0.54), tone="pale"),
-    ]  # fmt: skip
+        polygon((0.45, 0.43), (0.55, 0.43), (0.5, 0.54), tone="pale"),
+    ]
 
 
-def _fish() -> list[Part]:
+def _fish() -> list[ShapePart]:
     return [
-        shape((0.28, 0.5), (0.02, 0.24), (0.1, 0.5), (0.02, 0.76), tone="deep"),
-        curve((0.42, 0.28), (0.55, 0.1), (0.72, 0.28), tone="deep"),
-        curve((0.45, 0.72), (0.52, 0.88), (0.66, 0.73), tone="deep"),
-        curve((0.2, 0.5), (0.42, 0.27), (0.72, 0.24), (0.97, 0.5), (0.72, 0.76), (0.42, 0.73)),
-        curve((0.62, 0.3), (0.56, 0.5), (0.62, 0.7), (0.7, 0.5), tone="second"),
-        curve((0.4, 0.5), (0.5, 0.44), (0.54, 0.52), (0.48, 0.6), tone="second"),
+        polygon((0.28, 0.5), (0.02, 0.24), (0.1, 0.5), (0.02, 0.76), tone="deep"),
+        closed_curve((0.42, 0.28), (0.55, 0.1), (0.72, 0.28), tone="deep"),
+        closed_curve((0.45, 0.72), (0.52, 0.88), (0.66, 0.73), tone="deep"),
+        closed_curve((0.2, 0.5), (0.42, 0.27), (0.72, 0.24), (0.97, 0.5), (0.72, 0.76), (0.42, 0.73)),
+        closed_curve((0.62, 0.3), (0.56, 0.5), (0.62, 0.7), (0.7, 0.5), tone="second"),
+        closed_curve((0.4, 0.5), (0.5, 0.44), (0.54, 0.52), (0.48, 0.6), tone="second"),
         *eye(0.82, 0.43, 0.05),
         stroke((0.93, 0.57), (0.88, 0.6), (0.84, 0.59), width=0.018, tone="dark"),
     ]
 
 
-def _teapot() -> list[Part]:
+def _teapot() -> list[ShapePart]:
     return [
         stroke((0.76, 0.44), (0.92, 0.4), (0.93, 0.62), (0.76, 0.72), width=0.065),
-        shape((0.26, 0.72), (0.02, 0.36), (0.1, 0.3), (0.2, 0.44), (0.3, 0.5)),
+        polygon((0.26, 0.72), (0.02, 0.36), (0.1, 0.3), (0.2, 0.44), (0.3, 0.5)),
         oval(0.52, 0.62, 0.3, 0.28),
         block(0.36, 0.87, 0.68, 0.94, 0.03, "deep"),
-        curve((0.3, 0.4), (0.4, 0.28), (0.52, 0.25), (0.64, 0.28), (0.74, 0.4), (0.52, 0.44),
-              tone="second"),
+        closed_curve((0.3, 0.4), (0.4, 0.28), (0.52, 0.25), (0.64, 0.28), (0.74, 0.4), (0.52, 0.44), tone="second"),
         oval(0.52, 0.22, 0.05, 0.05, "deep"),
         oval(0.52, 0.63, 0.3, 0.05, "second"),
-    ]  # fmt: skip
+    ]
 
 
-def _boat() -> list[Part]:
+def _boat() -> list[ShapePart]:
     return [
         block(0.47, 0.08, 0.52, 0.72, tone="dark"),
-        curve((0.54, 0.1), (0.74, 0.35), (0.86, 0.62), (0.55, 0.63), tone="pale"),
-        curve((0.45, 0.16), (0.28, 0.4), (0.16, 0.62), (0.44, 0.63), tone="second"),
-        shape((0.47, 0.03), (0.47, 0.12), (0.32, 0.08), tone="main"),
-        shape((0.05, 0.68), (0.95, 0.68), (0.8, 0.94), (0.2, 0.94)),
-        shape((0.05, 0.68), (0.95, 0.68), (0.92, 0.75), (0.08, 0.75), tone="second"),
+        closed_curve((0.54, 0.1), (0.74, 0.35), (0.86, 0.62), (0.55, 0.63), tone="pale"),
+        closed_curve((0.45, 0.16), (0.28, 0.4), (0.16, 0.62), (0.44, 0.63), tone="second"),
+        polygon((0.47, 0.03), (0.47, 0.12), (0.32, 0.08), tone="main"),
+        polygon((0.05, 0.68), (0.95, 0.68), (0.8, 0.94), (0.2, 0.94)),
+        polygon((0.05, 0.68), (0.95, 0.68), (0.92, 0.75), (0.08, 0.75), tone="second"),
         oval(0.36, 0.84, 0.04, 0.04, "pale"),
         oval(0.5, 0.84, 0.04, 0.04, "pale"),
         oval(0.64, 0.84, 0.04, 0.04, "pale"),
     ]
 
 
-def _car() -> list[Part]:
+def _car() -> list[ShapePart]:
     return [
-        curve((0.2, 0.5), (0.3, 0.26), (0.5, 0.2), (0.7, 0.26), (0.82, 0.5)),
-        shape((0.3, 0.48), (0.37, 0.3), (0.48, 0.28), (0.48, 0.48), tone="glass"),
-        shape((0.53, 0.48), (0.53, 0.28), (0.64, 0.3), (0.72, 0.48), tone="glass"),
+        closed_curve((0.2, 0.5), (0.3, 0.26), (0.5, 0.2), (0.7, 0.26), (0.82, 0.5)),
+        polygon((0.3, 0.48), (0.37, 0.3), (0.48, 0.28), (0.48, 0.48), tone="glass"),
+        polygon((0.53, 0.48), (0.53, 0.28), (0.64, 0.3), (0.72, 0.48), tone="glass"),
         block(0.03, 0.46, 0.97, 0.76, 0.12),
         block(0.03, 0.6, 0.97, 0.66, tone="second"),
         oval(0.92, 0.55, 0.035, 0.045, "pale"),
@@ -191,11 +190,11 @@ def _car() -> list[Part]:
     ]
 
 
-def _house() -> list[Part]:
+def _house() -> list[ShapePart]:
     return [
         block(0.68, 0.06, 0.8, 0.36, tone="deep"),
         block(0.15, 0.42, 0.85, 0.95, tone="second"),
-        shape((0.5, 0.05), (0.97, 0.46), (0.03, 0.46)),
+        polygon((0.5, 0.05), (0.97, 0.46), (0.03, 0.46)),
         block(0.42, 0.62, 0.6, 0.95, tone="deep"),
         oval(0.56, 0.79, 0.017, 0.017, "pale"),
         block(0.21, 0.55, 0.36, 0.72, tone="glass"),
@@ -204,85 +203,115 @@ def _house() -> list[Part]:
     ]
 
 
-def _tree() -> list[Part]:
+def _tree() -> list[ShapePart]:
     return [
         block(0.43, 0.82, 0.57, 0.97, tone="bark"),
-        curve((0.5, 0.46), (0.62, 0.62), (0.88, 0.84), (0.5, 0.88), (0.12, 0.84), (0.38, 0.62)),
-        curve((0.5, 0.24), (0.6, 0.4), (0.8, 0.6), (0.5, 0.64), (0.2, 0.6), (0.4, 0.4)),
-        curve((0.5, 0.02), (0.58, 0.18), (0.72, 0.36), (0.5, 0.4), (0.28, 0.36), (0.42, 0.18)),
+        closed_curve((0.5, 0.46), (0.62, 0.62), (0.88, 0.84), (0.5, 0.88), (0.12, 0.84), (0.38, 0.62)),
+        closed_curve((0.5, 0.24), (0.6, 0.4), (0.8, 0.6), (0.5, 0.64), (0.2, 0.6), (0.4, 0.4)),
+        closed_curve((0.5, 0.02), (0.58, 0.18), (0.72, 0.36), (0.5, 0.4), (0.28, 0.36), (0.42, 0.18)),
         oval(0.42, 0.31, 0.035, 0.035, "second"),
         oval(0.6, 0.53, 0.035, 0.035, "second"),
         oval(0.36, 0.75, 0.035, 0.035, "second"),
     ]
 
 
-def _mushroom() -> list[Part]:
+def _mushroom() -> list[ShapePart]:
     return [
-        curve((0.38, 0.5), (0.36, 0.75), (0.3, 0.93), (0.5, 0.97), (0.7, 0.93), (0.64, 0.75),
-              (0.62, 0.5), tone="pale"),
-        curve((0.03, 0.52), (0.12, 0.22), (0.5, 0.03), (0.88, 0.22), (0.97, 0.52), (0.7, 0.6),
-              (0.3, 0.6)),
+        closed_curve(
+            (0.38, 0.5), (0.36, 0.75), (0.3, 0.93), (0.5, 0.97), (0.7, 0.93), (0.64, 0.75), (0.62, 0.5), tone="pale"
+        ),
+        closed_curve((0.03, 0.52), (0.12, 0.22), (0.5, 0.03), (0.88, 0.22), (0.97, 0.52), (0.7, 0.6), (0.3, 0.6)),
         oval(0.5, 0.22, 0.11, 0.09, "white"),
         oval(0.25, 0.37, 0.08, 0.07, "white"),
         oval(0.76, 0.38, 0.09, 0.07, "white"),
         oval(0.5, 0.46, 0.06, 0.045, "white"),
-    ]  # fmt: skip
+    ]
 
 
-def _cactus() -> list[Part]:
+def _cactus() -> list[ShapePart]:
     return [
         stroke((0.4, 0.55), (0.18, 0.55), (0.16, 0.44), (0.16, 0.32), width=0.14),
         stroke((0.6, 0.46), (0.82, 0.46), (0.85, 0.36), (0.85, 0.22), width=0.14),
         block(0.36, 0.06, 0.64, 0.8, 0.14),
         stroke((0.45, 0.16), (0.45, 0.45), (0.45, 0.72), width=0.02, tone="deep"),
         stroke((0.55, 0.16), (0.55, 0.45), (0.55, 0.72), width=0.02, tone="deep"),
-        shape((0.24, 0.74), (0.76, 0.74), (0.68, 0.97), (0.32, 0.97), tone="bark"),
+        polygon((0.24, 0.74), (0.76, 0.74), (0.68, 0.97), (0.32, 0.97), tone="bark"),
         block(0.2, 0.7, 0.8, 0.79, tone="bark"),
         oval(0.5, 0.07, 0.07, 0.05, "pale"),
     ]
 
 
-def _guitar() -> list[Part]:
+def _guitar() -> list[ShapePart]:
     return [
-        shape((0.46, 0.06), (0.56, 0.06), (0.55, 0.55), (0.47, 0.55), tone="bark"),
-        shape((0.42, 0.02), (0.6, 0.02), (0.57, 0.14), (0.45, 0.14), tone="dark"),
-        curve((0.5, 0.4), (0.68, 0.42), (0.68, 0.56), (0.64, 0.63), (0.8, 0.76), (0.74, 0.94),
-              (0.5, 0.98), (0.26, 0.94), (0.2, 0.76), (0.36, 0.63), (0.32, 0.56), (0.32, 0.42)),
+        polygon((0.46, 0.06), (0.56, 0.06), (0.55, 0.55), (0.47, 0.55), tone="bark"),
+        polygon((0.42, 0.02), (0.6, 0.02), (0.57, 0.14), (0.45, 0.14), tone="dark"),
+        closed_curve(
+            (0.5, 0.4),
+            (0.68, 0.42),
+            (0.68, 0.56),
+            (0.64, 0.63),
+            (0.8, 0.76),
+            (0.74, 0.94),
+            (0.5, 0.98),
+            (0.26, 0.94),
+            (0.2, 0.76),
+            (0.36, 0.63),
+            (0.32, 0.56),
+            (0.32, 0.42),
+        ),
         oval(0.5, 0.63, 0.09, 0.09, "dark"),
         block(0.38, 0.8, 0.62, 0.85, tone="dark"),
         stroke((0.49, 0.1), (0.49, 0.82), width=0.01, tone="pale"),
         stroke((0.53, 0.1), (0.53, 0.82), width=0.01, tone="pale"),
-    ]  # fmt: skip
+    ]
 
 
-def _rocket() -> list[Part]:
+def _rocket() -> list[ShapePart]:
     return [
-        curve((0.4, 0.82), (0.5, 1.0), (0.6, 0.82), tone="flame"),
-        shape((0.33, 0.55), (0.12, 0.82), (0.14, 0.92), (0.36, 0.8), tone="deep"),
-        shape((0.67, 0.55), (0.88, 0.82), (0.86, 0.92), (0.64, 0.8), tone="deep"),
-        curve((0.5, 0.02), (0.64, 0.16), (0.7, 0.42), (0.66, 0.7), (0.6, 0.84), (0.4, 0.84),
-              (0.34, 0.7), (0.3, 0.42), (0.36, 0.16)),
-        curve((0.5, 0.02), (0.62, 0.13), (0.66, 0.26), (0.5, 0.29), (0.34, 0.26), (0.38, 0.13),
-              tone="second"),
+        closed_curve((0.4, 0.82), (0.5, 1.0), (0.6, 0.82), tone="flame"),
+        polygon((0.33, 0.55), (0.12, 0.82), (0.14, 0.92), (0.36, 0.8), tone="deep"),
+        polygon((0.67, 0.55), (0.88, 0.82), (0.86, 0.92), (0.64, 0.8), tone="deep"),
+        closed_curve(
+            (0.5, 0.02),
+            (0.64, 0.16),
+            (0.7, 0.42),
+            (0.66, 0.7),
+            (0.6, 0.84),
+            (0.4, 0.84),
+            (0.34, 0.7),
+            (0.3, 0.42),
+            (0.36, 0.16),
+        ),
+        closed_curve((0.5, 0.02), (0.62, 0.13), (0.66, 0.26), (0.5, 0.29), (0.34, 0.26), (0.38, 0.13), tone="second"),
         oval(0.5, 0.44, 0.11, 0.11, "pale"),
         oval(0.5, 0.44, 0.075, 0.075, "glass"),
         block(0.46, 0.66, 0.54, 0.88, 0.03, "second"),
-    ]  # fmt: skip
+    ]
 
 
-def _umbrella() -> list[Part]:
+def _umbrella() -> list[ShapePart]:
     return [
-        stroke((0.5, 0.1), (0.5, 0.6), (0.5, 0.84), (0.58, 0.93), (0.68, 0.84), width=0.045,
-               tone="bark"),
-        curve((0.02, 0.54), (0.1, 0.26), (0.3, 0.1), (0.5, 0.06), (0.7, 0.1), (0.9, 0.26),
-              (0.98, 0.54), (0.82, 0.47), (0.66, 0.54), (0.5, 0.47), (0.34, 0.54), (0.18, 0.47)),
-        curve((0.5, 0.07), (0.64, 0.28), (0.66, 0.53), (0.5, 0.47), (0.34, 0.53), (0.36, 0.28),
-              tone="second"),
+        stroke((0.5, 0.1), (0.5, 0.6), (0.5, 0.84), (0.58, 0.93), (0.68, 0.84), width=0.045, tone="bark"),
+        closed_curve(
+            (0.02, 0.54),
+            (0.1, 0.26),
+            (0.3, 0.1),
+            (0.5, 0.06),
+            (0.7, 0.1),
+            (0.9, 0.26),
+            (0.98, 0.54),
+            (0.82, 0.47),
+            (0.66, 0.54),
+            (0.5, 0.47),
+            (0.34, 0.54),
+            (0.18, 0.47),
+        ),
+        closed_curve((0.5, 0.07), (0.64, 0.28), (0.66, 0.53), (0.5, 0.47), (0.34, 0.53), (0.36, 0.28), tone="second"),
         oval(0.5, 0.06, 0.025, 0.035, "dark"),
-    ]  # fmt: skip
+    ]
 
 
-def _robot() -> list[Part]:
+def _robot() -> list[ShapePart]:
     return [
         block(0.48, 0.01, 0.52, 0.14, tone="dark"),
         oval(0.5, 0.04, 0.045, 0.04, "flame"),
@@ -301,51 +330,66 @@ def _robot() -> list[Part]:
     ]
 
 
-def _heart() -> list[Part]:
+def _heart() -> list[ShapePart]:
     return [
-        curve((0.5, 0.28), (0.52, 0.24), (0.66, 0.1), (0.86, 0.12), (0.96, 0.3), (0.9, 0.54),
-              (0.7, 0.76), (0.52, 0.92), (0.5, 0.93), (0.48, 0.92), (0.3, 0.76), (0.1, 0.54),
-              (0.04, 0.3), (0.14, 0.12), (0.34, 0.1), (0.48, 0.24)),
-    ]  # fmt: skip
+        closed_curve(
+            (0.5, 0.28),
+            (0.52, 0.24),
+            (0.66, 0.1),
+            (0.86, 0.12),
+            (0.96, 0.3),
+            (0.9, 0.54),
+            (0.7, 0.76),
+            (0.52, 0.92),
+            (0.5, 0.93),
+            (0.48, 0.92),
+            (0.3, 0.76),
+            (0.1, 0.54),
+            (0.04, 0.3),
+            (0.14, 0.12),
+            (0.34, 0.1),
+            (0.48, 0.24),
+        )
+    ]
 
 
-def _ball() -> list[Part]:
+def _ball() -> list[ShapePart]:
     return [
         oval(0.5, 0.5, 0.44, 0.44),
-        curve((0.06, 0.5), (0.3, 0.4), (0.7, 0.4), (0.94, 0.5), (0.7, 0.6), (0.3, 0.6),
-              tone="second"),
-    ]  # fmt: skip
+        closed_curve((0.06, 0.5), (0.3, 0.4), (0.7, 0.4), (0.94, 0.5), (0.7, 0.6), (0.3, 0.6), tone="second"),
+    ]
 
 
-def _leaf() -> list[Part]:
+def _leaf() -> list[ShapePart]:
     return [
-        curve((0.5, 0.02), (0.78, 0.26), (0.8, 0.6), (0.52, 0.86), (0.22, 0.6), (0.22, 0.26)),
+        closed_curve((0.5, 0.02), (0.78, 0.26), (0.8, 0.6), (0.52, 0.86), (0.22, 0.6), (0.22, 0.26)),
         stroke((0.5, 0.12), (0.5, 0.6), (0.5, 0.98), width=0.05, tone="deep"),
     ]
 
 
-def _bell() -> list[Part]:
+def _bell() -> list[ShapePart]:
     return [
         oval(0.5, 0.87, 0.1, 0.09, "dark"),
-        curve((0.5, 0.08), (0.7, 0.16), (0.76, 0.5), (0.94, 0.8), (0.5, 0.84), (0.06, 0.8),
-              (0.24, 0.5), (0.3, 0.16)),
+        closed_curve(
+            (0.5, 0.08), (0.7, 0.16), (0.76, 0.5), (0.94, 0.8), (0.5, 0.84), (0.06, 0.8), (0.24, 0.5), (0.3, 0.16)
+        ),
         block(0.08, 0.74, 0.92, 0.84, 0.04, "second"),
-    ]  # fmt: skip
-
-
-def _gem() -> list[Part]:
-    return [
-        shape((0.26, 0.16), (0.74, 0.16), (0.96, 0.4), (0.5, 0.94), (0.04, 0.4)),
-        shape((0.34, 0.4), (0.66, 0.4), (0.5, 0.94), tone="second"),
-        shape((0.26, 0.16), (0.5, 0.16), (0.34, 0.4), (0.04, 0.4), tone="second"),
     ]
 
 
-def _star() -> list[Part]:
+def _gem() -> list[ShapePart]:
+    return [
+        polygon((0.26, 0.16), (0.74, 0.16), (0.96, 0.4), (0.5, 0.94), (0.04, 0.4)),
+        polygon((0.34, 0.4), (0.66, 0.4), (0.5, 0.94), tone="second"),
+        polygon((0.26, 0.16), (0.5, 0.16), (0.34, 0.4), (0.04, 0.4), tone="second"),
+    ]
+
+
+def _star() -> list[ShapePart]:
     return [star(0.5, 0.53, 0.49, 0.21, 5)]
 
 
-KINDS: dict[str, Callable[[], list[Part]]] = {
+SUBJECT_KINDS: dict[str, Callable[[], list[ShapePart]]] = {
     "cat": _cat,
     "owl": _owl,
     "fish": _fish,
@@ -363,7 +407,7 @@ KINDS: dict[str, Callable[[], list[Part]]] = {
 }
 """What a picture can be about."""
 
-SMALL: dict[str, Callable[[], list[Part]]] = {
+SMALL_KINDS: dict[str, Callable[[], list[ShapePart]]] = {
     "star": _star,
     "heart": _heart,
     "ball": _ball,
@@ -410,53 +454,77 @@ WAISTS: dict[str, tuple[float, float]] = {
 
 
 # What things have by nature, or cannot well have.
-UNFIT: dict[str, str] = {"car": "wheels", "fish": "wheels", "umbrella": "wheels", "owl": "wings"}
+UNSUITABLE_EXTRAS: dict[str, str] = {"car": "wheels", "fish": "wheels", "umbrella": "wheels", "owl": "wings"}
 
 
-def worn(extra: str, kind: str) -> list[Part]:
+def extra_parts(extra: str, kind: str) -> list[ShapePart]:
     """What a thing of a kind has on: its parts, in the square of the thing that has it."""
     x, y, wide = HEADS[kind]
     half = wide / 2
     if extra == "crown":
         top = y - 0.62 * wide
         return [
-            shape((x - half, y), (x - half, top), (x - half / 2, y - 0.3 * wide), (x, top),
-                  (x + half / 2, y - 0.3 * wide), (x + half, top), (x + half, y)),
+            polygon(
+                (x - half, y),
+                (x - half, top),
+                (x - half / 2, y - 0.3 * wide),
+                (x, top),
+                (x + half / 2, y - 0.3 * wide),
+                (x + half, top),
+                (x + half, y),
+            ),
             block(x - half, y - 0.14 * wide, x + half, y + 0.02, tone="second"),
-        ]  # fmt: skip
+        ]
     if extra == "hat":
         return [
-            curve((x - 0.3 * wide, y), (x - 0.16 * wide, y - 0.55 * wide), (x, y - wide),
-                  (x + 0.16 * wide, y - 0.55 * wide), (x + 0.3 * wide, y)),
+            closed_curve(
+                (x - 0.3 * wide, y),
+                (x - 0.16 * wide, y - 0.55 * wide),
+                (x, y - wide),
+                (x + 0.16 * wide, y - 0.55 * wide),
+                (x + 0.3 * wide, y),
+            ),
             block(x - 0.28 * wide, y - 0.17 * wide, x + 0.28 * wide, y - 0.03 * wide, tone="pale"),
             oval(x, y + 0.01, 0.62 * wide, 0.11 * wide),
-        ]  # fmt: skip
+        ]
     if extra == "wings":
         return [
             part
             for side in (-1, 1)
             for part in (
-                curve(*((0.5 + side * (px - 0.5), py) for px, py in (
-                    (0.72, 0.5), (0.88, 0.16), (1.06, 0.1), (1.11, 0.3), (1.03, 0.38),
-                    (1.06, 0.52), (0.96, 0.55), (0.92, 0.67), (0.74, 0.64),
-                ))),
-                curve(*((0.5 + side * (px - 0.5), py) for px, py in (
-                    (0.79, 0.5), (0.91, 0.26), (1.0, 0.26), (0.94, 0.42), (0.87, 0.55),
-                )), tone="second"),
+                closed_curve(
+                    *(
+                        (0.5 + side * (px - 0.5), py)
+                        for px, py in (
+                            (0.72, 0.5),
+                            (0.88, 0.16),
+                            (1.06, 0.1),
+                            (1.11, 0.3),
+                            (1.03, 0.38),
+                            (1.06, 0.52),
+                            (0.96, 0.55),
+                            (0.92, 0.67),
+                            (0.74, 0.64),
+                        )
+                    )
+                ),
+                closed_curve(
+                    *(
+                        (0.5 + side * (px - 0.5), py)
+                        for px, py in ((0.79, 0.5), (0.91, 0.26), (1.0, 0.26), (0.94, 0.42), (0.87, 0.55))
+                    ),
+                    tone="second",
+                ),
             )
-        ]  # fmt: skip
-    if extra == "wheels":
-        return [
-            part
-            for px in (0.3, 0.7)
-            for part in (oval(px, 0.98, 0.12, 0.12), oval(px, 0.98, 0.05, 0.05, "pale"))
         ]
+    if extra == "wheels":
+        return [part for px in (0.3, 0.7) for part in (oval(px, 0.98, 0.12, 0.12), oval(px, 0.98, 0.05, 0.05, "pale"))]
     raise ValueError(f"nothing wears {extra!r}")
 
 
 @cache
-def parts_of(kind: str, on: str = "") -> list[Part]:
+def build_parts(kind: str, worn_by: str = "") -> list[ShapePart]:
     """The parts of a thing, or of what another has on."""
-    if on:
-        return worn(kind, on)
-    return (KINDS.get(kind) or SMALL[kind])()
+    if worn_by:
+        return extra_parts(kind, worn_by)
+    return (SUBJECT_KINDS.get(kind) or SMALL_KINDS[kind])()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from creval.touchstone.shapes import Part, parts_of
+from creval.touchstone.shapes import ShapePart, build_parts
 
 Colour = tuple[int, int, int]
 Pixels = NDArray[np.float32]
@@ -33,97 +33,92 @@ _TONES: dict[str, Colour] = {
     "bark": (134, 94, 64),
     "flame": (250, 176, 60),
 }
-_MATERIALS: dict[str, Colour] = {
+_MATERIAL_COLOURS: dict[str, Colour] = {
     "wood": (178, 124, 74),
     "gold": (230, 182, 62),
     "stone": (150, 150, 154),
     "ice": (178, 222, 240),
 }
-MATERIALS = ("plain", *_MATERIALS, "wool")
+MATERIALS = ("plain", *_MATERIAL_COLOURS, "wool")
 """What things can be made of; `plain` and `wool` keep the thing's colour."""
-_FINE = 2  # times as large as it is wanted, while it is painted
-_LINE = 0.014  # of a thing's size: its outline
+_SUPERSAMPLING = 2  # times as large as it is wanted, while it is painted
+_OUTLINE_SHARE = 0.014  # of a thing's size: its outline
 
 
-def sprite(
+def draw_sprite(
     kind: str,
     colour: str,
     size: int,
     material: str = "plain",
     *,
     margin: int = 0,
-    on: str = "",
-    shrunk: int = 1,
+    worn_by: str = "",
+    reduction: int = 1,
 ) -> Image.Image:
     """A thing, `size` pixels high and wide and a margin around it, in RGBA.
 
     With `on` it is what a thing of that kind has on, in its place. In a picture that is `shrunk`,
     lines are thinner too.
     """
-    made, left, top = _painted(kind, colour, size, material, on, shrunk)
+    made, left, top = _paint_sprite(kind, colour, size, material, worn_by, reduction)
     whole = Image.new("RGBA", (size + 2 * margin, size + 2 * margin), (*INK, 0))
     whole.paste(made, (left + margin, top + margin))
     return whole
 
 
 @lru_cache(maxsize=256)
-def _painted(
-    kind: str, colour: str, size: int, material: str, on: str, shrunk: int
+def _paint_sprite(
+    kind: str, colour: str, size: int, material: str, worn_by: str, reduction: int
 ) -> tuple[Image.Image, int, int]:
     """A thing without anything around it, and where that is in its square."""
-    parts = parts_of(kind, on)
-    width = max(2 * _FINE // shrunk, round(_LINE * size * _FINE))
+    parts = build_parts(kind, worn_by)
+    width = max(2 * _SUPERSAMPLING // reduction, round(_OUTLINE_SHARE * size * _SUPERSAMPLING))
     left, top, right, bottom = _bounds(parts, size, width)
-    flat = Image.new("RGBA", ((right - left) * _FINE, (bottom - top) * _FINE), (*INK, 0))
+    flat = Image.new("RGBA", ((right - left) * _SUPERSAMPLING, (bottom - top) * _SUPERSAMPLING), (*INK, 0))
     pen = ImageDraw.Draw(flat)
     for part in parts:
         points = [
-            ((_inside(x) * size - left) * _FINE, (_inside(y) * size - top) * _FINE)
+            ((_inset(x) * size - left) * _SUPERSAMPLING, (_inset(y) * size - top) * _SUPERSAMPLING)
             for x, y in part.points
         ]
         _paint(pen, part, points, _tone(part.tone, COLOURS[colour], material), size, width)
-    return _shaded(flat.reduce(_FINE), material, size, left, top), left, top
+    return _shade(flat.reduce(_SUPERSAMPLING), material, size, left, top), left, top
 
 
-def _bounds(parts: Sequence[Part], size: int, width: int) -> tuple[int, int, int, int]:
+def _bounds(parts: Sequence[ShapePart], size: int, width: int) -> tuple[int, int, int, int]:
     """What parts take up, with their outlines, in pixels."""
-    rim = max(part.line for part in parts) * size / 2 + 2 * width / _FINE + 2
-    xs = [_inside(x) * size for part in parts for x, _ in part.points]
-    ys = [_inside(y) * size for part in parts for _, y in part.points]
+    rim = max(part.line for part in parts) * size / 2 + 2 * width / _SUPERSAMPLING + 2
+    xs = [_inset(x) * size for part in parts for x, _ in part.points]
+    ys = [_inset(y) * size for part in parts for _, y in part.points]
     left, top = math.floor(min(xs) - rim), math.floor(min(ys) - rim)
     return left, top, math.ceil(max(xs) + rim), math.ceil(max(ys) + rim)
 
 
 def _tone(tone: str, own: Colour, material: str) -> Colour:
     """The colour of a part; in most materials all parts are of the material."""
-    if material in _MATERIALS:
-        own = _MATERIALS[material]
+    if material in _MATERIAL_COLOURS:
+        own = _MATERIAL_COLOURS[material]
         if tone in ("pale", "white", "glass", "bark", "flame"):
             tone = "second"
     if tone == "main":
         return own
     if tone == "second":
-        return mixed(own, (255, 255, 255), 0.32)
+        return mix_colours(own, (255, 255, 255), 0.32)
     if tone == "deep":
-        return mixed(own, INK, 0.28)
+        return mix_colours(own, INK, 0.28)
     return _TONES[tone]
 
 
-def mixed(one: Colour, other: Colour, share: float) -> Colour:
+def mix_colours(one: Colour, other: Colour, share: float) -> Colour:
     r, g, b = (round(a + (c - a) * share) for a, c in zip(one, other, strict=True))
     return r, g, b
 
 
 def _paint(
-    pen: ImageDraw.ImageDraw,
-    part: Part,
-    points: list[tuple[float, float]],
-    colour: Colour,
-    size: int,
-    width: int,
+    pen: ImageDraw.ImageDraw, part: ShapePart, points: list[tuple[float, float]], colour: Colour, size: int, width: int
 ) -> None:
     if part.line:
-        across = round(part.line * size * _FINE)
+        across = round(part.line * size * _SUPERSAMPLING)
         _line(pen, points, INK, across + 2 * width)
         _line(pen, points, colour, across)
         return
@@ -131,21 +126,19 @@ def _paint(
     _line(pen, [*points, points[0], points[1]], INK, width)
 
 
-def _inside(share: float) -> float:
+def _inset(share: float) -> float:
     """A place in the unit square, with room for outlines around it."""
     return 0.03 + 0.94 * share
 
 
-def _line(
-    pen: ImageDraw.ImageDraw, points: list[tuple[float, float]], colour: Colour, width: int
-) -> None:
+def _line(pen: ImageDraw.ImageDraw, points: list[tuple[float, float]], colour: Colour, width: int) -> None:
     pen.line(points, fill=(*colour, 255), width=width, joint="curve")
     radius = width / 2
     for x, y in (points[0], points[-1]):
         pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=(*colour, 255))
 
 
-def _shaded(flat: Image.Image, material: str, size: int, left: int, top: int) -> Image.Image:
+def _shade(flat: Image.Image, material: str, size: int, left: int, top: int) -> Image.Image:
     """Light from above on the left, and the material's surface."""
     pixels = np.asarray(flat).astype(np.float32)
     rows, columns = np.mgrid[: flat.height, : flat.width].astype(np.float32)
@@ -165,13 +158,13 @@ def _shaded(flat: Image.Image, material: str, size: int, left: int, top: int) ->
 def _light(alpha: bytes, shape: tuple[int, int], size: int, *, shiny: bool) -> Pixels:
     """How light falls on something of that outline; the same in all its colours."""
     outline = np.frombuffer(alpha, dtype=np.uint8).reshape(shape[::-1])
-    soft = _blurred(outline.astype(np.float64) / 255, max(1, size // 16))
+    soft = _box_blur(outline.astype(np.float64) / 255, max(1, size // 16))
     slope: Pixels = np.add(*np.gradient(soft))
     light: Pixels = 1 + slope * np.float32(size * (0.26 if shiny else 0.16))
     return np.clip(light, 0.72, 1.22)
 
 
-def _blurred(values: NDArray[np.float64], radius: int) -> Pixels:
+def _box_blur(values: NDArray[np.float64], radius: int) -> Pixels:
     """Means over squares, twice; finer than Pillow's blur, which keeps whole numbers."""
     for axis in (0, 1, 0, 1):
         wide = np.pad(values, [(radius + 1, radius) if a == axis else (0, 0) for a in (0, 1)])

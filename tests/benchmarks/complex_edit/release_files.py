@@ -22,8 +22,7 @@ def row(number: int, complexity: int = 3, content: bytes | None = None) -> dict[
         "image": {"bytes": content or buffer.getvalue(), "path": f"{number}.png"},
         "edit": {
             "sequence": [
-                {"name": OPERATIONS[at % 3], "instruction": f"Step {at + 1} of {number}."}
-                for at in range(complexity)
+                {"name": OPERATIONS[at % 3], "instruction": f"Step {at + 1} of {number}."} for at in range(complexity)
             ],
             "compound": [
                 {"reasoning": "", "compound_instruction": f"Do {at + 1} things to {number}."}

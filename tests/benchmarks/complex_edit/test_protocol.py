@@ -14,22 +14,22 @@ import pytest
 from PIL import Image
 
 from creval.analysis.comparison import compare
-from creval.analysis.score_table import score
+from creval.analysis.scoring import score
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.complex_edit.protocol import ComplexEdit, ComplexEditProbability
 from creval.calls.settings import Settings
-from creval.core.edit import EditStatus
+from creval.core.edit_record import EditStatus
 from creval.core.errors import CrevalError
 from creval.core.probe import Question
-from creval.core.sample import Sample, Step
+from creval.core.sample import InstructionStep, Sample
 from creval.core.schema import OVERALL, Level
-from creval.judging.plan import together
-from creval.judging.run import judge
+from creval.judging.judge_run import judge
+from creval.judging.plan import batch_questions
 from creval.stats.score_table import ScoreTable
-from creval.stats.scorecard import AVERAGE, Scorecard, scorecard
+from creval.stats.scorecard import AVERAGE_MODEL, Scorecard, build_scorecard
 from creval.store import open_run
 from creval.store.edit_folders import find_edits
-from creval.testing.fake_server import FakeServer
+from creval.testing.fake_chat_server import FakeServer
 from tests.benchmarks.complex_edit.release_files import row, write_parquet, write_saved
 from tests.serving import serving
 
@@ -41,7 +41,7 @@ TABLE_5 = {
     "Imagen3": (7.67, 8.93, 7.90, 8.17, 7.56, 6.55, 7.68, 7.27, -0.11, -2.38, -0.22, -0.90),
     "SeedEdit": (9.31, 9.01, 8.71, 9.01, 8.50, 6.91, 8.74, 8.05, -0.81, -2.10, 0.02, -0.96),
     "GPT-Image-1": (9.80, 9.79, 9.25, 9.61, 9.61, 8.06, 9.39, 9.02, -0.18, -1.73, 0.14, -0.59),
-    AVERAGE: (7.77, 8.78, 8.02, 8.19, 6.68, 7.00, 7.98, 7.22, -1.08, -1.77, -0.03, -0.96),
+    AVERAGE_MODEL: (7.77, 8.78, 8.02, 8.19, 6.68, 7.00, 7.98, 7.22, -1.08, -1.77, -0.03, -0.96),
 }
 TABLE_6 = {
     "UltraEdit": (7.82, 8.61, 9.02, 8.48, 6.51, 6.83, 8.72, 7.35, -1.30, -1.78, -0.30, -1.13),
@@ -50,7 +50,7 @@ TABLE_6 = {
     "Imagen3": (8.27, 9.25, 8.86, 8.79, 7.97, 7.54, 8.88, 8.13, -0.30, -1.72, 0.03, -0.66),
     "SeedEdit": (9.33, 9.60, 9.29, 9.41, 8.25, 7.94, 9.20, 8.46, -1.08, -1.66, -0.10, -0.95),
     "GPT-Image-1": (9.82, 9.79, 9.55, 9.72, 9.42, 8.23, 9.58, 9.08, -0.41, -1.56, 0.03, -0.64),
-    AVERAGE: (8.14, 9.29, 9.06, 8.83, 6.69, 7.79, 8.97, 7.82, -1.45, -1.50, -0.09, -1.02),
+    AVERAGE_MODEL: (8.14, 9.29, 9.06, 8.83, 6.69, 7.79, 8.97, 7.82, -1.45, -1.50, -0.09, -1.02),
 }
 TABLE_7 = {
     "UltraEdit": (6.63, 5.26, 5.94, 5.94, 5.25, 3.37, 4.98, 4.53, -1.38, -1.89, -0.96, -1.41),
@@ -59,7 +59,7 @@ TABLE_7 = {
     "Imagen3": (7.25, 8.32, 7.71, 7.76, 6.70, 4.65, 6.53, 5.96, -0.55, -3.67, -1.18, -1.80),
     "SeedEdit": (9.17, 6.29, 7.96, 7.81, 7.67, 3.83, 7.69, 6.40, -1.50, -2.46, -0.27, -1.41),
     "GPT-Image-1": (9.78, 8.06, 9.10, 8.98, 9.45, 5.04, 9.25, 7.92, -0.33, -3.01, 0.15, -1.06),
-    AVERAGE: (7.42, 7.11, 7.17, 7.24, 5.88, 4.84, 6.74, 5.82, -1.54, -2.27, -0.43, -1.42),
+    AVERAGE_MODEL: (7.42, 7.11, 7.17, 7.24, 5.88, 4.84, 6.74, 5.82, -1.54, -2.27, -0.43, -1.42),
 }
 TABLE_8 = {
     "UltraEdit": (7.31, 6.82, 8.50, 7.55, 4.97, 4.70, 7.69, 5.79, -2.34, -2.12, -0.81, -1.76),
@@ -68,14 +68,14 @@ TABLE_8 = {
     "Imagen3": (7.64, 8.43, 8.49, 8.19, 7.11, 6.54, 8.37, 7.34, -0.53, -1.90, -0.12, -0.85),
     "SeedEdit": (9.05, 8.36, 8.96, 8.79, 6.97, 6.86, 8.63, 7.49, -2.08, -1.50, -0.33, -1.30),
     "GPT-Image-1": (9.69, 8.68, 9.40, 9.26, 9.09, 6.17, 9.54, 8.27, -0.60, -2.52, 0.15, -0.99),
-    AVERAGE: (7.74, 8.27, 8.64, 8.22, 5.68, 6.55, 8.37, 6.87, -2.07, -1.73, -0.27, -1.35),
+    AVERAGE_MODEL: (7.74, 8.27, 8.64, 8.22, 5.68, 6.55, 8.37, 6.87, -2.07, -1.73, -0.27, -1.35),
 }
 # A published number is within half a hundredth of the true one, and so is each that it is made of.
 HALF = 0.005 + 1e-9
 LEVELS = (
     OVERALL,
     Level("complexity", "complexity", tuple(f"C{n}" for n in range(1, 9))),
-    Level("delta", "deltas", ("C8-C1",), minus=("complexity", "C8", "C1")),
+    Level("delta", "deltas", ("C8-C1",), difference_of=("complexity", "C8", "C1")),
 )
 
 Published = Mapping[str, Sequence[float]]
@@ -83,12 +83,12 @@ Published = Mapping[str, Sequence[float]]
 
 def card_of(published: Published) -> Scorecard:
     """The scorecard of models with one sample at C1 and one at C8."""
-    systems = tuple(name for name in published if name != AVERAGE)
-    values = np.array([[published[n][:3], published[n][4:7]] for n in systems])
+    models = tuple(name for name in published if name != AVERAGE_MODEL)
+    values = np.array([[published[n][:3], published[n][4:7]] for n in models])
     total = np.ones(values.shape, dtype=np.int64)
     made = ScoreTable(
-        card=ComplexEdit.card.over(LEVELS),
-        systems=systems,
+        schema=ComplexEdit.schema.with_levels(LEVELS),
+        models=models,
         samples=("C1/0", "C8/0"),
         groups={"complexity": np.array([0, 7])},
         values=values,
@@ -96,9 +96,9 @@ def card_of(published: Published) -> Scorecard:
         total=total,
         unanswered={},
         unasked={},
-        units=np.array([0, 0]),
+        clusters=np.array([0, 0]),
     )
-    return scorecard(made, resamples=50, average=True)
+    return build_scorecard(made, resamples=50, average=True)
 
 
 def deviations(published: Published) -> dict[tuple[str, str, str], float]:
@@ -107,7 +107,7 @@ def deviations(published: Published) -> dict[tuple[str, str, str], float]:
     found = {}
     for name, cells in published.items():
         for at, (group, column) in enumerate(
-            (group, column) for group in ("C1", "C8", "C8-C1") for column in card.table.card.columns
+            (group, column) for group in ("C1", "C8", "C8-C1") for column in card.table.schema.columns
         ):
             value = card.cell(name, column, group).value
             assert value is not None
@@ -126,10 +126,10 @@ def test_table_5_contradicts_itself_in_one_cell() -> None:
     assert deviations(TABLE_5) == {
         ("AnyEdit", "C8", "O"): 1.0,
         ("AnyEdit", "C8-C1", "O"): 1.0,
-        (AVERAGE, "C8", "IF"): 0.5,
-        (AVERAGE, "C8", "O"): 0.17,
-        (AVERAGE, "C8-C1", "IF"): 0.49,
-        (AVERAGE, "C8-C1", "O"): 0.16,
+        (AVERAGE_MODEL, "C8", "IF"): 0.5,
+        (AVERAGE_MODEL, "C8", "O"): 0.17,
+        (AVERAGE_MODEL, "C8-C1", "IF"): 0.49,
+        (AVERAGE_MODEL, "C8-C1", "O"): 0.16,
     }
     # Its O, the average row and Table 3 need an IF of 1.60, which only its own delta denies.
     mended: dict[str, Sequence[float]] = dict(TABLE_5)
@@ -137,30 +137,30 @@ def test_table_5_contradicts_itself_in_one_cell() -> None:
     assert deviations(mended) == {("AnyEdit", "C8-C1", "IF"): -3.01}
 
 
-def many(systems: int = 2, pictures: int = 12) -> ScoreTable:
+def many(models: int = 2, images: int = 12) -> ScoreTable:
     """A table whose samples differ by picture only: all complexities of one are alike."""
     chance = np.random.default_rng(4)
-    each = chance.uniform(2, 9, (systems, pictures, 1, 3))
-    values = np.repeat(each, 8, axis=2).reshape(systems, -1, 3)
+    each = chance.uniform(2, 9, (models, images, 1, 3))
+    values = np.repeat(each, 8, axis=2).reshape(models, -1, 3)
     total = np.ones(values.shape, dtype=np.int64)
     return ScoreTable(
-        card=ComplexEdit.card.over(LEVELS),
-        systems=tuple("ABCDEF"[:systems]),
-        samples=tuple(f"C{c}/{n}" for n in range(pictures) for c in range(1, 9)),
-        groups={"complexity": np.tile(np.arange(8), pictures)},
+        schema=ComplexEdit.schema.with_levels(LEVELS),
+        models=tuple("ABCDEF"[:models]),
+        samples=tuple(f"C{c}/{n}" for n in range(images) for c in range(1, 9)),
+        groups={"complexity": np.tile(np.arange(8), images)},
         values=values,
         scored=total,
         total=total,
         unanswered={},
         unasked={},
-        units=np.repeat(np.arange(pictures), 8),
+        clusters=np.repeat(np.arange(images), 8),
     )
 
 
-def test_the_complexities_of_a_picture_are_drawn_together() -> None:
+def test_the_complexities_of_a_image_are_drawn_together() -> None:
     table = many()
-    together = scorecard(table, resamples=800)
-    apart = scorecard(replace(table, units=np.arange(table.values.shape[1])), resamples=800)
+    together = build_scorecard(table, resamples=800)
+    apart = build_scorecard(replace(table, clusters=np.arange(table.values.shape[1])), resamples=800)
 
     def width(card: Scorecard, group: str) -> float:
         cell = card.cell("A", "IF", group)
@@ -182,13 +182,13 @@ def test_a_difference_rests_on_the_samples_of_both_ends() -> None:
     c8 = table.groups["complexity"] == 7
     values[0, np.flatnonzero(c8)[4:]] = np.nan
     scored[0, np.flatnonzero(c8)[4:]] = 0
-    card = scorecard(replace(table, values=values, scored=scored), resamples=50)
+    card = build_scorecard(replace(table, values=values, scored=scored), resamples=50)
     cell = card.cell("A", "IF", "C8-C1")
     assert (cell.scored, cell.total) == (12 + 4, 24)
     assert cell.low is None, "four samples at C8 are too few for an interval"
     assert card.cell("B", "IF", "C8-C1").low is not None
     total = np.where(c8[None, :, None], 0, table.total)
-    alone = scorecard(replace(table, values=values, scored=total, total=total), resamples=50)
+    alone = build_scorecard(replace(table, values=values, scored=total, total=total), resamples=50)
     assert alone.cell("A", "IF", "C8-C1")[3:] == (0, 0), "one end alone covers nothing"
 
 
@@ -206,7 +206,7 @@ def test_scores_by_hand() -> None:
 
 def test_two_are_rated_together_with_reasoning_and_one_alone_without() -> None:
     sample = Sample("s", "Do it.", Path("s.png"))
-    first, second = together(ComplexEdit().probes(sample), "metric")
+    first, second = batch_questions(ComplexEdit().probes(sample), "metric")
     assert [q.id for q in first] == ["IF", "IP"]
     assert {(q.form, q.shows) for q in first} == {("reasoned", ("source", "edit", "instruction"))}
     assert [(q.id, q.form, q.shows) for q in second] == [("PQ", "bare", ("edit",))]
@@ -228,14 +228,12 @@ def test_parquet_and_saved_folders_hold_the_same(folder: Path, tmp_path: Path) -
     assert first.name == "complex-edit"
     assert [s.id for s in first.samples] == [s.id for s in second.samples]
     assert len(first.samples) == 3 * (5 + 2)
-    assert {name: len(ids) for name, ids in first.subsets.items()} == {
-        "test_real": 15, "test_syn": 6,
-    }  # fmt: skip
+    assert {name: len(ids) for name, ids in first.subsets.items()} == {"test_real": 15, "test_syn": 6}
     sample = next(s for s in first.samples if s.id == "test_real/C2/0004")
     assert sample.instruction == "Do 2 things to 4."
     assert sample.steps == (
-        Step("Step 1 of 4.", "Add an Object"),
-        Step("Step 2 of 4.", "Change Color"),
+        InstructionStep("Step 1 of 4.", "Add an Object"),
+        InstructionStep("Step 2 of 4.", "Change Color"),
     )
     assert sample.source is not None
     assert sample.source.read_bytes() == rows[4]["image"]["bytes"]
@@ -259,22 +257,19 @@ def test_oddities_are_reported(tmp_path: Path) -> None:
     rows[3]["edit"]["compound"] = []
     folder = write_parquet(tmp_path / "odd", test_real=rows)
     dataset = open_benchmark(folder).dataset
-    assert [(f.rule, f.where) for f in dataset.findings] == [
+    assert [(f.rule, f.location) for f in dataset.issues] == [
         ("no picture", "test_real/0000"),
         ("no instruction", "test_real/C2/0001"),
         ("steps that do not match", "test_real/C3/0002"),
         ("no compound instruction", "test_real/0003"),
     ]
-    assert [s.id.partition("/")[2] for s in dataset.samples] == [
-        "C1/0001", "C3/0001", "C1/0002", "C2/0002",
-    ]  # fmt: skip
+    assert [s.id.partition("/")[2] for s in dataset.samples] == ["C1/0001", "C3/0001", "C1/0002", "C2/0002"]
 
 
 def test_records_of_lists_and_texts_are_read_too(tmp_path: Path) -> None:
     given = row(0)
     edit: dict[str, Any] = {
-        name: {key: [entry[key] for entry in entries] for key in entries[0]}
-        for name, entries in given["edit"].items()
+        name: {key: [entry[key] for entry in entries] for key in entries[0]} for name, entries in given["edit"].items()
     }
     lists = write_parquet(tmp_path / "lists", test_real=[{**given, "edit": edit}])
     text = json.dumps(given["edit"])
@@ -344,8 +339,8 @@ def test_a_folder_for_each_split_mode_and_complexity(folder: Path, tmp_path: Pat
         "elsewhere/C2/0001.png",
         "C1/0000.png",
     )
-    found = find_edits([edits], dataset.samples, dataset.place)
-    assert found.systems == ("OmniGen", "OmniGen+sequential")
+    found = find_edits([edits], dataset.samples, dataset.match_edit_file)
+    assert found.models == ("OmniGen", "OmniGen+sequential")
     done = {edit.key: edit.image for edit in found.edits if edit.status is EditStatus.DONE}
     assert sorted(done) == [
         ("OmniGen", "test_real/C1/0000", 0),
@@ -353,18 +348,15 @@ def test_a_folder_for_each_split_mode_and_complexity(folder: Path, tmp_path: Pat
         ("OmniGen+sequential", "test_real/C3/0003", 0),
     ]
     # Which split is meant cannot be told.
-    assert {Path(name).parent.name for name in found.unmatched} == {"C1", "C2"}
+    assert {Path(name).parent.name for name in found.unmatched_files} == {"C1", "C2"}
     one = write_parquet(tmp_path / "one", test_real=[row(0)])
     dataset = open_benchmark(one).dataset
-    found = find_edits([write_edits(tmp_path / "M", "C1/0.png")], dataset.samples, dataset.place)
-    assert ("M", "test_real/C1/0000", 0) in {
-        edit.key for edit in found.edits if edit.status is EditStatus.DONE
-    }
+    found = find_edits([write_edits(tmp_path / "M", "C1/0.png")], dataset.samples, dataset.match_edit_file)
+    assert ("M", "test_real/C1/0000", 0) in {edit.key for edit in found.edits if edit.status is EditStatus.DONE}
 
 
 def test_judge_score_and_compare_by_complexity(folder: Path, tmp_path: Path) -> None:
-    paths = [f"real/{mode}/C{c}/{n}.png" for mode in ("direct", "sequential") for c in (1, 2, 3)
-             for n in range(5)]  # fmt: skip
+    paths = [f"real/{mode}/C{c}/{n}.png" for mode in ("direct", "sequential") for c in (1, 2, 3) for n in range(5)]
     edits = write_edits(tmp_path / "OmniGen", *paths)
     benchmark = open_benchmark(folder)
     run = tmp_path / "run"
@@ -376,8 +368,8 @@ def test_judge_score_and_compare_by_complexity(folder: Path, tmp_path: Path) -> 
         assert server.stats["requests"] == 2 * 2 * 15
     with open_run(run) as opened:
         card = score(opened, subset="test_real", resamples=100, average=True)
-        assert card.systems == tuple(sorted(card.systems, key=lambda n: -_of(card, n, "O")))
-        for name in (*card.systems, AVERAGE):
+        assert card.models == tuple(sorted(card.models, key=lambda n: -_of(card, n, "O")))
+        for name in (*card.models, AVERAGE_MODEL):
             values = [_of(card, name, column, "C3") for column in ("IF", "IP", "PQ")]
             assert _of(card, name, "O", "C3") == pytest.approx(sum(values) / 3)
             delta = _of(card, name, "IF", "C3") - _of(card, name, "IF", "C1")
@@ -389,9 +381,7 @@ def test_judge_score_and_compare_by_complexity(folder: Path, tmp_path: Path) -> 
             _of(card, "OmniGen", "PQ", "C2") - _of(card, "OmniGen+sequential", "PQ", "C2")
         )
         assert found.differences["delta", "C3-C1", "O"].samples == 5
-        thirds = {
-            3 * value % 1 for _, values in opened.values() for value in values.values() if value
-        }
+        thirds = {3 * value % 1 for _, values in opened.values_by_edit() for value in values.values() if value}
         assert all(min(third, 1 - third) < 1e-9 for third in thirds), "means of three"
 
 
@@ -439,19 +429,17 @@ def test_without_rubric_and_by_probability(folder: Path, tmp_path: Path) -> None
     texts: list[str] = []
 
     class Listening(FakeServer):
-        def answer(self, body: Any, asked: Any) -> dict[str, Any]:
+        def build_reply(self, body: Any, asked: Any) -> dict[str, Any]:
             texts.append(body["messages"][-1]["content"][-1]["text"])
-            return super().answer(body, asked)
+            return super().build_reply(body, asked)
 
     with serving(Listening().app()) as url:
         spec = f"openai:m@{url}/v1"
         judge(open_benchmark(folder), [edits], spec, tmp_path / "r1", Settings(limit=1))
-        judge(
-            open_benchmark(folder), [edits], spec, tmp_path / "r2", Settings(limit=1, rubric=False)
-        )
+        judge(open_benchmark(folder), [edits], spec, tmp_path / "r2", Settings(limit=1, rubric=False))
         likely = open_benchmark(folder, "complex-edit-probability")
         for name, reasoning in (("r3", None), ("r4", True)):
-            settings = Settings(ask="question", logprobs=True, reasoning=reasoning, limit=1)
+            settings = Settings(batch_by="question", logprobs=True, reasoning=reasoning, limit=1)
             judge(likely, [edits], spec, tmp_path / name, settings)
     full, bare = texts[:2], texts[2:4]
     assert all("from 10 to 0" in text for text in full)
@@ -473,11 +461,7 @@ def write_rows(folder: Path) -> Path:
     (folder / "built").mkdir(parents=True)
     for number in (0, 7):
         Image.new("RGB", (32, 24), "teal").save(folder / "built" / f"{number:04d}.png")
-        content = {
-            "image": f"{number:04d}.png",
-            "edit": row(number)["edit"],
-            "made": {"writer": "some-model"},
-        }
+        content = {"image": f"{number:04d}.png", "edit": row(number)["edit"], "made": {"writer": "some-model"}}
         (folder / "built" / f"{number:04d}.json").write_text(json.dumps(content))
     return folder
 
@@ -485,14 +469,17 @@ def write_rows(folder: Path) -> Path:
 def test_rows_as_files(tmp_path: Path) -> None:
     folder = write_rows(tmp_path)
     found = open_benchmark(folder).dataset
-    assert found.findings == ()
+    assert found.issues == ()
     assert [sample.id for sample in found.samples[:4]] == [
-        "built/C1/0000", "built/C2/0000", "built/C3/0000", "built/C1/0007"
-    ]  # fmt: skip
+        "built/C1/0000",
+        "built/C2/0000",
+        "built/C3/0000",
+        "built/C1/0007",
+    ]
     assert found.samples[3].source == folder.resolve() / "built" / "0007.png"
-    assert found.made_by == {"writer": "some-model"}
-    assert found.place is not None
-    assert found.place("C2/0007").sample == "built/C2/0007"  # type: ignore[union-attr]
+    assert found.authored_by == {"writer": "some-model"}
+    assert found.match_edit_file is not None
+    assert found.match_edit_file("C2/0007").sample == "built/C2/0007"  # type: ignore[union-attr]
 
 
 def test_what_is_dropped_is_left_out_without_a_word(tmp_path: Path) -> None:
@@ -507,7 +494,7 @@ def test_what_is_dropped_is_left_out_without_a_word(tmp_path: Path) -> None:
     found = open_benchmark(folder).dataset
     names = [sample.id for sample in found.samples]
     assert names == ["built/C1/0000", "built/C3/0000", "built/C1/0007"]
-    assert found.findings == ()
+    assert found.issues == ()
 
 
 def test_a_broken_row_is_left_out(tmp_path: Path) -> None:
@@ -516,4 +503,4 @@ def test_a_broken_row_is_left_out(tmp_path: Path) -> None:
     (folder / "built" / "0009.json").write_text('{"image": "../built/0000.png", "edit": {}}')
     found = open_benchmark(folder).dataset
     assert len(found.samples) == 6
-    assert [finding.rule for finding in found.findings] == ["broken row", "no picture"]
+    assert [finding.rule for finding in found.issues] == ["broken row", "no picture"]

@@ -22,13 +22,11 @@ def write_release(folder: Path, each: int = 2) -> Path:
             entries[key] = {
                 "img_path": f"{int(key):012d}.jpg",
                 "new_ins": "change the cat\r\nadd a collar\r\nwrite Hello",
-                "edit pair": [
-                    {"edit_type": kind, "ori obj": "cat", "new_obj": ""} for kind in kinds
-                ],
+                "edit pair": [{"edit_type": kind, "ori obj": "cat", "new_obj": ""} for kind in kinds],
             }
-            picture = folder / "data" / "images" / f"{key}-{int(key):012d}.jpg"
-            picture.parent.mkdir(parents=True, exist_ok=True)
-            Image.new("RGB", (32, 32), (number, 90, 90)).save(picture)
+            image = folder / "data" / "images" / f"{key}-{int(key):012d}.jpg"
+            image.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (32, 32), (number, 90, 90)).save(image)
         path = folder / "data" / "instructions" / subset / "final_update_v2.json"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(entries))

@@ -16,9 +16,7 @@ PROTOCOL, SAMPLE = CREval(), Sample("s", "do")
 
 def question(metric: str, n: int, released: str = "Yes", weight: float = 1.0) -> Question:
     reference = {"** yes": "Yes", "yes": "Yes", "no": "No"}.get(released.casefold())
-    return Question(
-        f"{metric}/{n}", metric, "?", reference=reference, released=released, weight=weight
-    )
+    return Question(f"{metric}/{n}", metric, "?", reference=reference, released_reference=released, weight=weight)
 
 
 VC = [question("VC", 1, weight=3), question("VC", 2, weight=2), question("VC", 3, weight=1)]

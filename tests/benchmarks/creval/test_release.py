@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.benchmarks.creval.release import CLASSES, TAXONOMY
-from creval.core.benchmark import Benchmark, Finding
+from creval.benchmarks.creval.release import CLASS_DIMENSIONS, TAXONOMY
+from creval.core.benchmark import Benchmark, DatasetIssue
 from creval.core.errors import CrevalError
 
 
 def item(text: str = "Is it?", answer: Any = "Yes", **more: Any) -> dict[str, Any]:
-    return {"question_id": "Q1", "question": text, "choices": ["Yes", "No"], "answer": answer,
-            "weight": 1, **more}  # fmt: skip
+    return {"question_id": "Q1", "question": text, "choices": ["Yes", "No"], "answer": answer, "weight": 1, **more}
 
 
 def write(folder: Path, questions: dict[str, Any], entries: Any = None, metric: str = "VC") -> Path:
@@ -32,16 +31,14 @@ def write(folder: Path, questions: dict[str, Any], entries: Any = None, metric: 
         where.mkdir(parents=True, exist_ok=True)
         for stem, content in questions.items():
             listed = content if other == metric else [item()]
-            text = listed if isinstance(listed, str) else json.dumps(
-                {"quality_check_questions": listed}
-            )  # fmt: skip
+            text = listed if isinstance(listed, str) else json.dumps({"quality_check_questions": listed})
             (where / f"{stem}.json").write_text(text)
     (folder / "bench" / "instruction.json").write_text(json.dumps(entries))
     return folder
 
 
-def findings(benchmark: Benchmark) -> list[Finding]:
-    return list(benchmark.dataset.findings)
+def findings(benchmark: Benchmark) -> list[DatasetIssue]:
+    return list(benchmark.dataset.issues)
 
 
 @pytest.mark.parametrize(
@@ -54,22 +51,20 @@ def findings(benchmark: Benchmark) -> list[Finding]:
         ("No (unless explicitly stated; default is the baseplate)", "No"),
     ],
 )
-def test_references_are_repaired_and_kept_as_released(
-    tmp_path: Path, released: str, repaired: str
-) -> None:
+def test_references_are_repaired_and_kept_as_released(tmp_path: Path, released: str, repaired: str) -> None:
     benchmark = open_benchmark(write(tmp_path, {"a": [item(answer=released)]}))
     (finding,) = findings(benchmark)
-    assert (finding.rule, finding.where, finding.item) == ("reference", "VC/a", "Q1")
-    assert (finding.found, finding.became, finding.repaired) == (released, repaired, True)
+    assert (finding.rule, finding.location, finding.item) == ("reference", "VC/a", "Q1")
+    assert (finding.original, finding.replacement, finding.is_repaired) == (released, repaired, True)
     question = next(q for q in benchmark.dataset.samples[0].questions if q.metric == "VC")
-    assert (question.reference, question.released) == (repaired, released)
+    assert (question.reference, question.released_reference) == (repaired, released)
 
 
 def test_malformed_choices_and_weights_are_repaired(tmp_path: Path) -> None:
     odd = [item(choices=["** Yes", "No\n**"]), item(weight="heavy"), item(weight=-1)]
     odd += [item(weight="3"), item(weight=None), item(question_id=None)]
     benchmark = open_benchmark(write(tmp_path, {"a": odd}))
-    repairs = [(f.rule, f.found, f.became) for f in findings(benchmark) if f.repaired]
+    repairs = [(f.rule, f.original, f.replacement) for f in findings(benchmark) if f.is_repaired]
     assert repairs == [
         ("choices", "['** Yes', 'No\\n**']", "['Yes', 'No']"),
         ("weight", "'heavy'", "1"),
@@ -83,10 +78,11 @@ def test_malformed_choices_and_weights_are_repaired(tmp_path: Path) -> None:
 def test_what_cannot_be_repaired_is_a_problem_and_stays(tmp_path: Path) -> None:
     block = [item(text="One?"), item(text="Two?", question_id="Q2")]
     benchmark = open_benchmark(
-        write(tmp_path, {"a": [item(text="", answer="")], "b": [*block, *block],
-                         "c": [item(answer="perhaps")], "d": []})
-    )  # fmt: skip
-    problems = {f.where: f.rule for f in findings(benchmark) if not f.repaired}
+        write(
+            tmp_path, {"a": [item(text="", answer="")], "b": [*block, *block], "c": [item(answer="perhaps")], "d": []}
+        )
+    )
+    problems = {f.location: f.rule for f in findings(benchmark) if not f.is_repaired}
     assert problems == {
         "VC/a": "empty question",
         "VC/b": "repeated block",
@@ -102,10 +98,8 @@ def test_what_cannot_be_repaired_is_a_problem_and_stays(tmp_path: Path) -> None:
 
 
 def test_a_broken_file_among_others_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
-    benchmark = open_benchmark(
-        write(tmp_path, {"a": [item()], "b": '{"quality_check_questions": [', "c": '"text"'})
-    )
-    broken = {f.where: f.note for f in findings(benchmark)}
+    benchmark = open_benchmark(write(tmp_path, {"a": [item()], "b": '{"quality_check_questions": [', "c": '"text"'}))
+    broken = {f.location: f.note for f in findings(benchmark)}
     assert "not valid JSON" in broken["VC/b"]
     assert "no list of questions" in broken["VC/c"]
     assert [len(sample.questions) for sample in benchmark.dataset.samples] == [3, 2, 2]
@@ -120,9 +114,7 @@ def test_faults_of_the_sample_list(tmp_path: Path) -> None:
         "not an object",
         {"input_prompt": "no questions", "input_image": ["image/new.png"], "class_id": 9},
     ]
-    benchmark = open_benchmark(
-        write(tmp_path, {"a": [item()], "b": [item()], "z": [item()]}, entries)
-    )
+    benchmark = open_benchmark(write(tmp_path, {"a": [item()], "b": [item()], "z": [item()]}, entries))
     rules = Counter(finding.rule for finding in findings(benchmark))
     assert rules == {
         "repeated sample": 1,
@@ -136,10 +128,7 @@ def test_faults_of_the_sample_list(tmp_path: Path) -> None:
     samples = {sample.id: sample for sample in benchmark.dataset.samples}
     assert samples.keys() == {"a", "b", "new"}
     assert samples["b"].source is None
-    assert samples["a"].tags == {
-        "category": "Stylization",
-        "dimension": "Artistic Style Transformation",
-    }
+    assert samples["a"].tags == {"category": "Stylization", "dimension": "Artistic Style Transformation"}
 
 
 def test_names_with_anything_in_them(tmp_path: Path) -> None:
@@ -165,11 +154,7 @@ def test_wrong_folders_get_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(CrevalError, match="is a file"):
         open_benchmark(tmp_path / "file")
-    for content, sentence in (
-        ("{", "not valid JSON"),
-        ("{}", "list of samples"),
-        ("[]", "no sample"),
-    ):
+    for content, sentence in (("{", "not valid JSON"), ("{}", "list of samples"), ("[]", "no sample")):
         write(tmp_path, {"a": [item()]})
         (tmp_path / "bench" / "instruction.json").write_text(content)
         with pytest.raises(CrevalError, match=sentence):
@@ -178,18 +163,14 @@ def test_wrong_folders_get_a_sentence(tmp_path: Path) -> None:
 
 def test_the_taxonomy_has_three_categories_of_three() -> None:
     assert [len(dimensions) for dimensions in TAXONOMY.values()] == [3, 3, 3]
-    assert sorted(CLASSES) == sorted(d for dimensions in TAXONOMY.values() for d in dimensions)
+    assert sorted(CLASS_DIMENSIONS) == sorted(d for dimensions in TAXONOMY.values() for d in dimensions)
 
 
 def test_the_official_release(release: Path) -> None:
     benchmark = open_benchmark(release)
     samples = benchmark.dataset.samples
     assert len(samples) == 904
-    assert Counter(q.metric for s in samples for q in s.questions) == {
-        "IF": 5253,
-        "VC": 5798,
-        "VQ": 4746,
-    }
+    assert Counter(q.metric for s in samples for q in s.questions) == {"IF": 5253, "VC": 5798, "VQ": 4746}
     assert Counter(s.tags["category"] for s in samples) == {
         "Customization": 308,
         "Contextualization": 340,
@@ -198,19 +179,15 @@ def test_the_official_release(release: Path) -> None:
     assert {name: len(ids) for name, ids in benchmark.dataset.subsets.items()} == {"paper": 874}
     weights = Counter(q.weight for s in samples for q in s.questions if q.metric == "VC")
     assert weights == {1: 1415, 2: 2347, 3: 2036}
-    repairs = Counter(
-        (f.rule, f.found) for f in benchmark.dataset.findings if f.rule == "reference"
-    )
+    repairs = Counter((f.rule, f.original) for f in benchmark.dataset.issues if f.rule == "reference")
     assert sum(repairs.values()) == 50 + 45 + 6 + 4 + 3 + 1
     assert repairs["reference", "** Yes"] == 45
-    assert sum(f.rule == "choices" for f in benchmark.dataset.findings) == 100
-    problems = Counter(f.rule for f in benchmark.dataset.findings if not f.repaired)
+    assert sum(f.rule == "choices" for f in benchmark.dataset.issues) == 100
+    problems = Counter(f.rule for f in benchmark.dataset.issues if not f.is_repaired)
     assert problems == {"empty question": 3, "repeated block": 4}
 
 
-def test_the_way_to_the_folder_does_not_matter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_way_to_the_folder_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inside = {"input_prompt": "do", "input_image": ["image/a.png"], "class_id": 1}
     outside = {"input_prompt": "do", "input_image": ["../../../etc/b.png"], "class_id": 1}
     write(tmp_path / "m", {"a": [item()], "b": [item()]}, [inside, outside])
@@ -218,5 +195,5 @@ def test_the_way_to_the_folder_does_not_matter(
     monkeypatch.chdir(tmp_path / "m" / "bench")
     for path in (".", "..", "../../other/../m", tmp_path / "m"):
         benchmark = open_benchmark(path)
-        assert [(f.rule, f.where) for f in findings(benchmark)] == [("image outside", "b")]
+        assert [(f.rule, f.location) for f in findings(benchmark)] == [("image outside", "b")]
         assert benchmark.dataset.samples[0].source == tmp_path / "m" / "bench" / "image" / "a.png"

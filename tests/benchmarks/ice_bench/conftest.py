@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from creval.judging.summary import Judged
-from creval.testing.fake_server import FakeServer
+from creval.judging.summary import JudgeSummary
+from creval.testing.fake_chat_server import FakeServer
 from tests.benchmarks.ice_bench.made import make_run, write_models
 from tests.benchmarks.ice_bench.release_files import write_release
 from tests.serving import serving
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Judged]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, JudgeSummary]:
     """A run over all tasks, three items each, of models that can do all, some and one of them, and
     what came of it. Do not write into it."""
     root = tmp_path_factory.mktemp("ice-run")

@@ -12,37 +12,37 @@ import pytest
 import creval.judging.metric_models as gauging
 from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
-from creval.judging.run import judge
-from creval.judging.summary import Judged
-from creval.metrics.base import Gauge, GaugeCard
-from creval.metrics.embeddings import Vector
-from creval.metrics.inputs import Exhibit, Unmeasured
-from creval.providers.huggingface import Missing
+from creval.judging.judge_run import judge
+from creval.judging.summary import JudgeSummary
+from creval.metrics.base import ImageMetric, MetricInfo
+from creval.metrics.features import FeatureArray
+from creval.metrics.metric_inputs import MetricInputs, NotMeasurable
+from creval.providers.huggingface import DependencyMissing
 from tests.benchmarks.ice_bench.release_files import write_edits
 
 SPANS = {"aesthetic": (3.0, 7.0), "imaging": (30.0, 80.0), "clip_cap": (0.1, 0.35)}
 
 
-class Made(Gauge):
+class Made(ImageMetric):
     """Gives each picture a number of its own, in the range of what it stands for."""
 
-    card = GaugeCard("made", "", (), "")
+    info = MetricInfo("made", "", (), "")
 
     def __init__(self, name: str, *, here: bool = True) -> None:
         self.name, self._here = name, here
 
-    def measure(self, exhibit: Exhibit, made: Sequence[Vector]) -> dict[str, float]:  # noqa: ARG002
-        sample, edit = exhibit.sample, exhibit.path
+    def measure(self, exhibit: MetricInputs, made: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        sample, edit = exhibit.sample, exhibit.edit_path
         if not self._here:
-            raise Missing(f"{self.name} is not here")
+            raise DependencyMissing(f"{self.name} is not here")
         if self.name == "face" and sample.references[0].stem.startswith(("0", "1", "2")):
-            raise Unmeasured("there is no face in the reference")
+            raise NotMeasurable("there is no face in the reference")
         place = int(hashlib.sha256(f"{self.name}{edit}".encode()).hexdigest()[:8], 16) / 2**32
         low, high = SPANS.get(self.name, (0.0, 1.0))
         return {self.name: low + (high - low) * place}
 
 
-def made_of(names: Iterable[str], _: Mapping[str, str]) -> dict[str, Gauge]:
+def made_of(names: Iterable[str], _: Mapping[str, str]) -> dict[str, ImageMetric]:
     return {name: Made(name) for name in names}
 
 
@@ -60,25 +60,24 @@ def write_models(
     list them in a file."""
     return [
         write_edits(
-            release, folder / name, listed=name == listed, seed=at,
+            release,
+            folder / name,
+            listed=name == listed,
+            seed=at,
             supports=lambda task, numbers=numbers: task.number in numbers,  # type: ignore[misc]
         )
         for at, (name, numbers) in enumerate(able.items())
-    ]  # fmt: skip
+    ]
 
 
-def make_run(
-    root: Path, judge_spec: str = "", without: Collection[str] = (), **settings: Any
-) -> Judged:
+def make_run(root: Path, judge_spec: str = "", without: Collection[str] = (), **settings: Any) -> JudgeSummary:
     """Judge and measure, with made values, the edits of these models in `root`/results; `without`
     are gauges that are not here."""
 
-    def some(names: Iterable[str], _: Mapping[str, str]) -> dict[str, Gauge]:
+    def some(names: Iterable[str], _: Mapping[str, str]) -> dict[str, ImageMetric]:
         return {name: Made(name, here=name not in without) for name in names}
 
     folders = [root / "results" / name for name in ABLE]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gauging, "open_gauges", some)
-        return judge(
-            open_benchmark(root / "ICE"), folders, judge_spec, root / "run", Settings(**settings)
-        )
+        patch.setattr(gauging, "open_image_metrics", some)
+        return judge(open_benchmark(root / "ICE"), folders, judge_spec, root / "run", Settings(**settings))

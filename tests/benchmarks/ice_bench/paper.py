@@ -15,12 +15,12 @@ from creval.benchmarks.ice_bench.protocol import IceBench
 from creval.benchmarks.ice_bench.release import LEVELS
 from creval.benchmarks.ice_bench.tasks import TASKS, Task
 from creval.core.benchmark import Benchmark, Dataset
-from creval.core.call import Ask, Reply
-from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.sample import Sample
-from creval.core.verdict import Status, Verdict
-from creval.store import Store
-from creval.store.manifest import describe
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.store import RunWriter
+from creval.store.manifest import describe_run
 
 HERE = Path(__file__).parent
 
@@ -49,10 +49,15 @@ def printed() -> list[Printed]:
     """All cells of the paper's Tables 2 to 5."""
     with (HERE / "paper_tables.csv").open(encoding="utf-8") as file:
         return [
-            Printed(row["table"], row["tasks"], row["model"], row["dimension"],
-                    None if row["value"] == "-" else float(row["value"]))
+            Printed(
+                row["table"],
+                row["tasks"],
+                row["model"],
+                row["dimension"],
+                None if row["value"] == "-" else float(row["value"]),
+            )
             for row in csv.DictReader(file)
-        ]  # fmt: skip
+        ]
 
 
 def columns_of_tables() -> dict[str, list[int]]:
@@ -70,14 +75,14 @@ def write_run(folder: Path) -> Path:
     raw = raw_metrics()
 
     def sample(task: Task) -> Sample:
-        source = Path(f"{task.number}.png") if task.edits else None
+        source = Path(f"{task.number}.png") if task.has_source else None
         return Sample(str(task.number), "", source, task.tags)
 
     samples = tuple(map(sample, TASKS.values()))
     protocol = IceBench()
     benchmark = Benchmark(Dataset("ice-bench", folder, samples, levels=LEVELS), protocol)
-    with Store(folder) as store, store.transaction():
-        store.put_manifest(describe(benchmark, "the paper"))
+    with RunWriter(folder) as store, store.transaction():
+        store.put_manifest(describe_run(benchmark, "the paper"))
         store.put_samples([(one, protocol.probes(one)) for one in samples], {})
         for model in sorted({model for model, _ in raw}):
             for one in samples:
@@ -88,7 +93,7 @@ def write_run(folder: Path) -> Path:
                 done = EditStatus.DONE if values else EditStatus.UNSUPPORTED
                 store.put_edits([Edit(key, done)])
                 if values:
-                    verdicts = [Verdict(name, Status.ANSWERED, v) for name, v in values.items()]
-                    ask = Ask("the paper", key, tuple(values))
-                    store.put_replies([(ask, Reply(Status.ANSWERED), verdicts)])
+                    verdicts = [Verdict(name, VerdictStatus.ANSWERED, v) for name, v in values.items()]
+                    ask = CallKey("the paper", key, tuple(values))
+                    store.put_replies([(ask, Reply(VerdictStatus.ANSWERED), verdicts)])
     return folder

@@ -46,14 +46,14 @@ def mask() -> Image.Image:
 
 def source_of(task: Task, seed: int) -> Image.Image:
     """What a task starts from: a picture, or a map that controls."""
-    picture = drawn(seed)
+    image = drawn(seed)
     made = {
-        "pose": lambda: picture.convert("L").point(lambda v: 255 * (v > 128)),
-        "canny": lambda: picture.convert("L").filter(ImageFilter.FIND_EDGES),
-        "depth": lambda: picture.convert("L").filter(ImageFilter.GaussianBlur(6)),
-        "grey": lambda: picture.convert("L"),
-        "ssim": lambda: picture.filter(ImageFilter.GaussianBlur(2)),
-    }.get(task.control, lambda: picture)()
+        "pose": lambda: image.convert("L").point(lambda v: 255 * (v > 128)),
+        "canny": lambda: image.convert("L").filter(ImageFilter.FIND_EDGES),
+        "depth": lambda: image.convert("L").filter(ImageFilter.GaussianBlur(6)),
+        "grey": lambda: image.convert("L"),
+        "ssim": lambda: image.filter(ImageFilter.GaussianBlur(2)),
+    }.get(task.control_metric, lambda: image)()
     return made.convert("RGB")
 
 
@@ -67,33 +67,31 @@ def write_release(folder: Path, each: int = 3, *, inside: str = "dataset", start
             where = f"images/{task.group}/{task.name}".lower().replace(" ", "_")
             (home / where).mkdir(parents=True, exist_ok=True)
             seed = 100 * task.number + number
-            pictures = {
-                "src": source_of(task, seed) if task.edits else None,
-                "mask": mask() if task.masked else None,
-                "ref1": drawn(seed + 50) if task.reference else None,
+            images = {
+                "src": source_of(task, seed) if task.has_source else None,
+                "mask": mask() if task.has_mask else None,
+                "ref1": drawn(seed + 50) if task.reference_metric else None,
             }
-            paths = dict.fromkeys(pictures, "")
-            for kind, picture in pictures.items():
-                if picture is not None:
+            paths = dict.fromkeys(images, "")
+            for kind, image in images.items():
+                if image is not None:
                     paths[kind] = f"{start}{where}/{name}_{kind}.png"
-                    picture.save(home / where / f"{name}_{kind}.png")
+                    image.save(home / where / f"{name}_{kind}.png")
             words = f"Make it {COLOURS[number % len(COLOURS)]}"
-            words += " in <SOURCE>" * task.edits + " as in <REF_1>" * bool(task.reference) + "."
+            words += " in <SOURCE>" * task.has_source + " as in <REF_1>" * bool(task.reference_metric) + "."
             lines.append(
                 {
                     "ItemID": name,
                     "TaskLevel1": task.category,
                     "TaskLevel2": task.group,
-                    "Task": task.released,
-                    "SourceImageType": ("Real Image", "Generated Image")[number % 2]
-                    if task.edits
-                    else "",
-                    "RegionBased": task.masked,
+                    "Task": task.release_name,
+                    "SourceImageType": ("Real Image", "Generated Image")[number % 2] if task.has_source else "",
+                    "RegionBased": task.has_mask,
                     "SourceImage": paths["src"],
                     "SourceMask": paths["mask"],
                     "ReferenceImages": [paths["ref1"]] if paths["ref1"] else [],
                     "Instruction": words,
-                    "SourceCaption": "some shapes" if task.edits else "",
+                    "SourceCaption": "some shapes" if task.has_source else "",
                     "TargetCaption": f"some {COLOURS[number % len(COLOURS)]} shapes",
                 }
             )
@@ -110,12 +108,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def write_edits(
-    release: Path,
-    folder: Path,
-    *,
-    supports: Callable[[Task], bool] = bool,
-    listed: bool = False,
-    seed: int = 1,
+    release: Path, folder: Path, *, supports: Callable[[Task], bool] = bool, listed: bool = False, seed: int = 1
 ) -> Path:
     """A model's edits: sources with a shape more, by their ids, or `listed` as the authors do.
 
@@ -125,16 +118,16 @@ def write_edits(
     (folder / "images").mkdir(parents=True)
     entries = {}
     lines = read_lines(release / "dataset" / "data.jsonl")
-    tasks = {task.released: task for task in TASKS.values()}
+    tasks = {task.release_name: task for task in TASKS.values()}
     for at, line in enumerate(lines):
         if not supports(tasks[line["Task"]]):
             continue
         path = release / "dataset" / line["SourceImage"]
-        picture = Image.open(path).convert("RGB") if line["SourceImage"] else drawn(seed + at)
+        image = Image.open(path).convert("RGB") if line["SourceImage"] else drawn(seed + at)
         x, y = chance.integers((0, 0), SIZE).tolist()
-        ImageDraw.Draw(picture).ellipse((x - 9, y - 9, x + 9, y + 9), COLOURS[at % len(COLOURS)])
+        ImageDraw.Draw(image).ellipse((x - 9, y - 9, x + 9, y + 9), COLOURS[at % len(COLOURS)])
         name = f"{at}.png" if listed else f"{line['ItemID']}.png"
-        picture.save(folder / "images" / name)
+        image.save(folder / "images" / name)
         entries[line["ItemID"]] = f"results/{folder.name}/images/{name}"
     if listed:
         (folder / "gen_info.json").write_text(json.dumps(entries))

@@ -8,10 +8,10 @@ from statistics import mean
 
 import pytest
 
-from creval.analysis.score_table import score
-from creval.benchmarks.ice_bench.protocol import CARD
-from creval.benchmarks.ice_bench.tasks import QA, TASKS, WEIGHTS
-from creval.core.edit import EditKey
+from creval.analysis.scoring import score
+from creval.benchmarks.ice_bench.protocol import SCHEMA
+from creval.benchmarks.ice_bench.tasks import GROUP_WEIGHTS, QA_METRIC, TASKS
+from creval.core.edit_record import EditKey
 from creval.store import Run
 
 
@@ -24,7 +24,7 @@ def rows_by_task(run: Run) -> dict[str, dict[int, list[dict[str, float]]]]:
     found: dict[str, dict[int, list[dict[str, float]]]] = defaultdict(lambda: defaultdict(list))
     for edit, raw in answers.items():
         number = TASKS[run.samples[edit.sample].tags["task"]].number
-        found[edit.system][number].append(sheet(number, raw))
+        found[edit.model][number].append(sheet(number, raw))
     return found
 
 
@@ -38,10 +38,9 @@ def sheet(number: int, raw: Mapping[str, float]) -> dict[str, float]:
     elif number <= 4 or 23 <= number <= 25:
         row["PF"] = raw["clip_cap"] / 0.5
     else:
-        row["PF"] = (raw["clip_cap"] / 0.5 + raw[QA]) / 2
+        row["PF"] = (raw["clip_cap"] / 0.5 + raw[QA_METRIC]) / 2
         row["SRC"] = (raw["clip_src"] + 1 - raw["l1_src"]) / 2
-    reference = {2: "face", 3: "style", 4: "subject", 28: "style", 29: "subject", 30: "subject",
-                 31: "face"}  # fmt: skip
+    reference = {2: "face", 3: "style", 4: "subject", 28: "style", 29: "subject", 30: "subject", 31: "face"}
     if number in reference:
         if reference[number] not in raw:
             return row
@@ -60,9 +59,7 @@ def sheet(number: int, raw: Mapping[str, float]) -> dict[str, float]:
     elif number <= 27:
         row["score"] = 0.3 * (row["AES"] + row["IMG"]) + 0.2 * (row["PF"] + row["CTRL"])
     else:
-        row["score"] = (
-            0.25 * (row["AES"] + row["IMG"]) + 0.2 * (row["PF"] + row["REF"]) + 0.1 * row["SRC"]
-        )
+        row["score"] = 0.25 * (row["AES"] + row["IMG"]) + 0.2 * (row["PF"] + row["REF"]) + 0.1 * row["SRC"]
     return row
 
 
@@ -86,20 +83,20 @@ def compared(run: Run, able: Mapping[str, frozenset[int]], each: int) -> int:
     card, rows = score(run, resamples=100), rows_by_task(run)
     groups = {task.number: task.group for task in TASKS.values()}
     found = 0
-    for system, numbers in able.items():
-        assert {n: len(of) for n, of in rows[system].items()} == dict.fromkeys(numbers, each)
+    for model, numbers in able.items():
+        assert {n: len(of) for n, of in rows[model].items()} == dict.fromkeys(numbers, each)
         for group, tasks in RANGES.items():
-            for column in CARD.columns:
+            for column in SCHEMA.columns:
                 # What is not supported counts zero where the dimension belongs to the task.
                 means = {
-                    number: mean(row[column] for row in rows[system][number] if column in row)
+                    number: mean(row[column] for row in rows[model][number] if column in row)
                     if number in numbers
                     else 0.0
                     for number in tasks
-                    if column in (*WEIGHTS[groups[number]], "score")
+                    if column in (*GROUP_WEIGHTS[groups[number]], "score")
                 }
                 wanted = None if numbers.isdisjoint(means) else mean(means.values())
-                value = card.cell(system, column, group).value
-                assert value == pytest.approx(wanted, abs=1e-12), (system, group, column)
+                value = card.cell(model, column, group).value
+                assert value == pytest.approx(wanted, abs=1e-12), (model, group, column)
                 found += wanted is not None
     return found

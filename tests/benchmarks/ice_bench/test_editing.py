@@ -12,21 +12,21 @@ from PIL import Image
 
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.ice_bench.tasks import TASKS
-from creval.cli.edit import _findings
+from creval.cli.edit import _edit_output
 from creval.core.benchmark import Benchmark
-from creval.core.edit import EditKey, EditStatus
-from creval.editing.run import EditRun, Use
+from creval.core.edit_record import EditKey, EditStatus
+from creval.editing.edit_run import EditRun, StrategyOptions
 from creval.editing.session import EditSettings
-from creval.editors.base import EditorOptions, Job, Produced, Ticket
-from creval.editors.function import Function
-from creval.providers.errors import Fault
+from creval.editors.base import EditorOptions, EditOutput, EditRequest, PendingTask
+from creval.editors.function import FunctionEditor
+from creval.providers.call_errors import CallError
 from creval.store.edit_folders import find_edits
 from tests.benchmarks.ice_bench.release_files import read_lines, write_lines, write_release
 
 HERE = __name__
-MASKED = {task.name for task in TASKS.values() if task.masked}
-REFERRED = {task.name for task in TASKS.values() if task.reference}
-CREATING = {task.name for task in TASKS.values() if not task.edits}
+MASKED = {task.name for task in TASKS.values() if task.has_mask}
+REFERRED = {task.name for task in TASKS.values() if task.reference_metric}
+CREATING = {task.name for task in TASKS.values() if not task.has_source}
 seen: list[str] = []
 
 
@@ -45,9 +45,7 @@ def referred(source: Image.Image | None, instruction: str, references: Any = ())
     return turned(source, instruction)
 
 
-def given(
-    source: Image.Image | None, instruction: str, mask: Any = None, references: Any = ()
-) -> Image.Image:
+def given(source: Image.Image | None, instruction: str, mask: Any = None, references: Any = ()) -> Image.Image:
     del mask, references
     return turned(source, instruction)
 
@@ -57,9 +55,17 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     return open_benchmark(write_release(tmp_path_factory.mktemp("ice"), each=1))
 
 
-def run_of(benchmark: Benchmark, editor: str, out: Path, use: Use | None = None) -> EditRun:
-    return EditRun(benchmark, benchmark.dataset.samples, editor, out, use or Use(),
-                   EditorOptions(), EditSettings(attempts=1), dry=use is not None)  # fmt: skip
+def run_of(benchmark: Benchmark, editor: str, out: Path, use: StrategyOptions | None = None) -> EditRun:
+    return EditRun(
+        benchmark,
+        benchmark.dataset.samples,
+        editor,
+        out,
+        use or StrategyOptions(),
+        EditorOptions(),
+        EditSettings(attempts=1),
+        dry_run=use is not None,
+    )
 
 
 def tasks(benchmark: Benchmark, out: Path) -> dict[EditStatus, set[str]]:
@@ -67,7 +73,7 @@ def tasks(benchmark: Benchmark, out: Path) -> dict[EditStatus, set[str]]:
     dataset = benchmark.dataset
     names = {sample.id: sample.tags["task"] for sample in dataset.samples}
     found = defaultdict(set)
-    for edit in find_edits([out], dataset.samples, dataset.place, dataset.told).edits:
+    for edit in find_edits([out], dataset.samples, dataset.match_edit_file, dataset.read_model_outputs).edits:
         found[edit.status].add(names[edit.key.sample])
     return found
 
@@ -91,14 +97,12 @@ def test_who_cannot_be_given_it_does_not_support_it(
     left = 31 - len(unable)
     assert run.estimate()[0].calls == left
     edited = run.run()
-    assert tasks(benchmark, tmp_path / "M") == {
-        EditStatus.UNSUPPORTED: unable, EditStatus.DONE: TASKS.keys() - unable,
-    }  # fmt: skip
-    assert edited.progress.made == left
+    assert tasks(benchmark, tmp_path / "M") == {EditStatus.UNSUPPORTED: unable, EditStatus.DONE: TASKS.keys() - unable}
+    assert edited.progress.requests_sent == left
     assert len(seen) - before == (left if editor.startswith("python") else 0)
     assert all(" takes no " in reason or "needs a" in reason for reason, _ in edited.reasons)
     assert edited.share_missing == 0
-    notes = " ".join(_findings(edited).notes)
+    notes = " ".join(_edit_output(edited).notes)
     assert "by the instruction alone" not in notes
     assert "Repeating the command" not in notes
 
@@ -106,28 +110,28 @@ def test_who_cannot_be_given_it_does_not_support_it(
 def test_what_an_editor_finds_out_that_it_does_not_support_is_not_missing(
     benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    edit = Function.edit
+    edit = FunctionEditor.edit
 
-    async def choosy(self: Function, job: Job, ticket: Ticket) -> Produced:
+    async def choosy(self: FunctionEditor, job: EditRequest, ticket: PendingTask) -> EditOutput:
         if job.source is None:
-            raise Fault("unsupported", "it only edits", again=False)
+            raise CallError("unsupported", "it only edits", retryable=False)
         return await edit(self, job, ticket)
 
-    monkeypatch.setattr(Function, "edit", choosy)
+    monkeypatch.setattr(FunctionEditor, "edit", choosy)
     edited = run_of(benchmark, f"python:{HERE}:turned", tmp_path / "M").run()
-    assert edited.unable == len(MASKED | REFERRED | CREATING)
+    assert edited.unsupported_count == len(MASKED | REFERRED | CREATING)
     assert edited.share_missing == 0
 
 
 def test_elsewhere_it_is_left_out_and_said(benchmark: Benchmark, tmp_path: Path) -> None:
-    other = replace(benchmark, dataset=replace(benchmark.dataset, whole=False))
+    other = replace(benchmark, dataset=replace(benchmark.dataset, requires_all_inputs=False))
     edited = run_of(other, f"python:{HERE}:turned", tmp_path / "M").run()
     assert edited.statuses == {"done": 31}
     assert sum("by the instruction alone" in note for note in edited.notes) == 2
 
 
 def test_nothing_is_planned_for_what_is_not_supported(benchmark: Benchmark, tmp_path: Path) -> None:
-    use = Use("reasoned", reasoner="openai:gpt-4o")
+    use = StrategyOptions("reasoned", reasoner="openai:gpt-4o")
     run = run_of(benchmark, f"python:{HERE}:turned", tmp_path / "M", use)
     calls = {made.role: made.calls for made in run.estimate()}
     assert set(calls.values()) == {31 - len(MASKED | REFERRED)}
@@ -146,14 +150,14 @@ def renamed(release: Path, *names: str) -> Benchmark:
 def test_an_id_that_is_no_file_name_holds_nobody_up(tmp_path: Path) -> None:
     names = ("../../../evil", "x" * 250, "..", "nul\0", ".hid", "a/.b/c")
     benchmark = renamed(write_release(tmp_path / "ICE", each=1), *names)
-    problems = [f.where for f in benchmark.dataset.findings if f.rule == "id is no file name"]
+    problems = [f.location for f in benchmark.dataset.issues if f.rule == "id is no file name"]
     assert problems == [name[:200] for name in names]
     edited = run_of(benchmark, f"python:{HERE}:masked", tmp_path / "out" / "M").run()
-    skipped = [key.sample for key, edit in edited.finished.edits.items() if "name" in edit.reason]
+    skipped = [key.sample for key, edit in edited.strategy_result.edits.items() if "name" in edit.reason]
     assert skipped == list(names)
     unable = len(REFERRED - CREATING)
     assert edited.statuses == {"impossible": 6, "unsupported": unable, "done": 25 - unable}
-    assert "Repeating" not in " ".join(_findings(edited).notes), "nobody is ever asked for them"
+    assert "Repeating" not in " ".join(_edit_output(edited).notes), "nobody is ever asked for them"
     assert {path.name for path in tmp_path.rglob("*evil*")} == set()
     assert len(list((tmp_path / "out" / "M").glob("*.png"))) == 25 - unable
 
@@ -163,34 +167,37 @@ def test_what_was_made_is_found_by_its_id(tmp_path: Path) -> None:
     names = ("x/a", "y/a", "a", "a--2", "z/b--1", "b", "c d|é")
     benchmark = renamed(write_release(tmp_path / "ICE", each=1), *names)
     dataset = benchmark.dataset
-    rules = {finding.rule for finding in dataset.findings}
+    rules = {finding.rule for finding in dataset.issues}
     assert "id is no file name" not in rules
     chosen = [sample for sample in dataset.samples if sample.id in names]
     folder = tmp_path / "M"
-    edited = EditRun(benchmark, chosen, f"python:{HERE}:given", folder, Use(), EditorOptions(),
-                     EditSettings()).run()  # fmt: skip
+    edited = EditRun(
+        benchmark, chosen, f"python:{HERE}:given", folder, StrategyOptions(), EditorOptions(), EditSettings()
+    ).run()
     assert edited.statuses == {"done": len(names)}
-    found = find_edits([folder], dataset.samples, dataset.place, dataset.told)
+    found = find_edits([folder], dataset.samples, dataset.match_edit_file, dataset.read_model_outputs)
     there = {e.key: e.image for e in found.edits if e.status is EditStatus.DONE}
     assert there == {EditKey("M", name): folder / f"{name}.png" for name in names}
-    assert found.unmatched == []
+    assert found.unmatched_files == []
 
 
-def test_pictures_in_a_folder_inside(tmp_path: Path) -> None:
+def test_images_in_a_folder_inside(tmp_path: Path) -> None:
     benchmark = renamed(write_release(tmp_path / "ICE", each=1), "a", "a--2", "x/b")
     dataset = benchmark.dataset
     for name in ("images/a", "images/a--1", "images/a--2", "images/a--2--1", "old/x/b", "images/z"):
         path = tmp_path / "M" / f"{name}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (8, 8)).save(path)
-    found = find_edits([tmp_path / "M"], dataset.samples, dataset.place, dataset.told)
+    found = find_edits([tmp_path / "M"], dataset.samples, dataset.match_edit_file, dataset.read_model_outputs)
     there = {e.key[1:]: e.image for e in found.edits if e.status is EditStatus.DONE}
     assert there == {
-        ("a", 0): tmp_path / "M/images/a.png", ("a", 1): tmp_path / "M/images/a--1.png",
+        ("a", 0): tmp_path / "M/images/a.png",
+        ("a", 1): tmp_path / "M/images/a--1.png",
         ("a--2", 0): tmp_path / "M/images/a--2.png",
-        ("a--2", 1): tmp_path / "M/images/a--2--1.png", ("x/b", 0): tmp_path / "M/old/x/b.png",
-    }  # fmt: skip
-    assert found.unmatched == [f"{tmp_path}/M/images/z.png"]
+        ("a--2", 1): tmp_path / "M/images/a--2--1.png",
+        ("x/b", 0): tmp_path / "M/old/x/b.png",
+    }
+    assert found.unmatched_files == [f"{tmp_path}/M/images/z.png"]
 
 
 def test_what_the_benchmark_lacks_is_not_unsupported(tmp_path: Path) -> None:

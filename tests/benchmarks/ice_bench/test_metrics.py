@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from creval.analysis.score_table import score
+from creval.analysis.scoring import score
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.ice_bench.tasks import TASKS
 from creval.calls.settings import Settings
-from creval.judging.run import judge
+from creval.judging.judge_run import judge
 from creval.store import open_run
-from creval.testing.fake_server import FakeServer
+from creval.testing.fake_chat_server import FakeServer
 from tests.benchmarks.ice_bench.made import write_models
 from tests.benchmarks.ice_bench.release_files import write_edits, write_release
 from tests.benchmarks.ice_bench.sheet import compared
@@ -54,10 +54,8 @@ def test_the_whole_way_with_what_is_here(
     edits = write_edits(release, tmp_path / "results" / "Model")
     benchmark = open_benchmark(release)
     with serving(FakeServer().app()) as url:
-        done = judge(
-            benchmark, [edits], f"openai:m@{url}/v1", tmp_path / "run", Settings(gauges=models)
-        )
-    reasons = {reason.partition(":")[0]: number for reason, number in done.unmeasured}
+        done = judge(benchmark, [edits], f"openai:m@{url}/v1", tmp_path / "run", Settings(metric_models=models))
+    reasons = {reason.partition(":")[0]: number for reason, number in done.unmeasured_reasons}
     assert reasons == {"MUSIQ needs pyiqa": 31, "OpenPose needs controlnet_aux": 1}
     with open_run(tmp_path / "run") as run:
         raw = {(a.edit.sample, a.probe): a.value for a in run.answers()}
@@ -65,15 +63,23 @@ def test_the_whole_way_with_what_is_here(
         found = {task.number: samples[task.name].id for task in TASKS.values()}
         measured = {probe for (_, probe), value in raw.items() if value is not None}
         assert measured >= {
-            "aesthetic", "clip_cap", "clip_src", "l1_src", "face", "subject", "style", "depth",
-            "canny", "grey", "ssim", "colorfulness",
-        }  # fmt: skip
+            "aesthetic",
+            "clip_cap",
+            "clip_src",
+            "l1_src",
+            "face",
+            "subject",
+            "style",
+            "depth",
+            "canny",
+            "grey",
+            "ssim",
+            "colorfulness",
+        }
         assert raw[found[1], "imaging"] is None
         assert raw[found[23], "pose"] is None
         card = score(run, resamples=50)
-        assert card.cell("Model", "AES", "Inpainting").value == pytest.approx(
-            (raw[found[17], "aesthetic"] or 0) / 10
-        )
+        assert card.cell("Model", "AES", "Inpainting").value == pytest.approx((raw[found[17], "aesthetic"] or 0) / 10)
         assert card.cell("Model", "IMG", "Inpainting").value is None
         assert card.cell("Model", "score", "Inpainting").value is None
         sample = samples["Inpainting"]
@@ -97,11 +103,9 @@ def test_three_of_each_task_the_whole_way(
     release = write_release(tmp_path / "ICE", each=3)
     able = {"Everything": frozenset(range(1, 32)), "Steered": frozenset({4, 23, 24, 25, 26, 27})}
     folders = write_models(release, tmp_path / "results", able)
-    given = Settings(gauges={**models, "pose": str(tiny_files.write_poses(tmp_path / "openpose"))})
+    given = Settings(metric_models={**models, "pose": str(tiny_files.write_poses(tmp_path / "openpose"))})
     with serving(FakeServer().app()) as url:
-        done = judge(
-            open_benchmark(release), folders, f"openai:m@{url}/v1", tmp_path / "run", given
-        )
-    assert done.unmeasured == []
+        done = judge(open_benchmark(release), folders, f"openai:m@{url}/v1", tmp_path / "run", given)
+    assert done.unmeasured_reasons == []
     with open_run(tmp_path / "run") as run:
         assert compared(run, able, each=3) == 207 + 51

@@ -6,19 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from creval.analysis.score_table import score
+from creval.analysis.scoring import score
 from creval.benchmarks.ice_bench.protocol import RAW_METRICS
-from creval.benchmarks.ice_bench.tasks import TASKS, formulas
+from creval.benchmarks.ice_bench.tasks import TASKS, dimension_formulas
 from creval.report import tables
 from creval.stats.scorecard import Scorecard
 from creval.store import open_run
-from tests.benchmarks.ice_bench.paper import (
-    Printed,
-    columns_of_tables,
-    printed,
-    raw_metrics,
-    write_run,
-)
+from tests.benchmarks.ice_bench.paper import Printed, columns_of_tables, printed, raw_metrics, write_run
 from tests.benchmarks.ice_bench.test_protocol import MEASURED
 
 NEAR = 0.0015
@@ -85,7 +79,7 @@ def test_the_papers_columns_can_be_asked_for(cards: tuple[Scorecard, Scorecard])
     """Table 5's second column is of two tasks."""
     assert list(COLUMNS) == list(columns_of_tables())
     three = ["Style Transfer", "Subject Reference Editing", "Face Swap"]
-    wide = tables.latex_table(cards[0], tables.chosen(cards[0], three), {}, wide=True)
+    wide = tables.latex_table(cards[0], tables.select_groups(cards[0], three), {}, wide=True)
     assert wide.count(r"\multicolumn{6}{c}") == 3
 
 
@@ -100,9 +94,7 @@ def test_all_of_the_supplement_is_there() -> None:
 
 
 @pytest.mark.parametrize("cell", printed(), ids=lambda cell: " ".join(map(str, cell)))
-def test_the_papers_tables_follow_from_its_supplement(
-    cards: tuple[Scorecard, Scorecard], cell: Printed
-) -> None:
+def test_the_papers_tables_follow_from_its_supplement(cards: tuple[Scorecard, Scorecard], cell: Printed) -> None:
     found = ours(cards[0], cell)
     if cell.value is None:
         assert found is None
@@ -121,7 +113,7 @@ def test_which_cells_do_not_follow_to_the_last_digit(cards: tuple[Scorecard, Sco
         rounded = 0.0
         for number in columns[cell.tasks]:
             if (cell.model, number) in raw:
-                factors = formulas(tasks[number])[cell.dimension].factors
+                factors = dimension_formulas(tasks[number])[cell.dimension].factors
                 rounded += sum(0.0005 * abs(factor) for factor in factors.values())
         slack = rounded / len(columns[cell.tasks]) + 0.0005
         if cell.dimension == "REF" and len(columns[cell.tasks]) == 1:
@@ -131,9 +123,7 @@ def test_which_cells_do_not_follow_to_the_last_digit(cards: tuple[Scorecard, Sco
     assert found == LAST_DIGIT
 
 
-def test_colours_count_as_the_paper_says_and_not_as_the_code(
-    cards: tuple[Scorecard, Scorecard],
-) -> None:
+def test_colours_count_as_the_paper_says_and_not_as_the_code(cards: tuple[Scorecard, Scorecard]) -> None:
     apart = {
         cell.model
         for cell in printed()
@@ -146,9 +136,7 @@ def test_colours_count_as_the_paper_says_and_not_as_the_code(
         assert (ours(cards[1], cell) or 0.0) < (cell.value or 0.0) - 0.05
 
 
-def test_what_is_not_supported_counts_zero_in_its_group(
-    cards: tuple[Scorecard, Scorecard],
-) -> None:
+def test_what_is_not_supported_counts_zero_in_its_group(cards: tuple[Scorecard, Scorecard]) -> None:
     """OminiControl has four of the five controllable tasks."""
     card, raw = cards[0], raw_metrics()
     four = [raw["OminiControl", number]["aesthetic"] / 10 for number in range(24, 28)]
@@ -165,15 +153,12 @@ def test_raw_metrics_as_the_supplement_prints_them(tmp_path: Path) -> None:
     with open_run(write_run(tmp_path)) as run:
         card, papers = (score(run, resamples=100, weights=name) for name in ("raw", None))
     raw = raw_metrics()
-    for model in card.systems:
+    for model in card.models:
         for task in TASKS.values():
-            found = {
-                metric.name: card.cell(model, metric.name, task.name).value
-                for metric in RAW_METRICS
-            }
+            found = {metric.name: card.cell(model, metric.name, task.name).value for metric in RAW_METRICS}
             there = {name: value for name, value in found.items() if value is not None}
             assert there == pytest.approx(raw.get((model, task.number), {}))
-    assert card.systems == papers.systems, "they are ranked by the score"
+    assert card.models == papers.models, "they are ranked by the score"
     assert card.cell("ACE", "score") == papers.cell("ACE", "score")
     # A task that is not supported is worth nothing, but nothing was measured in it.
     four = [raw["OminiControl", number] for number in range(24, 28)]
@@ -190,9 +175,7 @@ def test_what_the_paper_says_of_sources_is_not_what_it_prints() -> None:
         for cell in printed()
         if cell.dimension == "SRC" and cell.tasks.startswith("Global Editing")
     }
-    assert (found["OmniGen"], found["MagicBrush"], found["InstructPix2Pix"]) == (
-        0.844, 0.840, 0.758,
-    )  # fmt: skip
+    assert (found["OmniGen"], found["MagicBrush"], found["InstructPix2Pix"]) == (0.844, 0.840, 0.758)
 
 
 def test_task_scores_by_hand(cards: tuple[Scorecard, Scorecard]) -> None:

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from creval.benchmarks.ice_bench.protocol import CARD, IceBench
-from creval.benchmarks.ice_bench.tasks import QA, TASKS, WEIGHTS, Task
+from creval.benchmarks.ice_bench.protocol import SCHEMA, IceBench
+from creval.benchmarks.ice_bench.tasks import GROUP_WEIGHTS, QA_METRIC, TASKS, Task
 from creval.core.benchmark import Protocol
-from creval.core.edit import Edit, EditKey
+from creval.core.edit_record import Edit, EditKey
 from creval.core.errors import CrevalError
 from creval.core.probe import Measurement, Question
 from creval.core.sample import Sample
 from creval.core.schema import Weights
-from creval.judging.requests import paths_of
+from creval.judging.requests import find_image_paths
 from creval.prompts import load_prompt
 
 PROTOCOL = IceBench()
-EDITED = ("aesthetic", "imaging", "clip_cap", QA, "clip_src", "l1_src")
+EDITED = ("aesthetic", "imaging", "clip_cap", QA_METRIC, "clip_src", "l1_src")
 MEASURED = {
     1: ("aesthetic", "imaging", "clip_cap"),
     2: ("aesthetic", "imaging", "clip_cap", "face"),
@@ -40,11 +40,14 @@ MEASURED = {
 
 def item(task: Task, *, mask: bool = False, references: int = 0) -> Sample:
     return Sample(
-        "s", "do it", Path("s.png"), {"task": task.name},
+        "s",
+        "do it",
+        Path("s.png"),
+        {"task": task.name},
         mask=Path("m.png") if mask else None,
         references=tuple(Path(f"r{n}.png") for n in range(references)),
         captions={"target": "a red hat"},
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: str(task.number))
@@ -52,9 +55,9 @@ def test_what_is_asked_and_measured_of_each_task(task: Task) -> None:
     probes = PROTOCOL.probes(item(task, references=1))
     assert [probe.id for probe in probes] == list(MEASURED[task.number])
     for probe in probes:
-        assert isinstance(probe, Question) == (probe.id == QA)
-        assert not isinstance(probe, Measurement) or probe.gauge == probe.id.partition("/")[0]
-    assert sum(WEIGHTS[task.group].values()) == pytest.approx(1)
+        assert isinstance(probe, Question) == (probe.id == QA_METRIC)
+        assert not isinstance(probe, Measurement) or probe.image_metric == probe.id.partition("/")[0]
+    assert sum(GROUP_WEIGHTS[task.group].values()) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: str(task.number))
@@ -62,7 +65,7 @@ def test_each_dimension_rests_on_probes_of_its_own(task: Task) -> None:
     """So that those that are chosen have a value, and no other."""
     sample = item(task, references=1)
     probes = PROTOCOL.probes(sample)
-    for dimension in WEIGHTS[task.group]:
+    for dimension in GROUP_WEIGHTS[task.group]:
         mine = {probe.id: 0.5 for probe in probes if probe.metric == dimension}
         found = PROTOCOL.score(sample, probes, mine)
         assert [name for name, score in found.items() if score.value is not None] == [dimension]
@@ -92,14 +95,14 @@ def test_the_judge_sees_source_edit_mask_and_references_in_this_order(
     sample = item(TASKS[name], mask=mask, references=references)
     (asked,) = [probe for probe in PROTOCOL.probes(sample) if isinstance(probe, Question)]
     edit = Edit(EditKey("M", "s"), image=Path("e.png"))
-    shown = [path.stem for what in asked.shows for path in paths_of(sample, edit, what)]
+    shown = [path.stem for what in asked.shows for path in find_image_paths(sample, edit, what)]
     assert " ".join(shown) == files
-    assert (asked.prompt, asked.contract, asked.form) == (prompt, "1/0", "bare")
+    assert (asked.prompt, asked.scale, asked.form) == (prompt, "1/0", "bare")
     assert asked.shows[-1] == "instruction"
     assert [PROTOCOL.credit(asked, value) for value in (1.0, 0.0)] == [1.0, 0.0]
 
 
-def test_the_texts_say_alike_what_may_not_change_and_how_pictures_are_named() -> None:
+def test_the_texts_say_alike_what_may_not_change_and_how_images_are_named() -> None:
     names = ("ice_plain", "ice_mask", "ice_references", "ice_mask_references")
     texts = {name: load_prompt(name).text for name in names}
     for name, text in texts.items():
@@ -111,10 +114,23 @@ def test_the_texts_say_alike_what_may_not_change_and_how_pictures_are_named() ->
 
 
 RAW = {
-    "aesthetic": 5.0, "imaging": 60.0, "clip_cap": 0.3, QA: 1.0, "clip_src": 0.9, "l1_src": 0.1,
-    "face": 0.4, "style": 0.5, "subject": 0.6, "pose": 0.01, "canny": 0.2, "depth": 0.3,
-    "grey": 0.05, "ssim": 0.7, "colorfulness": 0.45, "imaging/PF": 60.0,
-}  # fmt: skip
+    "aesthetic": 5.0,
+    "imaging": 60.0,
+    "clip_cap": 0.3,
+    QA_METRIC: 1.0,
+    "clip_src": 0.9,
+    "l1_src": 0.1,
+    "face": 0.4,
+    "style": 0.5,
+    "subject": 0.6,
+    "pose": 0.01,
+    "canny": 0.2,
+    "depth": 0.3,
+    "grey": 0.05,
+    "ssim": 0.7,
+    "colorfulness": 0.45,
+    "imaging/PF": 60.0,
+}
 
 
 @pytest.mark.parametrize(
@@ -146,7 +162,7 @@ def test_a_sample_by_hand(name: str, dimensions: Mapping[str, float], score: flo
 def test_what_is_missing_leaves_no_score_and_is_counted() -> None:
     sample = item(TASKS["Color Editing"])
     values: dict[str, float | None] = {name: RAW[name] for name in EDITED}
-    found = PROTOCOL.score(sample, PROTOCOL.probes(sample), values | {QA: None})
+    found = PROTOCOL.score(sample, PROTOCOL.probes(sample), values | {QA_METRIC: None})
     assert (found["PF"], found["score"]) == ((None, 1, 2), (None, 5, 6))
     assert found["SRC"].value == pytest.approx(0.9)
     del values["aesthetic"]
@@ -163,24 +179,22 @@ def scored(protocol: Protocol, name: str) -> dict[str, float | None]:
 
 
 def test_the_released_codes_way_with_colours() -> None:
-    released = PROTOCOL.weighted("released")
+    released = PROTOCOL.with_weights("released")
     assert scored(released, "Image Colorization")["PF"] == pytest.approx(0.3 * 1.5 + 0.45 * 0.25)
     for task in TASKS:
         if task != "Image Colorization":
             assert scored(released, task) == scored(PROTOCOL, task)
-    assert "as released" in released.card.formula
-    assert "released" not in PROTOCOL.card.formula
-    with pytest.raises(
-        CrevalError, match="no choice of weights 'releasd'; did you mean 'released'"
-    ):
-        PROTOCOL.weighted("releasd")
+    assert "as released" in released.schema.formula
+    assert "released" not in PROTOCOL.schema.formula
+    with pytest.raises(CrevalError, match="no choice of weights 'releasd'; did you mean 'released'"):
+        PROTOCOL.with_weights("releasd")
 
 
 def test_weights_of_ones_own() -> None:
-    alike = PROTOCOL.weighted({"AES": 1, "IMG": 1, "PF": 2, "CTRL": 4})
+    alike = PROTOCOL.with_weights({"AES": 1, "IMG": 1, "PF": 2, "CTRL": 4})
     assert scored(alike, "Color Editing")["score"] == pytest.approx((0.5 + 0.6 + 2 * 0.8) / 4)
     assert scored(alike, "Edge-guided Generation")["score"] == pytest.approx((1.1 + 1.2 + 3.2) / 8)
-    some = PROTOCOL.weighted({"Local Editing": {"PF": 3, "SRC": 1}, "Image Deblur": {"CTRL": 1}})
+    some = PROTOCOL.with_weights({"Local Editing": {"PF": 3, "SRC": 1}, "Image Deblur": {"CTRL": 1}})
     assert scored(some, "Inpainting")["score"] == pytest.approx((3 * 0.8 + 0.9) / 4)
     assert scored(some, "Image Deblurring")["score"] == pytest.approx(0.7)
     assert scored(some, "Color Editing") == scored(PROTOCOL, "Color Editing")
@@ -194,13 +208,11 @@ def test_the_narrower_weights_count_in_any_order() -> None:
         "No-ref Image Editing": {"AES": 1},
         "IMG": 1.0,
     }
-    one, other = (
-        PROTOCOL.weighted(dict(entries)) for entries in (given.items(), reversed(given.items()))
-    )
+    one, other = (PROTOCOL.with_weights(dict(entries)) for entries in (given.items(), reversed(given.items())))
     wanted = {"Inpainting": 0.8, "Outpainting": 0.9, "Color Editing": 0.5, "Face Swap": 0.6}
     for task, score in wanted.items():
         assert scored(one, task)["score"] == scored(other, task)["score"] == pytest.approx(score)
-    alone = PROTOCOL.weighted({"1": {"PF": 1}, "No-ref Image Creating": {"AES": 1}})
+    alone = PROTOCOL.with_weights({"1": {"PF": 1}, "No-ref Image Creating": {"AES": 1}})
     assert scored(alone, "Text-to-Image Creating")["score"] == pytest.approx(0.6)
 
 
@@ -208,7 +220,7 @@ def test_what_weighs_nothing_can_be_missing() -> None:
     sample = item(TASKS["Face Swap"])
     values = {name: value for name, value in RAW.items() if name != "face"}
     assert PROTOCOL.score(sample, (), values)["score"] == (None, 6, 7)
-    without = PROTOCOL.weighted({"Face Swap": {"AES": 1, "IMG": 1, "PF": 1, "SRC": 1}})
+    without = PROTOCOL.with_weights({"Face Swap": {"AES": 1, "IMG": 1, "PF": 1, "SRC": 1}})
     found = without.score(sample, (), values)["score"]
     assert found.value == pytest.approx(2.8 / 4)
     assert found[1:] == (6, 6)
@@ -224,20 +236,17 @@ def test_what_weighs_nothing_can_be_missing() -> None:
         ({"Face Swap": {"AES": -1, "IMG": 2}}, "weights of Face Swap must be zero or more"),
         ({"Face Swap": {}}, "no weight is above zero for Face Swap"),
         ({"Face Swap": 5}, "takes the weights of its dimensions"),
-        (
-            {"31": {"AES": 1}, "Face Swap": {"PF": 1}},
-            "'31' and 'Face Swap' both give the weights of Face Swap",
-        ),
+        ({"31": {"AES": 1}, "Face Swap": {"PF": 1}}, "'31' and 'Face Swap' both give the weights of Face Swap"),
         ({"AES": float("nan")}, "must be zero or more"),
         ({"AES": 1e308, "IMG": 1e308}, "must be zero or more"),
     ],
 )
 def test_weights_that_are_none(weights: Weights, sentence: str) -> None:
     with pytest.raises(CrevalError, match=sentence):
-        PROTOCOL.weighted(weights)
+        PROTOCOL.with_weights(weights)
 
 
 def test_the_cards_columns_are_the_papers() -> None:
-    assert CARD.columns == ("AES", "IMG", "PF", "SRC", "REF", "CTRL", "score")
-    assert CARD.ranking == "score"
-    assert [level.plural for level in CARD.levels][-1] == "tasks"
+    assert SCHEMA.columns == ("AES", "IMG", "PF", "SRC", "REF", "CTRL", "score")
+    assert SCHEMA.ranking_column == "score"
+    assert [level.plural for level in SCHEMA.levels][-1] == "tasks"

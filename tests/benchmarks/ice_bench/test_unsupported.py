@@ -9,20 +9,20 @@ import pytest
 
 import creval.judging.metric_models as gauging
 from creval.analysis.comparison import compare
-from creval.analysis.score_table import score
+from creval.analysis.scoring import score
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.ice_bench.tasks import TASKS
 from creval.calls.settings import Settings
-from creval.judging.run import judge
-from creval.judging.summary import Judged
-from creval.report import headline, missing
-from creval.report.commands.comparison import comparison
+from creval.judging.judge_run import judge
+from creval.judging.summary import JudgeSummary
+from creval.report import headline, missing_edits
+from creval.report.commands.comparison_output import comparison_output
 from creval.store import open_run
 from tests.benchmarks.ice_bench.made import ABLE, made_of, make_run, write_models
 from tests.benchmarks.ice_bench.release_files import identity, write_edits, write_release
 
 
-def test_two_models_of_which_one_does_less(made: tuple[Path, Judged]) -> None:
+def test_two_models_of_which_one_does_less(made: tuple[Path, JudgeSummary]) -> None:
     with open_run(made[0]) as run:
         card = score(run, resamples=100)
         found = compare(run, "Everything", "Painter", resamples=100)
@@ -32,36 +32,34 @@ def test_two_models_of_which_one_does_less(made: tuple[Path, Judged]) -> None:
     assert difference == pytest.approx(both[0] - both[1], abs=0.01), "but for a face or two"
     assert found.differences["task", "Face Editing", "AES"][2:5] == (None, None, None)
     assert found.differences["task", "Text-to-Image Creating", "AES"].value is not None
-    said = comparison(found)
-    names = [row[0] for row in said.grids[0].rows]
+    said = comparison_output(found)
+    names = [row[0] for row in said.tables[0].rows]
     assert len(names) == len(set(names)), "a category that is one group stands once"
     told = said.sentences
     assert f"on {samples} samples (" in told[0]
     assert told[1].startswith("Samples of 93 that a model does not support count 0: Painter 90.")
 
 
-def test_on_what_all_models_support(made: tuple[Path, Judged]) -> None:
+def test_on_what_all_models_support(made: tuple[Path, JudgeSummary]) -> None:
     with open_run(made[0]) as run:
         for other, task in (("Painter", "Text-to-Image Creating"), ("Steered", "Image Deblurring")):
-            whole = score(run, resamples=100, systems=("Everything", other))
-            card = score(run, resamples=100, systems=("Everything", other), common=True)
+            whole = score(run, resamples=100, models=("Everything", other))
+            card = score(run, resamples=100, models=("Everything", other), common=True)
             assert len(card.table.samples) == 3 * len(ABLE[other])
-            for system in ("Everything", other):
-                assert card.cell(system, "score", task) == whole.cell(system, "score", task)
-                assert (card.cell(system, "score").value or 0) > 0.3
+            for model in ("Everything", other):
+                assert card.cell(model, "score", task) == whole.cell(model, "score", task)
+                assert (card.cell(model, "score").value or 0) > 0.3
         papers, mine = (
-            score(run, resamples=100, systems=("Painter",), common=True, weights=weights)
+            score(run, resamples=100, models=("Painter",), common=True, weights=weights)
             for weights in (None, {"Text2Image": {"AES": 1.0}})
         )
         assert mine.cell("Painter", "score").value == papers.cell("Painter", "AES").value
 
 
-def test_what_nobody_supports_counts_in_a_limited_run_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_nobody_supports_counts_in_a_limited_run_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release = write_release(tmp_path / "ICE")
     edits = write_edits(release, tmp_path / "M", supports=lambda task: task.number == 1)
-    monkeypatch.setattr(gauging, "open_gauges", made_of)
+    monkeypatch.setattr(gauging, "open_image_metrics", made_of)
     judge(open_benchmark(release), [edits], "", tmp_path / "run", Settings(limit=2))
     with open_run(tmp_path / "run") as run:
         card = score(run, resamples=100)
@@ -71,9 +69,7 @@ def test_what_nobody_supports_counts_in_a_limited_run_too(
     assert card.cell("M", "score").value == pytest.approx(own / 31)
 
 
-def test_what_a_model_comes_to_support_is_asked_about(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_model_comes_to_support_is_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was said to be unsupported gives way to a picture, and to its absence."""
     release = write_release(tmp_path / "ICE", each=1)
     edits = write_edits(release, tmp_path / "M", supports=lambda task: task.number == 1)
@@ -86,7 +82,7 @@ def test_what_a_model_comes_to_support_is_asked_about(
             rows = run._connection.execute("SELECT status, count(*) FROM edits GROUP BY 1")
             return dict(rows.fetchall())
 
-    monkeypatch.setattr(gauging, "open_gauges", made_of)
+    monkeypatch.setattr(gauging, "open_image_metrics", made_of)
     assert judged(unsupported="") == {"done": 1, "absent": 30}
     assert judged(unsupported="Local Editing") == {"done": 1, "absent": 24, "unsupported": 6}
     (edits / "images" / f"{identity(TASKS['Inpainting'], 0)}.png").write_bytes(
@@ -96,22 +92,22 @@ def test_what_a_model_comes_to_support_is_asked_about(
     assert judged(unsupported=later) == {"done": 2, "absent": 24, "unsupported": 5}
 
 
-def test_samples_that_all_support(made: tuple[Path, Judged]) -> None:
+def test_samples_that_all_support(made: tuple[Path, JudgeSummary]) -> None:
     """What one model cannot do none has; what is left scores as it does among all, under other
     weights too."""
     two = ("Everything", "Steered")
     with open_run(made[0]) as run:
         for weights in (None, {"AES": 1.0}):
             all_ = score(run, resamples=100, weights=weights)
-            card = score(run, resamples=100, weights=weights, systems=two, common=True)
+            card = score(run, resamples=100, weights=weights, models=two, common=True)
             tasks = {run.samples[name].tags["task"] for name in card.table.samples}
             assert {TASKS[task].number for task in tasks} == ABLE["Steered"]
             for name in card.table.samples:
-                for system in two:
-                    place = (system, "score", name, "sample")
+                for model in two:
+                    place = (model, "score", name, "sample")
                     assert card.cell(*place).value == all_.cell(*place).value
-        found = missing.of_table(run, all_.table)
-        assert missing.rule(all_.table, found) == [], "what is unsupported is told elsewhere"
+        found = missing_edits.missing_from_table(run, all_.table)
+        assert missing_edits.missing_policy_sentences(all_.table, found) == [], "what is unsupported is told elsewhere"
 
 
 @pytest.fixture(scope="module")
@@ -128,24 +124,20 @@ def test_what_is_not_supported_makes_no_score_alone(part: Path) -> None:
     with open_run(part) as run:
         card = score(run, resamples=100)
         found = compare(run, "Painter", "Steered", resamples=100)
-    for system in ABLE:
+    for model in ABLE:
         for level in ("overall", "category", "task_group", "task"):
             for group in card.groups(level):
-                cell = card.cell(system, "score", group, level)
-                assert cell[:3] == (None, None, None), (system, group)
-        assert card.cell(system, "AES").value is not None
+                cell = card.cell(model, "score", group, level)
+                assert cell[:3] == (None, None, None), (model, group)
+        assert card.cell(model, "AES").value is not None
     assert {d[2:5] for d in card.differences} == {(None, None, None)}
     assert {d.p for d in card.differences} == {None}
-    assert not any(d.decided for d in card.differences)
-    assert headline.best(card) == "No model has a value in score yet."
-    assert (
-        comparison(found).sentences[0] == "Painter and Steered have no score on the same samples."
-    )
+    assert not any(d.is_decided for d in card.differences)
+    assert headline.headline_sentence(card) == "No model has a value in score yet."
+    assert comparison_output(found).sentences[0] == "Painter and Steered have no score on the same samples."
 
 
-def test_zeros_for_what_is_not_supported_are_no_evidence(
-    made: tuple[Path, Judged], part: Path
-) -> None:
+def test_zeros_for_what_is_not_supported_are_no_evidence(made: tuple[Path, JudgeSummary], part: Path) -> None:
     """An interval needs five samples that a model has edited; a difference, that one has."""
     with open_run(made[0]) as run:
         card = score(run, resamples=100)
@@ -165,25 +157,20 @@ def test_zeros_for_what_is_not_supported_are_no_evidence(
 def test_what_could_be_measured_of_nobody_counts_against_nobody(tmp_path: Path) -> None:
     """Neither against a model that does not support the task, nor against one without a picture."""
     write_models(write_release(tmp_path / "ICE", each=2), tmp_path / "results")
-    pictures = tmp_path / "results" / "Everything" / "images"
+    images = tmp_path / "results" / "Everything" / "images"
     for task in ("Pose-guided Generation", "Edge-guided Generation"):
-        (pictures / f"{identity(TASKS[task], 0)}.png").unlink()
+        (images / f"{identity(TASKS[task], 0)}.png").unlink()
     make_run(tmp_path, metrics=("CTRL",), without=("pose",))
     group = [task.name for task in TASKS.values() if task.group == "Controllable Generation"]
     with open_run(tmp_path / "run") as run:
         for missing_ in ("exclude", "zero"):
             card = score(run, resamples=50, missing=missing_)
-            for system in ("Everything", "Steered"):
-                tasks = [card.cell(system, "CTRL", task).value for task in group]
+            for model in ("Everything", "Steered"):
+                tasks = [card.cell(model, "CTRL", task).value for task in group]
                 there = [value for value in tasks if value is not None]
                 assert [value is None for value in tasks] == [True, *[False] * 4]
-                assert card.cell(system, "CTRL", "Controllable Generation").value == (
-                    pytest.approx(mean(there))
-                )
+                assert card.cell(model, "CTRL", "Controllable Generation").value == (pytest.approx(mean(there)))
         edges = card.cell("Everything", "CTRL", "Edge-guided Generation")
-        (whole,) = [
-            answer.value
-            for answer in run.answers("Everything", identity(TASKS["Edge-guided Generation"], 1))
-        ]
+        (whole,) = [answer.value for answer in run.answers("Everything", identity(TASKS["Edge-guided Generation"], 1))]
         assert whole is not None
         assert edges.value == pytest.approx((1 - whole) / 2), "what is missing scores zero"

@@ -8,40 +8,40 @@ from typing import Any
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.building.complex_edit.operations import OPERATIONS
+from creval.building.complex_edit.atomic_operations import OPERATIONS
 from creval.core.errors import CrevalError
-from creval.store import Store
-from creval.testing.fake_server import FakeServer
-from tests.building.chains_made import complex_edit, draw_pictures, rows
+from creval.store import RunWriter
+from creval.testing.fake_chat_server import FakeServer
+from tests.building.chains_made import complex_edit, draw_images, rows
 from tests.serving import serving
 
 
-def test_pictures_become_rows_that_are_read_without_fault(tmp_path: Path) -> None:
-    images = draw_pictures(tmp_path / "images", 3)
+def test_images_become_rows_that_are_read_without_fault(tmp_path: Path) -> None:
+    images = draw_images(tmp_path / "images", 3)
     (images / "broken.png").write_bytes(b"none")
     with serving(FakeServer(seed=4).app()) as url:
         work = complex_edit(images, tmp_path / "bench", url, steps=4, retries=4)
-        assert (work.number, work.what, work.warnings()) == (4, "picture", [])
+        assert (work.item_count, work.unit, work.warnings()) == (4, "picture", [])
         wrote = work.run()
-    assert sorted(wrote.made) == ["p0.png", "p1.png", "p2.png"]
+    assert sorted(wrote.results) == ["p0.png", "p1.png", "p2.png"]
     assert list(wrote.left_out) == ["broken.png"]
     assert wrote.share_left_out == 0.25
     found = open_benchmark(tmp_path / "bench").dataset
-    assert (found.findings, found.made_by, len(found.samples)) == ((), {"writer": "m"}, 12)
+    assert (found.issues, found.authored_by, len(found.samples)) == ((), {"writer": "m"}, 12)
     for sample in found.samples:
         assert sample.source is not None
         assert len(sample.steps) == int(sample.tags["complexity"][1:])
         assert all(step.kind in OPERATIONS for step in sample.steps)
         if sample.tags["complexity"] == "C1":
             assert sample.instruction == sample.steps[0].text
-    with Store(tmp_path / "bench") as store:
+    with RunWriter(tmp_path / "bench") as store:
         held = store.manifest
     assert (held["system"], held["steps"], held["temperature"]) == ("complex-edit", 4, 1.15)
     assert len(held["prompts"]) == 3
 
 
 def test_a_row_that_is_there_stays_and_a_larger_limit_adds(tmp_path: Path) -> None:
-    images, bench = draw_pictures(tmp_path / "images", 4), tmp_path / "bench"
+    images, bench = draw_images(tmp_path / "images", 4), tmp_path / "bench"
     server = FakeServer(seed=4)
     with serving(server.app()) as url:
         complex_edit(images, bench, url, limit=2, retries=4).run()
@@ -52,9 +52,9 @@ def test_a_row_that_is_there_stays_and_a_larger_limit_adds(tmp_path: Path) -> No
         changed.write_text(json.dumps(content))
         asked = server.stats["requests"]
         again = complex_edit(images, bench, url, limit=2, retries=4)
-        assert (again.number, again.warnings()) == (0, ["2 pictures done before stay as they are."])
+        assert (again.item_count, again.warnings()) == (0, ["2 pictures done before stay as they are."])
         assert [made.calls for made in again.estimate()] == [0, 0]
-        assert again.run().made == {}
+        assert again.run().results == {}
         assert server.stats["requests"] == asked
         complex_edit(images, bench, url, limit=3, retries=4).run()
     assert len(rows(bench)) == 3
@@ -62,7 +62,7 @@ def test_a_row_that_is_there_stays_and_a_larger_limit_adds(tmp_path: Path) -> No
 
 
 def test_another_model_or_other_steps_are_refused(tmp_path: Path) -> None:
-    images, bench = draw_pictures(tmp_path / "images", 1), tmp_path / "bench"
+    images, bench = draw_images(tmp_path / "images", 1), tmp_path / "bench"
     with serving(FakeServer(seed=4).app()) as url:
         complex_edit(images, bench, url, retries=4).run()
         with pytest.raises(CrevalError, match="begun with other models"):
@@ -71,8 +71,8 @@ def test_another_model_or_other_steps_are_refused(tmp_path: Path) -> None:
             complex_edit(images, bench, url, steps=3, retries=4)
 
 
-def test_what_is_kept_of_a_picture_that_is_not_done_is_taken_off(tmp_path: Path) -> None:
-    images, bench = draw_pictures(tmp_path / "images", 2), tmp_path / "bench"
+def test_what_is_kept_of_a_image_that_is_not_done_is_taken_off(tmp_path: Path) -> None:
+    images, bench = draw_images(tmp_path / "images", 2), tmp_path / "bench"
     with serving(FakeServer(seed=4).app()) as url:
         before = complex_edit(images, bench, url, steps=3, retries=4).estimate()
         assert [made.calls for made in before] == [2, 10]
@@ -80,7 +80,7 @@ def test_what_is_kept_of_a_picture_that_is_not_done_is_taken_off(tmp_path: Path)
         (bench / "built" / "0000.json").unlink()
         work = complex_edit(images, bench, url, steps=3, retries=4)
         left = work.estimate()
-        assert work.number == 1
+        assert work.item_count == 1
         assert [made.calls for made in left] == [0, 0]
         assert sum(made.cached for made in left) >= 6
         work.run()
@@ -90,8 +90,8 @@ def test_what_is_kept_of_a_picture_that_is_not_done_is_taken_off(tmp_path: Path)
 class Hostile(FakeServer):
     """Writes noise now and then."""
 
-    def answer(self, body: Any, asked: Any) -> dict[str, Any]:
-        good = super().answer(body, asked)
+    def build_reply(self, body: Any, asked: Any) -> dict[str, Any]:
+        good = super().build_reply(body, asked)
         chance = random.Random(str(asked.questions))
         message = good["choices"][0]["message"]
         if chance.random() < 0.3:
@@ -102,11 +102,11 @@ class Hostile(FakeServer):
 
 
 def test_noise_is_left_out_and_the_rest_is_whole(tmp_path: Path) -> None:
-    images, bench = draw_pictures(tmp_path / "images", 6), tmp_path / "bench"
+    images, bench = draw_images(tmp_path / "images", 6), tmp_path / "bench"
     with serving(Hostile().app()) as url:
         wrote = complex_edit(images, bench, url, steps=3, retries=1).run()
-    assert len(wrote.made) + len(wrote.left_out) == 6
+    assert len(wrote.results) + len(wrote.left_out) == 6
     assert wrote.left_out
-    assert len(rows(bench)) == len(wrote.made)
-    if wrote.made:
-        assert open_benchmark(bench).dataset.findings == ()
+    assert len(rows(bench)) == len(wrote.results)
+    if wrote.results:
+        assert open_benchmark(bench).dataset.issues == ()

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from creval.building.complex_edit import pipeline
-from creval.building.complex_edit.operations import OPERATIONS
-from creval.calls.text_generation import UnwrittenError
-from creval.calls.validated_text import NotAcceptedError, Scribe
+from creval.building.complex_edit.atomic_operations import OPERATIONS
+from creval.calls.text_generation import GenerationFailedError
+from creval.calls.validated_text import RetriesExhaustedError, ValidatingSession
 from creval.core.errors import CrevalError
 from tests.building.chains_made import Script
 
@@ -23,9 +23,9 @@ def sequence(*words: str) -> str:
 
 def write(*texts: str, steps: int = 2, retries: int = 1) -> tuple[dict[str, Any], list[str]]:
     script = Script(*texts)
-    scribe = Scribe(script, retries)  # type: ignore[arg-type]
-    edit = asyncio.run(pipeline.write_chain(scribe, pipeline.load_texts(), steps))
-    return {"edit": edit, "rejected": scribe.rejected}, script.said
+    scribe = ValidatingSession(script, retries)  # type: ignore[arg-type]
+    edit = asyncio.run(pipeline.write_chain(scribe, pipeline.load_complex_edit_prompts(), steps))
+    return {"edit": edit, "rejected": scribe.rejections}, script.said
 
 
 SHORT = '{"needed": "no"}'
@@ -33,7 +33,7 @@ SHORT = '{"needed": "no"}'
 
 @pytest.mark.parametrize("name", ["sequence", "simplify", "compound"])
 def test_every_stage_is_shown_two_examples(name: str) -> None:
-    text = getattr(pipeline.load_texts(), name).text
+    text = getattr(pipeline.load_complex_edit_prompts(), name).text
     shown = text[text.index("Two examples of") :]
     assert shown.count("Thought: ") == 2
     assert "{{" not in shown[: shown.rindex("Thought: ")], "nothing is filled into an example"
@@ -52,10 +52,7 @@ def test_a_chain_of_two() -> None:
     assert second["instruction"] == "Make the wall blue."
     assert made["edit"]["compound"] == [
         {"compound_instruction": "Make the door red.", "reasoning": ""},
-        {
-            "compound_instruction": "Make the door red and the wall blue.",
-            "reasoning": "two things.",
-        },
+        {"compound_instruction": "Make the door red and the wall blue.", "reasoning": "two things."},
     ]
     assert made["rejected"] == []
     assert "1. Make the door red.\n2. Make the wall blue." in said[-1]
@@ -92,23 +89,20 @@ def test_what_breaks_a_rule_is_asked_for_again_with_the_reason() -> None:
         ([sequence("Make it red."), sequence("Make it red.")], "count: 1 edits"),
         ([sequence("Make it red.", "make it red.")] * 2, "edit 2: duplicate"),
         (
-            [sequence("Make it red.", "Make it blue."), SHORT, SHORT]
-            + ['{"instruction": "Make it red."}'] * 2,
+            [sequence("Make it red.", "Make it blue."), SHORT, SHORT] + ['{"instruction": "Make it red."}'] * 2,
             "nothing added",
         ),
     ],
 )
-def test_what_is_never_accepted_ends_a_picture(texts: list[str], reason: str) -> None:
-    with pytest.raises(NotAcceptedError, match=reason):
+def test_what_is_never_accepted_ends_a_image(texts: list[str], reason: str) -> None:
+    with pytest.raises(RetriesExhaustedError, match=reason):
         write(*texts)
 
 
 def test_an_empty_reply_is_asked_for_again() -> None:
     made, _ = write("", sequence("Make it red."), "", SHORT, steps=1)
-    assert made["rejected"] == [
-        f"{stage}: the model wrote nothing" for stage in ("sequence", "simplify")
-    ]
-    with pytest.raises(UnwrittenError, match="wrote nothing"):
+    assert made["rejected"] == [f"{stage}: the model wrote nothing" for stage in ("sequence", "simplify")]
+    with pytest.raises(GenerationFailedError, match="wrote nothing"):
         write("", "", steps=1)
 
 
@@ -126,15 +120,15 @@ def test_words_to_be_written_are_not_lost() -> None:
 
 def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "complexedit_compound.md").write_text("Join: {{instructions}} {{format}}")
-    assert pipeline.load_texts(str(tmp_path)).compound.text.startswith("Join: ")
+    assert pipeline.load_complex_edit_prompts(str(tmp_path)).compound.text.startswith("Join: ")
     (tmp_path / "complexedit_compound.md").write_text("Join. {{format}}")
     with pytest.raises(CrevalError, match=r"needs \{\{instructions\}\}"):
-        pipeline.load_texts(str(tmp_path))
+        pipeline.load_complex_edit_prompts(str(tmp_path))
 
 
-def test_what_a_picture_is_expected_to_take() -> None:
-    calls = {stage.role: 0.0 for stage in pipeline.stages(8)}
-    for stage in pipeline.stages(8):
+def test_what_a_image_is_expected_to_take() -> None:
+    calls = {stage.role: 0.0 for stage in pipeline.estimate_complex_edit_stages(8)}
+    for stage in pipeline.estimate_complex_edit_stages(8):
         calls[stage.role] += stage.calls
     assert calls == {"writer": 1, "reviser": 15}
-    assert sum(stage.calls for stage in pipeline.stages(1)) == 2, "nothing to put together"
+    assert sum(stage.calls for stage in pipeline.estimate_complex_edit_stages(1)) == 2, "nothing to put together"

@@ -8,20 +8,20 @@ import pytest
 
 from creval.benchmarks import open_benchmark
 from creval.building.complex_edit.review import ComplexEditReview
-from creval.building.review.model import ACCEPTED, DROPPED, OPEN
+from creval.building.review.base import ACCEPTED, DROPPED, OPEN
 from creval.core.errors import CrevalError
-from creval.testing.fake_server import FakeServer
-from tests.building.chains_made import complex_edit, draw_pictures, rows
+from creval.testing.fake_chat_server import FakeServer
+from tests.building.chains_made import complex_edit, draw_images, rows
 from tests.serving import serving
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
-    images = draw_pictures(folder / "images", 2)
+    images = draw_images(folder / "images", 2)
     with serving(FakeServer(seed=4).app()) as url:
         wrote = complex_edit(images, folder / "bench", url, steps=4, retries=4).run()
-    assert len(wrote.made) == 2
+    assert len(wrote.results) == 2
     return folder / "bench"
 
 
@@ -37,10 +37,10 @@ def samples(bench: Path) -> list[str]:
 
 def test_a_row_is_a_group_and_an_instruction_an_item(built: Path) -> None:
     review = ComplexEditReview(built)
-    assert (list(review.groups()), review.left()) == (["0000", "0001"], 16)
+    assert (list(review.groups()), review.count_undecided()) == (["0000", "0001"], 16)
     group = review.group("0001")
     assert group.heading == "p1.png"
-    assert [path.is_file() for path in group.pictures.values()] == [True]
+    assert [path.is_file() for path in group.images.values()] == [True]
     assert [item.id for item in group.items][3:5] == ["atomic/4", "compound/1"]
     assert [field.name for field in group.items[0].fields] == ["instruction", "operation"]
 
@@ -52,7 +52,7 @@ def test_c1_is_the_first_atomic_edit_whichever_is_changed(built: Path) -> None:
         items = {item.id: item for item in ComplexEditReview(built).group("0001").items}
         told = [items[name].fields[0].text for name in ("atomic/1", "compound/1")]
         assert told == [" ".join(words.split())] * 2
-    assert ComplexEditReview(built).left() == 14
+    assert ComplexEditReview(built).count_undecided() == 14
 
 
 def test_what_is_dropped_goes_and_comes_back(built: Path) -> None:
@@ -66,7 +66,7 @@ def test_what_is_dropped_goes_and_comes_back(built: Path) -> None:
     review.decide("0001", "atomic/3", ACCEPTED, {"operation": "Add Text"})
     assert samples(built) == before
     assert rows(built)["0001.json"]["edit"]["sequence"][2]["name"] == "Add Text"
-    assert open_benchmark(built).dataset.findings == ()
+    assert open_benchmark(built).dataset.issues == ()
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,7 @@ def test_what_was_not_made_shorter_is_noted(built: Path) -> None:
     text = path.read_text()
     mark = '"before": '
     path.write_text(text.replace(mark, f'"unsimplified": "not accepted", {mark}', 1))
-    assert ComplexEditReview(built).group("0001").items[0].notes == (
-        "it was not made shorter: not accepted",
-    )
+    assert ComplexEditReview(built).group("0001").items[0].notes == ("it was not made shorter: not accepted",)
 
 
 def test_what_contains_changed_words_is_looked_at_again(built: Path) -> None:
@@ -117,9 +115,7 @@ def test_what_contains_changed_words_is_looked_at_again(built: Path) -> None:
     review.decide("0001", "atomic/3", ACCEPTED, {"instruction": "Paint the moon green."})
     items = {item.id: item for item in review.group("0001").items}
     why = "atomic edit 3, which it contains, was changed afterwards"
-    assert {name for name, item in items.items() if item.verdict == OPEN} == {
-        "compound/3", "compound/4"
-    }  # fmt: skip
+    assert {name for name, item in items.items() if item.verdict == OPEN} == {"compound/3", "compound/4"}
     assert {item.notes for item in items.values()} == {(), (why,)}
     review.decide("0001", "compound/3", ACCEPTED, {})
     review.decide("0001", "compound/4", OPEN, {"instruction": "Paint the moon green, and more."})
@@ -127,9 +123,7 @@ def test_what_contains_changed_words_is_looked_at_again(built: Path) -> None:
     review.decide("0001", "compound/1", ACCEPTED, {"instruction": "Paint the sun blue."})
     items = {item.id: item for item in review.group("0001").items}
     assert items["atomic/1"].fields[0].text == "Paint the sun blue."
-    assert [name for name, item in items.items() if item.notes] == [
-        "compound/2", "compound/3", "compound/4"
-    ]  # fmt: skip
+    assert [name for name, item in items.items() if item.notes] == ["compound/2", "compound/3", "compound/4"]
 
 
 def test_what_nobody_touched_stays_to_the_letter(built: Path) -> None:

@@ -8,33 +8,34 @@ from PIL import Image
 
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.complexbench_edit.release import SUBSETS
-from creval.building.complexbench.builder import ComplexBenchBuilding
+from creval.building.complexbench.builder import ComplexBenchBuilder
 from creval.building.complexbench.edit_types import ATTRIBUTE, LEVELS, OBJECT
-from creval.building.complexbench.objects import Seen
+from creval.building.complexbench.objects import Detections
 from creval.building.complexbench.review import ComplexBenchReview
-from creval.building.review.model import DROPPED
+from creval.building.review.base import DROPPED
 from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
-from creval.testing.fake_server import FakeServer
+from creval.testing.fake_chat_server import FakeServer
 from tests.building.chains_made import FITTING, annotated, complexbench, entries, objects
 from tests.serving import serving
 
 NOWHERE = "openai:w@http://127.0.0.1:1/v1"
 
 
-def test_pictures_become_samples_that_are_read_without_fault(tmp_path: Path) -> None:
+def test_images_become_samples_that_are_read_without_fault(tmp_path: Path) -> None:
     annotated(tmp_path, [*FITTING, ("cat", "cup"), ("cat", "cup", "vase")])
     (tmp_path / "images" / "000000000008.jpg").write_bytes(b"none")
     with serving(FakeServer(seed=3).app()) as url:
         work = complexbench(tmp_path, tmp_path / "bench", url, levels=tuple(LEVELS))
-        assert (work.number, work.what) == (18, "sample")
+        assert (work.item_count, work.unit) == (18, "sample")
         assert work.warnings() == [
-            "6 pictures kept.", "1 picture not kept: fewer than 3 classes occur (000000000007.jpg)."
-        ]  # fmt: skip
+            "6 pictures kept.",
+            "1 picture not kept: fewer than 3 classes occur (000000000007.jpg).",
+        ]
         wrote = work.run()
-    assert (len(wrote.made), list(wrote.left_out)) == (18, ["000000000008.jpg"])
+    assert (len(wrote.results), list(wrote.left_out)) == (18, ["000000000008.jpg"])
     found = open_benchmark(tmp_path / "bench").dataset
-    assert (found.findings, found.made_by) == ((), {"writer": "w"})
+    assert (found.issues, found.authored_by) == ((), {"writer": "w"})
     counts = {name: sum(s.tags["subset"] == name for s in found.samples) for name in SUBSETS}
     assert list(counts.values()) == [2, 2, 2, 6, 6]
     for sample in found.samples:
@@ -44,8 +45,8 @@ def test_pictures_become_samples_that_are_read_without_fault(tmp_path: Path) -> 
         for one in sample.steps:
             local = one.kind in OBJECT + ATTRIBUTE and one.kind != "add object"
             assert bool(one.boxes) == (local and not one.needs)
-    pictures = {sample.source.name for sample in found.samples if sample.source}
-    assert "1-000000000001.jpg" in pictures
+    images = {sample.source.name for sample in found.samples if sample.source}
+    assert "1-000000000001.jpg" in images
 
 
 def test_an_entry_that_is_there_stays_and_levels_add(tmp_path: Path) -> None:
@@ -55,21 +56,21 @@ def test_an_entry_that_is_there_stays_and_levels_add(tmp_path: Path) -> None:
         complexbench(tmp_path, bench, url, levels=["two-chain"]).run()
         first, asked = entries(bench), server.stats["requests"]
         again = complexbench(tmp_path, bench, url, levels=["two-chain"])
-        assert (again.number, again.run().made) == (0, {})
+        assert (again.item_count, again.run().results) == (0, {})
         assert server.stats["requests"] == asked
         complexbench(tmp_path, bench, url, levels=["two-chain", "three-chain"]).run()
     assert entries(bench)["two-chain"] == first["two-chain"]
     assert len(entries(bench)["three-chain"]) == 2
 
 
-def test_two_pictures_of_one_name_cannot_both_be_kept(tmp_path: Path) -> None:
+def test_two_images_of_one_name_cannot_both_be_kept(tmp_path: Path) -> None:
     annotated(tmp_path, FITTING[:1])
     inside = tmp_path / "images" / "more" / "000000000001.jpg"
     inside.parent.mkdir()
     Image.new("RGB", (80, 40), "teal").save(inside)
     with serving(FakeServer(seed=3).app()) as url:
         wrote = complexbench(tmp_path, tmp_path / "bench", url).run()
-    assert len(wrote.made) == 1
+    assert len(wrote.results) == 1
     why = "it would have the key of 000000000001.jpg; rename it"
     assert wrote.left_out == {"more/000000000001.jpg": why}
 
@@ -77,16 +78,20 @@ def test_two_pictures_of_one_name_cannot_both_be_kept(tmp_path: Path) -> None:
 def test_the_writer_that_checks_itself_gets_a_warning(tmp_path: Path) -> None:
     annotated(tmp_path, FITTING[:1])
     fine = objects("cat", "cup", "vase")
-    work = ComplexBenchBuilding(
-        tmp_path / "images", tmp_path / "bench", {"writer": NOWHERE, "checker": NOWHERE},
-        Settings(), lambda names: Seen(dict.fromkeys(names, fine), {}), dry=True,
-    )  # fmt: skip
+    work = ComplexBenchBuilder(
+        tmp_path / "images",
+        tmp_path / "bench",
+        {"writer": NOWHERE, "checker": NOWHERE},
+        Settings(),
+        lambda names: Detections(dict.fromkeys(names, fine), {}),
+        dry_run=True,
+    )
     assert "the writer checks its own work" in work.warnings()[-1]
     assert [made.calls for made in work.estimate()] == [9, 3]
     assert not (tmp_path / "bench").exists()
 
 
-def test_where_no_picture_suits_it_is_said_why(tmp_path: Path) -> None:
+def test_where_no_image_suits_it_is_said_why(tmp_path: Path) -> None:
     annotated(tmp_path, [("cat",), ("cat", "cup", "vase")])
     (tmp_path / "images" / "000000000002.jpg").write_bytes(b"none")
     with pytest.raises(CrevalError, match=r"no picture suits.*fewer than 3.*000000000002\.jpg"):
@@ -96,14 +101,14 @@ def test_where_no_picture_suits_it_is_said_why(tmp_path: Path) -> None:
 def test_another_model_is_refused_before_anybody_looks(tmp_path: Path) -> None:
     annotated(tmp_path, FITTING[:1])
 
-    def looks(_: Sequence[str]) -> Seen:
+    def looks(_: Sequence[str]) -> Detections:
         raise AssertionError("it looked")
 
     with serving(FakeServer(seed=3).app()) as url:
         complexbench(tmp_path, tmp_path / "bench", url).run()
         roles = {"writer": NOWHERE, "checker": NOWHERE}
         with pytest.raises(CrevalError, match="begun with other models"):
-            ComplexBenchBuilding(tmp_path / "images", tmp_path / "bench", roles, Settings(), looks)
+            ComplexBenchBuilder(tmp_path / "images", tmp_path / "bench", roles, Settings(), looks)
 
 
 def test_what_people_do_meanwhile_stays(tmp_path: Path) -> None:

@@ -9,17 +9,22 @@ from typing import Any
 import pytest
 
 from creval.building.complexbench import pipeline
-from creval.building.complexbench.edit_types import Types
-from creval.building.complexbench.objects import Thing
-from creval.building.complexbench.pipeline import Scene, types_of
-from creval.calls.validated_text import NotAcceptedError, Scribe
+from creval.building.complexbench.edit_types import EditTypePlan
+from creval.building.complexbench.objects import SceneObject
+from creval.building.complexbench.pipeline import ImageObjects, choose_edit_types
+from creval.calls.validated_text import RetriesExhaustedError, ValidatingSession
 from tests.building.chains_made import Script
 
-SCENE = Scene(
-    [Thing("left cat", (0, 4, 8, 24)), Thing("right cat", (30, 4, 38, 24)),
-     Thing("cup", (10, 4, 18, 24)), Thing("vase", (20, 4, 28, 24))], (80, 40),
-)  # fmt: skip
-CHAIN = Types("two-chain", ("change object", "color", "delete object"), ((), (0,), ()))
+SCENE = ImageObjects(
+    [
+        SceneObject("left cat", (0, 4, 8, 24)),
+        SceneObject("right cat", (30, 4, 38, 24)),
+        SceneObject("cup", (10, 4, 18, 24)),
+        SceneObject("vase", (20, 4, 28, 24)),
+    ],
+    (80, 40),
+)
+CHAIN = EditTypePlan("two-chain", ("change object", "color", "delete object"), ((), (0,), ()))
 
 
 def step(instruction: str, old: str = "nothing", new: str = "nothing") -> str:
@@ -27,22 +32,29 @@ def step(instruction: str, old: str = "nothing", new: str = "nothing") -> str:
 
 
 def checks(*faults: str) -> str:
-    return json.dumps([
-        {"number": at, "scene": "no" if fault == "scene" else "yes", "reference": "yes",
-         "conflict": "yes" if fault == "conflict" else "no", "reason": fault}
-        for at, fault in enumerate(faults, 1)
-    ])  # fmt: skip
+    return json.dumps(
+        [
+            {
+                "number": at,
+                "scene": "no" if fault == "scene" else "yes",
+                "reference": "yes",
+                "conflict": "yes" if fault == "conflict" else "no",
+                "reason": fault,
+            }
+            for at, fault in enumerate(faults, 1)
+        ]
+    )
 
 
-def write(*texts: str, types: Types = CHAIN, retries: int = 1) -> tuple[dict[str, Any], list[str]]:
+def write(*texts: str, types: EditTypePlan = CHAIN, retries: int = 1) -> tuple[dict[str, Any], list[str]]:
     script = Script(*texts)
-    scribe = Scribe(script, retries)  # type: ignore[arg-type]
-    made = asyncio.run(pipeline.write_sample(scribe, pipeline.load_texts(), types, SCENE))
-    return {**made, "rejected": scribe.rejected}, script.said
+    scribe = ValidatingSession(script, retries)  # type: ignore[arg-type]
+    made = asyncio.run(pipeline.write_sample_steps(scribe, pipeline.load_complexbench_prompts(), types, SCENE))
+    return {**made, "rejected": scribe.rejections}, script.said
 
 
 def test_types_of_a_name_that_is_no_text() -> None:
-    drawn = [pipeline.types_of("caf\udce9.jpg", "parallel", SCENE, 0, 0) for _ in range(2)]
+    drawn = [pipeline.choose_edit_types("caf\udce9.jpg", "parallel", SCENE, 0, 0) for _ in range(2)]
     assert drawn[0] == drawn[1]
 
 
@@ -59,12 +71,10 @@ def test_a_chain_with_boxes() -> None:
         "Delete the vase.",
     ]
     assert made["edit pair"] == [
-        {"edit_type": "change object", "ori obj": "left cat", "new_obj": "white dog",
-         "bbox": [0, 4, 8, 24]},
+        {"edit_type": "change object", "ori obj": "left cat", "new_obj": "white dog", "bbox": [0, 4, 8, 24]},
         {"edit_type": "color", "ori obj": "white dog", "new_obj": "nothing"},
-        {"edit_type": "delete object", "ori obj": "vase", "new_obj": "nothing",
-         "bbox": [20, 4, 28, 24]},
-    ]  # fmt: skip
+        {"edit_type": "delete object", "ori obj": "vase", "new_obj": "nothing", "bbox": [20, 4, 28, 24]},
+    ]
     assert "A later instruction will build on" in said[0]
     assert "carried out by then: Change the left cat into a white dog." in said[1]
     assert "must not depend" not in said[1]
@@ -74,22 +84,23 @@ def test_a_chain_with_boxes() -> None:
 
 def test_what_is_infeasible_is_made_anew_with_what_builds_on_it() -> None:
     made, said = write(
-        DOG, GREEN, GONE, checks("scene", "", ""),
+        DOG,
+        GREEN,
+        GONE,
+        checks("scene", "", ""),
         step("Change the left cat into a black hat.", "left cat", "black hat"),
-        step("Change the color of the hat to red.", "hat"), checks("", "", ""),
-    )  # fmt: skip
-    assert made["new_ins"].splitlines()[1:] == [
-        "Change the color of the hat to red.", "Delete the vase."
-    ]  # fmt: skip
+        step("Change the color of the hat to red.", "hat"),
+        checks("", "", ""),
+    )
+    assert made["new_ins"].splitlines()[1:] == ["Change the color of the hat to red.", "Delete the vase."]
     assert "it does not fit the scene (scene)" in said[4]
     assert made["rejected"] == [
-        "feasibility, step 1: “Change the left cat into a white dog.”: it does not fit the scene "
-        "(scene)."
+        "feasibility, step 1: “Change the left cat into a white dog.”: it does not fit the scene (scene)."
     ]
     cup = step("Delete the cup.", "cup")
-    with pytest.raises(NotAcceptedError, match="conflicts with another instruction"):
+    with pytest.raises(RetriesExhaustedError, match="conflicts with another instruction"):
         write(DOG, GREEN, GONE, checks("", "", "conflict"), cup, checks("", "", "conflict"))
-    with pytest.raises(NotAcceptedError, match="repetition: it is the one that was not accepted"):
+    with pytest.raises(RetriesExhaustedError, match="repetition: it is the one that was not accepted"):
         write(DOG, GREEN, GONE, checks("", "", "conflict"), GONE, GONE)
 
 
@@ -104,7 +115,7 @@ def test_what_is_infeasible_is_made_anew_with_what_builds_on_it() -> None:
         (2, step("Delete the left cat.", "left cat"), "independence: the left cat"),
         (2, step("Delete Delete Delete Delete", "vase"), "garbled text: "),
     ],
-)  # fmt: skip
+)
 def test_what_breaks_a_rule_is_asked_for_again(at: int, text: str, reason: str) -> None:
     texts = [DOG, GREEN, GONE, checks("", "", "")]
     texts.insert(at, text)
@@ -119,8 +130,8 @@ def test_a_check_that_cannot_be_read_is_asked_for_again() -> None:
     assert len(made["edit pair"]) == 3
 
 
-def test_a_pictures_types_are_the_same_each_time() -> None:
-    drawn = [types_of("a.jpg", "two-chain", SCENE, seed, 0) for seed in range(20)]
-    assert drawn == [types_of("a.jpg", "two-chain", SCENE, seed, 0) for seed in range(20)]
+def test_a_images_types_are_the_same_each_time() -> None:
+    drawn = [choose_edit_types("a.jpg", "two-chain", SCENE, seed, 0) for seed in range(20)]
+    assert drawn == [choose_edit_types("a.jpg", "two-chain", SCENE, seed, 0) for seed in range(20)]
     assert len(set(drawn)) > 5, "another seed draws others"
-    assert len({types_of(f"{n}.jpg", "two-chain", SCENE, 0, 0) for n in range(20)}) > 5
+    assert len({choose_edit_types(f"{n}.jpg", "two-chain", SCENE, 0, 0) for n in range(20)}) > 5

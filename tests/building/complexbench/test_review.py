@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.building.complexbench.files import file_of
+from creval.building.complexbench.files import instructions_file
 from creval.building.complexbench.review import ComplexBenchReview
-from creval.building.review.model import ACCEPTED, DROPPED, OPEN
+from creval.building.review.base import ACCEPTED, DROPPED, OPEN
 from creval.core.errors import CrevalError
-from creval.testing.fake_server import FakeServer
+from creval.testing.fake_chat_server import FakeServer
 from tests.building.chains_made import FITTING, annotated, complexbench
 from tests.serving import serving
 
@@ -25,7 +25,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with serving(FakeServer(seed=3).app()) as url:
         levels = ("parallel", "three-chain")
         wrote = complexbench(folder, folder / "bench", url, levels=levels).run()
-    assert len(wrote.made) == 4
+    assert len(wrote.results) == 4
     return folder / "bench"
 
 
@@ -37,10 +37,10 @@ def built(made: Path, tmp_path: Path) -> Path:
 
 def test_a_sample_is_a_group_and_a_step_an_item(built: Path) -> None:
     review = ComplexBenchReview(built)
-    assert (len(review.groups()), review.left()) == (4, 12)
+    assert (len(review.groups()), review.count_undecided()) == (4, 12)
     assert review.groups()[-1] == LAST
     group = review.group(LAST)
-    assert [path.is_file() for path in group.pictures.values()] == [True]
+    assert [path.is_file() for path in group.images.values()] == [True]
     assert [item.id for item in group.items] == ["step/1", "step/2", "step/3"]
     kinds = ["step 1", "step 2, upon step 1", "step 3, upon step 2"]
     assert [item.kind for item in group.items] == kinds
@@ -53,7 +53,7 @@ def test_a_step_is_accepted_and_changed(built: Path) -> None:
     fields = {"instruction": "Add a  red hat.", "type": "add object"}
     review.decide(LAST, "step/1", ACCEPTED, fields)
     again = ComplexBenchReview(built)
-    assert again.left() == 11
+    assert again.count_undecided() == 11
     item = again.group(LAST).items[0]
     assert (item.verdict, item.fields[0].text) == (ACCEPTED, "Add a red hat.")
     (sample,) = (s for s in open_benchmark(built).dataset.samples if s.id.endswith(LAST))
@@ -68,7 +68,7 @@ def test_a_step_that_is_dropped_takes_its_sample_with_it(built: Path) -> None:
     for verdict in (OPEN, ACCEPTED):
         review.decide(LAST, "step/3", verdict, {})
         assert len(open_benchmark(built).dataset.samples) == 4
-    assert open_benchmark(built).dataset.findings == ()
+    assert open_benchmark(built).dataset.issues == ()
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ def test_what_is_not_right_is_refused_and_nothing_changes(
     built: Path, item: str, verdict: str, fields: dict[str, str]
 ) -> None:
     review = ComplexBenchReview(built)
-    before = file_of(built, "three-chain").read_bytes()
+    before = instructions_file(built, "three-chain").read_bytes()
     with pytest.raises(CrevalError):
         review.decide(LAST, item, verdict, fields)
-    assert file_of(built, "three-chain").read_bytes() == before
-    assert review.left() == 12
+    assert instructions_file(built, "three-chain").read_bytes() == before
+    assert review.count_undecided() == 12
     with pytest.raises(CrevalError, match="no sample"):
         review.group("three-chain/none")
 
@@ -98,7 +98,7 @@ def test_what_is_not_right_is_refused_and_nothing_changes(
 def test_what_people_change_meanwhile_stays(built: Path) -> None:
     review = ComplexBenchReview(built)
     review.decide(LAST, "step/1", ACCEPTED, {"instruction": "Add a red hat."})
-    path = file_of(built, "three-chain")
+    path = instructions_file(built, "three-chain")
     path.write_text(path.read_text().replace("Add a red hat.", "Add a blue hat."))
     review.decide(LAST, "step/3", ACCEPTED, {})
     assert review.group(LAST).items[0].fields[0].text == "Add a blue hat."
@@ -118,15 +118,22 @@ def test_what_builds_on_changed_words_is_looked_at_again(built: Path) -> None:
     assert [item.notes for item in items] == [(), (why,), ()]
     review.decide(LAST, "step/2", ACCEPTED, {"instruction": second.fields[0].text})
     assert [item.notes for item in review.group(LAST).items] == [()] * 3
-    assert open_benchmark(built).dataset.findings == ()
+    assert open_benchmark(built).dataset.issues == ()
 
 
 @pytest.mark.parametrize(
-    "entry", [None, [], {}, {"edit pair": [1, 2, 3]}, {"edit pair": [{}], "new_ins": "a"},
-              {"edit pair": [{}, {}, {}], "new_ins": "a\nb"}],
-)  # fmt: skip
+    "entry",
+    [
+        None,
+        [],
+        {},
+        {"edit pair": [1, 2, 3]},
+        {"edit pair": [{}], "new_ins": "a"},
+        {"edit pair": [{}, {}, {}], "new_ins": "a\nb"},
+    ],
+)
 def test_what_cannot_be_shown_is_left_to_bench(built: Path, entry: object) -> None:
-    path = file_of(built, "three-chain")
+    path = instructions_file(built, "three-chain")
     content = json.loads(path.read_text())
     path.write_text(json.dumps({**content, "odd": entry}))
     assert len(ComplexBenchReview(built).groups()) == 4
@@ -135,7 +142,7 @@ def test_what_cannot_be_shown_is_left_to_bench(built: Path, entry: object) -> No
 
 
 def test_what_nobody_touched_stays_to_the_letter(built: Path) -> None:
-    path = file_of(built, "three-chain")
+    path = instructions_file(built, "three-chain")
     content = json.loads(path.read_text())
     _, *others = content["2"]["new_ins"].splitlines()
     content["2"]["new_ins"] = "\n".join(["Add a  red hat.", *others])

@@ -13,25 +13,23 @@ from PIL import Image
 
 from creval.benchmarks import open_benchmark
 from creval.building.creval import files
-from creval.building.creval.builder import CrevalBuilding, Wish
+from creval.building.creval.builder import CrevalBuilder, CrevalBuildOptions
 from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
-from creval.core.files import copy_whole
+from creval.core.files import atomic_copy
 from tests.building.made import Model, drawn
 from tests.serving import serving
 
 
 @contextmanager
-def building(tmp_path: Path, model: Model) -> Iterator[Callable[..., CrevalBuilding]]:
+def building(tmp_path: Path, model: Model) -> Iterator[Callable[..., CrevalBuilder]]:
     """What makes buildings in one folder, with one model."""
     with serving(model.app()) as url:
         roles = dict.fromkeys(("writer", "asker", "checker"), f"openai:a@{url}/v1")
 
-        def begin(
-            wish: Wish | None = None, *, dry: bool = False, **settings: Any
-        ) -> CrevalBuilding:
+        def begin(wish: CrevalBuildOptions | None = None, *, dry: bool = False, **settings: Any) -> CrevalBuilder:
             folders = tmp_path / "pictures", tmp_path / "bench"
-            return CrevalBuilding(*folders, roles, wish or Wish(), Settings(**settings), dry=dry)
+            return CrevalBuilder(*folders, roles, wish or CrevalBuildOptions(), Settings(**settings), dry_run=dry)
 
         yield begin
 
@@ -41,10 +39,10 @@ def record(tmp_path: Path) -> dict[str, Any]:
 
 
 def test_a_newcomer_of_the_same_name_does_not_take_anothers(tmp_path: Path) -> None:
-    pictures, model = drawn(tmp_path / "pictures", "cat"), Model()
+    images, model = drawn(tmp_path / "pictures", "cat"), Model()
     with building(tmp_path, model) as begin:
         assert begin().run().samples == 1
-        Image.new("RGB", (9, 9), "red").save(pictures / "cat.jpg")
+        Image.new("RGB", (9, 9), "red").save(images / "cat.jpg")
         assert begin().run().samples == 2
         assert len(model.asked) == 10, "five for each"
         (tmp_path / "bench" / "creval.db").unlink()
@@ -54,37 +52,35 @@ def test_a_newcomer_of_the_same_name_does_not_take_anothers(tmp_path: Path) -> N
     assert record(tmp_path)["pictures"] == {"cat": "cat.png", "cat-jpg": "cat.jpg"}
 
 
-def test_a_picture_that_cannot_be_written_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_image_that_cannot_be_written_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def copied(source: Path, path: Path) -> None:
         if path.name == "cat.png":
             raise OSError(28, "No space left on device")
-        copy_whole(source, path)
+        atomic_copy(source, path)
 
     drawn(tmp_path / "pictures", "cat", "é" * 120, "x" * 240)
     with building(tmp_path, Model()) as begin:
         with monkeypatch.context() as patched:
-            patched.setattr(files, "copy_whole", copied)
+            patched.setattr(files, "atomic_copy", copied)
             built = begin().run()
         assert built.left_out == {"cat": "its files cannot be written: No space left on device"}
         assert (built.samples, built.questions["IF"]) == (2, 10)
         assert record(tmp_path)["left_out"] == built.left_out
         dataset = open_benchmark(tmp_path / "bench").dataset
-        assert (len(dataset.samples), dataset.findings) == (2, ())
+        assert (len(dataset.samples), dataset.issues) == (2, ())
         built = begin().run()
-    assert (built.samples, built.left_out, built.progress.made) == (3, {}, 0)
+    assert (built.samples, built.left_out, built.progress.requests_sent) == (3, {}, 0)
     dataset = open_benchmark(tmp_path / "bench").dataset
-    assert (len(dataset.samples), dataset.findings) == (3, ())
+    assert (len(dataset.samples), dataset.issues) == (3, ())
 
 
 OWN = "Turn the cat into a blue glass lamp with two iron feet beneath a silver sun."
 
 
-def told(tmp_path: Path, **texts: str) -> Wish:
+def told(tmp_path: Path, **texts: str) -> CrevalBuildOptions:
     path = tmp_path / "told.json"
     path.write_text(json.dumps(texts))
-    return Wish(instructions=path)
+    return CrevalBuildOptions(instructions=path)
 
 
 @pytest.mark.parametrize("lost", ["", "creval.db"])
@@ -106,7 +102,7 @@ def test_peoples_own_instructions_are_not_replaced(tmp_path: Path, lost: str) ->
 
 
 def test_another_instruction_is_counted_before_it_is_paid_for(tmp_path: Path) -> None:
-    def calls(of: CrevalBuilding) -> int:
+    def calls(of: CrevalBuilder) -> int:
         return sum(one.calls for one in of.estimate())
 
     drawn(tmp_path / "pictures", "cat", "dog")
@@ -128,4 +124,4 @@ def test_another_setting_is_refused_before_anything_is_said(tmp_path: Path) -> N
         with pytest.raises(CrevalError, match="begun with another image_fit"):
             begin(dry=True, image_fit="200")
         with pytest.raises(CrevalError, match="begun with another checker"):
-            begin(Wish(blind=False))
+            begin(CrevalBuildOptions(blind=False))

@@ -10,28 +10,27 @@ from typing import Any
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.building.creval.builder import Built, CrevalBuilding, Wish
+from creval.building.creval.builder import BuildResult, CrevalBuilder, CrevalBuildOptions
 from creval.building.creval.review import CrevalReview
 from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
-from creval.store import Store
+from creval.store import RunWriter
 from tests.building.made import TOLD, Model, drawn, questions, usual
 from tests.serving import serving
 
 
 def build(
-    tmp_path: Path, model: Model, *, wish: Wish | None = None, asker: str = "b", **more: Any
-) -> Built:
+    tmp_path: Path, model: Model, *, wish: CrevalBuildOptions | None = None, asker: str = "b", **more: Any
+) -> BuildResult:
     if not (tmp_path / "pictures").exists():
         drawn(tmp_path / "pictures", "cat")
     with serving(model.app()) as url:
         # Another address would be another model.
-        roles = {"writer": "openai:a@URL/v1", "asker": f"openai:{asker}@URL/v1",
-                 "checker": "openai:a@URL/v1"}  # fmt: skip
+        roles = {"writer": "openai:a@URL/v1", "asker": f"openai:{asker}@URL/v1", "checker": "openai:a@URL/v1"}
         roles = {role: spec.replace("URL", url) for role, spec in roles.items()}
         settings = Settings(concurrency=4, attempts=2, **more)
-        building = CrevalBuilding(
-            tmp_path / "pictures", tmp_path / "bench", roles, wish or Wish(), settings
+        building = CrevalBuilder(
+            tmp_path / "pictures", tmp_path / "bench", roles, wish or CrevalBuildOptions(), settings
         )
         return building.run()
 
@@ -45,7 +44,7 @@ def record(tmp_path: Path) -> dict[str, Any]:
     return dict(json.loads((tmp_path / "bench" / "build.json").read_text()))
 
 
-def test_a_picture_becomes_a_sample(tmp_path: Path) -> None:
+def test_a_image_becomes_a_sample(tmp_path: Path) -> None:
     model = Model()
     built = build(tmp_path, model)
     assert model.stages() == ["instruction", "IF", "VC", "blind", "VQ"]
@@ -56,15 +55,15 @@ def test_a_picture_becomes_a_sample(tmp_path: Path) -> None:
     assert (sample.id, sample.instruction) == ("cat", TOLD)
     assert sample.source is not None
     assert sample.source.is_file()
-    assert not benchmark.dataset.findings
-    assert benchmark.dataset.made_by == {"writer": "a", "asker": "b"}
+    assert not benchmark.dataset.issues
+    assert benchmark.dataset.authored_by == {"writer": "a", "asker": "b"}
     assert {question.weight for question in sample.questions if question.metric == "VC"} == {2.0}
     assert {question.weight for question in sample.questions if question.metric != "VC"} == {1.0}
     made = asked(tmp_path, "VC")[0]["made"]
     assert made["by"].startswith("openai:b@")
     assert made["prompt"].startswith("creval_vc@")
     assert (made["try"], made["on_source"]) == (1, "Yes")
-    with Store(tmp_path / "bench") as store:
+    with RunWriter(tmp_path / "bench") as store:
         manifest = store.manifest
     assert manifest["prompts"]["creval_if"].startswith("creval_if@")
     assert len(manifest["dimensions"]) == 1
@@ -76,9 +75,7 @@ def test_what_breaks_a_rule_is_asked_for_again_with_the_reason(tmp_path: Path) -
             good = [f"Is the VC part {word}?" for word in ("red", "blue", "tall", "old")]
             return questions("VC", *good, "Is the ear red and is the tail blue?")
         if stage == "VC":
-            return questions(
-                "VC", "Is the VC part red?", "Is the ear of the cat red?", "Is it cold?"
-            )
+            return questions("VC", "Is the VC part red?", "Is the ear of the cat red?", "Is it cold?")
         if stage == "instruction" and "asked again" not in text:
             return "I'm sorry, but I can't help with that."
         return usual(stage, text)
@@ -111,7 +108,7 @@ def test_questions_that_overlap_other_metrics_are_refused(tmp_path: Path) -> Non
     assert "- Is the IF part red?" in next(text for stage, text in model.asked if stage == "VQ")
 
 
-def test_too_few_good_questions_leave_a_picture_out(tmp_path: Path) -> None:
+def test_too_few_good_questions_leave_a_image_out(tmp_path: Path) -> None:
     def says(stage: str, text: str) -> str:
         if stage == "VQ":
             return questions("VQ", "Is it red?", "Is it blue and is it red?")
@@ -120,9 +117,7 @@ def test_too_few_good_questions_leave_a_picture_out(tmp_path: Path) -> None:
     model = Model(says)
     built = build(tmp_path, model, retries=1)
     assert Counter(model.stages())["VQ"] == 2
-    assert built.left_out == {
-        "cat": "VQ questions: there are only 1 good questions, and 5 are needed"
-    }
+    assert built.left_out == {"cat": "VQ questions: there are only 1 good questions, and 5 are needed"}
     assert record(tmp_path)["left_out"] == built.left_out
     assert [one["rule"] for one in record(tmp_path)["rejected"]["cat"]] == ["one fact"] * 2
     assert built.share_left_out == 1.0
@@ -168,7 +163,7 @@ def test_where_too_few_are_left_a_flag_is_kept(tmp_path: Path) -> None:
 
 def test_without_the_blind_check(tmp_path: Path) -> None:
     model = Model()
-    build(tmp_path, model, wish=Wish(blind=False))
+    build(tmp_path, model, wish=CrevalBuildOptions(blind=False))
     assert "blind" not in model.stages()
 
 
@@ -182,10 +177,11 @@ def test_a_checker_that_says_nothing_flags_nothing(tmp_path: Path) -> None:
 def test_peoples_own_instructions(tmp_path: Path) -> None:
     drawn(tmp_path / "pictures", "cat", "dog")
     own = tmp_path / "own.csv"
-    own.write_text("image,instruction,dimension\ncat.png,Make the cat of jade,\n"
-                   "dog,Make the dog of jade,Material Transformation\n")  # fmt: skip
+    own.write_text(
+        "image,instruction,dimension\ncat.png,Make the cat of jade,\ndog,Make the dog of jade,Material Transformation\n"
+    )
     model = Model()
-    build(tmp_path, model, wish=Wish(instructions=own))
+    build(tmp_path, model, wish=CrevalBuildOptions(instructions=own))
     assert Counter(model.stages())["instruction"] == 0
     assert Counter(model.stages())["dimension"] == 1
     cat, dog = open_benchmark(tmp_path / "bench").dataset.samples
@@ -197,7 +193,7 @@ def test_peoples_own_instructions_are_sharpened(tmp_path: Path) -> None:
     own = tmp_path / "own.json"
     own.write_text(json.dumps({"cat": "Make the cat of jade"}))
     model = Model()
-    build(tmp_path, model, wish=Wish(instructions=own, rewrite=True))
+    build(tmp_path, model, wish=CrevalBuildOptions(instructions=own, rewrite=True))
     assert "Make the cat of jade" in model.asked[0][1]
     (cat,) = open_benchmark(tmp_path / "bench").dataset.samples
     assert (cat.instruction, cat.tags["dimension"]) == (TOLD, "Surreal Fantasy")
@@ -206,7 +202,7 @@ def test_peoples_own_instructions_are_sharpened(tmp_path: Path) -> None:
     (item, *_) = CrevalReview(tmp_path / "bench").group("cat").items
     assert item.facts["given"] == "Make the cat of jade"
     with pytest.raises(CrevalError, match="--instructions"):
-        Wish(rewrite=True)
+        CrevalBuildOptions(rewrite=True)
 
 
 def test_the_writer_can_choose_the_dimension(tmp_path: Path) -> None:
@@ -216,13 +212,13 @@ def test_the_writer_can_choose_the_dimension(tmp_path: Path) -> None:
         return usual(stage, text)
 
     model = Model(says)
-    build(tmp_path, model, wish=Wish("fitting"))
+    build(tmp_path, model, wish=CrevalBuildOptions("fitting"))
     assert "Commercial Design: " in model.asked[0][1]
     assert "its dimension is none of those named" in model.asked[1][1]
     (cat,) = open_benchmark(tmp_path / "bench").dataset.samples
     assert cat.tags["dimension"] == "Surreal Fantasy"
     with pytest.raises(CrevalError, match="did you mean 'Commercial Design'"):
-        Wish("Comercial Design")
+        CrevalBuildOptions("Comercial Design")
 
 
 def test_what_people_changed_is_left_alone(tmp_path: Path) -> None:
@@ -232,16 +228,16 @@ def test_what_people_changed_is_left_alone(tmp_path: Path) -> None:
     with serving(model.app()) as url:
         roles = {role: f"openai:{role}@{url}/v1" for role in roles}
 
-        def again(**more: Any) -> Built:
+        def again(**more: Any) -> BuildResult:
             settings = Settings(concurrency=4, attempts=2, **more)
             folders = tmp_path / "pictures", tmp_path / "bench"
-            return CrevalBuilding(*folders, roles, Wish(), settings).run()
+            return CrevalBuilder(*folders, roles, CrevalBuildOptions(), settings).run()
 
         assert again(limit=2).samples == 2
         bench = tmp_path / "bench"
         before = {path: path.read_bytes() for path in bench.rglob("*.json")}
         asked_for = len(model.asked)
-        assert again(limit=2).alone == []
+        assert again(limit=2).user_edited == []
         assert len(model.asked) == asked_for
         assert before == {path: path.read_bytes() for path in bench.rglob("*.json")}
         changed = bench / "questions_all" / "IF" / "cat.json"
@@ -252,11 +248,11 @@ def test_what_people_changed_is_left_alone(tmp_path: Path) -> None:
         listed.write_text(json.dumps(entries))
         (bench / "questions_all" / "VQ" / "dog.json").unlink()
         built = again()
-        assert built.alone == ["questions_all/IF/cat.json", "the instruction of dog"]
+        assert built.user_edited == ["questions_all/IF/cat.json", "the instruction of dog"]
         assert "crimson?" in changed.read_text()
         cat, dog, emu = open_benchmark(bench).dataset.samples
         assert (dog.instruction, emu.instruction) == ("My own words for the dog.", TOLD)
-        assert not open_benchmark(bench).dataset.findings, "and what was lost is there again"
+        assert not open_benchmark(bench).dataset.issues, "and what was lost is there again"
         assert cat.id == "cat"
 
 
@@ -277,11 +273,11 @@ def test_other_settings_do_not_pay_for_everything_again(
     model = Model()
     with serving(model.app()) as url:
         roles = dict.fromkeys(("writer", "asker", "checker"), f"openai:a@{url}/v1")
-        where = (tmp_path / "pictures", tmp_path / "bench", roles, Wish())
-        CrevalBuilding(*where, Settings()).run()
+        where = (tmp_path / "pictures", tmp_path / "bench", roles, CrevalBuildOptions())
+        CrevalBuilder(*where, Settings()).run()
         asked = len(model.asked)
         with pytest.raises(CrevalError, match=f"begun with another {wrong}"):
-            CrevalBuilding(*where, Settings(image_fit=fit), temperature=temperature).run()
+            CrevalBuilder(*where, Settings(image_fit=fit), temperature=temperature).run()
     assert len(model.asked) == asked
 
 
@@ -324,7 +320,7 @@ def test_a_prompt_in_one_paragraph_is_sent_whole(tmp_path: Path) -> None:
 def test_a_model_that_marks_its_own_work_gets_a_warning(tmp_path: Path) -> None:
     drawn(tmp_path / "pictures", "cat")
     roles = dict.fromkeys(("writer", "asker", "checker"), "openai:m@http://127.0.0.1:9/v1")
-    building = CrevalBuilding(tmp_path / "pictures", tmp_path / "bench", roles, Wish(), Settings())
+    building = CrevalBuilder(tmp_path / "pictures", tmp_path / "bench", roles, CrevalBuildOptions(), Settings())
     assert "warning: m writes the instructions and the questions" in building.warnings()[0]
     writer, asker, checker = building.estimate()
     assert (writer.calls, asker.calls, checker.calls) == (1, 3, 1)

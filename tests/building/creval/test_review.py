@@ -9,7 +9,7 @@ import pytest
 
 from creval.benchmarks import open_benchmark
 from creval.building.creval.review import CrevalReview
-from creval.building.review.model import ACCEPTED, DROPPED, OPEN, Review
+from creval.building.review.base import ACCEPTED, DROPPED, OPEN, Review
 from creval.core.errors import CrevalError
 from tests.building.creval.test_pipeline import build
 from tests.building.made import TOLD, Model, drawn
@@ -26,10 +26,10 @@ def test_every_item_with_its_fields(review: CrevalReview) -> None:
     shown: Review = review
     assert shown.groups() == ["cat", "dog"]
     group = shown.group("cat")
-    assert [path.is_file() for path in group.pictures.values()] == [True]
+    assert [path.is_file() for path in group.images.values()] == [True]
     assert [item.id for item in group.items][:2] == ["instruction", "IF/Q1"]
     assert len(group.items) == 16
-    assert shown.left() == 32
+    assert shown.count_undecided() == 32
     weights = [field for item in group.items for field in item.fields if field.name == "weight"]
     assert len(weights) == 5
     assert weights[0].choices == ("1", "2", "3")
@@ -43,7 +43,7 @@ def test_accept_edit_drop_and_take_back(review: CrevalReview) -> None:
     items = {item.id: item for item in review.group("cat").items}
     assert [field.text for field in items["IF/Q2"].fields] == ["Is it a lamp?", "No"]
     assert (items["IF/Q2"].verdict, items["IF/Q3"].verdict) == (ACCEPTED, DROPPED)
-    assert review.left() == 29
+    assert review.count_undecided() == 29
     sample = open_benchmark(review.folder).dataset.samples[0]
     mine = [question for question in sample.questions if question.metric == "IF"]
     assert [question.label for question in mine] == ["Q1", "Q2", "Q4", "Q5"]
@@ -68,13 +68,13 @@ def notes(review: CrevalReview, item: str) -> tuple[str, ...]:
 
 def test_too_few_questions_are_noted(review: CrevalReview) -> None:
     assert notes(review, "instruction") == ()
-    assert not open_benchmark(review.folder).dataset.findings
+    assert not open_benchmark(review.folder).dataset.issues
     for name in ("IF/Q1", "IF/Q4"):
         review.decide("cat", name, DROPPED, {})
     assert notes(review, "instruction") == ("IF has 3 of at least 5 questions",)
-    (found,) = open_benchmark(review.folder).dataset.findings
-    assert (found.rule, found.where, found.found) == ("few questions", "IF/cat", "3")
-    assert not found.repaired
+    (found,) = open_benchmark(review.folder).dataset.issues
+    assert (found.rule, found.location, found.original) == ("few questions", "IF/cat", "3")
+    assert not found.is_repaired
 
 
 def test_questions_on_other_words_are_noted(review: CrevalReview) -> None:
@@ -98,10 +98,10 @@ def test_questions_on_other_words_are_noted(review: CrevalReview) -> None:
     assert "asked_for" not in (review.folder / "instruction.json").read_text()
 
 
-def test_a_picture_from_elsewhere_is_not_shown(review: CrevalReview) -> None:
+def test_a_image_from_elsewhere_is_not_shown(review: CrevalReview) -> None:
     listed = review.folder / "instruction.json"
     listed.write_text(listed.read_text().replace("image/cat.png", "../pictures/cat.png"))
-    assert review.group("cat").pictures == {}
+    assert review.group("cat").images == {}
     review.decide("cat", "IF/Q1", ACCEPTED, {})
 
 
@@ -109,13 +109,13 @@ def test_a_sample_is_dropped_with_all_its_questions(review: CrevalReview) -> Non
     review.decide("cat", "instruction", DROPPED, {"instruction": "Other words."})
     dataset = open_benchmark(review.folder).dataset
     assert [sample.id for sample in dataset.samples] == ["dog"]
-    assert not dataset.findings
+    assert not dataset.issues
     assert review.groups() == ["cat", "dog"]
     assert review.group("cat").items[0].verdict == DROPPED
     review.decide("cat", "instruction", ACCEPTED, {"dimension": "Commercial Design"})
     cat, _ = open_benchmark(review.folder).dataset.samples
     assert (cat.instruction, cat.tags["dimension"]) == ("Other words.", "Commercial Design")
-    assert not open_benchmark(review.folder).dataset.findings
+    assert not open_benchmark(review.folder).dataset.issues
     assert json.loads((review.folder / "dropped" / "instruction.json").read_text()) == []
 
 

@@ -8,25 +8,25 @@ from hypothesis import strategies as st
 
 from creval.building.creval.dimensions import DIMENSIONS
 from creval.building.creval.rules import (
-    ATTRIBUTES,
+    ATTRIBUTE_COUNT_RULE,
+    ENGLISH_RULE,
     INSTRUCTION_RULES,
-    LANGUAGE,
     QUESTION_RULES,
-    Context,
-    alike,
-    instruction_faults,
-    question_faults,
+    QuestionContext,
+    find_instruction_violations,
+    find_question_violations,
+    is_same_question,
     rewrite_rules,
 )
-from creval.parsing.instructions import Instruction
-from creval.parsing.questions import Written
+from creval.parsing.written_instructions import WrittenInstruction
+from creval.parsing.written_questions import WrittenQuestion
 
-TO = Context("VC", "Turn the cat into a jade lamp.", ["Is the collar of the cat red?"])
-ALL = (*INSTRUCTION_RULES, LANGUAGE, ATTRIBUTES)
+TO = QuestionContext("VC", "Turn the cat into a jade lamp.", ["Is the collar of the cat red?"])
+ALL = (*INSTRUCTION_RULES, ENGLISH_RULE, ATTRIBUTE_COUNT_RULE)
 
 
 def broken(text: str, answer: str | None = "Yes", weight: float | None = 2.0) -> set[str]:
-    return {fault.rule for fault in question_faults(Written(text, answer, weight), TO)}
+    return {fault.rule for fault in find_question_violations(WrittenQuestion(text, answer, weight), TO)}
 
 
 @pytest.mark.parametrize(
@@ -48,37 +48,37 @@ def test_a_good_question_passes(text: str) -> None:
 @pytest.mark.parametrize(
     ("rule", "question"),
     [
-        ("question", Written("The ear is notched.", "Yes", 1.0)),
-        ("answer", Written("Is the ear notched?", "Yes | No", 1.0)),
-        ("answer", Written("Is the ear notched?", None, 1.0)),
-        ("weight", Written("Is the ear notched?", "Yes", None)),
-        ("weight", Written("Is the ear notched?", "Yes", 2.5)),
-        ("garbled", Written("Is the \ufffd ear notched?", "Yes", 1.0)),
-        ("garbled", Written("Is the catâ€™s ear notched?", "Yes", 1.0)),
-        ("garbled", Written("Is the the the ear notched?", "Yes", 1.0)),
-        ("garbled", Written("Is {{thing}} notched?", "Yes", 1.0)),
-        ("length", Written(f"Is the ear {' '.join(f'w{n}' for n in range(50))} there?", "No", 1.0)),
-        ("one fact", Written("Is the ear notched and is the tail long?", "Yes", 1.0)),
-        ("one fact", Written("Is the ear notched? Is the tail long?", "Yes", 1.0)),
-        ("taste", Written("Is the ear aesthetically drawn?", "Yes", 1.0)),
-        ("language", Written("猫的左耳有缺口吗？", "Yes", 1.0)),
-        ("duplicate", Written("Is the cat collar red?", "Yes", 1.0)),
+        ("question", WrittenQuestion("The ear is notched.", "Yes", 1.0)),
+        ("answer", WrittenQuestion("Is the ear notched?", "Yes | No", 1.0)),
+        ("answer", WrittenQuestion("Is the ear notched?", None, 1.0)),
+        ("weight", WrittenQuestion("Is the ear notched?", "Yes", None)),
+        ("weight", WrittenQuestion("Is the ear notched?", "Yes", 2.5)),
+        ("garbled", WrittenQuestion("Is the \ufffd ear notched?", "Yes", 1.0)),
+        ("garbled", WrittenQuestion("Is the catâ€™s ear notched?", "Yes", 1.0)),
+        ("garbled", WrittenQuestion("Is the the the ear notched?", "Yes", 1.0)),
+        ("garbled", WrittenQuestion("Is {{thing}} notched?", "Yes", 1.0)),
+        ("length", WrittenQuestion(f"Is the ear {' '.join(f'w{n}' for n in range(50))} there?", "No", 1.0)),
+        ("one fact", WrittenQuestion("Is the ear notched and is the tail long?", "Yes", 1.0)),
+        ("one fact", WrittenQuestion("Is the ear notched? Is the tail long?", "Yes", 1.0)),
+        ("taste", WrittenQuestion("Is the ear aesthetically drawn?", "Yes", 1.0)),
+        ("language", WrittenQuestion("猫的左耳有缺口吗？", "Yes", 1.0)),
+        ("duplicate", WrittenQuestion("Is the cat collar red?", "Yes", 1.0)),
     ],
 )
-def test_each_rule_finds_its_fault(rule: str, question: Written) -> None:
-    assert rule in {fault.rule for fault in question_faults(question, TO)}
+def test_each_rule_finds_its_fault(rule: str, question: WrittenQuestion) -> None:
+    assert rule in {fault.rule for fault in find_question_violations(question, TO)}
     assert rule in {known.name for known in QUESTION_RULES}
 
 
 def test_weights_are_for_consistency_only() -> None:
-    asked = Written("Is the ear notched?", "Yes", None)
-    assert not question_faults(asked, TO._replace(metric="IF"))
+    asked = WrittenQuestion("Is the ear notched?", "Yes", None)
+    assert not find_question_violations(asked, TO._replace(metric="IF"))
 
 
 @pytest.mark.parametrize("name", DIMENSIONS)
 def test_our_examples_keep_the_rules(name: str) -> None:
     for text in DIMENSIONS[name].examples:
-        assert not instruction_faults(Instruction(text), ALL), text
+        assert not find_instruction_violations(WrittenInstruction(text), ALL), text
 
 
 GOOD = "Turn the cat into a green jade lamp with four brass feet beneath a paper moon."
@@ -87,26 +87,20 @@ GOOD = "Turn the cat into a green jade lamp with four brass feet beneath a paper
 @pytest.mark.parametrize(
     ("rule", "told"),
     [
-        ("length", Instruction(" ".join(["Turn the cat into jade"] * 14))),
-        ("empty", Instruction("Do it")),
-        ("thin", Instruction("Turn the cat into jade.")),
-        ("question", Instruction("Could you turn the cat into a jade lamp with four brass feet?")),
-        ("garbled", Instruction(GOOD + " the the the")),
-        ("ambiguity", Instruction(GOOD[:-1] + " or something of that kind.")),
-        (
-            "retouching",
-            Instruction("Brighten the sky a little and take away the people behind it."),
-        ),
-        (
-            "language",
-            Instruction("把猫变成一盏绿色的玉灯，四只黄铜脚，上面有一个纸月亮，背景是深蓝色的夜空"),
-        ),
-        ("attributes", Instruction(GOOD, attributes=("a", "b"))),
+        ("length", WrittenInstruction(" ".join(["Turn the cat into jade"] * 14))),
+        ("empty", WrittenInstruction("Do it")),
+        ("thin", WrittenInstruction("Turn the cat into jade.")),
+        ("question", WrittenInstruction("Could you turn the cat into a jade lamp with four brass feet?")),
+        ("garbled", WrittenInstruction(GOOD + " the the the")),
+        ("ambiguity", WrittenInstruction(GOOD[:-1] + " or something of that kind.")),
+        ("retouching", WrittenInstruction("Brighten the sky a little and take away the people behind it.")),
+        ("language", WrittenInstruction("把猫变成一盏绿色的玉灯，四只黄铜脚，上面有一个纸月亮，背景是深蓝色的夜空")),
+        ("attributes", WrittenInstruction(GOOD, attributes=("a", "b"))),
     ],
 )
-def test_each_rule_for_instructions(rule: str, told: Instruction) -> None:
-    assert rule in {fault.rule for fault in instruction_faults(told, ALL)}
-    assert not instruction_faults(Instruction(GOOD, attributes=("a", "b", "c", "d")), ALL)
+def test_each_rule_for_instructions(rule: str, told: WrittenInstruction) -> None:
+    assert rule in {fault.rule for fault in find_instruction_violations(told, ALL)}
+    assert not find_instruction_violations(WrittenInstruction(GOOD, attributes=("a", "b", "c", "d")), ALL)
 
 
 OWN = 'Turn the cat into a lamp with a sign that reads "OPEN".'
@@ -116,24 +110,24 @@ SHARPER = 'Turn the tabby cat into a jade lamp with four brass feet and a sign t
 @pytest.mark.parametrize(
     ("rule", "told"),
     [
-        ("attributes", Instruction(OWN)),
-        ("attributes", Instruction(OWN.replace("lamp", "lamp, a lamp"))),
-        ("attributes", Instruction(SHARPER, attributes=("jade",))),
-        ("attributes", Instruction(SHARPER, attributes=("jade", "brass", "feet", "tabby"))),
-        ("quoted", Instruction(SHARPER.replace("OPEN", "Open"))),
-        ("language", Instruction('把这只虎斑猫变成一盏玉灯，四只黄铜脚，招牌上写着"OPEN"')),
+        ("attributes", WrittenInstruction(OWN)),
+        ("attributes", WrittenInstruction(OWN.replace("lamp", "lamp, a lamp"))),
+        ("attributes", WrittenInstruction(SHARPER, attributes=("jade",))),
+        ("attributes", WrittenInstruction(SHARPER, attributes=("jade", "brass", "feet", "tabby"))),
+        ("quoted", WrittenInstruction(SHARPER.replace("OPEN", "Open"))),
+        ("language", WrittenInstruction('把这只虎斑猫变成一盏玉灯，四只黄铜脚，招牌上写着"OPEN"')),
     ],
 )
-def test_each_rule_for_what_was_rewritten(rule: str, told: Instruction) -> None:
+def test_each_rule_for_what_was_rewritten(rule: str, told: WrittenInstruction) -> None:
     rules = rewrite_rules(OWN)
-    assert {fault.rule for fault in instruction_faults(told, rules)} == {rule}
+    assert {fault.rule for fault in find_instruction_violations(told, rules)} == {rule}
     for attributes in ((), ("jade", "brass"), ("tabby", "jade", "four brass feet")):
-        assert not instruction_faults(Instruction(SHARPER, attributes=attributes), rules)
+        assert not find_instruction_violations(WrittenInstruction(SHARPER, attributes=attributes), rules)
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_text_can_be_checked(text: str, other: str) -> None:
-    question_faults(Written(text, text, 1.0), Context("VC", other, [other]))
-    instruction_faults(Instruction(text), [*ALL, *rewrite_rules(other)])
-    assert alike(text, other) == alike(other, text)
-    assert alike(text, text)
+    find_question_violations(WrittenQuestion(text, text, 1.0), QuestionContext("VC", other, [other]))
+    find_instruction_violations(WrittenInstruction(text), [*ALL, *rewrite_rules(other)])
+    assert is_same_question(text, other) == is_same_question(other, text)
+    assert is_same_question(text, text)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from creval.testing.fake_server import FakeServer
+from creval.testing.fake_chat_server import FakeServer
 from tests.serving import serving
 
 

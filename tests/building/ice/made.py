@@ -9,12 +9,12 @@ from typing import Any
 
 from PIL import Image
 
-from creval.benchmarks.ice_bench.items import BLANK
+from creval.benchmarks.ice_bench.item_lines import BLANK_PATTERN
 from creval.benchmarks.ice_bench.tasks import TASKS, Task
-from creval.building.ice.builder import IceBuilding, Wish
-from creval.building.ice.files import Items
+from creval.building.ice.builder import IceBuilder, IceBuildOptions
+from creval.building.ice.files import IceItems
 from creval.calls.settings import Settings
-from creval.testing.fake_server import FakeServer
+from creval.testing.fake_chat_server import FakeServer
 from tests.benchmarks.ice_bench.release_files import drawn, mask, source_of
 
 
@@ -23,11 +23,11 @@ def draw_task(folder: Path, task: Task, name: str = "a", seed: int = 0) -> None:
     home = folder / task.name
     home.mkdir(parents=True, exist_ok=True)
     seed += 100 * task.number
-    if task.edits or not task.reference:
+    if task.has_source or not task.reference_metric:
         source_of(task, seed).save(home / f"{name}.png")
-    if task.masked:
+    if task.has_mask:
         mask().save(home / f"{name}_mask.png")
-    if task.reference:
+    if task.reference_metric:
         drawn(seed + 50).save(home / f"{name}_ref1.png")
 
 
@@ -55,19 +55,20 @@ def draw_plain(folder: Path, count: int) -> Path:
     return folder
 
 
-def building(
-    images: Path, out: Path, url: str, wish: Wish | None = None, **settings: Any
-) -> IceBuilding:
+def building(images: Path, out: Path, url: str, wish: IceBuildOptions | None = None, **settings: Any) -> IceBuilder:
     spec = f"openai:w@{url}/v1"
-    return IceBuilding(
-        images, out, {"writer": spec, "captioner": spec}, wish or Wish(),
+    return IceBuilder(
+        images,
+        out,
+        {"writer": spec, "captioner": spec},
+        wish or IceBuildOptions(),
         Settings(**{"retries": 4, **settings}),
-    )  # fmt: skip
+    )
 
 
 def entries(out: Path) -> list[dict[str, Any]]:
     """The lines of a benchmark."""
-    path = Items.path_in(out)
+    path = IceItems.items_file(out)
     return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
 
 
@@ -84,8 +85,8 @@ def size_of(path: Path) -> tuple[int, int]:
 class Unwilling(FakeServer):
     """A model to which no task seems to suit."""
 
-    def _text(self, asked: Any, choice: int) -> str:
-        said = super()._text(asked, choice)
+    def _write_reply(self, asked: Any, choice: int) -> str:
+        said = super()._write_reply(asked, choice)
         return '{"unsuited": "why"}' if "Template: " in asked.text else said
 
 
@@ -98,9 +99,9 @@ class Heard(FakeServer):
         self.heard: list[str] = []
         self.shown = 0
 
-    def _text(self, asked: Any, choice: int) -> str:
+    def _write_reply(self, asked: Any, choice: int) -> str:
         self.heard.append(asked.text)
-        self.shown += len(asked.pictures.split("|")) if asked.pictures else 0
+        self.shown += len(asked.images_key.split("|")) if asked.images_key else 0
         if template := re.search(r"^Template: (.*)$", asked.text, re.MULTILINE):
-            return json.dumps({"instruction": BLANK.sub("something red", template[1])})
-        return super()._text(asked, choice)
+            return json.dumps({"instruction": BLANK_PATTERN.sub("something red", template[1])})
+        return super()._write_reply(asked, choice)

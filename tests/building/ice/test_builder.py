@@ -8,45 +8,36 @@ import pytest
 
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.ice_bench.tasks import TASKS
-from creval.building import images as building_images
+from creval.building import image_files as building_images
 from creval.building.ice import save
-from creval.building.ice.builder import Wish
+from creval.building.ice.builder import IceBuildOptions
 from creval.building.ice.review import IceReview
-from creval.building.review.model import DROPPED
+from creval.building.review.base import DROPPED
 from creval.core.errors import CrevalError
-from creval.testing.fake_server import FakeServer
+from creval.testing.fake_chat_server import FakeServer
 from tests.benchmarks.ice_bench.release_files import drawn
-from tests.building.ice.made import (
-    Heard,
-    building,
-    draw_all,
-    draw_plain,
-    draw_task,
-    entries,
-    put,
-    size_of,
-)
+from tests.building.ice.made import Heard, building, draw_all, draw_plain, draw_task, entries, put, size_of
 from tests.serving import serving
 
 
 def test_all_tasks_are_built_and_read_without_fault(url: str, tmp_path: Path) -> None:
     images, out = draw_all(tmp_path / "in"), tmp_path / "bench"
-    work = building(images, out, url, Wish(source_type="real"))
+    work = building(images, out, url, IceBuildOptions(source_type="real"))
     wrote = work.run()
-    assert len(wrote.made) + len(wrote.left_out) == 31
+    assert len(wrote.results) + len(wrote.left_out) == 31
     assert all("does not suit" in why for why in wrote.left_out.values()), wrote.left_out
     dataset = open_benchmark(out).dataset
-    assert len(dataset.samples) == len(wrote.made) > 25
+    assert len(dataset.samples) == len(wrote.results) > 25
     gone = {name for name in TASKS if name not in {s.tags["task"] for s in dataset.samples}}
-    assert {finding.item or finding.where for finding in dataset.findings} == gone
+    assert {finding.item or finding.location for finding in dataset.issues} == gone
     for sample in dataset.samples:
         task = TASKS[sample.tags["task"]]
-        assert (sample.source is not None) == task.edits
-        assert (sample.mask is not None) == task.masked
-        assert bool(sample.references) == bool(task.reference)
+        assert (sample.source is not None) == task.has_source
+        assert (sample.mask is not None) == task.has_mask
+        assert bool(sample.references) == bool(task.reference_metric)
         assert sample.captions["target"]
-        assert ("source" in sample.captions) == task.edits
-        assert sample.tags.get("source_type") == ("real" if task.edits else None)
+        assert ("source" in sample.captions) == task.has_source
+        assert sample.tags.get("source_type") == ("real" if task.has_source else None)
         for path in filter(None, (sample.source, sample.mask, *sample.references)):
             assert size_of(path) == (96, 73)
         own = images / task.name / "p0.png"
@@ -59,21 +50,21 @@ def test_all_tasks_are_built_and_read_without_fault(url: str, tmp_path: Path) ->
     assert made["TargetCaption"]["prompt"].startswith("ice_target@")
 
 
-def test_a_second_start_asks_nothing_and_new_pictures_join(tmp_path: Path) -> None:
+def test_a_second_start_asks_nothing_and_new_images_join(tmp_path: Path) -> None:
     images, out = draw_plain(tmp_path / "in", 6), tmp_path / "bench"
     server = FakeServer(seed=3)
     with serving(server.app()) as url:
         first = building(images, out, url).run()
         before, calls = entries(out), server.stats["requests"]
         again = building(images, out, url)
-        assert (again.number, again.warnings()) == (0, ["6 items done before stay as they are."])
+        assert (again.item_count, again.warnings()) == (0, ["6 items done before stay as they are."])
         again.run()
         assert (server.stats["requests"], entries(out)) == (calls, before)
         draw_plain(images, 8)
         more = building(images, out, url)
-        assert more.number == 2
+        assert more.item_count == 2
         more.run()
-    assert (len(first.made), len(entries(out))) == (6, 8)
+    assert (len(first.results), len(entries(out))) == (6, 8)
     assert [entry for entry in entries(out) if entry in before] == before
 
 
@@ -81,7 +72,7 @@ def test_a_task_that_does_not_suit_gives_way_to_another(tmp_path: Path) -> None:
     images, out = draw_plain(tmp_path / "in", 30), tmp_path / "bench"
     with serving(FakeServer(seed=2).app()) as url:
         wrote = building(images, out, url).run()
-    assert (len(wrote.made), wrote.left_out) == (30, {})
+    assert (len(wrote.results), wrote.left_out) == (30, {})
     rejected = [said for entry in entries(out) for said in entry["made"]["rejected"]]
     assert any("does not suit" in said for said in rejected)
 
@@ -94,7 +85,7 @@ def test_a_folder_stays_one_thing(url: str, tmp_path: Path) -> None:
     mine = tmp_path / "mine.json"
     mine.write_text('{"Color Editing": "Paint {it} in <SOURCE>."}')
     with pytest.raises(CrevalError, match="other templates"):
-        building(images, out, url, Wish(templates=mine))
+        building(images, out, url, IceBuildOptions(templates=mine))
 
 
 def test_what_people_do_meanwhile_stays(tmp_path: Path) -> None:
@@ -112,7 +103,7 @@ def test_what_people_do_meanwhile_stays(tmp_path: Path) -> None:
     assert found[second["ItemID"]]["SourceCaption"] == "A word of my own."
 
 
-def test_what_people_do_while_pictures_are_copied_stays(
+def test_what_people_do_while_images_are_copied_stays(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     images, out = tmp_path / "in", tmp_path / "bench"
@@ -120,11 +111,11 @@ def test_what_people_do_while_pictures_are_copied_stays(
     building(images, out, url).run()
     draw_task(images, TASKS["Color Editing"], "b")
 
-    def put_picture(picture: Path, path: Path) -> None:
+    def put_image(image: Path, path: Path) -> None:
         IceReview(out).decide("color-editing-a", "Instruction", DROPPED, {})
-        building_images.put_picture(picture, path)
+        building_images.copy_image(image, path)
 
-    monkeypatch.setattr(save, "put_picture", put_picture)
+    monkeypatch.setattr(save, "copy_image", put_image)
     building(images, out, url).run()
     assert [entry.get("dropped") for entry in entries(out)] == [True, None]
 
@@ -140,10 +131,10 @@ def test_an_instruction_changed_by_hand_is_described_anew(tmp_path: Path) -> Non
         assert [made.calls for made in work.estimate()] == [0, 1]
         work.run()
         assert server.stats["requests"] == calls + 1
-        assert building(images, out, url).number == 0
+        assert building(images, out, url).item_count == 0
         mine = {"Instruction": "Make the lake in <SOURCE> red.", "TargetCaption": "A red lake."}
         put(out, {**entries(out)[0], **mine})
-        assert building(images, out, url).number == 0, "people's own description stays"
+        assert building(images, out, url).item_count == 0, "people's own description stays"
         put(out, {**entries(out)[0], "SourceCaption": "", "Instruction": ""})
         building(images, out, url).run()
     (entry,) = entries(out)
@@ -152,9 +143,7 @@ def test_an_instruction_changed_by_hand_is_described_anew(tmp_path: Path) -> Non
     assert entry["TargetCaption"] == "A red lake."
 
 
-@pytest.mark.parametrize(
-    "change", [{"Task": "Texture Editing"}, {"Task": 7}, {"made": "x"}, {"made": None}]
-)
+@pytest.mark.parametrize("change", [{"Task": "Texture Editing"}, {"Task": 7}, {"made": "x"}, {"made": None}])
 def test_a_line_is_never_written_over(change: dict[str, object], url: str, tmp_path: Path) -> None:
     images, out = tmp_path / "in", tmp_path / "bench"
     draw_task(images, TASKS["Color Editing"])
@@ -171,12 +160,12 @@ def test_what_is_written_meanwhile_is_kept(tmp_path: Path) -> None:
     images, out = tmp_path / "in", tmp_path / "bench"
     draw_task(images, TASKS["Color Editing"])
     with serving(FakeServer(seed=3).app()) as url:
-        building(images, out, url, Wish(people=True)).run()
+        building(images, out, url, IceBuildOptions(people_fill_in=True)).run()
         (entry,) = entries(out)
         put(out, {**entry, "Instruction": "Make the lake in <SOURCE> red."})
         work = building(images, out, url)
-        work.writing.run = _meanwhile(  # type: ignore[method-assign]
-            work.writing.run, lambda: put(out, {**entries(out)[0], "TargetCaption": "A red lake."})
+        work.generator.run = _meanwhile(  # type: ignore[method-assign]
+            work.generator.run, lambda: put(out, {**entries(out)[0], "TargetCaption": "A red lake."})
         )
         work.run()
     assert entries(out)[0]["TargetCaption"] == "A red lake."
@@ -223,13 +212,13 @@ def test_lines_stay_in_their_order(url: str, tmp_path: Path) -> None:
     assert [entry["ItemID"][-1] for entry in entries(out)] == ["a", "c", "b", "d"]
 
 
-def test_a_picture_is_described_once_for_all_its_items(tmp_path: Path) -> None:
+def test_a_image_is_described_once_for_all_its_items(tmp_path: Path) -> None:
     server = Heard(seed=3)
     with serving(server.app()) as url:
-        wish = Wish(tasks="5-8", each=4, people=True)
+        wish = IceBuildOptions(tasks="5-8", items_per_image=4, people_fill_in=True)
         work = building(draw_plain(tmp_path / "in", 2), tmp_path / "bench", url, wish)
         (made,) = [one for one in work.estimate() if one.calls]
-        assert len(work.run().made) == 8
+        assert len(work.run().results) == 8
     assert server.stats["requests"] == made.calls == 2
     told = {(e["made"]["picture"], e["SourceCaption"]) for e in entries(tmp_path / "bench")}
     assert len(told) == 2
@@ -241,9 +230,9 @@ def test_estimates_are_what_is_asked(tmp_path: Path) -> None:
         draw_task(images, TASKS[name])
     drawn(9).save(images / "Face Swap" / "a_ref2.png")
     with serving(server.app()) as url:
-        for wish in (Wish(people=True), Wish()):
+        for wish in (IceBuildOptions(people_fill_in=True), IceBuildOptions()):
             work, before = building(images, out, url, wish, retries=0), server.stats["requests"]
-            made, pictures = work.estimate(), server.shown
+            made, shown = work.estimate(), server.shown
             work.run()
             assert server.stats["requests"] - before == sum(one.calls for one in made)
-            assert server.shown - pictures == sum(one.pictures for one in made)
+            assert server.shown - shown == sum(one.images for one in made)

@@ -9,7 +9,7 @@ import pytest
 
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.ice_bench.tasks import TASKS
-from creval.building.ice.builder import Wish
+from creval.building.ice.builder import IceBuildOptions
 from creval.building.ice.review import IceReview
 from creval.core.errors import CrevalError
 from tests.building.ice.made import Heard, Unwilling, building, draw_plain, draw_task, entries, put
@@ -20,25 +20,25 @@ def test_people_fill_in_and_the_rest_is_written(url: str, tmp_path: Path) -> Non
     images, out = tmp_path / "in", tmp_path / "bench"
     draw_task(images, TASKS["Color Editing"])
     draw_task(images, TASKS["Subject Addition"])
-    people = Wish(people=True)
+    people = IceBuildOptions(people_fill_in=True)
     work = building(images, out, url, people)
     work.run()
-    assert work.items.unfilled == 2
+    assert work.items.unfilled_count == 2
     with pytest.raises(CrevalError, match="no item that can be used"):
         open_benchmark(out)
-    assert building(images, out, url, people).number == 0, "it waits for people"
+    assert building(images, out, url, people).item_count == 0, "it waits for people"
     path = out / "dataset" / "data.jsonl"
     first, second = entries(out)
     first["Instruction"] = "Make the sky in <SOURCE> green."
     path.write_text(f"{json.dumps(first)}\n{json.dumps(second)}\n")
     work = building(images, out, url, people)
-    assert work.number == 1
+    assert work.item_count == 1
     work.run()
-    assert (work.items.unfilled, len(open_benchmark(out).dataset.samples)) == (1, 1)
+    assert (work.items.unfilled_count, len(open_benchmark(out).dataset.samples)) == (1, 1)
     assert entries(out)[0]["Instruction"] == "Make the sky in <SOURCE> green."
     assert entries(out)[0]["TargetCaption"]
     building(images, out, url).run()  # a model does what people left
-    assert [finding.rule for finding in open_benchmark(out).dataset.findings] == ["no items"] * 29
+    assert [finding.rule for finding in open_benchmark(out).dataset.issues] == ["no items"] * 29
     assert entries(out)[0]["Instruction"] == "Make the sky in <SOURCE> green."
 
 
@@ -46,7 +46,7 @@ def test_what_people_began_to_fill_in_is_what_the_writer_goes_on_with(tmp_path: 
     images, out, server = tmp_path / "in", tmp_path / "bench", Heard(seed=3)
     draw_task(images, TASKS["Color Editing"])
     with serving(server.app()) as url:
-        building(images, out, url, Wish(people=True)).run()
+        building(images, out, url, IceBuildOptions(people_fill_in=True)).run()
         begun = "Make the third sail from the left in <SOURCE> {its new colour}."
         put(out, {**entries(out)[0], "Instruction": begun})
         building(images, out, url).run()
@@ -63,8 +63,8 @@ def test_braces_of_ones_own_are_to_be_filled_in_too(tmp_path: Path) -> None:
         building(images, out, url).run()
         (entry,), calls = entries(out), server.stats["requests"]
         put(out, {**entry, "Instruction": "Make the clock in <SOURCE> {red}."})
-        work = building(images, out, url, Wish(people=True))
-        assert (work.number, work.items.unfilled) == (0, 1)
+        work = building(images, out, url, IceBuildOptions(people_fill_in=True))
+        assert (work.item_count, work.items.unfilled_count) == (0, 1)
         work.run()
         assert server.stats["requests"] == calls, "nothing is described that is open"
         (item, *_) = IceReview(out).group("color-editing-a").items
@@ -83,28 +83,26 @@ def test_a_row_with_braces_is_a_template(tmp_path: Path) -> None:
         ",Text2Image,A picture of {an animal} in the rain.\n"
     )
     with serving(server.app()) as url:
-        work = building(images, tmp_path / "open", url, Wish(items=table, people=True))
+        work = building(images, tmp_path / "open", url, IceBuildOptions(item_table=table, people_fill_in=True))
         assert [made.calls for made in work.estimate()] == [0, 1]
         work.run()
-        assert work.items.unfilled == 2
-        building(images, out, url, Wish(items=table)).run()
-        assert building(images, out, url, Wish(items=table)).number == 0
+        assert work.items.unfilled_count == 2
+        building(images, out, url, IceBuildOptions(item_table=table)).run()
+        assert building(images, out, url, IceBuildOptions(item_table=table)).item_count == 0
     first, second = entries(out)
     assert first["Instruction"] == "Make something red in <SOURCE> blue."
     assert first["made"]["template"] == "Make {the car} in <SOURCE> blue."
     assert second["TargetCaption"] == "A picture of something red in the rain."
 
 
-def test_an_instruction_of_ones_own_that_is_emptied_waits_for_people(
-    url: str, tmp_path: Path
-) -> None:
+def test_an_instruction_of_ones_own_that_is_emptied_waits_for_people(url: str, tmp_path: Path) -> None:
     images, out = draw_plain(tmp_path / "in", 1), tmp_path / "bench"
     table = tmp_path / "items.csv"
     table.write_text("image,task,instruction\np00.png,Color Editing,Make <SOURCE> blue.\n")
-    building(images, out, url, Wish(items=table)).run()
+    building(images, out, url, IceBuildOptions(item_table=table)).run()
     put(out, {**entries(out)[0], "Instruction": ""})
-    work = building(images, out, url, Wish(items=table))
-    assert (work.number, work.items.unfilled) == (0, 1)
+    work = building(images, out, url, IceBuildOptions(item_table=table))
+    assert (work.item_count, work.items.unfilled_count) == (0, 1)
     (item, *_) = IceReview(out).group("color-editing-p00").items
     assert item.notes == ("it is still to be written",)
 
@@ -112,5 +110,5 @@ def test_an_instruction_of_ones_own_that_is_emptied_waits_for_people(
 def test_tasks_without_blanks_are_looked_at_also_for_people(tmp_path: Path) -> None:
     images = draw_plain(tmp_path / "in", 2)
     with serving(Unwilling().app()) as url:
-        wish = Wish(people=True, tasks="Text Removal")
+        wish = IceBuildOptions(people_fill_in=True, tasks="Text Removal")
         assert len(building(images, tmp_path / "bench", url, wish).run().left_out) == 2

@@ -4,25 +4,34 @@ from pathlib import Path
 
 import pytest
 
-from creval.building.ice.image_sets import Pieces, find_pieces, named_by_folder, unnamed_folders
+from creval.building.ice.image_sets import ImageSet, find_folders_without_task, find_image_sets, tasks_from_folder
 from tests.building.ice.made import draw
 
 
 def test_what_belongs_together(tmp_path: Path) -> None:
-    names = ("x/dog.png", "x/dog_mask.png", "x/dog_ref2.jpg", "x/dog_REF1.png", "cat_src.jpg",
-             "cat_mask.png", "cat.webp", "alone_ref.png", "lost_mask.png", "fox-mask.png",
-             "fox.png", "fox.ref01.png")  # fmt: skip
+    names = (
+        "x/dog.png",
+        "x/dog_mask.png",
+        "x/dog_ref2.jpg",
+        "x/dog_REF1.png",
+        "cat_src.jpg",
+        "cat_mask.png",
+        "cat.webp",
+        "alone_ref.png",
+        "lost_mask.png",
+        "fox-mask.png",
+        "fox.png",
+        "fox.ref01.png",
+    )
     draw(tmp_path, *names)
-    found, lost = find_pieces(tmp_path, tmp_path / "out")
+    found, lost = find_image_sets(tmp_path, tmp_path / "out")
     at = tmp_path.joinpath
     assert found == {
-        "x/dog.png": Pieces(
-            at("x/dog.png"), at("x/dog_mask.png"), (at("x/dog_REF1.png"), at("x/dog_ref2.jpg"))
-        ),
-        "cat.webp": Pieces(at("cat.webp")),
-        "cat_src.jpg": Pieces(at("cat_src.jpg")),
-        "fox.png": Pieces(at("fox.png"), at("fox-mask.png"), (at("fox.ref01.png"),)),
-        "alone_ref.png": Pieces(None, None, (at("alone_ref.png"),)),
+        "x/dog.png": ImageSet(at("x/dog.png"), at("x/dog_mask.png"), (at("x/dog_REF1.png"), at("x/dog_ref2.jpg"))),
+        "cat.webp": ImageSet(at("cat.webp")),
+        "cat_src.jpg": ImageSet(at("cat_src.jpg")),
+        "fox.png": ImageSet(at("fox.png"), at("fox-mask.png"), (at("fox.ref01.png"),)),
+        "alone_ref.png": ImageSet(None, None, (at("alone_ref.png"),)),
     }
     assert lost == {
         "lost_mask.png": "its picture is not there",
@@ -47,13 +56,13 @@ def test_what_belongs_together(tmp_path: Path) -> None:
     ],
 )
 def test_folders_name_tasks(name: str, count: int) -> None:
-    assert len(named_by_folder(name)) == count
+    assert len(tasks_from_folder(name)) == count
 
 
 def test_a_folder_among_tasks_that_names_none_is_told() -> None:
-    assert unnamed_folders(["Inpainting/a", "Inpaintng/a", "b"]) == ["Inpaintng"]
-    assert unnamed_folders(["x/Inpainting/may/a", "x/Scen/a", "y/b"]) == ["x/Scen"]
-    assert unnamed_folders(["Local Editing/Inpaintng/a", "Local Editing/Outpainting/a"]) == [
+    assert find_folders_without_task(["Inpainting/a", "Inpaintng/a", "b"]) == ["Inpaintng"]
+    assert find_folders_without_task(["x/Inpainting/may/a", "x/Scen/a", "y/b"]) == ["x/Scen"]
+    assert find_folders_without_task(["Local Editing/Inpaintng/a", "Local Editing/Outpainting/a"]) == [
         "Local Editing/Inpaintng"
     ]
-    assert unnamed_folders(["may/a", "june/b"]) == [], "where none names a task, none is meant to"
+    assert find_folders_without_task(["may/a", "june/b"]) == [], "where none names a task, none is meant to"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from creval.building.ice.item_table import read_jobs
-from creval.building.ice.jobs import Choice, Job, There
+from creval.building.ice.item_table import read_item_table
+from creval.building.ice.jobs import ExistingItem, ItemJob, TaskSelection
 from creval.core.errors import CrevalError
 
 
@@ -28,44 +28,51 @@ def table(folder: Path, text: str, name: str = "items.csv") -> Path:
 
 
 def rows_of(
-    path: Path,
-    folder: Path,
-    choice: Choice | None = None,
-    there: Mapping[str, There] | None = None,
-) -> tuple[list[Job], dict[str, str]]:
-    return read_jobs(path, folder, folder.parent / "out", choice or Choice(), there or {})[:2]
+    path: Path, folder: Path, choice: TaskSelection | None = None, there: Mapping[str, ExistingItem] | None = None
+) -> tuple[list[ItemJob], dict[str, str]]:
+    return read_item_table(path, folder, folder.parent / "out", choice or TaskSelection(), there or {})[:2]
 
 
 def test_a_table_says_what_belongs_together(folder: Path) -> None:
-    path = table(folder, "image,task,mask,references,instruction,source_type\n"
-                 'dog.png,Virtual Try On,m.png,hat.png; scarf.png,,real\n'
-                 "dog.png,Style Transfer,,hat.png,,\n"
-                 "dog.png,Style Transfer,,scarf.png,,Generated\n"
-                 ",Text2Image,,,A red kite over the sea.,\n"
-                 "Color Editing/car.png,,,,Make <SOURCE> blue.,\n")  # fmt: skip
+    path = table(
+        folder,
+        "image,task,mask,references,instruction,source_type\n"
+        "dog.png,Virtual Try On,m.png,hat.png; scarf.png,,real\n"
+        "dog.png,Style Transfer,,hat.png,,\n"
+        "dog.png,Style Transfer,,scarf.png,,Generated\n"
+        ",Text2Image,,,A red kite over the sea.,\n"
+        "Color Editing/car.png,,,,Make <SOURCE> blue.,\n",
+    )
     jobs, without = rows_of(path, folder)
     assert without == {}
     assert [(job.tasks[0].number, job.source_type) for job in jobs] == [
-        (30, "real"), (28, ""), (28, "generated"), (1, ""), (5, ""),
-    ]  # fmt: skip
-    assert jobs[0].pieces.references == (folder / "hat.png", folder / "scarf.png")
-    names = [job.item(job.tasks[0]) for job in jobs]
+        (30, "real"),
+        (28, ""),
+        (28, "generated"),
+        (1, ""),
+        (5, ""),
+    ]
+    assert jobs[0].image_set.references == (folder / "hat.png", folder / "scarf.png")
+    names = [job.item_id(job.tasks[0]) for job in jobs]
     assert names[0] == "virtual-try-on-dog"
     assert all(name.startswith("style-transfer-dog-") for name in names[1:3])
     assert names[4] == "color-editing-car"
     assert len({job.id for job in jobs}) == 5
-    assert len(rows_of(path, folder, Choice(frozenset({"Style Transfer"})))[0]) == 2
+    assert len(rows_of(path, folder, TaskSelection(frozenset({"Style Transfer"})))[0]) == 2
 
 
 def test_json_does_as_well(folder: Path) -> None:
     rows = [{"image": "dog.png", "task": "Face Swap", "mask": "m.png", "references": ["hat.png"]}]
     jobs, _ = rows_of(table(folder, json.dumps(rows), "items.json"), folder)
-    assert jobs[0].pieces.references == (folder / "hat.png",)
+    assert jobs[0].image_set.references == (folder / "hat.png",)
 
 
 def test_rows_that_lack_something_are_told(folder: Path) -> None:
-    path = table(folder, "image,task,instruction\ndog.png,Inpainting,\n,Text2Image,\n"
-                 "dog.png,5,\ndog.png,5,\ndog.png,5,Make <SOURCE> like <REF_1>.\n")  # fmt: skip
+    path = table(
+        folder,
+        "image,task,instruction\ndog.png,Inpainting,\n,Text2Image,\n"
+        "dog.png,5,\ndog.png,5,\ndog.png,5,Make <SOURCE> like <REF_1>.\n",
+    )
     jobs, without = rows_of(path, folder)
     assert len(jobs) == 1
     assert without == {
@@ -104,9 +111,7 @@ def test_wrong_rows_are_refused(row: str, said: str, folder: Path) -> None:
         ({"task": True}, "its task should be text"),
     ],
 )
-def test_what_nobody_would_look_at_is_refused(
-    row: dict[str, object], said: str, folder: Path
-) -> None:
+def test_what_nobody_would_look_at_is_refused(row: dict[str, object], said: str, folder: Path) -> None:
     rows = [{"image": "dog.png", "task": 5}, {"image": "dog.png", "task": 5, **row}]
     with pytest.raises(CrevalError, match=f"items.json, row 2: {said}"):
         rows_of(table(folder, json.dumps(rows), "items.json"), folder)
@@ -123,17 +128,18 @@ def test_rows_keep_their_items_whatever_comes_between(folder: Path) -> None:
     head = "image,task,instruction\n"
     rows = ["dog.png,Color Editing,Make <SOURCE> red.", "dog.png,Color Editing,Make <SOURCE> blue."]
 
-    def jobs(*given: str, there: Mapping[str, There] | None = None) -> list[Job]:
+    def jobs(*given: str, there: Mapping[str, ExistingItem] | None = None) -> list[ItemJob]:
         path = table(folder, head + "\n".join(given) + "\n,,\n")
         return rows_of(path, folder, None, there)[0]
 
     first, second = jobs(*rows)
-    there = {job.item(job.tasks[0]): There(job.key, job.tasks[0].name, job.base)
-             for job in (first, second)}  # fmt: skip
+    there = {
+        job.item_id(job.tasks[0]): ExistingItem(job.key, job.tasks[0].name, job.id_stem) for job in (first, second)
+    }
     assert jobs(*rows[::-1], there=there) == [second, first]
     new, *others = jobs("dog.png,Color Editing,Make <SOURCE> green.", *rows, there=there)
     assert others == [first, second]
-    assert new.item(new.tasks[0]) not in there
+    assert new.item_id(new.tasks[0]) not in there
     assert len(jobs(rows[0], rows[0])) == 1
 
 
@@ -148,6 +154,6 @@ def test_each_of_many_rows_is_one_item(row: str, folder: Path) -> None:
 def test_semicolons_numbers_and_whole_paths_are_understood(folder: Path) -> None:
     text = f"image;task\n{folder.resolve() / 'dog.png'};5\n"
     [job], _ = rows_of(table(folder, text), folder)
-    assert (job.tasks[0].name, job.pieces.picture) == ("Color Editing", folder / "dog.png")
+    assert (job.tasks[0].name, job.image_set.image) == ("Color Editing", folder / "dog.png")
     with pytest.raises(CrevalError, match=r"items.csv, row 2: there is no task 'x'"):
         rows_of(table(folder, "image,task\ndog.png,5\ndog.png,x\n"), folder)

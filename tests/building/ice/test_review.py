@@ -9,12 +9,12 @@ import pytest
 
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.ice_bench.tasks import TASKS
-from creval.building.ice.builder import Wish
+from creval.building.ice.builder import IceBuildOptions
 from creval.building.ice.review import IceReview
-from creval.building.review.model import ACCEPTED, DROPPED, OPEN
-from creval.building.review.open import open_review
+from creval.building.review.base import ACCEPTED, DROPPED, OPEN
+from creval.building.review.loader import open_review
 from creval.core.errors import CrevalError
-from creval.testing.fake_server import FakeServer
+from creval.testing.fake_chat_server import FakeServer
 from tests.building.ice.made import building, draw_task, entries
 from tests.serving import serving
 
@@ -32,8 +32,8 @@ def made(url: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     for name in ("Face Swap", "Color Editing", "Text-to-Image Creating"):
         draw_task(folder / "in", TASKS[name])
-    wrote = building(folder / "in", folder / "bench", url, Wish(people=True)).run()
-    assert len(wrote.made) == 3
+    wrote = building(folder / "in", folder / "bench", url, IceBuildOptions(people_fill_in=True)).run()
+    assert len(wrote.results) == 3
     return folder / "bench"
 
 
@@ -43,13 +43,13 @@ def built(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "bench"))
 
 
-def test_an_item_is_a_group_with_all_its_pictures(built: Path) -> None:
+def test_an_item_is_a_group_with_all_its_images(built: Path) -> None:
     review = open_review(built)
     assert isinstance(review, IceReview)
-    assert (len(review.groups()), review.left()) == (3, 6)
+    assert (len(review.groups()), review.count_undecided()) == (3, 6)
     group = review.group(SWAP)
-    assert list(group.pictures) == ["source", "mask", "reference 1"]
-    assert all(path.is_file() for path in group.pictures.values())
+    assert list(group.images) == ["source", "mask", "reference 1"]
+    assert all(path.is_file() for path in group.images.values())
     assert [item.id for item in group.items] == ["Instruction", "SourceCaption", "TargetCaption"]
     assert group.items[0].facts["by"] == "template"
     assert "the reference" in group.items[0].facts["task"]
@@ -77,10 +77,10 @@ def test_what_is_still_to_be_written_is_nothing_to_decide(built: Path) -> None:
     assert [item.id for item in review.group(COLOUR).items] == ["Instruction", "SourceCaption"]
     with pytest.raises(CrevalError, match="there is no text 'TargetCaption'"):
         review.decide(COLOUR, "TargetCaption", ACCEPTED, {})
-    left = review.left()
+    left = review.count_undecided()
     review.decide(COLOUR, "Instruction", ACCEPTED, {"text": "Make the sky in <SOURCE> red."})
     review.decide(COLOUR, "SourceCaption", ACCEPTED, {})
-    assert review.left() == left - 2
+    assert review.count_undecided() == left - 2
     (note,) = review.group(COLOUR).items[0].notes
     assert note == "what an ideal edit shows is still to be written: creval build ice does so"
 
@@ -94,11 +94,11 @@ def test_other_words_make_the_description_out_of_date(built: Path, url: str) -> 
     assert "build again" in late.notes[0]
     folder = built.parent / "in"
     draw_task(folder, TASKS["Face Swap"])
-    building(folder, built, url, Wish(people=True)).run()
+    building(folder, built, url, IceBuildOptions(people_fill_in=True)).run()
     assert not review.group(SWAP).items[2].notes
     review.decide(SWAP, "TargetCaption", OPEN, {"text": "A face that smiles at the viewer."})
     review.decide(SWAP, "Instruction", OPEN, {"text": "给 <SOURCE> 换脸。"})
-    building(folder, built, url, Wish(people=True)).run()
+    building(folder, built, url, IceBuildOptions(people_fill_in=True)).run()
     item = review.group(SWAP).items[2]
     assert item.fields[0].text == "A face that smiles at the viewer.", "people's words stay"
     assert item.notes == ("the instruction was changed afterwards: accept or change it",)
@@ -112,7 +112,7 @@ def test_what_people_wrote_stays_theirs_when_it_is_accepted(built: Path, url: st
     IceReview(built).decide(SWAP, "TargetCaption", ACCEPTED, {})
     IceReview(built).decide(SWAP, "Instruction", OPEN, {"text": "Swap <SOURCE> and <REF_1>."})
     draw_task(built.parent / "in", TASKS["Face Swap"])
-    building(built.parent / "in", built, url, Wish(people=True)).run()
+    building(built.parent / "in", built, url, IceBuildOptions(people_fill_in=True)).run()
     assert IceReview(built).group(SWAP).items[2].fields[0].text == mine
 
 
@@ -122,24 +122,22 @@ def test_what_is_dropped_takes_its_item_with_it(built: Path) -> None:
     with pytest.raises(CrevalError, match="no item that can be used"):
         open_benchmark(built)
     assert [item.verdict for item in review.group(SWAP).items] == [DROPPED] * 3
-    assert review.left() == 3
+    assert review.count_undecided() == 3
     review.decide(SWAP, "Instruction", ACCEPTED, {})
     assert [item.verdict for item in review.group(SWAP).items] == [ACCEPTED, OPEN, OPEN]
     assert len(open_benchmark(built).dataset.samples) == 1
 
 
-def test_a_picture_outside_is_not_shown(built: Path) -> None:
+def test_a_image_outside_is_not_shown(built: Path) -> None:
     path = built / "dataset" / "data.jsonl"
     text = path.read_text()
     (entry,) = (one for one in entries(built) if one["ItemID"] == COLOUR)
     path.write_text(text.replace(entry["SourceImage"], "../../../secret.png"))
-    assert IceReview(built).group(COLOUR).pictures == {}
+    assert IceReview(built).group(COLOUR).images == {}
 
 
-@pytest.mark.parametrize(
-    "spelt", ["{}", "dataset/{}", "./{}", "data/{}", "images\\..\\{}", " {} ", "../dataset/{}"]
-)
-def test_a_review_shows_the_pictures_that_are_used(spelt: str, built: Path) -> None:
+@pytest.mark.parametrize("spelt", ["{}", "dataset/{}", "./{}", "data/{}", "images\\..\\{}", " {} ", "../dataset/{}"])
+def test_a_review_shows_the_images_that_are_used(spelt: str, built: Path) -> None:
     """The same rules hold for names in items, wherever they are read."""
     found = entries(built)
     (entry,) = (one for one in found if one["ItemID"] == SWAP)
@@ -149,7 +147,7 @@ def test_a_review_shows_the_pictures_that_are_used(spelt: str, built: Path) -> N
     path = built / "dataset" / "data.jsonl"
     path.write_text("".join(f"{json.dumps(one)}\n" for one in found))
     (sample,) = open_benchmark(built).dataset.samples
-    shown = IceReview(built).group(SWAP).pictures
+    shown = IceReview(built).group(SWAP).images
     assert list(shown) == ["source", "mask", "reference 1"]
     assert list(shown.values()) == [sample.source, sample.mask, *sample.references]
     assert all(path.is_file() for path in shown.values())
@@ -163,7 +161,7 @@ def test_what_lies_outside_is_shown_and_used_nowhere(name: str, built: Path) -> 
     entry["SourceImage"] = entry["SourceMask"] = name
     path = built / "dataset" / "data.jsonl"
     path.write_text("".join(f"{json.dumps(one)}\n" for one in found))
-    assert list(IceReview(built).group(SWAP).pictures) == ["reference 1"]
+    assert list(IceReview(built).group(SWAP).images) == ["reference 1"]
     with pytest.raises(CrevalError, match="no item that can be used"):
         open_benchmark(built)
 

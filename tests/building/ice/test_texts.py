@@ -8,41 +8,39 @@ from typing import Any, cast
 import pytest
 
 from creval.benchmarks.ice_bench.tasks import TASKS
-from creval.building.ice import replies
-from creval.building.ice.pipeline import load_texts, write_item
+from creval.building.ice import text_replies
+from creval.building.ice.pipeline import load_ice_prompts, write_item_texts
 from creval.building.ice.texts import (
     INSTRUCTION,
     SOURCE_CAPTION,
     TARGET_CAPTION,
-    Inputs,
-    Step,
-    UnsuitedError,
-    Written,
-    expected,
-    instruction_fault,
-    lost_names,
-    own_fault,
-    steps,
+    ItemInputs,
+    ItemTexts,
+    MissingText,
+    TaskUnsuitableError,
+    estimate_text_stages,
+    find_missing_image_tags,
+    find_missing_texts,
+    invalid_instruction_reason,
+    invalid_text_reason,
 )
-from creval.calls.validated_text import NotAcceptedError, Scribe
+from creval.calls.validated_text import RetriesExhaustedError, ValidatingSession
 from creval.testing import fake_ice
-from creval.testing.fake_chains import FORMS, render
+from creval.testing.fake_chains import RECORD_FORMATS, render_records
 from tests.building.chains_made import Script
 
 A, B, C = Path("a.png"), Path("b.png"), Path("c.png")
-TEXTS = load_texts()
-RECOLOUR = Inputs(TASKS["Color Editing"], A)
-TRY_ON = Inputs(TASKS["Virtual Try On"], A, B, (C,))
-LETTERING = Inputs(TASKS["Text Render"], A)
-DEBLUR = Inputs(TASKS["Image Deblurring"], A, photograph=B)
+TEXTS = load_ice_prompts()
+RECOLOUR = ItemInputs(TASKS["Color Editing"], A)
+TRY_ON = ItemInputs(TASKS["Virtual Try On"], A, B, (C,))
+LETTERING = ItemInputs(TASKS["Text Render"], A)
+DEBLUR = ItemInputs(TASKS["Image Deblurring"], A, photograph=B)
 TEMPLATE = "Make {the thing} in <SOURCE> {its new colour}."
 
 
-def wrote(
-    script: Script, inputs: Inputs, template: str, told: Written | None = None, **more: Any
-) -> Written:
-    scribe = Scribe(cast("Any", script), 1)
-    return asyncio.run(write_item(scribe, TEXTS, inputs, template, told or Written({}), **more))
+def wrote(script: Script, inputs: ItemInputs, template: str, told: ItemTexts | None = None, **more: Any) -> ItemTexts:
+    scribe = ValidatingSession(cast("Any", script), 1)
+    return asyncio.run(write_item_texts(scribe, TEXTS, inputs, template, told or ItemTexts({}), **more))
 
 
 def test_an_item_is_described_instructed_and_imagined() -> None:
@@ -57,9 +55,7 @@ def test_an_item_is_described_instructed_and_imagined() -> None:
         SOURCE_CAPTION: "A red car in front of a house.",
         TARGET_CAPTION: "A blue car in front of a house.",
     }
-    assert made.by == {
-        SOURCE_CAPTION: "captioner", INSTRUCTION: "writer", TARGET_CAPTION: "captioner",
-    }  # fmt: skip
+    assert made.authors == {SOURCE_CAPTION: "captioner", INSTRUCTION: "writer", TARGET_CAPTION: "captioner"}
     assert "Template: Make {the thing} in <SOURCE> {its new colour}." in script.said[1]
     assert "A red car in front of a house." in script.said[1]
     assert "The instruction: Make the car in <SOURCE> blue." in script.said[2]
@@ -67,15 +63,16 @@ def test_an_item_is_described_instructed_and_imagined() -> None:
 
 def test_who_imagines_the_edit_sees_all_inputs() -> None:
     class Looking(Script):
-        async def ask(self, _role: str, stage: str, prompt: Any, **places: Any) -> str:
-            shown.append((_role, places["show"]))
-            return await super().ask(_role, stage, prompt, **places)
+        async def generate(self, _role: str, stage: str, prompt: Any, **places: Any) -> str:
+            shown.append((_role, places["image_paths"]))
+            return await super().generate(_role, stage, prompt, **places)
 
     shown: list[tuple[str, list[Path]]] = []
     script = Looking(
-        "A woman in a white shirt.", '{"instruction": "Let the person in <SOURCE> wear <REF_1>."}',
+        "A woman in a white shirt.",
+        '{"instruction": "Let the person in <SOURCE> wear <REF_1>."}',
         "A woman in a green coat.",
-    )  # fmt: skip
+    )
     wrote(script, TRY_ON, "Dress the person in <SOURCE> in {the garment} of <REF_1>.")
     assert shown == [("captioner", [A]), ("writer", [A, B, C]), ("captioner", [A, B, C])]
     assert "Picture 2 is a mask" in script.said[2]
@@ -83,67 +80,70 @@ def test_who_imagines_the_edit_sees_all_inputs() -> None:
 
 
 def test_what_an_item_takes_is_known_before() -> None:
-    assert steps(TRY_ON, "Dress <SOURCE> in {a garment}.", {}) == [
-        Step(SOURCE_CAPTION, "captioner", {"source": A}),
-        Step(INSTRUCTION, "writer", {"source": A, "mask": B, "reference 1": C}),
-        Step(TARGET_CAPTION, "captioner", {"source": A, "mask": B, "reference 1": C}),
+    assert find_missing_texts(TRY_ON, "Dress <SOURCE> in {a garment}.", {}) == [
+        MissingText(SOURCE_CAPTION, "captioner", {"source": A}),
+        MissingText(INSTRUCTION, "writer", {"source": A, "mask": B, "reference 1": C}),
+        MissingText(TARGET_CAPTION, "captioner", {"source": A, "mask": B, "reference 1": C}),
     ]
-    assert steps(DEBLUR, "Make <SOURCE> sharp.", {SOURCE_CAPTION: "A house."}) == [
-        Step(INSTRUCTION, "template"), Step(TARGET_CAPTION, "captioner", {"source": A}),
-    ]  # fmt: skip
-    words = Inputs(TASKS["Text-to-Image Creating"], photograph=A)
-    assert steps(words, "{a scene}", {}) == [
-        Step(INSTRUCTION, "writer", {"example": A}), Step(TARGET_CAPTION, "instruction"),
-    ]  # fmt: skip
-    assert steps(words, "{a scene}", {}, people=True) == [Step(INSTRUCTION, "template")]
-    of = [steps(inputs, TEMPLATE, {}) for inputs in (TRY_ON, RECOLOUR, words, RECOLOUR)]
-    assert [(made.role, made.calls, made.pictures) for made in expected(of)] == [
-        ("captioner", 0.25, 1), ("captioner", 0.5, 1), ("captioner", 0.25, 3),
-        ("writer", 0.75, 1), ("writer", 0.25, 3),
-    ]  # fmt: skip
+    assert find_missing_texts(DEBLUR, "Make <SOURCE> sharp.", {SOURCE_CAPTION: "A house."}) == [
+        MissingText(INSTRUCTION, "template"),
+        MissingText(TARGET_CAPTION, "captioner", {"source": A}),
+    ]
+    words = ItemInputs(TASKS["Text-to-Image Creating"], photograph=A)
+    assert find_missing_texts(words, "{a scene}", {}) == [
+        MissingText(INSTRUCTION, "writer", {"example": A}),
+        MissingText(TARGET_CAPTION, "instruction"),
+    ]
+    assert find_missing_texts(words, "{a scene}", {}, people_fill_in=True) == [MissingText(INSTRUCTION, "template")]
+    of = [find_missing_texts(inputs, TEMPLATE, {}) for inputs in (TRY_ON, RECOLOUR, words, RECOLOUR)]
+    assert [(made.role, made.calls, made.images) for made in estimate_text_stages(of)] == [
+        ("captioner", 0.25, 1),
+        ("captioner", 0.5, 1),
+        ("captioner", 0.25, 3),
+        ("writer", 0.75, 1),
+        ("writer", 0.25, 3),
+    ]
 
 
 def test_a_template_without_blanks_needs_no_writer() -> None:
     script = Script("A blurred house behind trees.", "A house behind trees, sharp and clear.")
     made = wrote(script, DEBLUR, "Make <SOURCE> sharp and clear.")
-    assert (made.texts[INSTRUCTION], made.by[INSTRUCTION]) == (
-        "Make <SOURCE> sharp and clear.", "template",
-    )  # fmt: skip
+    assert (made.texts[INSTRUCTION], made.authors[INSTRUCTION]) == ("Make <SOURCE> sharp and clear.", "template")
 
 
 def test_the_writer_says_whether_a_task_suits_that_nobody_is_sure_of() -> None:
     script = Script("A blurred house behind trees.", '{"unsuited": "it is sharp"}')
-    with pytest.raises(UnsuitedError, match="it is sharp"):
-        wrote(script, DEBLUR, "Make <SOURCE> sharp and clear.", sure=False)
+    with pytest.raises(TaskUnsuitableError, match="it is sharp"):
+        wrote(script, DEBLUR, "Make <SOURCE> sharp and clear.", task_is_certain=False)
     assert "made of a photograph that was described so: A blurred house" in script.said[1]
     assert "The source was described so" not in script.said[1]
 
 
 def test_people_fill_in_later() -> None:
     script = Script("A red car in front of a house.")
-    made = wrote(script, RECOLOUR, TEMPLATE, people=True)
+    made = wrote(script, RECOLOUR, TEMPLATE, people_fill_in=True)
     assert (made.texts[INSTRUCTION], made.texts[TARGET_CAPTION]) == (TEMPLATE, "")
 
 
 def test_words_alone_are_their_own_description() -> None:
     script = Script('{"instruction": "A fox under a lamp in the rain."}')
-    made = wrote(script, Inputs(TASKS["Text-to-Image Creating"], photograph=A), "{a scene}")
+    made = wrote(script, ItemInputs(TASKS["Text-to-Image Creating"], photograph=A), "{a scene}")
     assert made.texts[TARGET_CAPTION] == made.texts[INSTRUCTION]
     assert made.texts[SOURCE_CAPTION] == ""
     assert "an example" in script.said[0]
 
 
 def test_what_was_told_stays() -> None:
-    told = Written({INSTRUCTION: "Make <SOURCE> blue."}, {INSTRUCTION: "given"})
+    told = ItemTexts({INSTRUCTION: "Make <SOURCE> blue."}, {INSTRUCTION: "given"})
     made = wrote(Script("A red car in a street.", "A blue car in a street."), RECOLOUR, "x", told)
-    assert made.by[INSTRUCTION] == "given"
+    assert made.authors[INSTRUCTION] == "given"
     assert made.texts[INSTRUCTION] == "Make <SOURCE> blue."
 
 
 def test_a_task_that_does_not_suit_is_not_asked_for_again() -> None:
     script = Script("A red car in a street.", '{"unsuited": "there is no face"}')
-    with pytest.raises(UnsuitedError, match="Face Editing does not suit: there is no face"):
-        wrote(script, Inputs(TASKS["Face Editing"], A), "Give {the person} {hair} in <SOURCE>.")
+    with pytest.raises(TaskUnsuitableError, match="Face Editing does not suit: there is no face"):
+        wrote(script, ItemInputs(TASKS["Face Editing"], A), "Give {the person} {hair} in <SOURCE>.")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_instructions_that_break_a_rule_are_asked_for_again(said: str, reason: s
     if not reason:
         assert wrote(script, RECOLOUR, TEMPLATE).texts[INSTRUCTION] == "<SOURCE> red"
         return
-    with pytest.raises(NotAcceptedError, match=reason):
+    with pytest.raises(RetriesExhaustedError, match=reason):
         wrote(script, RECOLOUR, TEMPLATE)
 
 
@@ -182,58 +182,66 @@ def test_instructions_that_break_a_rule_are_asked_for_again(said: str, reason: s
 )
 def test_descriptions_of_the_edit_say_only_what_is_seen(said: str, reason: str) -> None:
     script = Script(
-        "A grey wall in a street.", '{"instruction": "Write \\"OPEN\\" on the wall in <SOURCE>."}',
-        said, said,
-    )  # fmt: skip
-    with pytest.raises(NotAcceptedError, match=reason):
+        "A grey wall in a street.", '{"instruction": "Write \\"OPEN\\" on the wall in <SOURCE>."}', said, said
+    )
+    with pytest.raises(RetriesExhaustedError, match=reason):
         wrote(script, LETTERING, 'Write "{the words}" in <SOURCE>.')
 
 
 def test_words_to_be_written_stand_in_quotation_marks() -> None:
     template = 'Write "{the words}" in <SOURCE>.'
-    assert "quotation marks" in instruction_fault("Write HELLO in <SOURCE>.", LETTERING, template)
-    assert instruction_fault("Write “HELLO” in <SOURCE>.", LETTERING, template) == ""
+    assert "quotation marks" in invalid_instruction_reason("Write HELLO in <SOURCE>.", LETTERING, template)
+    assert invalid_instruction_reason("Write “HELLO” in <SOURCE>.", LETTERING, template) == ""
 
 
 def test_people_may_say_it_in_their_own_way() -> None:
-    assert own_fault("把 <SOURCE> 变成蓝色。", ["<SOURCE>"]) == ""
-    assert own_fault(" ".join(["word", "other"] * 150), []) == ""
-    assert own_fault('Write "{name}" on it.', []) == ""
-    assert "there is no <REF_1>" in own_fault("Like <REF_1>.", ["<SOURCE>"])
-    assert "there is no <REF_7>" in own_fault("Like [REF_7].", ["<SOURCE>"])
-    assert lost_names("Blue [SOURCE].", "Make <SOURCE> blue.") == []
-    assert "garbled" in own_fault("Make it \ufffd\ufffd red.", [])
+    assert invalid_text_reason("把 <SOURCE> 变成蓝色。", ["<SOURCE>"]) == ""
+    assert invalid_text_reason(" ".join(["word", "other"] * 150), []) == ""
+    assert invalid_text_reason('Write "{name}" on it.', []) == ""
+    assert "there is no <REF_1>" in invalid_text_reason("Like <REF_1>.", ["<SOURCE>"])
+    assert "there is no <REF_7>" in invalid_text_reason("Like [REF_7].", ["<SOURCE>"])
+    assert find_missing_image_tags("Blue [SOURCE].", "Make <SOURCE> blue.") == []
+    assert "garbled" in invalid_text_reason("Make it \ufffd\ufffd red.", [])
 
 
-@pytest.mark.parametrize("form", [*FORMS, "plain"])
+@pytest.mark.parametrize("form", [*RECORD_FORMATS, "plain"])
 def test_replies_are_read_in_all_forms(form: str) -> None:
     said = "Make the car in <SOURCE> blue."
 
     def told(name: str) -> str:
-        return said if form == "plain" else render([{name: said}], form)
+        return said if form == "plain" else render_records([{name: said}], form)
 
-    assert replies.read_filled(told("instruction")) == (said, "")
-    assert replies.read_caption(told("caption")) == said
+    assert text_replies.read_filled_template(told("instruction")) == (said, "")
+    assert text_replies.read_caption(told("caption")) == said
 
 
 @pytest.mark.parametrize("denied", ["false", '"no"', '"No."', '"N/A"', '"none"', "null", '""'])
 def test_what_denies_that_a_task_is_unsuited_is_no_reason(denied: str) -> None:
     said = f'"unsuited": {denied}}}'
     both = f'{{"instruction": "Make <SOURCE> red.", {said}'
-    assert replies.read_filled(both) == ("Make <SOURCE> red.", "")
-    assert replies.read_filled(f"{{{said}") is None
+    assert text_replies.read_filled_template(both) == ("Make <SOURCE> red.", "")
+    assert text_replies.read_filled_template(f"{{{said}") is None
 
 
 def test_the_fake_server_writes_what_can_be_read() -> None:
     chance = random.Random(4)
     prompt = TEXTS.fill.fill(
-        task="Color Editing", meaning="x", pictures="", caption="y", photograph="", reason="",
-        template=TEMPLATE, format=replies.FILL_FORMAT,
-    )  # fmt: skip
-    found = [replies.read_filled(fake_ice.answer(prompt, chance) or "") for _ in range(300)]
+        task="Color Editing",
+        meaning="x",
+        pictures="",
+        caption="y",
+        photograph="",
+        reason="",
+        template=TEMPLATE,
+        format=text_replies.FILL_FORMAT,
+    )
+    found = [text_replies.read_filled_template(fake_ice.write_ice_reply(prompt, chance) or "") for _ in range(300)]
     assert all(one is not None for one in found)
-    assert 2 < sum(bool(one and one.unsuited) for one in found) < 40
-    fine = [one for one in found if one and not one.unsuited
-            and not instruction_fault(one.instruction, RECOLOUR, TEMPLATE)]  # fmt: skip
+    assert 2 < sum(bool(one and one.unsuitable_reason) for one in found) < 40
+    fine = [
+        one
+        for one in found
+        if one and not one.unsuitable_reason and not invalid_instruction_reason(one.instruction, RECOLOUR, TEMPLATE)
+    ]
     assert len(fine) > 250
-    assert fake_ice.answer("Is it red?", chance) is None
+    assert fake_ice.write_ice_reply("Is it red?", chance) is None

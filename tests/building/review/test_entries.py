@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from creval.building.review.entries import checked, mark, verdict_of
-from creval.building.review.model import ACCEPTED, DROPPED, OPEN, VERDICTS
+from creval.building.review.base import ACCEPTED, DROPPED, OPEN, VERDICTS
+from creval.building.review.entries import read_verdict, set_verdict, validate_instruction
 from creval.core.errors import CrevalError
 
 
@@ -13,32 +13,39 @@ from creval.core.errors import CrevalError
 @pytest.mark.parametrize("second", VERDICTS)
 def test_the_last_verdict_holds(first: str, second: str) -> None:
     entry = {"instruction": "Add a kite."}
-    mark(entry, first)
-    mark(entry, second)
-    assert verdict_of(entry) == second
+    set_verdict(entry, first)
+    set_verdict(entry, second)
+    assert read_verdict(entry) == second
     assert entry["instruction"] == "Add a kite."
-    mark(entry, OPEN)
+    set_verdict(entry, OPEN)
     assert entry == {"instruction": "Add a kite."}, "nothing is left behind"
 
 
 @pytest.mark.parametrize(
     ("entry", "verdict"),
-    [({}, OPEN), (None, OPEN), ("x", OPEN), ({"review": "maybe"}, OPEN), ({"review": 1}, OPEN),
-     ({"review": "accepted"}, ACCEPTED), ({"dropped": True, "review": "accepted"}, DROPPED)],
-)  # fmt: skip
+    [
+        ({}, OPEN),
+        (None, OPEN),
+        ("x", OPEN),
+        ({"review": "maybe"}, OPEN),
+        ({"review": 1}, OPEN),
+        ({"review": "accepted"}, ACCEPTED),
+        ({"dropped": True, "review": "accepted"}, DROPPED),
+    ],
+)
 def test_what_people_wrote_by_hand(entry: Any, verdict: str) -> None:
-    assert verdict_of(entry) == verdict
+    assert read_verdict(entry) == verdict
 
 
 def test_an_unknown_verdict_changes_nothing() -> None:
     entry: dict[str, Any] = {"dropped": True}
     with pytest.raises(CrevalError, match="no verdict 'perhaps'"):
-        mark(entry, "perhaps")
+        set_verdict(entry, "perhaps")
     assert entry == {"dropped": True}
 
 
 def test_a_changed_instruction_is_one_line_that_can_stand() -> None:
-    assert checked(" Add a\n red  kite. ") == "Add a red kite."
+    assert validate_instruction(" Add a\n red  kite. ") == "Add a red kite."
     for wrong in ("", "  \n", "x" * 50, '{"instruction": "Add"}', "I cannot do this"):
         with pytest.raises(CrevalError, match="cannot stand"):
-            checked(wrong)
+            validate_instruction(wrong)

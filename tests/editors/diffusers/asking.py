@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from creval.editors.base import EditorOptions, Job, Produced
-from creval.editors.diffusers.editor import Diffusers
-from creval.editors.spec import open_editor
+from creval.editors.base import EditorOptions, EditOutput, EditRequest
+from creval.editors.diffusers.diffusers_editor import DiffusersEditor
+from creval.editors.editor_spec import open_editor
 from tests.editors.asking import NoTicket
 
 # What makes small pictures where a pipeline would make large ones, and reads with two layers.
@@ -24,18 +24,18 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 
 
-def opened(folder: Path, **settings: Any) -> Diffusers:
+def opened(folder: Path, **settings: Any) -> DiffusersEditor:
     """An editor of a tiny pipeline, that takes four steps unless told otherwise."""
     given = {"steps": 4, **SMALL.get(folder.name, {}), **settings}
     editor = open_editor(f"diffusers:{folder}", EditorOptions(given))
-    assert isinstance(editor, Diffusers)
+    assert isinstance(editor, DiffusersEditor)
     return editor
 
 
-def came(editor: Diffusers, jobs: Sequence[Job]) -> list[Produced | BaseException]:
+def came(editor: DiffusersEditor, jobs: Sequence[EditRequest]) -> list[EditOutput | BaseException]:
     """What comes of jobs that are asked for at once."""
 
-    async def run() -> list[Produced | BaseException]:
+    async def run() -> list[EditOutput | BaseException]:
         await editor.open()
         try:
             asked = (editor.edit(job, NoTicket()) for job in jobs)
@@ -46,19 +46,19 @@ def came(editor: Diffusers, jobs: Sequence[Job]) -> list[Produced | BaseExceptio
     return asyncio.run(run())
 
 
-def made(editor: Diffusers, *jobs: Job) -> list[Produced]:
+def made(editor: DiffusersEditor, *jobs: EditRequest) -> list[EditOutput]:
     """The pictures that come of jobs."""
     found = came(editor, jobs)
     for one in found:
         if isinstance(one, BaseException):
             raise one
-    return [one for one in found if isinstance(one, Produced)]
+    return [one for one in found if isinstance(one, EditOutput)]
 
 
-def pixels(produced: Produced) -> np.ndarray[Any, Any]:
+def pixels(produced: EditOutput) -> np.ndarray[Any, Any]:
     return np.asarray(Image.open(io.BytesIO(produced.content)).convert("RGB"), dtype=int)
 
 
-def apart(one: Produced, other: Produced) -> int:
+def apart(one: EditOutput, other: EditOutput) -> int:
     """The largest difference between two pictures, of 255."""
     return int(np.abs(pixels(one) - pixels(other)).max())

@@ -30,7 +30,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> list[Path]:
+def images(tmp_path: Path) -> list[Path]:
     """Sources of coloured fields that have nothing in common."""
     paths = []
     for number in range(6):

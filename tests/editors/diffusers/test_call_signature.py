@@ -10,14 +10,20 @@ import pytest
 from PIL import Image
 
 from creval.core.errors import CrevalError
-from creval.editors.base import Job
-from creval.editors.diffusers.call_signature import LARGEST, Form, arguments, form_of, input_of
+from creval.editors.base import EditRequest
+from creval.editors.diffusers.call_signature import (
+    MAX_OUTPUT_PIXELS,
+    CallSignature,
+    build_arguments,
+    build_input,
+    read_call_signature,
+)
 
 diffusers: Any = import_module("diffusers")
 
 
-def form(kind: str) -> Form:
-    return form_of(getattr(diffusers, kind))
+def form(kind: str) -> CallSignature:
+    return read_call_signature(getattr(diffusers, kind))
 
 
 def test_known_editors() -> None:
@@ -39,17 +45,24 @@ def test_known_editors() -> None:
         "StableDiffusionXLInstructPix2PixPipeline": ("image", 1, "", True, "guidance_scale"),
         "BriaFiboEditPipeline": ("image", 1, "mask", True, "guidance_scale"),
     }
-    for kind, (pictures, most, mask, sized, guidance) in expected.items():
+    for kind, (images, most, mask, sized, guidance) in expected.items():
         if hasattr(diffusers, kind):  # some are younger than the oldest diffusers that is taken
             found = form(kind)
-            taken = (found.pictures, found.most, found.mask, found.sized, found.guidance)
-            assert taken == (pictures, most, mask, sized, guidance), kind
+            taken = (
+                found.image_parameter,
+                found.max_images,
+                found.mask_parameter,
+                found.has_size,
+                found.guidance_parameter,
+            )
+            assert taken == (images, most, mask, sized, guidance), kind
 
 
 def test_names_are_the_calls_own() -> None:
     found = form("StableDiffusionInstructPix2PixPipeline")
-    assert {"num_inference_steps", "guidance_scale", "image_guidance_scale",
-            "negative_prompt", "eta"} == set(found.settable)  # fmt: skip
+    assert {"num_inference_steps", "guidance_scale", "image_guidance_scale", "negative_prompt", "eta"} == set(
+        found.settable
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,9 +87,9 @@ def test_a_class_of_somebody_elses() -> None:
         def __call__(self, image: Any, prompt: str, depth: Any) -> None:
             del image, prompt, depth
 
-    found = form_of(OwnPipeline)
-    assert (found.settable, found.needs, found.batches) == (("spice",), (), False)
-    assert form_of(NeedyPipeline).needs == ("depth",)
+    found = read_call_signature(OwnPipeline)
+    assert (found.settable, found.required, found.supports_batches) == (("spice",), (), False)
+    assert read_call_signature(NeedyPipeline).required == ("depth",)
 
 
 @pytest.fixture
@@ -92,9 +105,9 @@ def test_sizes_are_the_sources_in_multiples(source: Path, tmp_path: Path) -> Non
     pix2pix, xl = form("StableDiffusionInstructPix2PixPipeline"), form("FluxImg2ImgPipeline")
     kontext = form("FluxKontextPipeline")
 
-    def size(path: Path, taken: Form, step: int, **more: Any) -> Any:
+    def size(path: Path, taken: CallSignature, step: int, **more: Any) -> Any:
         given = {"pixels": None, "size": None} | more
-        return input_of(Job("a", "x", path), taken, step, **given).size
+        return build_input(EditRequest("a", "x", path), taken, step, **given).size
 
     assert size(source, pix2pix, 8) == (88, 72)
     assert size(source, xl, 16) == (96, 64)
@@ -102,11 +115,11 @@ def test_sizes_are_the_sources_in_multiples(source: Path, tmp_path: Path) -> Non
     assert size(source, xl, 16, size=(32, 48)) == (32, 48)
     assert size(source, kontext, 16) == (90, 70), "it makes its own area of that shape"
     width, height = size(large, pix2pix, 8)
-    assert abs(width * height / LARGEST - 1) < 0.01
+    assert abs(width * height / MAX_OUTPUT_PIXELS - 1) < 0.01
     assert abs(width / height / (4 / 3) - 1) < 0.01
-    seen = input_of(Job("a", "x", large), pix2pix, 8, None, None).pictures[0]
+    seen = build_input(EditRequest("a", "x", large), pix2pix, 8, None, None).images[0]
     assert seen.size == (width, height), "it makes pictures as large as it gets them"
-    seen = input_of(Job("a", "x", large), xl, 16, None, None).pictures[0]
+    seen = build_input(EditRequest("a", "x", large), xl, 16, None, None).images[0]
     assert seen.size == (4000, 3000), "it makes them as large as it is told"
 
 
@@ -116,38 +129,42 @@ def test_masks_are_black_and_white_and_as_large_as_the_source(source: Path, tmp_
     grey.paste(200, (0, 0, 20, 35))
     grey.save(mask)
     fill = form("FluxFillPipeline")
-    found = input_of(Job("a", "x", source, mask), fill, 16, None, None).mask
+    found = build_input(EditRequest("a", "x", source, mask), fill, 16, None, None).mask
     assert found is not None
     assert found.size == (90, 70)
     assert (found.getpixel((10, 10)), found.getpixel((80, 10))) == (255, 0)
-    everywhere = input_of(Job("a", "x", source), fill, 16, None, None).mask
+    everywhere = build_input(EditRequest("a", "x", source), fill, 16, None, None).mask
     assert everywhere is not None
     assert everywhere.getextrema() == (255, 255)
     bria = form("BriaFiboEditPipeline")
-    assert input_of(Job("a", "x", source), bria, 16, None, None).mask is None, "it needs none"
+    assert build_input(EditRequest("a", "x", source), bria, 16, None, None).mask is None, "it needs none"
 
 
 def test_what_goes_where(source: Path) -> None:
     omnigen = form("OmniGenPipeline")
-    job = Job("a", "put <it> on", source, references=(source,), seed=3)
-    (one,) = inputs = [input_of(job, omnigen, 16, None, None)]
-    found = arguments(omnigen, inputs, {"guidance_scale": 2}, ["noise"])
-    assert found.pop("input_images") == list(one.pictures)
+    job = EditRequest("a", "put <it> on", source, references=(source,), seed=3)
+    (one,) = inputs = [build_input(job, omnigen, 16, None, None)]
+    found = build_arguments(omnigen, inputs, {"guidance_scale": 2}, ["noise"])
+    assert found.pop("input_images") == list(one.images)
     assert found == {
         "prompt": "<img><|image_1|></img> <img><|image_2|></img> put <it> on",
-        "guidance_scale": 2, "width": 96, "height": 64, "generator": "noise", "output_type": "pil",
-    }  # fmt: skip
+        "guidance_scale": 2,
+        "width": 96,
+        "height": 64,
+        "generator": "noise",
+        "output_type": "pil",
+    }
     kontext = form("FluxKontextPipeline")
-    two = [input_of(Job("a", words, source), kontext, 16, 64 * 48, None) for words in "xy"]
-    found = arguments(kontext, two, {"negative_prompt": "dull", "sigmas": [1.0]}, ["n1", "n2"])
+    two = [build_input(EditRequest("a", words, source), kontext, 16, 64 * 48, None) for words in "xy"]
+    found = build_arguments(kontext, two, {"negative_prompt": "dull", "sigmas": [1.0]}, ["n1", "n2"])
     assert found["prompt"] == ["x", "y"]
     assert found["negative_prompt"] == ["dull", "dull"]
     assert found["sigmas"] == [1.0]
     assert found["generator"] == ["n1", "n2"]
     assert found["max_area"] == found["width"] * found["height"]
     assert len(found["image"]) == 2
-    words = [input_of(Job("a", "x"), kontext, 16, None, None)]
-    found = arguments(kontext, words, {}, ["n"])
+    words = [build_input(EditRequest("a", "x"), kontext, 16, None, None)]
+    found = build_arguments(kontext, words, {}, ["n"])
     assert found == {"prompt": "x", "generator": "n", "output_type": "pil"}
 
 

@@ -12,18 +12,18 @@ import pytest
 from aiohttp import web
 
 from creval.core.errors import CrevalError
-from creval.editors.base import EditorOptions, Job
-from creval.editors.diffusers.editor import Diffusers
+from creval.editors.base import EditorOptions, EditRequest
+from creval.editors.diffusers.diffusers_editor import DiffusersEditor
 from creval.editors.diffusers.model_files import (
-    Found,
-    Placed,
-    class_of,
-    cut_after,
-    find,
-    libraries,
-    load,
+    DevicePlacement,
+    LocatedModel,
+    choose_placement,
+    find_pipeline_class,
+    import_libraries,
+    load_pipeline,
+    locate_model,
     memory_hint,
-    place,
+    truncated_token_count,
 )
 from tests.editors.diffusers.asking import made, pixels
 from tests.serving import serving
@@ -41,16 +41,14 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
         return import_module(name)
 
     monkeypatch.setattr("creval.editors.diffusers.model_files.import_module", absent)
-    with pytest.raises(
-        CrevalError, match=r"diffusers:a/b needs .*pip install 'creval\[diffusers\]'"
-    ):
-        libraries("diffusers:a/b")
+    with pytest.raises(CrevalError, match=r"diffusers:a/b needs .*pip install 'creval\[diffusers\]'"):
+        import_libraries("diffusers:a/b")
 
 
 @pytest.mark.parametrize("name", ["nowhere", "./nowhere", "/nowhere/at/all", "a/b/c", "../x"])
 def test_a_folder_that_is_not_there(name: str) -> None:
     with pytest.raises(CrevalError, match="there is no folder"):
-        find(name)
+        locate_model(name)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +69,7 @@ def test_a_folder_that_holds_no_pipeline(content: str | None, reason: str, tmp_p
     if content is not None:
         (tmp_path / "model_index.json").write_text(content)
     with pytest.raises(CrevalError, match=reason):
-        class_of(find(str(tmp_path)), diffusers)
+        find_pipeline_class(locate_model(str(tmp_path)), diffusers)
 
 
 def test_a_part_that_is_missing_gets_a_sentence(tiny: Tiny, tmp_path: Path) -> None:
@@ -79,7 +77,7 @@ def test_a_part_that_is_missing_gets_a_sentence(tiny: Tiny, tmp_path: Path) -> N
     (tmp_path / "model_index.json").write_text(index)
     kind = getattr(diffusers, PIX2PIX)
     with pytest.raises(CrevalError, match="cannot be loaded"):
-        load(Found("x", tmp_path), kind, Placed("cpu", "float32"), torch, "")
+        load_pipeline(LocatedModel("x", tmp_path), kind, DevicePlacement("cpu", "float32"), torch, "")
 
 
 class Recorded:
@@ -110,8 +108,8 @@ class Recorded:
 )
 def test_where_a_pipeline_is_put(offload: str, done: object) -> None:
     kind: Any = Recorded()
-    placed = Placed("cuda:1", "bfloat16", offload)
-    load(Found("x", Path("x")), kind, placed, torch, "fp16")
+    placed = DevicePlacement("cuda:1", "bfloat16", offload)
+    load_pipeline(LocatedModel("x", Path("x")), kind, placed, torch, "fp16")
     assert kind.done == [
         ("x", {"dtype": torch.bfloat16, "variant": "fp16"}),
         ("set_progress_bar_config", {"disable": True}),
@@ -127,12 +125,12 @@ def test_what_suits_the_machine() -> None:
             backends=SimpleNamespace(mps=SimpleNamespace(is_available=lambda: mps)),
         )
 
-    assert place(machine(True, False), "", "", "none") == ("cuda", "bfloat16", "none")
-    assert place(machine(True, False, new=False), "", "", "model") == ("cuda", "float16", "model")
-    assert place(machine(False, True), "", "", "none") == ("mps", "bfloat16", "none")
-    assert place(machine(False, False), "", "", "none") == ("cpu", "float32", "none")
-    assert place(machine(True, False), "cpu", "", "none") == ("cpu", "float32", "none")
-    assert place(machine(False, False), "", "bfloat16", "none") == ("cpu", "bfloat16", "none")
+    assert choose_placement(machine(True, False), "", "", "none") == ("cuda", "bfloat16", "none")
+    assert choose_placement(machine(True, False, new=False), "", "", "model") == ("cuda", "float16", "model")
+    assert choose_placement(machine(False, True), "", "", "none") == ("mps", "bfloat16", "none")
+    assert choose_placement(machine(False, False), "", "", "none") == ("cpu", "float32", "none")
+    assert choose_placement(machine(True, False), "cpu", "", "none") == ("cpu", "float32", "none")
+    assert choose_placement(machine(False, False), "", "bfloat16", "none") == ("cpu", "bfloat16", "none")
 
 
 def test_want_of_memory_is_known_by_many_words() -> None:
@@ -157,11 +155,11 @@ def test_how_far_a_text_is_read() -> None:
         return Reader()
 
     one = SimpleNamespace(tokenizer=reader(5))
-    assert (cut_after(one, "12345"), cut_after(one, "123456")) == (None, 5)
+    assert (truncated_token_count(one, "12345"), truncated_token_count(one, "123456")) == (None, 5)
     two = SimpleNamespace(tokenizer=reader(5), tokenizer_2=reader(8))
-    assert (cut_after(two, "12345678"), cut_after(two, "123456789")) == (None, 8)
-    assert cut_after(SimpleNamespace(), "1" * 100_000) is None
-    assert cut_after(SimpleNamespace(tokenizer=object()), "1" * 100_000) is None
+    assert (truncated_token_count(two, "12345678"), truncated_token_count(two, "123456789")) == (None, 8)
+    assert truncated_token_count(SimpleNamespace(), "1" * 100_000) is None
+    assert truncated_token_count(SimpleNamespace(tokenizer=object()), "1" * 100_000) is None
 
 
 COMMIT = "c0ffee" * 6 + "c0ff"
@@ -183,10 +181,7 @@ def hub(folder: Path) -> web.Application:
 
     async def tree(request: web.Request) -> web.Response:
         sizes = {name: (folder / name).stat().st_size for name in files}
-        entries = [
-            {"type": "file", "path": name, "oid": COMMIT, "size": size}
-            for name, size in sizes.items()
-        ]
+        entries = [{"type": "file", "path": name, "oid": COMMIT, "size": size} for name, size in sizes.items()]
         return declined(request) or web.json_response(entries)
 
     async def file(request: web.Request) -> web.StreamResponse:
@@ -219,12 +214,12 @@ def served(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 @pytest.mark.usefixtures("served")
-def test_from_the_hub(pictures: list[Path]) -> None:
-    editor = Diffusers("diffusers:org/tiny", "org/tiny", EditorOptions({"steps": 2}))
-    (found,) = made(editor, Job("a", "red", pictures[0]))
+def test_from_the_hub(images: list[Path]) -> None:
+    editor = DiffusersEditor("diffusers:org/tiny", "org/tiny", EditorOptions({"steps": 2}))
+    (found,) = made(editor, EditRequest("a", "red", images[0]))
     assert pixels(found).shape == (72, 88, 3)
-    assert editor.facts["revision"] == COMMIT
-    assert editor.facts["class"] == PIX2PIX
+    assert editor.manifest_entry["revision"] == COMMIT
+    assert editor.manifest_entry["class"] == PIX2PIX
 
 
 @pytest.mark.usefixtures("served")
@@ -238,4 +233,4 @@ def test_from_the_hub(pictures: list[Path]) -> None:
 )
 def test_what_the_hub_does_not_give(name: str, reason: str) -> None:
     with pytest.raises(CrevalError, match=reason):
-        find(name)
+        locate_model(name)

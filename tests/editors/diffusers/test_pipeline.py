@@ -11,23 +11,21 @@ from typing import Any
 import pytest
 
 from creval.core.errors import CrevalError
-from creval.editors.diffusers.pipeline import Pipeline, Settings
+from creval.editors.diffusers.pipeline import DiffusersPipeline, PipelineSettings
 
 Tiny = Callable[[str], Path]
 PIX2PIX = "StableDiffusionInstructPix2PixPipeline"
 
 
 def facts(folder: Path, **settings: Any) -> Mapping[str, Any]:
-    return Pipeline("diffusers:x", str(folder), Settings(settings)).facts
+    return DiffusersPipeline("diffusers:x", str(folder), PipelineSettings(settings)).manifest_entry
 
 
-def test_facts_are_what_pictures_depend_on(tiny: Tiny) -> None:
+def test_facts_are_what_images_depend_on(tiny: Tiny) -> None:
     folder = tiny("QwenImageEditPipeline")
     plain = facts(folder, steps=5, guidance=3)
     assert plain["class"] == "QwenImageEditPipeline"
-    assert plain["call"] == {
-        "negative_prompt": " ", "num_inference_steps": 5, "true_cfg_scale": 3
-    }  # fmt: skip
+    assert plain["call"] == {"negative_prompt": " ", "num_inference_steps": 5, "true_cfg_scale": 3}
     assert plain["dtype"] == "float32"
     versions = [import_module(name).__version__ for name in ("diffusers", "transformers")]
     assert list(plain["versions"].values()) == versions
@@ -92,7 +90,7 @@ def test_settings_that_are_none(settings: dict[str, Any], reason: str, tiny: Tin
 )
 def test_settings_that_no_model_takes(settings: dict[str, Any], reason: str) -> None:
     with pytest.raises(CrevalError, match=reason):
-        Settings(settings)
+        PipelineSettings(settings)
 
 
 def test_guidance_where_there_is_none(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:

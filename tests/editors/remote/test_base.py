@@ -12,13 +12,13 @@ import pytest
 from aiohttp import web
 
 from creval.core.errors import CrevalError
-from creval.core.images import decode
-from creval.editors.base import EditorOptions, Job
+from creval.core.images import decode_image
+from creval.editors.base import EditorOptions, EditRequest
+from creval.editors.editor_spec import open_editor
 from creval.editors.remote import base as remote_base
-from creval.editors.remote.base import Remote, media_of
-from creval.editors.remote.payload import nearest, shaped
-from creval.editors.spec import open_editor
-from creval.providers.errors import Fault, Unusable
+from creval.editors.remote.base import RemoteEditor, detect_media_type
+from creval.editors.remote.payload import nearest_size, size_for_aspect
+from creval.providers.call_errors import CallError, ProviderUnusable
 from tests.editors.asking import KEY, MODELS, PATHS, Pocket, ask, fault, keyed, make_job
 from tests.editors.servers import (
     BFL,
@@ -33,30 +33,34 @@ from tests.editors.servers import (
     as_json,
     cut,
     error,
-    picture,
+    image,
     redirect,
     slow,
 )
 from tests.serving import serving
 
 SERVERS: dict[str, type[Provider]] = {
-    "openai": OpenAI, "google": Google, "bfl": BFL, "dashscope": DashScope, "seedream": Seedream,
-}  # fmt: skip
+    "openai": OpenAI,
+    "google": Google,
+    "bfl": BFL,
+    "dashscope": DashScope,
+    "seedream": Seedream,
+}
 EVERY = pytest.mark.parametrize("kind", SERVERS)
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Job:
+def job(tmp_path: Path) -> EditRequest:
     return make_job(tmp_path / "job")
 
 
 @EVERY
-def test_a_picture_comes_back_byte_for_byte(kind: str, job: Job) -> None:
+def test_a_image_comes_back_byte_for_byte(kind: str, job: EditRequest) -> None:
     asked = ask(kind, SERVERS[kind](), job)
     assert asked.one.content == (MADE if kind != "seedream" else asked.one.content)
-    assert asked.one.media == ("image/png" if kind != "seedream" else "image/jpeg")
-    assert asked.one.facts["model"] == MODELS[kind]
-    assert asked.one.facts["provider"] == kind
+    assert asked.one.media_type == ("image/png" if kind != "seedream" else "image/jpeg")
+    assert asked.one.metadata["model"] == MODELS[kind]
+    assert asked.one.metadata["provider"] == kind
     assert asked.one.cost is None, "nothing is known about a server of one's own"
     assert ask(kind, SERVERS[kind](), job, price=0.5).one.cost == 0.5
 
@@ -74,17 +78,15 @@ def test_a_picture_comes_back_byte_for_byte(kind: str, job: Job) -> None:
         (cut(), "cut-off reply", False, True),
     ],
 )
-def test_faults_that_pass(
-    kind: str, answer: Answer, kinds: str, crowded: bool, paid: bool, job: Job
-) -> None:
+def test_faults_that_pass(kind: str, answer: Answer, kinds: str, crowded: bool, paid: bool, job: EditRequest) -> None:
     found = fault(kind, SERVERS[kind](answer), job)
-    assert (found.kind, found.again, found.crowded, found.paid) == (kinds, True, crowded, paid)
+    assert (found.kind, found.retryable, found.overloaded, found.billed) == (kinds, True, crowded, paid)
 
 
 @EVERY
-def test_what_a_server_asks_us_to_wait(kind: str, job: Job) -> None:
+def test_what_a_server_asks_us_to_wait(kind: str, job: EditRequest) -> None:
     answer = error(429, {"message": "slow"}, {"Retry-After": "7"})
-    assert fault(kind, SERVERS[kind](answer), job).wait == 7
+    assert fault(kind, SERVERS[kind](answer), job).retry_after == 7
 
 
 @EVERY
@@ -98,60 +100,60 @@ def test_what_a_server_asks_us_to_wait(kind: str, job: Job) -> None:
         (redirect("http://other/v1"), "redirects to http://other/v1"),
     ],
 )
-def test_what_no_repetition_can_mend(kind: str, answer: Answer, sentence: str, job: Job) -> None:
-    with pytest.raises(Unusable, match=sentence):
+def test_what_no_repetition_can_mend(kind: str, answer: Answer, sentence: str, job: EditRequest) -> None:
+    with pytest.raises(ProviderUnusable, match=sentence):
         ask(kind, SERVERS[kind](answer), job)
 
 
 @EVERY
-def test_a_reply_that_does_not_come(kind: str, job: Job) -> None:
+def test_a_reply_that_does_not_come(kind: str, job: EditRequest) -> None:
     began = time.monotonic()
     found = fault(kind, SERVERS[kind](slow()), job, timeout=0.2)
-    assert (found.kind, found.again, found.crowded, found.paid) == ("timeout", True, True, True)
+    assert (found.kind, found.retryable, found.overloaded, found.billed) == ("timeout", True, True, True)
     assert time.monotonic() - began < 3
 
 
 @EVERY
-def test_the_key_is_not_taken_along_to_another_host(kind: str, job: Job) -> None:
+def test_the_key_is_not_taken_along_to_another_host(kind: str, job: EditRequest) -> None:
     other = SERVERS[kind]()
     with serving(other.app()) as elsewhere:
         answer = redirect(f"{elsewhere}/v1/images/edits")
-        with pytest.raises(Unusable, match="redirects"):
+        with pytest.raises(ProviderUnusable, match="redirects"):
             ask(kind, SERVERS[kind](answer), job)
     assert other.headers == []
 
 
 @EVERY
-def test_a_request_that_is_not_taken_as_it_is(kind: str, job: Job) -> None:
+def test_a_request_that_is_not_taken_as_it_is(kind: str, job: EditRequest) -> None:
     found = fault(kind, SERVERS[kind](error(422, {"detail": "seed: too large"})), job)
-    assert (found.kind, found.again) == ("bad request", False)
+    assert (found.kind, found.retryable) == ("bad request", False)
     assert "seed: too large" in str(found)
 
 
 @EVERY
 def test_a_source_that_cannot_be_read(kind: str, tmp_path: Path) -> None:
     server = SERVERS[kind]()
-    found = fault(kind, server, Job("s", "x", source=tmp_path / "none.png"))
-    assert (found.kind, found.again) == ("unreadable source", False)
+    found = fault(kind, server, EditRequest("s", "x", source=tmp_path / "none.png"))
+    assert (found.kind, found.retryable) == ("unreadable source", False)
     assert server.headers == []
 
 
 @EVERY
 def test_what_can_be_given(kind: str) -> None:
-    options = EditorOptions(keyless=True)
+    options = EditorOptions(key_optional=True)
     editor = open_editor(f"{kind}:{MODELS[kind]}", options)
-    job = Job("s", "x", Path("s.png"), Path("m.png"), (Path("r.png"),))
-    assert editor.lacking(job) == ([] if kind == "openai" else ["mask"])
+    job = EditRequest("s", "x", Path("s.png"), Path("m.png"), (Path("r.png"),))
+    assert editor.unsupported_inputs(job) == ([] if kind == "openai" else ["mask"])
 
 
 @EVERY
-def test_more_pictures_than_are_taken(kind: str, tmp_path: Path) -> None:
+def test_more_images_than_are_taken(kind: str, tmp_path: Path) -> None:
     found = fault(kind, SERVERS[kind](), make_job(tmp_path / "many", references=16))
-    assert (found.kind, found.again) == ("unsupported", False)
+    assert (found.kind, found.retryable) == ("unsupported", False)
 
 
 @EVERY
-def test_what_creval_says_itself_is_not_set(kind: str, job: Job) -> None:
+def test_what_creval_says_itself_is_not_set(kind: str, job: EditRequest) -> None:
     name = {"bfl": "prompt", "google": "contents"}.get(kind, "model")
     with pytest.raises(CrevalError, match=f"--set {name}"):
         ask(kind, SERVERS[kind](), job, settings={name: "x"})
@@ -166,7 +168,7 @@ def fetched(*results: Answer) -> DashScope:
     return server
 
 
-def test_results_are_fetched_without_the_key_from_another_host(job: Job) -> None:
+def test_results_are_fetched_without_the_key_from_another_host(job: EditRequest) -> None:
     store, server = DashScope(), DashScope()
     with serving(store.app()) as elsewhere:
         server.elsewhere = elsewhere
@@ -182,16 +184,14 @@ def test_results_are_fetched_without_the_key_from_another_host(job: Job) -> None
 @pytest.mark.parametrize(
     "bad",
     [
-        picture(MADE[: len(MADE) // 2]),
-        picture(b"<html>", "text/html"),
+        image(MADE[: len(MADE) // 2]),
+        image(b"<html>", "text/html"),
         cut(MADE, "image/png"),
         error(500, {}),
         error(429, {}, {"Retry-After": "0"}),
     ],
 )
-def test_a_result_that_is_paid_for_is_fetched_again_before_it_is_bought_again(
-    bad: Answer, job: Job
-) -> None:
+def test_a_result_that_is_paid_for_is_fetched_again_before_it_is_bought_again(bad: Answer, job: EditRequest) -> None:
     server = fetched(bad, bad)
     assert ask("dashscope", server, job).one.content == MADE
     assert (len(server.bodies), len(server.fetched)) == (1, 3)
@@ -200,60 +200,60 @@ def test_a_result_that_is_paid_for_is_fetched_again_before_it_is_bought_again(
 @pytest.mark.parametrize(
     ("bad", "kind"),
     [
-        (picture(MADE[: len(MADE) // 2]), "damaged picture"),
-        (picture(b"not a picture"), "damaged picture"),
-        (picture(b"<html>", "text/html"), "no picture"),
+        (image(MADE[: len(MADE) // 2]), "damaged picture"),
+        (image(b"not a picture"), "damaged picture"),
+        (image(b"<html>", "text/html"), "no picture"),
     ],
 )
-def test_a_result_that_is_spoilt_is_forgotten(bad: Answer, kind: str, job: Job) -> None:
+def test_a_result_that_is_spoilt_is_forgotten(bad: Answer, kind: str, job: EditRequest) -> None:
     ticket = Pocket()
     found = fault("dashscope", fetched(bad, bad, bad), job, ticket=ticket)
-    assert (found.kind, found.again, found.paid) == (kind, True, True)
-    assert ticket.kept == ""
+    assert (found.kind, found.retryable, found.billed) == (kind, True, True)
+    assert ticket.task_id == ""
 
 
 @pytest.mark.parametrize("status", [403, 404, 410])
-def test_a_result_that_is_gone_is_bought_again(status: int, job: Job) -> None:
+def test_a_result_that_is_gone_is_bought_again(status: int, job: EditRequest) -> None:
     ticket, server = Pocket(), fetched(error(status, {}))
     found = fault("dashscope", server, job, ticket=ticket)
-    assert (found.kind, found.again, found.paid) == ("no result", True, True)
+    assert (found.kind, found.retryable, found.billed) == ("no result", True, True)
     assert ask("dashscope", server, job, ticket=ticket).one.content == MADE
     assert len(server.bodies) == 2
 
 
-def test_a_result_that_was_kept_is_fetched_and_not_bought(job: Job) -> None:
+def test_a_result_that_was_kept_is_fetched_and_not_bought(job: EditRequest) -> None:
     server, ticket = fetched(), Pocket()
     down = error(503, {})
     server.results = [down, down, down]
     found = fault("dashscope", server, job, ticket=ticket)
-    assert (found.kind, found.again, found.paid) == ("server error 503", True, False)
+    assert (found.kind, found.retryable, found.billed) == ("server error 503", True, False)
     with serving(server.app()) as base:
         kept = Pocket(f"{base}/files/q.png")
         again = ask("dashscope", server, job, ticket=kept)
     assert again.one.content == MADE
-    assert again.one.facts["resumed"] is True
+    assert again.one.metadata["resumed"] is True
     assert len(server.bodies) == 1
 
 
-def test_a_result_that_is_too_large(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_base, "MOST", 1 << 20)
+def test_a_result_that_is_too_large(job: EditRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_base, "MAX_IMAGE_BYTES", 1 << 20)
     big = MADE + bytes(2 << 20)
-    found = fault("dashscope", fetched(picture(big)), job)
-    assert (found.kind, found.again, found.paid) == ("too long a reply", False, True)
+    found = fault("dashscope", fetched(image(big)), job)
+    assert (found.kind, found.retryable, found.billed) == ("too long a reply", False, True)
     reply = as_json({"data": [{"b64_json": base64.b64encode(big).decode()}]})
     assert fault("openai", OpenAI(reply), job).kind == "too long a reply"
 
 
-def test_a_result_that_comes_too_slowly(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_base, "_LOAD_SECONDS", 0.2)
+def test_a_result_that_comes_too_slowly(job: EditRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_base, "_DOWNLOAD_TIMEOUT", 0.2)
     server = fetched(slow())
     assert ask("dashscope", server, job).one.content == MADE
     assert (len(server.bodies), len(server.fetched)) == (1, 2)
     found = fault("dashscope", fetched(slow(), slow(), slow()), job)
-    assert (found.kind, found.again, found.paid) == ("timeout", True, False)
+    assert (found.kind, found.retryable, found.billed) == ("timeout", True, False)
 
 
-def test_redirects_of_a_result_are_followed_a_few_times(job: Job) -> None:
+def test_redirects_of_a_result_are_followed_a_few_times(job: EditRequest) -> None:
     server = fetched(redirect("/files/2.png"), redirect("/files/3.png"))
     assert ask("dashscope", server, job).one.content == MADE
     around = [redirect("/files/round.png")] * 20
@@ -262,61 +262,72 @@ def test_redirects_of_a_result_are_followed_a_few_times(job: Job) -> None:
 
 @pytest.mark.parametrize(
     "where",
-    ["file:///etc/passwd", "ftp://host/x.png", "/etc/passwd", "http://user:pass@host/x.png",
-     "http://", "http://host:99999999/", "http://ho st/x", "https://h\r\nX-Evil: 1/", "",
-     "http://h\u00e4/x", "http://a..b/x"],
-)  # fmt: skip
-def test_addresses_that_are_not_asked(where: str, job: Job) -> None:
+    [
+        "file:///etc/passwd",
+        "ftp://host/x.png",
+        "/etc/passwd",
+        "http://user:pass@host/x.png",
+        "http://",
+        "http://host:99999999/",
+        "http://ho st/x",
+        "https://h\r\nX-Evil: 1/",
+        "",
+        "http://h\u00e4/x",
+        "http://a..b/x",
+    ],
+)
+def test_addresses_that_are_not_asked(where: str, job: EditRequest) -> None:
     found = fault("dashscope", DashScope(as_json(DashScope().reply({"image": where}))), job)
-    assert (found.kind, found.again) == ("no picture", True)
+    assert (found.kind, found.retryable) == ("no picture", True)
     if where.startswith("file"):
         found = fault("dashscope", fetched(*[redirect(where)] * 3), job)
         assert found.kind == "no picture"
 
 
-@pytest.mark.parametrize(
-    "host", ["127.0.0.1:1", "localhost", "10.0.0.8", "[::1]", "169.254.1.1", "nas", "a.internal"]
-)
+@pytest.mark.parametrize("host", ["127.0.0.1:1", "localhost", "10.0.0.8", "[::1]", "169.254.1.1", "nas", "a.internal"])
 def test_a_provider_does_not_send_us_into_our_own_network(host: str) -> None:
     def named(url: str) -> object:
-        options = EditorOptions(keyless=True)
+        options = EditorOptions(key_optional=True)
         editor = open_editor(f"dashscope:m@{url}/v1", options)
-        assert isinstance(editor, Remote)
-        return editor.named(f"http://{host}/x.png")
+        assert isinstance(editor, RemoteEditor)
+        return editor.validate_url(f"http://{host}/x.png")
 
-    with pytest.raises(Fault, match="inside this network"):
+    with pytest.raises(CallError, match="inside this network"):
         named("https://dashscope.example.org")
     for inside in ("http://192.168.0.7:8000", "https://localhost", "http://gpu.example.org"):
         assert str(named(inside)) == f"http://{host}/x.png"
 
 
 @pytest.mark.parametrize("value", [None, 7, {"a": 1}, [], "%%%", "QUJD"])
-def test_pictures_in_a_reply_that_are_none(value: Any, job: Job) -> None:
+def test_images_in_a_reply_that_are_none(value: Any, job: EditRequest) -> None:
     found = fault("openai", OpenAI(as_json({"data": [{"b64_json": value}]})), job)
     assert found.kind in ("no picture", "damaged picture")
-    assert (found.again, found.paid) == (True, True)
+    assert (found.retryable, found.billed) == (True, True)
 
 
-def test_a_parameter_that_is_not_taken_is_no_refusal(job: Job) -> None:
+def test_a_parameter_that_is_not_taken_is_no_refusal(job: EditRequest) -> None:
     said = {"code": "unknown_parameter", "message": "Unknown parameter: 'moderation'."}
     found = fault("openai", OpenAI(error(400, {"error": said})), job)
-    assert (found.kind, found.again) == ("bad request", False)
+    assert (found.kind, found.retryable) == ("bad request", False)
 
 
-def test_who_gave_up_waiting_may_have_a_picture_made(job: Job) -> None:
+def test_who_gave_up_waiting_may_have_a_image_made(job: EditRequest) -> None:
     found = fault("openai", OpenAI(error(504, {"error": "gateway"})), job)
-    assert (found.kind, found.crowded, found.paid) == ("server error 504", True, True)
+    assert (found.kind, found.overloaded, found.billed) == ("server error 504", True, True)
 
 
 @EVERY
-def test_with_faults_every_edit_comes_or_has_its_reason(kind: str, job: Job) -> None:
+def test_with_faults_every_edit_comes_or_has_its_reason(kind: str, job: EditRequest) -> None:
     """Thirty edits, six at a time; of a server's answers a third are faults of every sort."""
     server = SERVERS[kind]()
     faults = [
-        error(429, {"message": "slow"}, {"Retry-After": "0"}), error(500, {}), cut(),
-        error(400, {"error": {"code": "moderation_blocked"}}), lambda _: web.Response(text="<p>"),
-    ]  # fmt: skip
-    spoilt = [picture(MADE[:50]), picture(b"{}", "application/json"), error(503, {}), cut(MADE)]
+        error(429, {"message": "slow"}, {"Retry-After": "0"}),
+        error(500, {}),
+        cut(),
+        error(400, {"error": {"code": "moderation_blocked"}}),
+        lambda _: web.Response(text="<p>"),
+    ]
+    spoilt = [image(MADE[:50]), image(b"{}", "application/json"), error(503, {}), cut(MADE)]
     ends: list[str] = []
 
     server.queue, server.results = Chances(faults, 0.33, 5), Chances(spoilt, 0.33, 6)
@@ -324,8 +335,8 @@ def test_with_faults_every_edit_comes_or_has_its_reason(kind: str, job: Job) -> 
         server.base = base
         spec = f"{kind}:{MODELS[kind]}@{base}{PATHS[kind]}"
         editor = open_editor(spec, EditorOptions(timeout=5.0))
-        assert isinstance(editor, Remote)
-        editor.interval = 0.001
+        assert isinstance(editor, RemoteEditor)
+        editor.poll_interval = 0.001
 
         async def one(places: asyncio.Semaphore) -> None:
             ticket = Pocket()
@@ -333,10 +344,10 @@ def test_with_faults_every_edit_comes_or_has_its_reason(kind: str, job: Job) -> 
                 try:
                     async with places:
                         made = await editor.edit(job, ticket)
-                    ends.append("made" if decode(made.content).size == (48, 32) else "wrong")
+                    ends.append("made" if decode_image(made.content).size == (48, 32) else "wrong")
                     return
-                except Fault as found:
-                    if not found.again:
+                except CallError as found:
+                    if not found.retryable:
                         ends.append(found.kind)
                         return
             ends.append("given up")
@@ -354,13 +365,13 @@ def test_with_faults_every_edit_comes_or_has_its_reason(kind: str, job: Job) -> 
 
 
 def test_sizes() -> None:
-    assert nearest((100, 101), [(3, 2), (1, 1), (2, 3)]) == (1, 1)
-    assert nearest((100, 1000), [(3, 2), (1, 1), (2, 3)]) == (2, 3)
-    assert shaped((1000, 100), 1 << 20, 16, 3.0) == (1776, 592)
-    assert shaped((100, 100), 1 << 20, 16, 3.0) == (1024, 1024)
+    assert nearest_size((100, 101), [(3, 2), (1, 1), (2, 3)]) == (1, 1)
+    assert nearest_size((100, 1000), [(3, 2), (1, 1), (2, 3)]) == (2, 3)
+    assert size_for_aspect((1000, 100), 1 << 20, 16, 3.0) == (1776, 592)
+    assert size_for_aspect((100, 100), 1 << 20, 16, 3.0) == (1024, 1024)
 
 
 def test_types_by_their_beginnings() -> None:
-    assert media_of(MADE) == "image/png"
-    assert media_of(b"RIFF\0\0\0\0WEBPVP8 ") == "image/webp"
-    assert media_of(b"nothing") == ""
+    assert detect_media_type(MADE) == "image/png"
+    assert detect_media_type(b"RIFF\0\0\0\0WEBPVP8 ") == "image/webp"
+    assert detect_media_type(b"nothing") == ""

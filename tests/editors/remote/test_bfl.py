@@ -10,9 +10,9 @@ from yarl import URL
 
 from creval.editors.base import EditorOptions
 from creval.editors.remote.bfl import BFLEditor
-from creval.providers.http import Server
+from creval.providers.http import HttpEndpoint
 from tests.editors.asking import KEY, Pocket, ask, fault, make_job
-from tests.editors.servers import BFL, MADE, error, jpeg, picture, redirect
+from tests.editors.servers import BFL, MADE, error, image, jpeg, redirect
 from tests.serving import serving
 
 
@@ -23,15 +23,18 @@ def test_a_task_is_kept_before_it_is_waited_for(tmp_path: Path) -> None:
     (body,) = server.bodies
     assert base64.b64decode(body.pop("input_image")) == jpeg((60, 40))
     assert body == {
-        "model": "flux-kontext-pro", "prompt": "Make it “red”.", "seed": 11,
-        "output_format": "jpeg", "safety_tolerance": 2,
-    }  # fmt: skip
+        "model": "flux-kontext-pro",
+        "prompt": "Make it “red”.",
+        "seed": 11,
+        "output_format": "jpeg",
+        "safety_tolerance": 2,
+    }
     assert server.headers[0]["x-key"] == KEY
     assert [look["x-key"] for look in server.looked] == [KEY] * 3
     assert not any("key" in name.casefold() for name in server.fetched[0])
     assert asked.ticket.all == [f"{server.base}/v1/get_result?id=task-1"]
     assert asked.one.content == MADE
-    facts = asked.one.facts
+    facts = asked.one.metadata
     assert (facts["task"], facts["seed"], facts["revised_prompt"]) == ("task-1", 7, "Make it red.")
 
 
@@ -40,7 +43,7 @@ def test_references_have_numbers(tmp_path: Path) -> None:
     asked = ask("bfl", server, make_job(tmp_path, references=2, mask=True))
     names = {name for name in server.bodies[0] if name.startswith("input_image")}
     assert names == {"input_image", "input_image_2", "input_image_3"}
-    assert "takes no mask" in asked.editor.learned[0]
+    assert "takes no mask" in asked.editor.notes[0]
 
 
 def test_a_kept_task_is_waited_for_and_not_bought_again(tmp_path: Path) -> None:
@@ -51,7 +54,7 @@ def test_a_kept_task_is_waited_for_and_not_bought_again(tmp_path: Path) -> None:
     assert asked.one.content == MADE
     assert server.bodies == []
     assert {look["id"] for look in server.looked} == {"old"}
-    assert asked.one.facts["resumed"] is True
+    assert asked.one.metadata["resumed"] is True
 
 
 def test_another_host_that_is_looked_at_gets_no_key(tmp_path: Path) -> None:
@@ -65,15 +68,15 @@ def test_another_host_that_is_looked_at_gets_no_key(tmp_path: Path) -> None:
 
 
 def test_the_key_goes_to_the_providers_other_hosts_alone() -> None:
-    official = BFLEditor(Server("bfl:m", "m", "https://api.bfl.ai/v1", KEY, "K"), EditorOptions())
-    own = Server("bfl:m", "m", "http://h:1/v1", KEY, "K")
-    mine = BFLEditor(own, EditorOptions(), own=True)
-    assert official._is_provider(URL("https://api.eu2.bfl.ai/v1/get_result?id=1"))
+    official = BFLEditor(HttpEndpoint("bfl:m", "m", "https://api.bfl.ai/v1", KEY, "K"), EditorOptions())
+    own = HttpEndpoint("bfl:m", "m", "http://h:1/v1", KEY, "K")
+    mine = BFLEditor(own, EditorOptions(), custom_url=True)
+    assert official._may_receive_key(URL("https://api.eu2.bfl.ai/v1/get_result?id=1"))
     for where in ("http://api.eu2.bfl.ai/", "https://bfl.ai.evil.org/", "https://evilbfl.ai/"):
-        assert not official._is_provider(URL(where))
-    assert mine._is_provider(URL("http://h:1/v1/get_result"))
-    assert not mine._is_provider(URL("http://h:2/v1/get_result"))
-    assert not mine._is_provider(URL("https://api.eu2.bfl.ai/"))
+        assert not official._may_receive_key(URL(where))
+    assert mine._may_receive_key(URL("http://h:1/v1/get_result"))
+    assert not mine._may_receive_key(URL("http://h:2/v1/get_result"))
+    assert not mine._may_receive_key(URL("https://api.eu2.bfl.ai/"))
     assert official.price is None
 
 
@@ -91,16 +94,16 @@ def test_money_by_credits(tmp_path: Path) -> None:
 def test_refusals(state: str, tmp_path: Path) -> None:
     ticket = Pocket()
     found = fault("bfl", BFL(states=("Pending", state)), make_job(tmp_path), ticket=ticket)
-    assert (found.kind, found.again) == ("content filter", False)
+    assert (found.kind, found.retryable) == ("content filter", False)
     assert state in str(found)
-    assert ticket.kept == ""
+    assert ticket.task_id == ""
 
 
 def test_a_task_that_fails_or_is_not_known_is_begun_anew(tmp_path: Path) -> None:
     server, ticket = BFL(states=("Error",)), Pocket()
     found = fault("bfl", server, make_job(tmp_path), ticket=ticket)
-    assert (found.kind, found.again) == ("task failed", True)
-    assert ticket.kept == ""
+    assert (found.kind, found.retryable) == ("task failed", True)
+    assert ticket.task_id == ""
     server.states = ["Ready"]
     assert ask("bfl", server, make_job(tmp_path), ticket=ticket).one.content == MADE
     assert len(server.bodies) == 2
@@ -108,7 +111,7 @@ def test_a_task_that_fails_or_is_not_known_is_begun_anew(tmp_path: Path) -> None
         lost.looks = [] if lost.states[0] == "Task not found" else [error(404, {})] * 9
         ticket = Pocket()
         found = fault("bfl", lost, make_job(tmp_path), ticket=ticket)
-        assert (found.kind, found.again, ticket.kept) == ("task lost", True, "")
+        assert (found.kind, found.retryable, ticket.task_id) == ("task lost", True, "")
 
 
 def test_a_task_that_is_not_known_at_once_is_looked_at_again(tmp_path: Path) -> None:
@@ -122,27 +125,27 @@ def test_looks_that_fail_are_made_again(tmp_path: Path) -> None:
     assert ask("bfl", server, make_job(tmp_path), ticket=ticket).one.content == MADE
     server.looks = [error(500, {})] * 20
     found = fault("bfl", server, make_job(tmp_path))
-    assert (found.kind, found.again, found.paid) == ("server error 500", True, False)
+    assert (found.kind, found.retryable, found.billed) == ("server error 500", True, False)
 
 
 def test_a_task_that_is_not_done_in_time_stays_kept(tmp_path: Path) -> None:
     ticket = Pocket()
     server = BFL(states=("Pending",))
     found = fault("bfl", server, make_job(tmp_path), ticket=ticket, timeout=0.3)
-    assert (found.kind, found.again, found.paid) == ("timeout", True, False)
-    assert ticket.kept == f"{server.base}/v1/get_result?id=task-1"
+    assert (found.kind, found.retryable, found.billed) == ("timeout", True, False)
+    assert ticket.task_id == f"{server.base}/v1/get_result?id=task-1"
 
 
-def test_a_picture_that_is_gone_means_a_new_task(tmp_path: Path) -> None:
+def test_a_image_that_is_gone_means_a_new_task(tmp_path: Path) -> None:
     server, ticket = BFL(), Pocket()
     server.results = [error(403, {})]
     found = fault("bfl", server, make_job(tmp_path), ticket=ticket)
-    assert (found.kind, found.again, ticket.kept) == ("no result", True, "")
+    assert (found.kind, found.retryable, ticket.task_id) == ("no result", True, "")
 
 
-def test_a_picture_that_comes_damaged_is_fetched_again(tmp_path: Path) -> None:
+def test_a_image_that_comes_damaged_is_fetched_again(tmp_path: Path) -> None:
     server = BFL()
-    server.results = [picture(MADE[:60]), picture(b"{}", "application/json")]
+    server.results = [image(MADE[:60]), image(b"{}", "application/json")]
     assert ask("bfl", server, make_job(tmp_path)).one.content == MADE
     assert len(server.bodies) == 1
 
@@ -159,4 +162,4 @@ def test_looking_is_not_led_elsewhere(tmp_path: Path) -> None:
 def test_too_many_tasks_at_once(tmp_path: Path) -> None:
     server = BFL(error(429, {"detail": "exceeded the limit of 24 active tasks"}))
     found = fault("bfl", server, make_job(tmp_path))
-    assert (found.kind, found.crowded, found.again) == ("rate limit", True, True)
+    assert (found.kind, found.overloaded, found.retryable) == ("rate limit", True, True)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from creval.editors.base import Job
+from creval.editors.base import EditRequest
 from tests.editors.asking import KEY, ask, fault, make_job
 from tests.editors.servers import MADE, Google, as_json, error, jpeg
 
 
-def test_pictures_come_first_and_the_key_is_in_its_header(tmp_path: Path) -> None:
+def test_images_come_first_and_the_key_is_in_its_header(tmp_path: Path) -> None:
     server = Google()
     asked = ask("google", server, make_job(tmp_path), settings={"temperature": 0.5})
     (body,) = server.bodies
@@ -23,14 +23,12 @@ def test_pictures_come_first_and_the_key_is_in_its_header(tmp_path: Path) -> Non
     assert first["inlineData"]["mimeType"] == "image/jpeg"
     assert base64.b64decode(first["inlineData"]["data"]) == jpeg((60, 40))
     assert text == {"text": "Make it “red”."}
-    assert body["generationConfig"] == {
-        "responseModalities": ["TEXT", "IMAGE"], "seed": 11, "temperature": 0.5,
-    }  # fmt: skip
+    assert body["generationConfig"] == {"responseModalities": ["TEXT", "IMAGE"], "seed": 11, "temperature": 0.5}
     assert server.headers[0]["x-goog-api-key"] == KEY
     assert "Authorization" not in server.headers[0]
-    facts = asked.one.facts
+    facts = asked.one.metadata
     assert (facts["seed"], facts["request"], facts["tokens_out"]) == (11, "r-1", 1290)
-    assert asked.editor.learned == []
+    assert asked.editor.notes == []
 
 
 def test_with_references_the_sources_shape_is_named(tmp_path: Path) -> None:
@@ -39,7 +37,7 @@ def test_with_references_the_sources_shape_is_named(tmp_path: Path) -> None:
     (body,) = server.bodies
     assert len(body["contents"][0]["parts"]) == 4
     assert body["generationConfig"]["imageConfig"] == {"aspectRatio": "3:2"}
-    assert "takes no mask" in asked.editor.learned[0]
+    assert "takes no mask" in asked.editor.notes[0]
 
 
 def test_settings_go_where_they_belong(tmp_path: Path) -> None:
@@ -58,15 +56,10 @@ def test_settings_go_where_they_belong(tmp_path: Path) -> None:
 def test_thoughts_are_passed_over_and_words_kept(tmp_path: Path) -> None:
     data = {"mime_type": "image/png", "data": base64.b64encode(MADE).decode()}
     draft = {"inlineData": {"mimeType": "image/png", "data": "QUJD"}, "thought": True}
-    parts: list[dict[str, Any]] = [
-        draft,
-        {"text": "Here "},
-        {"inline_data": data},
-        {"text": "it is."},
-    ]
+    parts: list[dict[str, Any]] = [draft, {"text": "Here "}, {"inline_data": data}, {"text": "it is."}]
     asked = ask("google", Google(as_json(Google().reply(*parts))), make_job(tmp_path))
     assert asked.one.content == MADE
-    assert asked.one.facts["said"] == "Here it is."
+    assert asked.one.metadata["said"] == "Here it is."
 
 
 @pytest.mark.parametrize(
@@ -81,7 +74,7 @@ def test_thoughts_are_passed_over_and_words_kept(tmp_path: Path) -> None:
 )
 def test_refusals(reply: dict[str, Any], tmp_path: Path) -> None:
     found = fault("google", Google(as_json(reply)), make_job(tmp_path))
-    assert (found.kind, found.again) == ("content filter", False)
+    assert (found.kind, found.retryable) == ("content filter", False)
 
 
 @pytest.mark.parametrize(
@@ -96,25 +89,23 @@ def test_refusals(reply: dict[str, Any], tmp_path: Path) -> None:
         (Google().reply({"text": f"The key is {KEY}"}), r"\[key\]"),
     ],
 )
-def test_replies_without_a_picture(reply: Any, words: str, tmp_path: Path) -> None:
+def test_replies_without_a_image(reply: Any, words: str, tmp_path: Path) -> None:
     with pytest.raises(Exception, match=words):
         raise fault("google", Google(as_json(reply)), make_job(tmp_path))
     found = fault("google", Google(as_json(reply)), make_job(tmp_path))
-    assert (found.kind, found.again, found.paid) == ("no picture", True, True)
+    assert (found.kind, found.retryable, found.billed) == ("no picture", True, True)
 
 
 def test_google_tells_the_time_to_wait_in_the_body(tmp_path: Path) -> None:
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "9s"}]
     body = {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "details": details}}
-    assert fault("google", Google(error(429, body)), make_job(tmp_path)).wait == 9
+    assert fault("google", Google(error(429, body)), make_job(tmp_path)).retry_after == 9
 
 
 def test_words_alone_and_the_price() -> None:
     server = Google()
-    asked = ask("google", server, Job("s", "A boat."), provided=True)
+    asked = ask("google", server, EditRequest("s", "A boat."), provided=True)
     assert server.bodies[0]["contents"][0]["parts"] == [{"text": "A boat."}]
     assert asked.one.cost == 0.039
-    large = ask(
-        "google", Google(), Job("s", "A boat."), provided=True, settings={"imageSize": "4K"}
-    )
+    large = ask("google", Google(), EditRequest("s", "A boat."), provided=True, settings={"imageSize": "4K"})
     assert large.editor.price is None

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from creval.core.images import decode
-from creval.editors.base import Job
+from creval.core.images import decode_image
+from creval.editors.base import EditRequest
 from tests.editors.asking import KEY, ask, fault, make_job
 from tests.editors.servers import MADE, OpenAI, as_json, error, jpeg
 from tests.serving import serving
@@ -20,22 +20,25 @@ def fields(server: OpenAI) -> dict[str, str]:
     return {part.name: part.content.decode() for part in server.forms[0] if part.file is None}
 
 
-def test_the_form_holds_the_picture_and_the_instruction(tmp_path: Path) -> None:
+def test_the_form_holds_the_image_and_the_instruction(tmp_path: Path) -> None:
     server = OpenAI()
     asked = ask("openai", server, make_job(tmp_path), settings={"quality": "high", "user": 7})
     assert fields(server) == {
-        "model": "gpt-image-1", "prompt": "Make it “red”.", "size": "1536x1024",
-        "quality": "high", "user": "7",
-    }  # fmt: skip
+        "model": "gpt-image-1",
+        "prompt": "Make it “red”.",
+        "size": "1536x1024",
+        "quality": "high",
+        "user": "7",
+    }
     (sent,) = [part for part in server.forms[0] if part.file is not None]
     assert (sent.name, sent.media, sent.content) == ("image", "image/jpeg", jpeg((60, 40)))
     assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
     assert server.headers[0]["Content-Type"].startswith("multipart/form-data")
-    assert decode(asked.one.content).getpixel((5, 5)) == (10, 200, 30)
-    assert asked.one.facts["revised_prompt"] == "Redder."
-    assert asked.one.facts["tokens_out"] == 4000
-    assert "takes no seed" in asked.editor.learned[0]
-    assert len(asked.editor.learned) == 1
+    assert decode_image(asked.one.content).getpixel((5, 5)) == (10, 200, 30)
+    assert asked.one.metadata["revised_prompt"] == "Redder."
+    assert asked.one.metadata["tokens_out"] == 4000
+    assert "takes no seed" in asked.editor.notes[0]
+    assert len(asked.editor.notes) == 1
 
 
 def test_references_follow_the_source(tmp_path: Path) -> None:
@@ -60,7 +63,7 @@ def test_a_mask_is_transparent_where_the_source_may_change(tmp_path: Path) -> No
     assert made.getchannel("A").getpixel((2, 2)) == 255
     assert made.getchannel("A").getpixel((57, 37)) == 0
     assert sent["image"].media == "image/png", "of the same format as the mask"
-    assert decode(sent["image"].content).tobytes() == decode(jpeg((60, 40))).tobytes()
+    assert decode_image(sent["image"].content).tobytes() == decode_image(jpeg((60, 40))).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +80,7 @@ def test_a_mask_is_transparent_where_the_source_may_change(tmp_path: Path) -> No
 def test_the_nearest_size(model: str, size: tuple[int, int], sent: str, tmp_path: Path) -> None:
     Image.new("RGB", size).save(tmp_path / "a.png")
     server = OpenAI()
-    ask("openai", server, Job("s", "x", source=tmp_path / "a.png"), model=model)
+    ask("openai", server, EditRequest("s", "x", source=tmp_path / "a.png"), model=model)
     assert fields(server)["size"] == sent
 
 
@@ -92,7 +95,7 @@ def test_a_setting_replaces_what_creval_would_say(tmp_path: Path) -> None:
 
 def test_nothing_to_edit_is_made_from_words() -> None:
     server = OpenAI()
-    assert ask("openai", server, Job("s", "A red boat.")).one.content == MADE
+    assert ask("openai", server, EditRequest("s", "A red boat.")).one.content == MADE
     assert server.bodies == [{"model": "gpt-image-1", "prompt": "A red boat."}]
 
 
@@ -130,7 +133,7 @@ def test_a_compatible_server_that_gives_an_address(tmp_path: Path) -> None:
 )
 def test_refusals(said: dict[str, str], tmp_path: Path) -> None:
     found = fault("openai", OpenAI(error(400, {"error": said})), make_job(tmp_path))
-    assert (found.kind, found.again, found.paid) == ("content filter", False, False)
+    assert (found.kind, found.retryable, found.billed) == ("content filter", False, False)
     assert (said.get("message") or said["code"]) in str(found)
 
 
@@ -152,7 +155,6 @@ def test_the_form_is_that_of_openais_own_client(tmp_path: Path) -> None:
     assert reply.usage.input_tokens_details.image_tokens == 1000
     for mine, its in zip(ours.forms, theirs.forms, strict=True):
         shapes = [
-            sorted((part.name, part.file, None if part.file else part.content) for part in form)
-            for form in (mine, its)
+            sorted((part.name, part.file, None if part.file else part.content) for part in form) for form in (mine, its)
         ]
         assert shapes[0] == shapes[1]

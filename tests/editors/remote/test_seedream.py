@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from creval.editors.base import Job
-from creval.providers.errors import Unusable
+from creval.editors.base import EditRequest
+from creval.providers.call_errors import ProviderUnusable
 from tests.editors.asking import KEY, ask, fault, make_job
 from tests.editors.servers import MADE, Seedream, as_json, error, jpeg
 
 
-def test_one_picture_goes_as_it_is(tmp_path: Path) -> None:
+def test_one_image_goes_as_it_is(tmp_path: Path) -> None:
     server = Seedream()
     asked = ask("seedream", server, make_job(tmp_path))
     (body,) = server.bodies
@@ -21,13 +21,16 @@ def test_one_picture_goes_as_it_is(tmp_path: Path) -> None:
     assert head == "data:image/jpeg;base64"
     assert base64.b64decode(data) == jpeg((60, 40))
     assert body == {
-        "model": "seedream-4-0", "prompt": "Make it “red”.", "response_format": "b64_json",
-        "watermark": False, "size": "2496x1664",
-    }  # fmt: skip
+        "model": "seedream-4-0",
+        "prompt": "Make it “red”.",
+        "response_format": "b64_json",
+        "watermark": False,
+        "size": "2496x1664",
+    }
     assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
     assert asked.one.content == jpeg()
-    assert asked.one.media == "image/jpeg"
-    assert "takes no seed" in asked.editor.learned[0]
+    assert asked.one.media_type == "image/jpeg"
+    assert "takes no seed" in asked.editor.notes[0]
 
 
 def test_several_go_as_a_list(tmp_path: Path) -> None:
@@ -36,7 +39,7 @@ def test_several_go_as_a_list(tmp_path: Path) -> None:
     assert len(server.bodies[0]["image"]) == 3
 
 
-def test_seededit_takes_a_seed_and_one_picture(tmp_path: Path) -> None:
+def test_seededit_takes_a_seed_and_one_image(tmp_path: Path) -> None:
     server = Seedream()
     ask("seedream", server, make_job(tmp_path), model="doubao-seededit-3-0-i2i-250628")
     assert (server.bodies[0]["seed"], server.bodies[0]["size"]) == (11, "adaptive")
@@ -55,14 +58,18 @@ def test_an_address_in_the_reply_is_fetched_without_the_key(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "code",
-    ["InputImageSensitiveContentDetected", "OutputImageSensitiveContentDetected",
-     "InputTextSensitiveContentDetected", "InputTextRiskDetection"],
-)  # fmt: skip
+    [
+        "InputImageSensitiveContentDetected",
+        "OutputImageSensitiveContentDetected",
+        "InputTextSensitiveContentDetected",
+        "InputTextRiskDetection",
+    ],
+)
 def test_refusals(code: str, tmp_path: Path) -> None:
     said = {"code": code, "message": "The request failed."}
     for answer in (error(400, {"error": said}), as_json({"data": [{"error": said}]})):
         found = fault("seedream", Seedream(answer), make_job(tmp_path))
-        assert (found.kind, found.again) == ("content filter", False)
+        assert (found.kind, found.retryable) == ("content filter", False)
 
 
 @pytest.mark.parametrize(
@@ -75,18 +82,18 @@ def test_refusals(code: str, tmp_path: Path) -> None:
 )
 def test_accounts_and_models(status: int, code: str, sentence: str, tmp_path: Path) -> None:
     server = Seedream(error(status, {"error": {"code": code, "message": "no"}}))
-    with pytest.raises(Unusable, match=sentence):
+    with pytest.raises(ProviderUnusable, match=sentence):
         ask("seedream", server, make_job(tmp_path))
 
 
 def test_words_alone_and_the_price() -> None:
     server = Seedream()
-    asked = ask("seedream", server, Job("s", "A boat."), provided=True)
+    asked = ask("seedream", server, EditRequest("s", "A boat."), provided=True)
     assert "image" not in server.bodies[0]
     assert asked.one.cost == 0.03
 
 
 @pytest.mark.parametrize("reply", [{}, {"data": []}, {"data": [1]}, {"data": [{}]}])
-def test_replies_without_a_picture(reply: object, tmp_path: Path) -> None:
+def test_replies_without_a_image(reply: object, tmp_path: Path) -> None:
     found = fault("seedream", Seedream(as_json(reply)), make_job(tmp_path))
-    assert (found.kind, found.again, found.paid) == ("no picture", True, True)
+    assert (found.kind, found.retryable, found.billed) == ("no picture", True, True)

@@ -10,16 +10,16 @@ import pytest
 from PIL import Image
 
 import shared_data
-from creval.analysis.score_table import score
+from creval.analysis.scoring import score
 from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
-from creval.judging.replay import replay
-from creval.judging.run import judge
-from creval.report.html import page
-from creval.report.html.gallery import telling
-from creval.store import Run, Store, open_run
-from creval.testing.fake_server import FakeServer
-from creval.touchstone.build import build_touchstone
+from creval.judging.judge_run import judge
+from creval.judging.replay_run import replay
+from creval.report.html import report_page
+from creval.report.html.gallery import most_divergent_samples
+from creval.store import Run, RunWriter, open_run
+from creval.testing.fake_chat_server import FakeServer
+from creval.touchstone.builder import build_touchstone
 from miniature import write_miniature
 from tests.benchmarks.complex_edit.release_files import row, write_parquet
 from tests.benchmarks.complexbench_edit.release_files import write_release
@@ -63,27 +63,29 @@ def read(text: str) -> Reader:
     return reader
 
 
-def test_scores_pictures_and_answers(small_run: Run) -> None:
+def test_scores_images_and_answers(small_run: Run) -> None:
     card = score(small_run, resamples=100)
-    found = read(page(small_run, card, 100, each=3))
-    for system in card.systems:
-        value = card.cell(system, "S").value
+    found = read(report_page(small_run, card, 100, samples_per_section=3))
+    for model in card.models:
+        value = card.cell(model, "S").value
         assert value is not None
         assert f"{value:.2f}" in found.text
     assert found.text.count("questions, with answers and the judge's words") == 6
     assert found.tags.count("img") == 6, "the sources; a recording has no pictures of edits"
     assert found.tags.count("svg") == 4
     assert "not asked" not in found.text
-    for words in ("Where each model is strong and weak", "Where questions of weight 3 failed",
-                  "Careful's edits 18 18 all of them", "recorded:answers"):  # fmt: skip
+    for words in (
+        "Where each model is strong and weak",
+        "Where questions of weight 3 failed",
+        "Careful's edits 18 18 all of them",
+        "recorded:answers",
+    ):
         assert words in found.text
     assert "benchmark_folder" not in found.text
 
 
-def test_pictures_are_inside_or_linked(tmp_path: Path) -> None:
-    build_touchstone(
-        tmp_path / "a #?%b", 4, 1, edits=tmp_path / "edits", editors=["lazy", "clumsy"]
-    )
+def test_images_are_inside_or_linked(tmp_path: Path) -> None:
+    build_touchstone(tmp_path / "a #?%b", 4, 1, edits=tmp_path / "edits", editors=["lazy", "clumsy"])
     bench = open_benchmark(tmp_path / "a #?%b")
     edits = [tmp_path / "edits" / name for name in ("lazy", "clumsy")]
     judge(bench, edits, "truth", tmp_path / "run")
@@ -92,8 +94,8 @@ def test_pictures_are_inside_or_linked(tmp_path: Path) -> None:
     broken[1].unlink()
     with open_run(tmp_path / "run") as run:
         card = score(run, resamples=100)
-        inside = read(page(run, card, 100))
-        linked = read(page(run, card, 100, link=tmp_path / "out"))
+        inside = read(report_page(run, card, 100))
+        linked = read(report_page(run, card, 100, link=tmp_path / "out"))
     assert all(source.startswith("data:image/jpeg;base64,") for source in inside.sources)
     assert len(inside.sources) == 12 - 2
     assert f"cannot be opened: {broken[0].name}" in inside.text
@@ -103,7 +105,7 @@ def test_pictures_are_inside_or_linked(tmp_path: Path) -> None:
 
 
 def test_samples_are_of_different_groups(small_run: Run) -> None:
-    chosen = telling(small_run, score(small_run, resamples=100))[:6]
+    chosen = most_divergent_samples(small_run, score(small_run, resamples=100))[:6]
     assert len({small_run.samples[name].tags["dimension"] for name in chosen}) == 6
 
 
@@ -117,7 +119,7 @@ def test_whatever_texts_hold_stays_text(tmp_path: Path) -> None:
     shutil.copytree(bench / "answers" / "IF" / "Keeper", bench / "answers" / "IF" / "<b>Keeper")
     replay(open_benchmark(bench), bench / "answers", tmp_path / "run")
     with open_run(tmp_path / "run") as run:
-        text = page(run, score(run, resamples=100), 100)
+        text = report_page(run, score(run, resamples=100), 100)
     found = read(text)
     assert "b" not in found.tags
     assert found.tags.count("script") == 1, "its own"
@@ -133,27 +135,27 @@ def test_one_model_and_none(tmp_path: Path) -> None:
     bench = write_miniature(tmp_path / "bench", samples=3, models={"Only": (0.8, 0.8, 0.8)})
     replay(open_benchmark(bench), bench / "answers", tmp_path / "run")
     with open_run(tmp_path / "run") as run:
-        found = read(page(run, score(run, resamples=100), 100))
+        found = read(report_page(run, score(run, resamples=100), 100))
     assert "there is nothing to compare it with" in found.text
     for path in bench.rglob("answers/*/Only/*.json"):
         path.write_text("{}")
     replay(open_benchmark(bench), bench / "answers", tmp_path / "empty")
     with open_run(tmp_path / "empty") as run:
-        found = read(page(run, score(run, resamples=100), 100))
+        found = read(report_page(run, score(run, resamples=100), 100))
     assert "No model has a value in S yet" in found.text
     assert "svg" not in found.tags
 
 
 @pytest.mark.parametrize(
-    ("system", "words"),
+    ("model", "words"),
     [
         ("complex-edit", ("By complexity", "By delta", "IP: identity preservation")),
         ("complexbench-edit", ("By subset", "By edit type", "three-chain")),
     ],
 )
-def test_other_systems(tmp_path: Path, system: str, words: tuple[str, ...]) -> None:
+def test_other_models(tmp_path: Path, model: str, words: tuple[str, ...]) -> None:
     folder = tmp_path / "bench"
-    if system == "complex-edit":
+    if model == "complex-edit":
         write_parquet(folder, test_real=[row(n) for n in range(3)])
     else:
         write_release(folder)
@@ -167,7 +169,7 @@ def test_other_systems(tmp_path: Path, system: str, words: tuple[str, ...]) -> N
         spec = f"openai:some@{url}/v1"
         judge(benchmark, [tmp_path / "A", tmp_path / "B"], spec, tmp_path / "run", Settings())
     with open_run(tmp_path / "run") as run:
-        found = read(page(run, score(run, resamples=100), 100, each=2))
+        found = read(report_page(run, score(run, resamples=100), 100, samples_per_section=2))
     for part in words:
         assert part in found.text
     assert "prompt" in found.text
@@ -181,7 +183,7 @@ def test_the_released_answers(tmp_path: Path) -> None:
         pytest.skip("the authors' release is not here")
     replay(open_benchmark(release), release / "answer_gpt", tmp_path / "run")
     with open_run(tmp_path / "run") as run:
-        text = page(run, score(run, resamples=100), 100)
+        text = report_page(run, score(run, resamples=100), 100)
     found = read(text)
     assert len(text) < 15e6
     for name in ("Bagel", "Flux1-Kontext-dev", "OmniGen2", "gpt-image-1"):
@@ -189,8 +191,8 @@ def test_the_released_answers(tmp_path: Path) -> None:
     assert "sources 904" in found.text
     assert found.text.count("questions, with answers and the judge's words") == 18
     with open_run(tmp_path / "run") as run:
-        some = score(run, resamples=100, subset="paper", systems=("Bagel", "OmniGen2"))
-        found = read(page(run, some, 100, each=0))
+        some = score(run, resamples=100, subset="paper", models=("Bagel", "OmniGen2"))
+        found = read(report_page(run, some, 100, samples_per_section=0))
     assert "Bagel's edits 874 874 all of them" in found.text
     assert "gpt-image-1" not in found.text
 
@@ -207,12 +209,12 @@ def test_how_edits_came_about_and_what_they_cost(tmp_path: Path) -> None:
         edited(bench, tmp_path / "planned", Choosy(bench, "lazy"), "reasoned"),
         edited(bench, tmp_path / "prude", Choosy(bench, "clumsy", names)),
     ]
-    with Store(folders[3]) as store:
+    with RunWriter(folders[3]) as store:
         (edit,) = [e for e in store.edits.values() if e.key.sample == names[0]]
-        store.put_edits([edit._replace(facts={**edit.facts, "plan": "<script>alert(1)</script>"})])
+        store.put_edits([edit._replace(metadata={**edit.metadata, "plan": "<script>alert(1)</script>"})])
     judge(open_benchmark(bench), folders, "truth", tmp_path / "run")
     with open_run(tmp_path / "run") as run:
-        found = read(page(run, score(run, resamples=100), 100))
+        found = read(report_page(run, score(run, resamples=100), 100))
         steps = sum(len(sample.steps) for sample in run.samples.values())
     assert found.text.count("refused: content filter: not this") == 3
     assert "Edits that are not there" in found.text
@@ -229,4 +231,4 @@ def test_how_edits_came_about_and_what_they_cost(tmp_path: Path) -> None:
 
 
 def test_a_page_without_makers_has_no_costs(small_run: Run) -> None:
-    assert "What each cost" not in page(small_run, score(small_run, resamples=100), 100)
+    assert "What each cost" not in report_page(small_run, score(small_run, resamples=100), 100)

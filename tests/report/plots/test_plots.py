@@ -15,57 +15,73 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from creval.analysis.repeats import Repeats
-from creval.analysis.score_table import score
-from creval.benchmarks.complex_edit.protocol import CARD as COMPLEX_EDIT
+from creval.analysis.measurement_repeats import RepeatVariation
+from creval.analysis.scoring import score
+from creval.benchmarks.complex_edit.protocol import SCHEMA as COMPLEX_EDIT
 from creval.core.errors import CrevalError
-from creval.core.schema import OVERALL, Card, Composite, Level, Metric
+from creval.core.schema import OVERALL, Composite, Level, Metric, ScoreSchema
 from creval.report import plots
-from creval.report.plots.label_placement import Box
-from creval.report.plots.names import names, shortened, wrapped
-from creval.report.plots.radar import rings, span
+from creval.report.plots.label_placement import LabelBox
+from creval.report.plots.names import model_labels, shorten_middle, wrap_label
+from creval.report.plots.radar import radial_range, ring_values
 from creval.report.plots.ternary import best_regions
 from creval.stats.score_table import Floats, ScoreTable
-from creval.stats.scorecard import Cell, Scorecard, scorecard
-from creval.stats.sensitivity import sensitivity
+from creval.stats.scorecard import Answer, Scorecard, build_scorecard
+from creval.stats.weight_sensitivity import analyse_sensitivity
 from creval.store import Run
 from tests.stats.made import table
 
 EVIL = (
-    "$x$ \\frac{", "_a", "^", "<script>alert(1)</script>", "a" * 120, "a" * 119 + "b",
-    "\x1b[31m\u202e\ufffe", "{}%&#~", '#1b1b1d id="p0123456789"',
-)  # fmt: skip
+    "$x$ \\frac{",
+    "_a",
+    "^",
+    "<script>alert(1)</script>",
+    "a" * 120,
+    "a" * 119 + "b",
+    "\x1b[31m\u202e\ufffe",
+    "{}%&#~",
+    '#1b1b1d id="p0123456789"',
+)
 
 
-def made(systems: int = 3, seed: int = 1) -> Scorecard:
+def made(models: int = 3, seed: int = 1) -> Scorecard:
     """Systems that differ by five points, over CREval's nine dimensions."""
     chance = np.random.default_rng(seed)
-    level = 60 + 5.0 * np.arange(systems)[:, None, None]
-    values = np.clip(level + chance.normal(0, 8, (systems, 72, 3)), 0, 100)
-    return scorecard(table(values, [n % 9 for n in range(72)]), resamples=200)
+    level = 60 + 5.0 * np.arange(models)[:, None, None]
+    values = np.clip(level + chance.normal(0, 8, (models, 72, 3)), 0, 100)
+    return build_scorecard(table(values, [n % 9 for n in range(72)]), resamples=200)
 
 
-def over(card: Card, groups: dict[str, Any], values: Floats) -> Scorecard:
+def over(card: ScoreSchema, groups: dict[str, Any], values: Floats) -> Scorecard:
     total = np.ones(values.shape, dtype=np.int64)
     samples = values.shape[1]
-    return scorecard(
+    return build_scorecard(
         ScoreTable(
-            card=card, systems=tuple("ABCDEFGHIJKL"[: len(values)]),
-            samples=tuple(f"s{n}" for n in range(samples)), groups=groups, values=values,
-            scored=np.where(np.isnan(values), 0, total), total=total, unanswered={}, unasked={},
-            units=np.arange(samples),
+            schema=card,
+            models=tuple("ABCDEFGHIJKL"[: len(values)]),
+            samples=tuple(f"s{n}" for n in range(samples)),
+            groups=groups,
+            values=values,
+            scored=np.where(np.isnan(values), 0, total),
+            total=total,
+            unanswered={},
+            unasked={},
+            clusters=np.arange(samples),
         ),
         resamples=200,
-    )  # fmt: skip
+    )
 
 
-def complexities(systems: int = 2) -> Scorecard:
-    levels = (OVERALL, Level("complexity", "complexity", ("C1", "C2", "C3")),
-              Level("delta", "deltas", ("C3-C1",), minus=("complexity", "C3", "C1")))  # fmt: skip
+def complexities(models: int = 2) -> Scorecard:
+    levels = (
+        OVERALL,
+        Level("complexity", "complexity", ("C1", "C2", "C3")),
+        Level("delta", "deltas", ("C3-C1",), difference_of=("complexity", "C3", "C1")),
+    )
     groups = {"complexity": np.arange(60) % 3}
     chance = np.random.default_rng(3)
-    values = 8 - groups["complexity"][None, :, None] + chance.normal(0, 0.5, (systems, 60, 3))
-    return over(COMPLEX_EDIT.over(levels), groups, values)
+    values = 8 - groups["complexity"][None, :, None] + chance.normal(0, 0.5, (models, 60, 3))
+    return over(COMPLEX_EDIT.with_levels(levels), groups, values)
 
 
 def all_kinds(card: Scorecard) -> dict[str, Figure]:
@@ -74,7 +90,7 @@ def all_kinds(card: Scorecard) -> dict[str, Figure]:
         "forest": plots.forest(card),
         "plane": plots.plane(card),
         "groups": plots.groups(card),
-        "weights": plots.ternary(sensitivity(card)),
+        "weights": plots.ternary(analyse_sensitivity(card)),
     }
 
 
@@ -108,7 +124,7 @@ def test_a_forest_holds_every_cell_in_order_and_joins_who_cannot_be_told_apart()
     axes = drawn(plots.forest(card))
     assert [one.get_title().split(":")[0] for one in axes] == ["S", "IF", "VC", "VQ"]
     for one, column in zip(axes, ("S", "IF", "VC", "VQ"), strict=True):
-        expected = {(value(card, name, column), float(n)) for n, name in enumerate(card.systems)}
+        expected = {(value(card, name, column), float(n)) for n, name in enumerate(card.models)}
         assert expected <= marks(one)
     assert [label.get_text() for label in axes[0].get_yticklabels()] == list("DCBA")
     ends = {tuple(np.round(s[:, 0], 6)) for c in axes[0].collections for s in c.get_segments()}
@@ -116,10 +132,17 @@ def test_a_forest_holds_every_cell_in_order_and_joins_who_cannot_be_told_apart()
     assert cell.low is not None
     assert cell.high is not None
     assert (round(cell.low, 6), round(cell.high, 6)) in ends
-    same = scorecard(replace(card.table, values=card.table.values[[0, 0, 3]],
-                             systems=("X", "Y", "Z"), scored=card.table.scored[:3],
-                             total=card.table.total[:3]), resamples=200)  # fmt: skip
-    (joined,) = [group for group in same.alike if len(group) > 1]
+    same = build_scorecard(
+        replace(
+            card.table,
+            values=card.table.values[[0, 0, 3]],
+            models=("X", "Y", "Z"),
+            scored=card.table.scored[:3],
+            total=card.table.total[:3],
+        ),
+        resamples=200,
+    )
+    (joined,) = [group for group in same.indistinguishable if len(group) > 1]
     assert set(joined) == {"X", "Y"}
     thick = [line for line in drawn(plots.forest(same))[0].lines if line.get_linewidth() > 2]
     assert [list(line.get_ydata()) for line in thick] == [[0.75, 2.25]]
@@ -132,33 +155,36 @@ def test_a_radar_holds_every_group_and_says_where_its_centre_lies() -> None:
     assert len(axes) == 4
     for one, column in zip(axes, ("S", "IF", "VC", "VQ"), strict=True):
         low, high = one.get_ylim()
-        assert any(f"{column}: " in t and f"centre {low:g}, edge {high:g}" in t
-                   for t in texts(figure))  # fmt: skip
-        for line, name in zip(one.lines[:3], card.systems, strict=True):
+        assert any(f"{column}: " in t and f"centre {low:g}, edge {high:g}" in t for t in texts(figure))
+        for line, name in zip(one.lines[:3], card.models, strict=True):
             expected = [value(card, name, column, g) for g in card.groups("dimension")]
             assert np.round(line.get_ydata(), 6).tolist() == [*expected, expected[0]]
 
 
 @pytest.mark.parametrize(
     ("values", "expected"),
-    [([3, 99], (0, 100)), ([55, 88], (50, 90)), ([96, 99.9], (90, 100)), ([21, 90], (0, 100)),
-     ([-5, 40], (-10, 50)), ([35, 89], (30, 90))],
-)  # fmt: skip
-def test_a_circle_begins_and_ends_at_round_numbers(
-    values: Sequence[float], expected: tuple[float, float]
-) -> None:
-    low, high = span(made(1), "IF", [[Cell(v, None, None, 1, 1) for v in values]])
+    [
+        ([3, 99], (0, 100)),
+        ([55, 88], (50, 90)),
+        ([96, 99.9], (90, 100)),
+        ([21, 90], (0, 100)),
+        ([-5, 40], (-10, 50)),
+        ([35, 89], (30, 90)),
+    ],
+)
+def test_a_circle_begins_and_ends_at_round_numbers(values: Sequence[float], expected: tuple[float, float]) -> None:
+    low, high = radial_range(made(1), "IF", [[Answer(v, None, None, 1, 1) for v in values]])
     assert (low, high) == expected
-    assert 1 < len(rings(low, high)) <= 6
+    assert 1 < len(ring_values(low, high)) <= 6
 
 
 def test_no_ring_lies_in_the_centre_and_one_on_the_edge() -> None:
-    assert rings(0.3, 0.7) == [0.4, 0.5, 0.6, 0.7]
+    assert ring_values(0.3, 0.7) == [0.4, 0.5, 0.6, 0.7]
 
 
 def test_of_many_groups_one_panel_with_names_along_the_spokes() -> None:
     tasks = tuple(f"{n} a task with a name" for n in range(1, 32))
-    card = Card(
+    card = ScoreSchema(
         (Metric("AES", "aesthetic", 0, 1), Metric("PF", "following", 0, 1)),
         Composite("score", "task score", {"AES": 0.5, "PF": 0.5}),
         (OVERALL, Level("task", "tasks", tasks)),
@@ -170,8 +196,7 @@ def test_of_many_groups_one_panel_with_names_along_the_spokes() -> None:
     assert len(drawn(figure)) == 1
     assert {text.replace("\n", " ") for text in texts(figure)} >= set(tasks)
     assert len(drawn(plots.radar(found, metrics=["AES", "PF"]))) == 2
-    gap = next(line for line, name in zip(drawn(figure)[0].lines, found.systems, strict=False)
-               if name == "A")  # fmt: skip
+    gap = next(line for line, name in zip(drawn(figure)[0].lines, found.models, strict=False) if name == "A")
     assert np.isnan(gap.get_ydata()[4])
 
 
@@ -181,49 +206,54 @@ def test_groups_hold_every_model_in_every_group() -> None:
     assert len(axes) == 1
     found = sorted(marks(axes[0]), key=lambda at: at[1])
     groups = card.groups("category")
-    assert [at[0] for at in found] == [
-        value(card, n, "VC", g) for g in groups for n in card.systems
-    ]
+    assert [at[0] for at in found] == [value(card, n, "VC", g) for g in groups for n in card.models]
     assert [label.get_text() for label in axes[0].get_yticklabels()] == list(groups)
 
 
 def test_the_plane_names_models_in_one_place_without_covering_names() -> None:
     card = made(1)
-    twice = replace(card.table, systems=("first", "second", "third"),
-                    values=card.table.values[[0, 0, 0]], scored=card.table.scored[[0, 0, 0]],
-                    total=card.table.total[[0, 0, 0]])  # fmt: skip
-    same = scorecard(twice, resamples=200)
+    twice = replace(
+        card.table,
+        models=("first", "second", "third"),
+        values=card.table.values[[0, 0, 0]],
+        scored=card.table.scored[[0, 0, 0]],
+        total=card.table.total[[0, 0, 0]],
+    )
+    same = build_scorecard(twice, resamples=200)
     figure = plots.plane(same)
     (axes,) = drawn(figure)
     assert marks(axes) >= {(value(same, "first", "IF"), value(same, "first", "VC"))}
     figure.draw_without_rendering()
     boxes = [
-        Box(*text.get_window_extent().extents)
+        LabelBox(*text.get_window_extent().extents)
         for text in axes.texts
         if text.get_text() in ("first", "second", "third")
     ]
     assert len(boxes) == 3
-    assert all(a.shared(b) == 0 for n, a in enumerate(boxes) for b in boxes[:n])
+    assert all(a.overlap(b) == 0 for n, a in enumerate(boxes) for b in boxes[:n])
 
 
 def test_complexity_runs_from_the_first_group_to_the_last_with_bands() -> None:
     card = complexities()
     axes = drawn(plots.complexity(card))
     assert [one.get_title().split(":")[0] for one in axes] == ["O", "IF", "IP", "PQ"]
-    for name in card.systems:
+    for name in card.models:
         expected = {(float(n), value(card, name, "O", f"C{n + 1}")) for n in range(3)}
         assert expected <= marks(axes[0])
     assert len(axes[0].collections) == 2, "a band a model"
     lows = axes[0].collections[0].get_paths()[0].vertices[:, 1]
-    assert card.cell(card.systems[0], "O", "C1").low == pytest.approx(lows.max(), abs=1.5)
-    (zero,) = {line.get_xdata()[0] for line in drawn(plots.groups(card, "delta"))[0].lines
-               if len(line.get_xdata()) == 2 and line.get_linewidth() == 0.8}  # fmt: skip
+    assert card.cell(card.models[0], "O", "C1").low == pytest.approx(lows.max(), abs=1.5)
+    (zero,) = {
+        line.get_xdata()[0]
+        for line in drawn(plots.groups(card, "delta"))[0].lines
+        if len(line.get_xdata()) == 2 and line.get_linewidth() == 0.8
+    }
     assert zero == 0
 
 
 def test_repeats_show_what_was_observed_and_what_follows() -> None:
-    found = Repeats({"IF": np.zeros((1, 8))}, {"IF": {1: 2.0, 2: 1.5}}, {"IF": 2.0})
-    (axes,) = drawn(plots.repeats(found, COMPLEX_EDIT))
+    found = RepeatVariation({"IF": np.zeros((1, 8))}, {"IF": {1: 2.0, 2: 1.5}}, {"IF": 2.0})
+    (axes,) = drawn(plots.repeat_variation(found, COMPLEX_EDIT))
     assert marks(axes) == {(1.0, 2.0), (2.0, 1.5)}
     curve = axes.lines[0]
     at = int(np.argmin(np.abs(curve.get_xdata() - 20)))
@@ -241,18 +271,18 @@ def test_fields_of_best_models_fill_the_triangle_as_the_weights_say() -> None:
 
     assert sum(area(f) for f in fields if len(f)) == pytest.approx(np.sqrt(3) / 4)
     card = made(3)
-    wins = sensitivity(card).wins
-    regions = best_regions(sensitivity(card).values)
-    for name, region in zip(card.systems, regions, strict=True):
+    wins = analyse_sensitivity(card).win_shares
+    regions = best_regions(analyse_sensitivity(card).values)
+    for name, region in zip(card.models, regions, strict=True):
         share = area(region) / (np.sqrt(3) / 4) if len(region) else 0.0
         assert share == pytest.approx(wins[name], abs=0.03)
 
 
 def test_whatever_models_are_called_it_is_shown_as_it_is() -> None:
     card = made(len(EVIL))
-    named = scorecard(replace(card.table, systems=EVIL), resamples=200)
+    named = build_scorecard(replace(card.table, models=EVIL), resamples=200)
     for kind, figure in all_kinds(named).items():
-        svg = plots.svg(figure)
+        svg = plots.figure_svg(figure)
         root = ElementTree.fromstring(svg)
         words = " ".join("".join(element.itertext()) for element in root.iter())
         assert "\x1b" not in svg
@@ -261,37 +291,38 @@ def test_whatever_models_are_called_it_is_shown_as_it_is() -> None:
             for name in ("$x$ \\frac{", "_a", "^", "{}%&#~", "\\x1b[31m\\u202e\ufffd", "#1b1b1d"):
                 assert name in words, kind
             assert 'id="p0123456789"' in words, kind
-    assert len(set(names(EVIL, 20, 2).values())) == len(EVIL)
+    assert len(set(model_labels(EVIL, 20, 2).values())) == len(EVIL)
 
 
 def test_long_names_keep_both_ends_and_are_broken_where_parts_end() -> None:
-    assert shortened("abcdefghij", 5) == "abc…j"
-    assert wrapped("qwen-image-edit_output_edit-2509", 20) == "qwen-image-edit_\noutput_edit-2509"
-    assert wrapped("Informational & Narrative Expression", 16, 3).count("\n") == 2
-    assert wrapped("x" * 50, 10, 2) == "xxxxxxxxxx\nxx…xxxxxxx"
+    assert shorten_middle("abcdefghij", 5) == "abc…j"
+    assert wrap_label("qwen-image-edit_output_edit-2509", 20) == "qwen-image-edit_\noutput_edit-2509"
+    assert wrap_label("Informational & Narrative Expression", 16, 3).count("\n") == 2
+    assert wrap_label("x" * 50, 10, 2) == "xxxxxxxxxx\nxx…xxxxxxx"
 
 
 def test_a_page_sets_a_plots_caption_itself(small_run: Run, tmp_path: Path) -> None:
     """The element leaves it out, and the room for it; a file has it."""
     made = plots.radar(score(small_run, resamples=100), about="Of 18 samples. ")
     assert plots.caption(made).startswith("Of 18 samples. Each panel says")
-    found = plots.svg(made)
+    found = plots.figure_svg(made)
     assert "Each panel" in found.partition("</desc>")[0]
     assert "Each panel" not in found.partition("</desc>")[2]
-    plots.save(made, tmp_path / "radar.svg")
+    plots.save_figure(made, tmp_path / "radar.svg")
     whole = (tmp_path / "radar.svg").read_text(encoding="utf-8")
     assert "Each panel" in whole.partition("</desc>")[2]
-    heights = [
-        float(re.findall(r'viewBox="0 0 [0-9.]+ ([0-9.]+)"', svg)[0]) for svg in (found, whole)
-    ]
+    heights = [float(re.findall(r'viewBox="0 0 [0-9.]+ ([0-9.]+)"', svg)[0]) for svg in (found, whole)]
     assert 0 < heights[0] < heights[1]
 
 
 def test_a_page_can_hold_several_plots(small_run: Run) -> None:
     card = score(small_run, resamples=100)
-    about = plots.about(card, small_run.manifest)
-    found = [plots.svg(plots.forest(card, about=about)), plots.svg(plots.radar(card)),
-             plots.svg(plots.plane(card), "A title & more", "Words <here>")]  # fmt: skip
+    about = plots.describe_basis(card, small_run.manifest)
+    found = [
+        plots.figure_svg(plots.forest(card, about=about)),
+        plots.figure_svg(plots.radar(card)),
+        plots.figure_svg(plots.plane(card), "A title & more", "Words <here>"),
+    ]
     ids = [name for svg in found for name in re.findall(r'\sid="([^"]+)"', svg)]
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', "".join(found))) <= set(ids)
@@ -317,7 +348,7 @@ def test_the_same_plot_is_the_same_file(tmp_path: Path) -> None:
     card = made(3)
     for suffix in (".svg", ".png", ".pdf"):
         for name in ("one", "two"):
-            plots.save(plots.forest(card), tmp_path / f"{name}{suffix}")
+            plots.save_figure(plots.forest(card), tmp_path / f"{name}{suffix}")
         one, two = ((tmp_path / f"{name}{suffix}").read_bytes() for name in ("one", "two"))
         assert one == two
         assert len(one) > 3000
@@ -329,8 +360,7 @@ def test_colours_are_seen_on_white_and_on_black() -> None:
     """WCAG 1.4.11: graphics have a contrast of 3 to 1."""
 
     def light(colour: str) -> float:
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-                  for c in to_rgb(colour)]  # fmt: skip
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     for colour in plots.COLOURS:
@@ -341,7 +371,7 @@ def test_colours_are_seen_on_white_and_on_black() -> None:
 def test_what_cannot_be_drawn_is_said_with_what_to_do() -> None:
     card = made(1)
     with pytest.raises(CrevalError, match="one model"):
-        plots.ternary(sensitivity(card))
+        plots.ternary(analyse_sensitivity(card))
     with pytest.raises(CrevalError, match=r"no levels of complexity.*groups --level"):
         plots.complexity(card)
     with pytest.raises(CrevalError, match="no level 'dimensoin'; did you mean 'dimension'"):
@@ -350,10 +380,10 @@ def test_what_cannot_be_drawn_is_said_with_what_to_do() -> None:
         plots.radar(card, "overall")
     with pytest.raises(CrevalError, match="no metric 'IFF'"):
         plots.forest(card, metrics=["IFF"])
-    lone = over(COMPLEX_EDIT.over((OVERALL,)), {}, np.full((1, 6, 3), 5.0))
+    lone = over(COMPLEX_EDIT.with_levels((OVERALL,)), {}, np.full((1, 6, 3), 5.0))
     with pytest.raises(CrevalError, match="in no groups"):
         plots.groups(lone)
-    empty = over(COMPLEX_EDIT.over((OVERALL,)), {}, np.full((1, 6, 3), np.nan))
+    empty = over(COMPLEX_EDIT.with_levels((OVERALL,)), {}, np.full((1, 6, 3), np.nan))
     for draw in (plots.forest, plots.plane):
         with pytest.raises(CrevalError, match="no model has"):
             draw(empty)
@@ -363,11 +393,18 @@ def test_empty_cells_and_missing_intervals_are_shown_as_such() -> None:
     card = made(2)
     values = card.table.values[:, :3].copy()
     values[1, :, 1] = np.nan
-    few = scorecard(replace(card.table, values=values, scored=card.table.scored[:, :3],
-                            total=card.table.total[:, :3], units=np.arange(3),
-                            samples=card.table.samples[:3],
-                            groups={n: g[:3] for n, g in card.table.groups.items()}),
-                    resamples=100)  # fmt: skip
+    few = build_scorecard(
+        replace(
+            card.table,
+            values=values,
+            scored=card.table.scored[:, :3],
+            total=card.table.total[:, :3],
+            clusters=np.arange(3),
+            samples=card.table.samples[:3],
+            groups={n: g[:3] for n, g in card.table.groups.items()},
+        ),
+        resamples=100,
+    )
     figure = plots.forest(few)
     assert "no value" in texts(figure)
     assert any("Hollow: no interval" in text.replace("\n", " ") for text in texts(figure))
@@ -380,14 +417,14 @@ def test_only_as_many_models_as_can_be_told_apart() -> None:
     card = made(12)
     figure = plots.radar(card)
     assert any("Of 12 models the first 6" in text.replace("\n", " ") for text in texts(figure))
-    shown = {text for text in texts(figure) if text in card.systems}
-    assert shown == set(card.systems[:6])
+    shown = {text for text in texts(figure) if text in card.models}
+    assert shown == set(card.models[:6])
 
 
 def test_operations_show_also_what_never_occurs() -> None:
     counts = {"Text $x$ and Symbols": {"Add Text": 3, "Remove Text": 0}, "Lighting": {"Adjust": 1}}
-    drawn = plots.operations(counts)
+    drawn = plots.operation_counts(counts)
     words = [text.get_text() for text in drawn.findobj(Text) if isinstance(text, Text)]
     assert {" 3", " 0", " 1", "Remove Text"} <= set(words)
     assert any("75.0 %" in word for word in words)
-    assert plots.svg(plots.operations({"Text": {"Add Text": 0}})).startswith("<svg")
+    assert plots.figure_svg(plots.operation_counts({"Text": {"Add Text": 0}})).startswith("<svg")

@@ -7,12 +7,12 @@ import pytest
 
 import shared_data
 import viescore_people
-from creval.core.edit import EditKey
+from creval.core.edit_record import EditKey
 from creval.core.errors import CrevalError
 from creval.core.human_ratings import Rating, ScoreRow
 from creval.stats.human.alignment import Alignment, align
-from creval.stats.human.prediction_powered import mean_rating, predict
-from creval.stats.human.ratings import scores_of_rows
+from creval.stats.human.prediction_powered import predict_mean_rating, prediction_powered_mean
+from creval.stats.human.ratings import metric_scores_from_rows
 
 PAPER = {  # CREval, Table 3
     "Bagel": (5.56, 6.02, 7.28, 72.59, 68.99, 49.98),
@@ -31,16 +31,16 @@ def test_the_papers_table_of_six_models() -> None:
     stats = pytest.importorskip("scipy.stats")
     rows = [ScoreRow("", m, n, v) for m, row in PAPER.items() for n, v in zip(METRICS, row)]  # noqa: B905
     said = [Rating("", (EditKey(model, ""),), "overall", row[-1]) for model, row in PAPER.items()]
-    (found,) = align(said, scores_of_rows(rows)).said
+    (found,) = align(said, metric_scores_from_rows(rows)).rating_alignments
     people = [row[-1] for row in PAPER.values()]
-    for at, held in enumerate(found.aligned):
-        assert held.scores == METRICS[at]
+    for at, held in enumerate(found.metric_alignments):
+        assert held.metric == METRICS[at]
         automatic = [row[at] for row in PAPER.values()]
         for kind, name in SCIPY.items():
             expected = getattr(stats, name)(automatic, people)[0]
-            assert held.system[kind].value == pytest.approx(expected, abs=1e-9)
-            assert held.sample.mean[kind].value is None
-    ranks = {held.scores: held.system["spearman"] for held in found.aligned}
+            assert held.over_models[kind].value == pytest.approx(expected, abs=1e-9)
+            assert held.over_samples.mean[kind].value is None
+    ranks = {held.metric: held.over_models["spearman"] for held in found.metric_alignments}
     # People's order: Bagel, FLUX, GPT-Image-1, Qwen, Gemini, Seedream. GPT-4o's is the same;
     # Qwen3-VL exchanges two neighbours: 1 - 6 * 2 / (6 * 35).
     assert ranks["CREval by GPT-4o"].value == pytest.approx(1.0)
@@ -48,18 +48,16 @@ def test_the_papers_table_of_six_models() -> None:
     low = ranks["CREval by GPT-4o"].low
     assert low is not None
     assert low < 0.8, "six models leave much open"
-    assert found.predicted == ()
+    assert found.predictions == ()
     assert found.ceiling is None
 
 
 def test_what_people_say_of_models_is_held_against_their_means() -> None:
-    rows = [
-        ScoreRow(f"s{n}", model, "IF", at + n) for at, model in enumerate("ABCDE") for n in range(4)
-    ]
+    rows = [ScoreRow(f"s{n}", model, "IF", at + n) for at, model in enumerate("ABCDE") for n in range(4)]
     said = [Rating("", (EditKey(m, ""),), "overall", 10.0 * n) for n, m in enumerate("ABCDE")]
-    ((held,),) = (said.aligned for said in align(said, scores_of_rows(rows)).said)
-    assert held.system["pearson"].value == pytest.approx(1.0)
-    assert (held.models, held.values) == (5, 5)
+    ((held,),) = (said.metric_alignments for said in align(said, metric_scores_from_rows(rows)).rating_alignments)
+    assert held.over_models["pearson"].value == pytest.approx(1.0)
+    assert (held.model_count, held.value_count) == (5, 5)
 
 
 def choices(noise: float, seed: int = 0) -> Alignment:
@@ -69,9 +67,7 @@ def choices(noise: float, seed: int = 0) -> Alignment:
     for n in range(120):
         one, two = generator.uniform(0, 10, (2, 2))
         for model, values in (("A", one), ("B", two)):
-            rows += [
-                ScoreRow(f"s{n}", model, m, v) for m, v in zip(("IF", "PQ"), values, strict=True)
-            ]
+            rows += [ScoreRow(f"s{n}", model, m, v) for m, v in zip(("IF", "PQ"), values, strict=True)]
         apart = one - two
         for rater in ("ann", "bob"):
             for metric, gap in (("IF", apart[0]), ("PQ", apart[1]), ("preference", apart.mean())):
@@ -79,30 +75,30 @@ def choices(noise: float, seed: int = 0) -> Alignment:
                 choice = "" if abs(felt) < 0.5 else "A" if felt > 0 else "B"
                 pair = (EditKey("A", f"s{n}"), EditKey("B", f"s{n}"))
                 said.append(Rating(rater, pair, metric, choice=choice))
-    return align(said, scores_of_rows(rows), resamples=300)
+    return align(said, metric_scores_from_rows(rows), resamples=300)
 
 
 def test_choices_are_held_against_differences_by_metric_and_for_the_preference() -> None:
     found = choices(noise=2.0)
-    by_metric, quality, preference = found.said
-    assert [held.scores for held in by_metric.aligned] == ["IF"]
-    assert [held.scores for held in quality.aligned] == ["PQ"]
-    names = [held.scores for held in preference.aligned]
+    by_metric, quality, preference = found.rating_alignments
+    assert [held.metric for held in by_metric.metric_alignments] == ["IF"]
+    assert [held.metric for held in quality.metric_alignments] == ["PQ"]
+    names = [held.metric for held in preference.metric_alignments]
     assert names == ["IF", "PQ", "mean of IF, PQ", "mean of IF, PQ, geometric"]
-    sample = {held.scores: held.sample.mean["pearson"].value or 0 for held in preference.aligned}
+    sample = {held.metric: held.over_samples.mean["pearson"].value or 0 for held in preference.metric_alignments}
     assert sample["mean of IF, PQ"] > sample["mean of IF, PQ, geometric"] > sample["IF"]
     assert preference.weights is not None
     assert preference.weights.best["IF"].value == pytest.approx(0.5, abs=0.1)
     assert preference.ceiling is not None
-    assert (preference.raters, preference.values) == (2, 240)
-    people, scored = preference.wins["A"]
-    assert people.value == pytest.approx(1 - (preference.wins["B"][0].value or 0))
+    assert (preference.rater_count, preference.value_count) == (2, 240)
+    people, scored = preference.model_wins["A"]
+    assert people.value == pytest.approx(1 - (preference.model_wins["B"][0].value or 0))
     assert scored.value is not None
-    assert preference.over == {"A / B": preference.wins["A"]}
+    assert preference.pair_wins == {"A / B": preference.model_wins["A"]}
 
 
 def test_without_noise_every_comparison_is_right() -> None:
-    (held,) = choices(noise=0.0).said[0].aligned
+    (held,) = choices(noise=0.0).rating_alignments[0].metric_alignments
     assert held.accuracy.value == 1.0
     assert held.accuracy.low is not None
     assert 0.9 < held.accuracy.low < 1
@@ -111,7 +107,7 @@ def test_without_noise_every_comparison_is_right() -> None:
 def test_people_and_scores_must_have_something_in_common() -> None:
     said = [Rating("ann", (EditKey("X", "s1"),), "overall", 50.0)]
     with pytest.raises(CrevalError, match="no model and sample in common"):
-        align(said, scores_of_rows([ScoreRow("s1", "A", "IF", 1.0)]))
+        align(said, metric_scores_from_rows([ScoreRow("s1", "A", "IF", 1.0)]))
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +126,7 @@ def aligned(editing: Path, task: str, judge: str) -> Alignment:
         if metric == "O"
     ]
     rows = [ScoreRow(*row) for row in viescore_people.scores(editing, task, judge)]
-    return align(said, scores_of_rows(rows), resamples=200)
+    return align(said, metric_scores_from_rows(rows), resamples=200)
 
 
 @pytest.mark.parametrize(
@@ -145,20 +141,20 @@ def test_judges_go_with_people_as_far_as_viescore_reports(
     editing: Path, task: str, expected: tuple[float, ...]
 ) -> None:
     for judge, value in zip(viescore_people.JUDGES, expected, strict=True):
-        (said,) = aligned(editing, task, judge).said
-        (held,) = said.aligned
-        found = held.sample.mean["spearman"]
+        (said,) = aligned(editing, task, judge).rating_alignments
+        (held,) = said.metric_alignments
+        found = held.over_samples.mean["spearman"]
         assert found.value == pytest.approx(value, abs=0.003)
         assert found.low is not None
         assert found.high is not None
         assert found.low < value < found.high
         assert said.ceiling is not None
-        assert (said.ceiling.sample.mean["spearman"].value or 0) > value
+        assert (said.ceiling.over_samples.mean["spearman"].value or 0) > value
 
 
 def test_a_quarter_of_the_ratings_and_all_scores_tell_more_than_the_quarter(editing: Path) -> None:
     found = aligned(editing, "Text-Guided_IE", "gpt4o")
-    scores, units = found.scores.of("O"), found.scores.units
+    scores, units = found.scores.oriented_values("O"), found.scores.clusters
     people: dict[tuple[str, str], list[float]] = {}
     for _, sample, model, metric, value, _ in viescore_people.ratings(editing, "Text-Guided_IE"):
         if metric == "O":
@@ -171,12 +167,12 @@ def test_a_quarter_of_the_ratings_and_all_scores_tell_more_than_the_quarter(edit
         for _ in range(500):
             order = generator.permutation(len(said))
             few = np.where(order < len(said) // 4, said, np.nan)
-            guess = predict(model, few, scores[at], units)
-            both = [mean_rating(few, scores[at], units, weight) for weight in (guess.weight, 0.0)]
+            guess = predict_mean_rating(model, few, scores[at], units)
+            both = [prediction_powered_mean(few, scores[at], units, weight) for weight in (guess.weight, 0.0)]
             held = [(e.low or 0.0) <= said.mean() <= (e.high or 0.0) for e in both]
-            draws.append([*held, *(e.width for e in both), not guess.doubt])
+            draws.append([*held, *(e.width for e in both), not guess.unreliable_reason])
             fewer = np.where(order < len(said) // 10, said, np.nan)
-            tenth += not predict(model, fewer, scores[at], units).doubt
+            tenth += not predict_mean_rating(model, fewer, scores[at], units).unreliable_reason
     assert tenth == 0, "a tenth of the ratings is too few"
     every = np.array(draws, dtype=np.float64)
     for drawn in (every, every[every[:, 4] == 1]):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from creval.stats.human.model_correlation import over_models
+from creval.stats.human.model_correlation import interval_over_models
 
 stats = pytest.importorskip("scipy.stats")
 KINDS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
@@ -20,27 +20,27 @@ def test_pearsons_is_that_of_fishers_z() -> None:
         other -= other.mean() + (other * x).mean() * x
         y = value * x + math.sqrt(1 - value**2) * other / other.std()
         low, high = expected(x, y).confidence_interval()
-        assert over_models("pearson", value, models) == pytest.approx((low, high), abs=0.05)
+        assert interval_over_models("pearson", value, models) == pytest.approx((low, high), abs=0.05)
 
 
 def test_a_perfect_order_of_six_models_leaves_much_open() -> None:
-    low, high = over_models("spearman", 1.0, 6)
+    low, high = interval_over_models("spearman", 1.0, 6)
     assert 0.5 < low < 0.8
     assert high == 1.0
     # One of 720 orders is perfect: with so many models nothing but a high correlation gives it.
-    assert over_models("kendall", 1.0, 12)[0] > 0.8
+    assert interval_over_models("kendall", 1.0, 12)[0] > 0.8
 
 
 def test_worst_is_best_turned_round() -> None:
     for kind in KINDS:
-        low, high = over_models(kind, 0.6, 7)
-        back = over_models(kind, -0.6, 7)
+        low, high = interval_over_models(kind, 0.6, 7)
+        back = interval_over_models(kind, -0.6, 7)
         assert back == pytest.approx((-high, -low), abs=0.04)
 
 
 def test_few_models_have_no_interval() -> None:
-    assert np.isnan(over_models("pearson", 0.9, 3)).all()
-    assert np.isnan(over_models("pearson", math.nan, 8)).all()
+    assert np.isnan(interval_over_models("pearson", 0.9, 3)).all()
+    assert np.isnan(interval_over_models("pearson", math.nan, 8)).all()
 
 
 def covered(kind: str, models: int, latent: float, runs: int) -> float:
@@ -53,7 +53,7 @@ def covered(kind: str, models: int, latent: float, runs: int) -> float:
     for _ in range(runs):
         x, other = generator.normal(size=(2, models))
         value = KINDS[kind](x, latent * x + math.sqrt(1 - latent**2) * other)[0]
-        low, high = over_models(kind, float(value), models)
+        low, high = interval_over_models(kind, float(value), models)
         hits += low <= truth <= high
     return hits / runs
 
@@ -67,7 +67,5 @@ def test_intervals_over_models_hold_the_truth(kind: str) -> None:
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @pytest.mark.parametrize("models", [4, 6, 12])
 @pytest.mark.parametrize("latent", [0.0, 0.6, 0.95])
-def test_intervals_over_models_hold_the_truth_in_many_runs(
-    kind: str, models: int, latent: float
-) -> None:
+def test_intervals_over_models_hold_the_truth_in_many_runs(kind: str, models: int, latent: float) -> None:
     assert covered(kind, models, latent, 2000) >= 0.935

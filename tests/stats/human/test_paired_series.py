@@ -4,24 +4,24 @@ import numpy as np
 import pytest
 
 from creval.stats.human.paired_series import (
-    Resamples,
-    Strand,
-    accuracy,
-    correlated,
-    over_means,
-    pairs_of_choices,
-    pairs_of_ratings,
-    strands,
-    strands_of_pairs,
+    ClusterResamples,
+    PairedSeries,
+    comparisons_from_preferences,
+    comparisons_from_ratings,
+    correlate_means,
+    correlate_series,
+    pairwise_accuracy,
+    series_by_model,
+    series_by_model_pair,
 )
-from creval.stats.human.ratings import Choice
+from creval.stats.human.ratings import Preference
 from creval.stats.score_table import Floats
 
 stats = pytest.importorskip("scipy.stats")
 
 
-def drawn(samples: int, resamples: int = 400) -> Resamples:
-    return Resamples(np.arange(samples), resamples, seed=0)
+def drawn(samples: int, resamples: int = 400) -> ClusterResamples:
+    return ClusterResamples(np.arange(samples), resamples, seed=0)
 
 
 def test_correlations_of_models_are_averaged_through_fishers_z() -> None:
@@ -29,11 +29,9 @@ def test_correlations_of_models_are_averaged_through_fishers_z() -> None:
     people = generator.normal(size=(3, 40))
     scores = people * [[0.2], [1.0], [3.0]] + generator.normal(size=(3, 40))
     scores[1, 5] = np.nan
-    found = correlated(strands(people, scores, "ABC"), drawn(40))
-    each = [
-        stats.spearmanr(p, s, nan_policy="omit")[0] for p, s in zip(people, scores, strict=True)
-    ]
-    assert [found.strands[name]["spearman"].value for name in "ABC"] == pytest.approx(each)
+    found = correlate_series(series_by_model(people, scores, "ABC"), drawn(40))
+    each = [stats.spearmanr(p, s, nan_policy="omit")[0] for p, s in zip(people, scores, strict=True)]
+    assert [found.by_series[name]["spearman"].value for name in "ABC"] == pytest.approx(each)
     assert found.mean["spearman"].value == pytest.approx(np.tanh(np.arctanh(each).mean()))
     for kind in ("pearson", "spearman", "kendall"):
         value, low, high = found.mean[kind]
@@ -48,39 +46,39 @@ def test_what_hardly_varies_is_named_and_left_out() -> None:
     people, scores = generator.normal(size=(2, 3, 40))
     people[0, 4:] = 0.0
     people[1, 9:] = np.nan
-    found = correlated(strands(people, scores, "ABC"), drawn(40))
-    assert found.flat == ("A", "B")
-    assert found.mean["pearson"] == pytest.approx(found.strands["C"]["pearson"])
-    nothing = correlated([], drawn(40))
+    found = correlate_series(series_by_model(people, scores, "ABC"), drawn(40))
+    assert found.skipped == ("A", "B")
+    assert found.mean["pearson"] == pytest.approx(found.by_series["C"]["pearson"])
+    nothing = correlate_series([], drawn(40))
     assert nothing.mean["kendall"].value is None
 
 
 def test_models_means_are_correlated_with_an_interval_over_models() -> None:
     people, scores = np.array([1.0, 2.0, 3.0, 5.0]), np.array([10.0, 30.0, 20.0, 40.0])
-    found = over_means(np.append(people, np.nan), np.append(scores, 9.0))
+    found = correlate_means(np.append(people, np.nan), np.append(scores, 9.0))
     assert found["kendall"].value == pytest.approx(4 / 6)
     assert found["spearman"].value == pytest.approx(0.8)
     assert found["pearson"].low is not None
-    assert over_means(people[:2], scores[:2])["pearson"].value is None
+    assert correlate_means(people[:2], scores[:2])["pearson"].value is None
 
 
 def test_a_comparison_is_right_where_the_better_edit_has_the_better_score() -> None:
     people = np.array([[1.0, 1.0, 5.0, 2.0], [2.0, 1.0, 1.0, np.nan], [3.0, 1.0, 3.0, 1.0]])
     scores = np.array([[1.0, 9.0, 3.0, 2.0], [5.0, 2.0, 3.0, 1.0], [4.0, 1.0, 1.0, 1.0]])
-    pairs = pairs_of_ratings(people, scores)
+    pairs = comparisons_from_ratings(people, scores)
     assert len(pairs.people) == 10
     # Sample 1: A<B right, A<C right, B<C wrong. 2: undecided. 3: A>B equal, A>C right, B<C wrong.
     # 4: A>C right.
-    assert accuracy(pairs, np.arange(4)).value == pytest.approx(4.5 / 7)
+    assert pairwise_accuracy(pairs, np.arange(4)).value == pytest.approx(4.5 / 7)
 
 
 def test_choices_of_one_pair_of_edits_are_averaged() -> None:
     scores = np.array([[1.0, 4.0], [2.0, np.nan]])
-    said = [Choice(0, 0, 0, 1, -1.0), Choice(1, 0, 0, 1, 0.0), Choice(0, 1, 0, 1, 1.0)]
-    pairs = pairs_of_choices(said, scores)
+    said = [Preference(0, 0, 0, 1, -1.0), Preference(1, 0, 0, 1, 0.0), Preference(0, 1, 0, 1, 1.0)]
+    pairs = comparisons_from_preferences(said, scores)
     assert pairs.people.tolist() == [-0.5]
     assert pairs.scores.tolist() == [-1.0]
-    (strand,) = strands_of_pairs(pairs, ["A", "B"])
+    (strand,) = series_by_model_pair(pairs, ["A", "B"])
     assert strand.name == "A / B"
 
 
@@ -98,7 +96,7 @@ def covered(runs: int, resamples: int) -> float:
     generator, hits = np.random.default_rng(3), 0
     for run in range(runs):
         both = made(generator, 50)
-        found = correlated(strands(*both, "ABCD"), Resamples(np.arange(50), resamples, run))
+        found = correlate_series(series_by_model(*both, "ABCD"), ClusterResamples(np.arange(50), resamples, run))
         _, low, high = found.mean["spearman"]
         assert low is not None
         assert high is not None
@@ -115,13 +113,13 @@ def test_the_interval_of_the_average_holds_the_truth_in_many_runs() -> None:
     assert 0.935 <= covered(2000, 500) <= 0.97
 
 
-def test_samples_of_one_picture_are_drawn_together() -> None:
+def test_samples_of_one_image_are_drawn_together() -> None:
     generator = np.random.default_rng(5)
     x = generator.normal(size=40)
     y = x + generator.normal(size=40)
-    four = Strand("A", np.repeat(x, 4), np.repeat(y, 4), np.arange(160))
-    apart = correlated([four], drawn(160)).mean["pearson"]
-    together = correlated([four], Resamples(np.repeat(np.arange(40), 4), 400, 0)).mean["pearson"]
+    four = PairedSeries("A", np.repeat(x, 4), np.repeat(y, 4), np.arange(160))
+    apart = correlate_series([four], drawn(160)).mean["pearson"]
+    together = correlate_series([four], ClusterResamples(np.repeat(np.arange(40), 4), 400, 0)).mean["pearson"]
     assert together.width is not None
     assert apart.width is not None
     assert together.width > 1.6 * apart.width

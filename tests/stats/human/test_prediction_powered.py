@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from creval.stats.human.prediction_powered import FEWEST_RATED, doubt, predict
+from creval.stats.human.prediction_powered import MIN_RATED, predict_mean_rating, unreliable_reason
 from creval.stats.score_table import Floats
 
 Made = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
@@ -27,7 +27,7 @@ def test_it_is_what_ppi_python_finds() -> None:
     generator = np.random.default_rng(2)
     for few in (40, 200, 800):
         ratings, scores = made(generator, 2000)
-        found = predict("A", rated(ratings, few), scores, np.arange(2000))
+        found = predict_mean_rating("A", rated(ratings, few), scores, np.arange(2000))
         y, seen, unseen = ratings[:few], scores[:few], scores[few:]
         # Weighted by the library itself, within the bounds of 0 and 1 that it sets.
         near = ppi.ppi_mean_pointestimate(y, 10 * seen, 10 * unseen)
@@ -41,55 +41,55 @@ def test_it_is_what_ppi_python_finds() -> None:
 def test_the_ratings_alone_give_students_interval_moved_by_their_skewness() -> None:
     stats = pytest.importorskip("scipy.stats")
     ratings, scores = made(np.random.default_rng(3), 300)
-    found = predict("A", rated(ratings, 60), scores, np.arange(300))
+    found = predict_mean_rating("A", rated(ratings, 60), scores, np.arange(300))
     y = ratings[:60]
     expected = stats.t.interval(0.95, 59, loc=y.mean(), scale=stats.sem(y))
     assert found.classical.width == pytest.approx(expected[1] - expected[0], rel=1e-6)
     quantile = stats.t.ppf(0.975, 59)
     moved = stats.skew(y) * y.std() / (6 * 60) * (1 + 2 * quantile**2)
     assert found.classical.low == pytest.approx(expected[0] + moved, rel=1e-3)
-    assert found.narrower is not None
-    assert found.narrower > 0.1
+    assert found.interval_reduction is not None
+    assert found.interval_reduction > 0.1
 
 
 def test_scores_that_say_nothing_leave_the_ratings_alone() -> None:
     ratings, _ = made(np.random.default_rng(4), 300)
-    found = predict("A", rated(ratings, 60), np.full(300, 7.0), np.arange(300))
+    found = predict_mean_rating("A", rated(ratings, 60), np.full(300, 7.0), np.arange(300))
     assert found.weight == 0.0
     assert found.predicted == found.classical
-    everything = predict("A", ratings, ratings, np.arange(300))
+    everything = predict_mean_rating("A", ratings, ratings, np.arange(300))
     assert everything.predicted == everything.classical
     assert (everything.rated, everything.scored) == (300, 300)
 
 
 def test_a_score_whose_direction_is_down_helps_as_much() -> None:
     ratings, scores = made(np.random.default_rng(5), 400)
-    up = predict("A", rated(ratings, 80), scores, np.arange(400))
-    down = predict("A", rated(ratings, 80), -3 * scores, np.arange(400))
+    up = predict_mean_rating("A", rated(ratings, 80), scores, np.arange(400))
+    down = predict_mean_rating("A", rated(ratings, 80), -3 * scores, np.arange(400))
     assert down.predicted == pytest.approx(up.predicted)
 
 
-def test_edits_of_one_picture_count_together() -> None:
+def test_edits_of_one_image_count_together() -> None:
     ratings, scores = made(np.random.default_rng(6), 100)
     four, judged = (np.repeat(values, 4) for values in (rated(ratings, 40), scores))
-    apart = predict("A", four, judged, np.arange(400))
-    alike = predict("A", four, judged, np.repeat(np.arange(100), 4))
+    apart = predict_mean_rating("A", four, judged, np.arange(400))
+    alike = predict_mean_rating("A", four, judged, np.repeat(np.arange(100), 4))
     assert apart.predicted.width is not None
     assert alike.predicted.width is not None
     assert alike.predicted.width == pytest.approx(2 * apart.predicted.width, rel=0.1)
 
 
 def test_few_or_equal_ratings_give_no_interval_to_trust() -> None:
-    assert "only 18 of the at least 30 rated edits" in doubt(np.arange(18.0))
+    assert "only 18 of the at least 30 rated edits" in unreliable_reason(np.arange(18.0))
     flat = np.zeros(90)
     flat[:4] = 50.0
-    assert doubt(flat) == "all but 4 of 90 ratings are the same"
+    assert unreliable_reason(flat) == "all but 4 of 90 ratings are the same"
     flat[4] = 25.0
-    assert doubt(flat) == ""
-    found = predict("A", rated(np.zeros(50), 40), np.arange(50.0), np.arange(50))
-    assert found.doubt
+    assert unreliable_reason(flat) == ""
+    found = predict_mean_rating("A", rated(np.zeros(50), 40), np.arange(50.0), np.arange(50))
+    assert found.unreliable_reason
     assert (found.predicted.value, found.predicted.low, found.predicted.high) == (0.0, None, None)
-    nobody = predict("A", np.full(50, np.nan), np.arange(50.0), np.arange(50))
+    nobody = predict_mean_rating("A", np.full(50, np.nan), np.arange(50.0), np.arange(50))
     assert nobody.predicted.value is None
 
 
@@ -106,7 +106,7 @@ def covered(runs: int, few: int, of: Made = made) -> float:
     generator, hits = np.random.default_rng(7), []
     for _ in range(runs):
         ratings, scores = of(generator, 300)
-        found = predict("A", rated(ratings, few), scores, np.arange(300)).predicted
+        found = predict_mean_rating("A", rated(ratings, few), scores, np.arange(300)).predicted
         if found.low is not None and found.high is not None:
             hits.append(found.low <= truth <= found.high)
     assert len(hits) > runs / 2
@@ -119,7 +119,7 @@ def test_predicted_intervals_hold_the_truth(of: Made) -> None:
 
 
 @pytest.mark.study
-@pytest.mark.parametrize("few", [FEWEST_RATED, 60, 150])
+@pytest.mark.parametrize("few", [MIN_RATED, 60, 150])
 @pytest.mark.parametrize("of", [made, skewed])
 def test_predicted_intervals_hold_the_truth_in_many_runs(few: int, of: Made) -> None:
     assert 0.935 <= covered(2000, few, of) <= 0.98

@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from creval.web.common.guard import Guard, host_of, named_hosts
+from creval.web.common.guard import RequestGuard, allowed_hosts, parse_host
 from tests.web.made import looking_at, write_run
 
 
@@ -28,10 +28,21 @@ def test_its_own_names_are_answered(client: TestClient, host: str) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "localhost.evil.example", "",
-     "192.168.0.7", "127.0.0.1@evil.example", "[::2]", "[::1].evil.example", "localhost:x@evil",
-     "localhost:", "localhost:1 evil"],
-)  # fmt: skip
+    [
+        "evil.example",
+        "evil.example:8000",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "",
+        "192.168.0.7",
+        "127.0.0.1@evil.example",
+        "[::2]",
+        "[::1].evil.example",
+        "localhost:x@evil",
+        "localhost:",
+        "localhost:1 evil",
+    ],
+)
 def test_foreign_names_are_refused(client: TestClient, host: str) -> None:
     for path in ("/", "/picture?sample=s1&name=source", "/static/view.js", "/nothing"):
         refused = client.get(path, headers={"Host": host})
@@ -81,14 +92,14 @@ def test_with_another_address_numbers_and_the_given_name_are_good() -> None:
         return PlainTextResponse("hello")
 
     app = Starlette(routes=[Route("/", hello)])
-    hosts = named_hosts("0.0.0.0", ["Lab-7"])
-    client = TestClient(Guard(app, hosts, addresses=True))
+    hosts = allowed_hosts("0.0.0.0", ["Lab-7"])
+    client = TestClient(RequestGuard(app, hosts, addresses=True))
     for host, status in (("192.168.0.7:80", 200), ("lab-7", 200), ("[fe80::1]", 200), ("a.b", 403)):
         assert client.get("/", headers={"Host": host}).status_code == status
 
 
 def test_a_host_without_its_port() -> None:
-    assert [host_of(name) for name in ("A:1", "[::1]:80", "b")] == ["a", "::1", "b"]
+    assert [parse_host(name) for name in ("A:1", "[::1]:80", "b")] == ["a", "::1", "b"]
 
 
 def test_the_run_is_left_as_it_is(tmp_path: Path) -> None:
@@ -125,7 +136,7 @@ def test_only_its_own_pages_write(headers: dict[str, str], status: int) -> None:
         return PlainTextResponse("hello")
 
     app = Starlette(routes=[Route("/", hello, methods=["GET", "POST", "PUT"])])
-    client = TestClient(Guard(app, named_hosts("127.0.0.1"), writes=True))
+    client = TestClient(RequestGuard(app, allowed_hosts("127.0.0.1"), writes=True))
     assert client.post("/", headers=headers).status_code == status
     assert client.put("/", headers=OWN).status_code == 405
     assert client.get("/", headers={"Host": "localhost"}).status_code == 200

@@ -10,23 +10,23 @@ from pathlib import Path
 import pytest
 
 from creval.core.errors import CrevalError
-from creval.web.common.server import address, listen
+from creval.web.common.server import open_socket, server_url
 from tests.web.made import write_run
 
 
 def test_where_a_browser_finds_it() -> None:
-    with listen("127.0.0.1", 0) as listening:
+    with open_socket("127.0.0.1", 0) as listening:
         host, port = listening.getsockname()
         assert host == "127.0.0.1"
-        assert address(listening) == f"http://127.0.0.1:{port}/"
+        assert server_url(listening) == f"http://127.0.0.1:{port}/"
         with pytest.raises(CrevalError, match=f"port {port}"):
-            listen("127.0.0.1", port)
+            open_socket("127.0.0.1", port)
 
 
 @pytest.mark.parametrize("host", ["no such host", "", "x" * 300, "256.0.0.1"])
 def test_where_it_cannot_listen(host: str) -> None:
     with pytest.raises(CrevalError):
-        listen(host, 0)
+        open_socket(host, 0)
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "does not exist. Give the folder of a run." in missing.stderr
     run = write_run(tmp_path)
-    with listen("127.0.0.1", 0) as listening:
+    with open_socket("127.0.0.1", 0) as listening:
         taken = creval(run, "--port", listening.getsockname()[1])
     assert taken.returncode == 2
     assert "cannot be listened at" in taken.stderr

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from creval.building.review.model import DROPPED, OPEN, Field, ReviewGroup, ReviewItem
+from creval.building.review.base import DROPPED, OPEN, ReviewField, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError
 
 
@@ -32,12 +32,11 @@ class Kept:
         self.decided.append((group, item, verdict, dict(fields)))
         found = self.kept[group]
         items = [
-            replace(one, verdict=verdict, fields=changed(one, fields)) if one.id == item else one
-            for one in found.items
+            replace(one, verdict=verdict, fields=changed(one, fields)) if one.id == item else one for one in found.items
         ]
         self.kept[group] = replace(found, items=tuple(items))
 
-    def left(self) -> int:
+    def count_undecided(self) -> int:
         items = (item for group in self.kept.values() for item in group.items)
         return sum(item.verdict == OPEN for item in items)
 
@@ -60,33 +59,31 @@ def sorts_dropped_last(review: Kept) -> None:
     review.decide = sorting  # type: ignore[method-assign]
 
 
-def changed(item: ReviewItem, fields: Mapping[str, str]) -> tuple[Field, ...]:
+def changed(item: ReviewItem, fields: Mapping[str, str]) -> tuple[ReviewField, ...]:
     return tuple(field._replace(text=fields[field.name]) for field in item.fields)
 
 
 def instruction(text: str = "Give the cat a red hat.") -> ReviewItem:
     dimensions = ("Surreal Fantasy", "Commercial Design", "Derivative Characters", "Others", "None")
-    fields = (Field("text", text), Field("dimension", "Commercial Design", dimensions))
+    fields = (ReviewField("text", text), ReviewField("dimension", "Commercial Design", dimensions))
     return ReviewItem("instruction", "Instruction", fields, facts={"writer": "model-w"})
 
 
-def question(
-    name: str, text: str, *, verdict: str = OPEN, notes: tuple[str, ...] = ()
-) -> ReviewItem:
+def question(name: str, text: str, *, verdict: str = OPEN, notes: tuple[str, ...] = ()) -> ReviewItem:
     fields = (
-        Field("text", text),
-        Field("reference", "Yes", ("Yes", "No")),
-        Field("weight", "1", ("1", "2", "3")),
+        ReviewField("text", text),
+        ReviewField("reference", "Yes", ("Yes", "No")),
+        ReviewField("weight", "1", ("1", "2", "3")),
     )
     kind = name.partition("/")[0]
     return ReviewItem(name, kind, fields, verdict, notes, {"asker": "model-a", "reply": "17"})
 
 
-def group(name: str, picture: Path | None = None, *items: ReviewItem) -> ReviewGroup:
+def group(name: str, image: Path | None = None, *items: ReviewItem) -> ReviewGroup:
     made = items or (
         instruction(),
         question("IF/1", "Does the cat wear a red hat?"),
         question("VC/1", "Is it the same cat?", notes=("On the source alone it is answered No.",)),
     )
-    pictures = {picture.name: picture} if picture else {}
-    return ReviewGroup(name, f"Give the cat of {name} a red hat.", pictures, made)
+    images = {image.name: image} if image else {}
+    return ReviewGroup(name, f"Give the cat of {name} a red hat.", images, made)

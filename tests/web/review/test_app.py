@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from creval.building.review.model import ACCEPTED, DROPPED, OPEN, Field, ReviewGroup, ReviewItem
+from creval.building.review.base import ACCEPTED, DROPPED, OPEN, ReviewField, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError
-from creval.web.common.forms import MOST
+from creval.web.common.forms import MAX_BODY_BYTES
 from creval.web.review.app import review_app
-from tests.web.made import picture
+from tests.web.made import image
 from tests.web.review.reviewed import Kept, group, instruction, question, sorts_dropped_last
 
 BASE = "http://127.0.0.1:8000"
@@ -33,9 +33,9 @@ def review(tmp_path: Path) -> Kept:
     done = question("IF/1", "Is it done?", verdict=ACCEPTED)
     return Kept(
         [
-            group("one", picture(tmp_path / "one.png")),
+            group("one", image(tmp_path / "one.png")),
             group("two", None, done, question("IF/2", "And this?", verdict=DROPPED)),
-            group("three", picture(tmp_path / "three.png")),
+            group("three", image(tmp_path / "three.png")),
         ]
     )
 
@@ -63,9 +63,7 @@ def form(client: TestClient, name: str, place: int) -> tuple[str, dict[str, str]
     return unescape(action[1]), sent
 
 
-def send(
-    client: TestClient, name: str, place: int, changes: Mapping[str, str], script: bool = True
-) -> Any:
+def send(client: TestClient, name: str, place: int, changes: Mapping[str, str], script: bool = True) -> Any:
     """Send a card's form, as the page's script does or as a browser without it."""
     action, sent = form(client, name, place)
     sent |= changes
@@ -120,9 +118,7 @@ def test_accept_drop_reopen_and_change(review: Kept, client: TestClient, script:
     for act, verdict in (("accept", ACCEPTED), ("drop", DROPPED), ("reopen", OPEN)):
         send(client, "one", 2, {"act": act}, script)
         assert review.item("one", "IF/1").verdict == verdict
-    answer = send(
-        client, "one", 2, {"act": "accept", "field-0": "Is the hat red?", "field-2": "2"}, script
-    )
+    answer = send(client, "one", 2, {"act": "accept", "field-0": "Is the hat red?", "field-2": "2"}, script)
     item = review.item("one", "IF/1")
     assert item.verdict == ACCEPTED
     assert [field.text for field in item.fields] == ["Is the hat red?", "Yes", "3"]
@@ -145,9 +141,7 @@ def test_accept_drop_reopen_and_change(review: Kept, client: TestClient, script:
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_what_is_refused_is_said_and_what_was_typed_stays(
-    review: Kept, client: TestClient, script: bool
-) -> None:
+def test_what_is_refused_is_said_and_what_was_typed_stays(review: Kept, client: TestClient, script: bool) -> None:
     answer = send(client, "one", 2, {"act": "accept", "field-0": "  ", "field-2": "2"}, script)
     assert answer.status_code == 422
     assert review.decided == []
@@ -200,9 +194,7 @@ def test_what_a_decision_changes_beside_it_is_shown_too(review: Kept, client: Te
 
 
 def test_what_a_decision_puts_elsewhere_is_shown_too(review: Kept, client: TestClient) -> None:
-    review.kept["one"] = replace(
-        review.kept["one"], items=tuple(question(f"IF/{n}", "Is it?") for n in (1, 2, 3, 4))
-    )
+    review.kept["one"] = replace(review.kept["one"], items=tuple(question(f"IF/{n}", "Is it?") for n in (1, 2, 3, 4)))
     sorts_dropped_last(review)
     found = send(client, "one", 2, {"act": "drop"}).json()
     shown = {name: words(card).split()[2] for name, card in found["cards"].items()}
@@ -269,7 +261,7 @@ ODD = "tab\there, a bell \x07, \u202eturned\u202c, e\u0301, line\r\nand line\ren
 def test_what_nobody_touched_stays_to_the_letter(review: Kept, client: TestClient) -> None:
     odd = replace(
         question("IF/1", "\n" + ODD),
-        fields=(Field("text", "\n" + ODD), Field("weight", "7", ("1", "2")), Field("none", "")),
+        fields=(ReviewField("text", "\n" + ODD), ReviewField("weight", "7", ("1", "2")), ReviewField("none", "")),
     )
     review.kept["one"] = replace(review.kept["one"], items=(odd,))
     for script in (True, False):
@@ -289,7 +281,7 @@ def test_what_nobody_touched_stays_to_the_letter(review: Kept, client: TestClien
 def test_no_characters_at_all(review: Kept, client: TestClient) -> None:
     """File names and JSON can hold what no page can."""
     name = "b\udce9te"
-    odd = ReviewItem("q\udcff", "IF", (Field("text", "half \ud83d of it"),), notes=("\udc80",))
+    odd = ReviewItem("q\udcff", "IF", (ReviewField("text", "half \ud83d of it"),), notes=("\udc80",))
     review.kept[name] = ReviewGroup(name, f"heading {name}", {}, (odd,))
     client = looking(review)
     assert "heading b?te" in client.get("/").text
@@ -371,17 +363,12 @@ def test_what_is_not_there_is_said(client: TestClient, path: str, sentence: str)
 
 def test_what_cannot_be_written_to(client: TestClient, review: Kept) -> None:
     _, sent = form(client, "one", 1)
-    for path in ("/decide?group=none&item=IF/1", "/decide?group=one&item=IF/7", "/decide",
-                 "/accept?group=none"):  # fmt: skip
+    for path in ("/decide?group=none&item=IF/1", "/decide?group=one&item=IF/7", "/decide", "/accept?group=none"):
         answer = client.post(path, json=sent)
         assert answer.status_code == 404
         assert answer.json()["said"].startswith("Not saved: There is no ")
         assert client.post(path, data=sent).status_code == 404
-    for changes, status in (
-        ({"act": "burn"}, 400),
-        ({"field-1": "99"}, 422),
-        ({"field-1": "Commercial Design"}, 422),
-    ):
+    for changes, status in (({"act": "burn"}, 400), ({"field-1": "99"}, 422), ({"field-1": "Commercial Design"}, 422)):
         assert send(client, "one", 1, changes).status_code == status
     assert review.decided == []
 
@@ -393,12 +380,12 @@ def test_a_body_has_bounds(client: TestClient, review: Kept) -> None:
         assert client.post(action, **given).status_code == status
 
     def endless() -> Any:
-        for _ in range(MOST // 1024 + 2):
+        for _ in range(MAX_BODY_BYTES // 1024 + 2):
             yield b"x" * 1024
 
     json_type = {"Content-Type": "application/json"}
-    refused(413, json=sent | {"field-0": "x" * MOST})
-    refused(413, data=sent | {"field-0": "x" * MOST})
+    refused(413, json=sent | {"field-0": "x" * MAX_BODY_BYTES})
+    refused(413, data=sent | {"field-0": "x" * MAX_BODY_BYTES})
     refused(413, content=endless(), headers=json_type)
     refused(400, data={f"f{n}": "x" for n in range(500)})
     for body in ("{", "[]", "7", '{"token": 7}', "[" * 100_000, "\xff"):
@@ -407,14 +394,12 @@ def test_a_body_has_bounds(client: TestClient, review: Kept) -> None:
     refused(415, files={"field-0": b"x"})
     refused(415)
     assert review.decided == []
-    long = "x" * (MOST // 2)
+    long = "x" * (MAX_BODY_BYTES // 2)
     assert client.post(action, json=sent | {"field-0": long}).status_code == 200
     assert review.text("one", "instruction") == long
 
 
-def test_only_the_groups_own_pictures_are_served(
-    review: Kept, client: TestClient, tmp_path: Path
-) -> None:
+def test_only_the_groups_own_images_are_served(review: Kept, client: TestClient, tmp_path: Path) -> None:
     whole = client.get("/picture?group=one")
     assert (whole.status_code, whole.headers["content-type"]) == (200, "image/png")
     small = client.get("/picture?group=one&size=small")

@@ -7,37 +7,33 @@ from html import unescape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from creval.building.review.model import Field as Part
-from creval.building.review.model import ReviewGroup, ReviewItem
-from creval.web.review.cards import card_of, version, wanted
+from creval.building.review.base import ReviewField as Part
+from creval.building.review.base import ReviewGroup, ReviewItem
+from creval.web.review.cards import build_card, item_version, submitted_fields
 
-ANY = st.text(st.characters(), max_size=40) | st.sampled_from(
-    ["\r", "\r\n", "\n\r\n", "\0", "\ud800"]
-)
+ANY = st.text(st.characters(), max_size=40) | st.sampled_from(["\r", "\r\n", "\n\r\n", "\0", "\ud800"])
 
 
 def sent_back(item: ReviewItem, ends: str) -> dict[str, str]:
     """What a browser sends of a card that nobody touched, with lines that end so."""
-    card = card_of(ReviewGroup("g", "", {}, (item,)), 0, "")
+    card = build_card(ReviewGroup("g", "", {}, (item,)), 0, "")
     sent = {}
-    for box in card.boxes:
-        chosen = [option.value for option in box.options if option.chosen]
+    for box in card.form_fields:
+        chosen = [option.value for option in box.options if option.selected]
         sent[box.name] = chosen[0] if box.options else unescape(box.text).replace("\n", ends)
         assert len(chosen) == bool(box.options)
     return sent
 
 
 @given(ANY, ANY, st.lists(ANY, max_size=6, unique=True), st.sampled_from(["\n", "\r\n"]))
-def test_what_nobody_touched_comes_back_to_the_letter(
-    text: str, choice: str, choices: list[str], ends: str
-) -> None:
+def test_what_nobody_touched_comes_back_to_the_letter(text: str, choice: str, choices: list[str], ends: str) -> None:
     parts = (Part("text", text), Part("choice", choice, tuple(choices)))
     item = ReviewItem("i", "IF", parts)
-    assert wanted(item, sent_back(item, ends)) == {"text": text, "choice": choice}
-    assert wanted(item, {}) == {"text": text, "choice": choice}
+    assert submitted_fields(item, sent_back(item, ends)) == {"text": text, "choice": choice}
+    assert submitted_fields(item, {}) == {"text": text, "choice": choice}
 
 
 @given(ANY, ANY)
 def test_another_text_is_another_version(one: str, other: str) -> None:
     first, second = (ReviewItem("i", "IF", (Part("text", text),)) for text in (one, other))
-    assert (version(first) == version(second)) == (one == other)
+    assert (item_version(first) == item_version(second)) == (one == other)

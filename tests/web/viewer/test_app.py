@@ -12,18 +12,18 @@ import pytest
 from starlette.testclient import TestClient
 
 from creval.benchmarks import open_benchmark
-from creval.core.call import Ask, Reply
-from creval.core.edit import Edit, EditKey, EditStatus
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.sample import Sample
-from creval.core.verdict import Status, Verdict
-from creval.judging.run import judge
-from creval.store import Store
-from creval.touchstone.build import build_touchstone
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.judging.judge_run import judge
+from creval.store import RunWriter
+from creval.touchstone.builder import build_touchstone
 from tests.benchmarks.complex_edit.release_files import row, write_parquet
 from tests.benchmarks.complexbench_edit.release_files import write_release
 from tests.editing.made import Choosy, edited
 from tests.stats import written
-from tests.web.made import QUESTIONS, looking_at, picture, say, write_answers, write_run
+from tests.web.made import QUESTIONS, image, looking_at, say, write_answers, write_run
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_what_is_not_there_is_said(client: TestClient, path: str, sentence: str)
 def test_pages_of_a_list(tmp_path: Path) -> None:
     samples = [Sample(f"s{n:03d}", "Do it.") for n in range(60)]
     run = tmp_path / "run"
-    with Store(run) as store, store.transaction():
+    with RunWriter(run) as store, store.transaction():
         store.put_manifest({"benchmark": "creval", "protocol": "creval", "judge": "j"})
         store.put_samples([(sample, QUESTIONS) for sample in samples], {})
         store.put_edits(Edit(EditKey("m", sample.id), EditStatus.ABSENT) for sample in samples)
@@ -188,7 +188,7 @@ def test_a_run_that_is_made_anew_and_one_that_goes(tmp_path: Path) -> None:
 
 
 def test_an_empty_run(tmp_path: Path) -> None:
-    with Store(tmp_path) as store, store.transaction():
+    with RunWriter(tmp_path) as store, store.transaction():
         store.put_manifest({"benchmark": "creval", "protocol": "creval", "judge": "j"})
         store.put_samples([(Sample("s1", "Do it."), QUESTIONS)], {})
     with looking_at(tmp_path) as client:
@@ -240,9 +240,7 @@ def test_complex_edit(tmp_path: Path, protocol: str) -> None:
     rows = [row(number, 8) for number in range(2)]
     folder = write_parquet(tmp_path / "bench", test_real=rows)
     bench = open_benchmark(folder, protocol)
-    run = write_answers(
-        bench, tmp_path / "run", voices=[("one", 0), ("one", 1), ("two", 0)], draws=2
-    )
+    run = write_answers(bench, tmp_path / "run", voices=[("one", 0), ("one", 1), ("two", 0)], draws=2)
     with looking_at(run) as client:
         found = crawl(client, 120)
         sample = bench.dataset.samples[0].id
@@ -257,25 +255,24 @@ def test_complex_edit(tmp_path: Path, protocol: str) -> None:
 
 
 def test_what_a_sample_and_an_edit_bring_with_them(tmp_path: Path) -> None:
-    shown = picture(tmp_path / "x.png")
+    shown = image(tmp_path / "x.png")
     sample = Sample(
-        "s1", "Do it.", shown, mask=shown, references=(shown, shown),
-        captions={"source": "a cat", "target": "a dog"},
-    )  # fmt: skip
+        "s1", "Do it.", shown, mask=shown, references=(shown, shown), captions={"source": "a cat", "target": "a dog"}
+    )
     parent = EditKey("step one", "s1")
     run = tmp_path / "run"
-    with Store(run) as store, store.transaction():
+    with RunWriter(run) as store, store.transaction():
         store.put_manifest({"benchmark": "creval", "protocol": "creval", "judge": "j"})
         store.put_samples([(sample, QUESTIONS)], {})
         store.put_edits(
             [
-                Edit(EditKey("m", "s1"), image=shown, parents=(parent,), facts={"plan": ["hat"]}),
+                Edit(EditKey("m", "s1"), image=shown, parents=(parent,), metadata={"plan": ["hat"]}),
                 Edit(EditKey("n", "s1"), EditStatus.REFUSED, reason="it would not"),
             ]
         )
-        refused = Verdict("IF/1", Status.REFUSED, explanation="no thanks")
-        ask = Ask("j", EditKey("m", "s1"), ("IF/1",))
-        store.put_replies([(ask, Reply(Status.REFUSED), [refused])])
+        refused = Verdict("IF/1", VerdictStatus.REFUSED, explanation="no thanks")
+        ask = CallKey("j", EditKey("m", "s1"), ("IF/1",))
+        store.put_replies([(ask, Reply(VerdictStatus.REFUSED), [refused])])
     with looking_at(run) as client:
         said = words(client.get("/sample?id=s1").text)
         for name in ("mask", "reference:0", "reference:1"):
@@ -308,10 +305,8 @@ def test_how_edits_came_about_and_which_are_not_there(tmp_path: Path) -> None:
     with looking_at(tmp_path / "run") as client:
         page = client.get("/sample", params={"id": names[0]}).text
         said = words(page)
-        addresses = [
-            unescape(one) for one in re.findall(r'href="(/picture[^"]+before[^"]+)"', page)
-        ]
-        pictures = [client.get(address) for address in addresses]
+        addresses = [unescape(one) for one in re.findall(r'href="(/picture[^"]+before[^"]+)"', page)]
+        images = [client.get(address) for address in addresses]
         start, model = (words(client.get(path).text) for path in ("/", "/model?name=once"))
     assert "Refused. content filter: not this" in said
     for name in ("steps", "best", "planned"):
@@ -320,8 +315,8 @@ def test_how_edits_came_about_and_which_are_not_there(tmp_path: Path) -> None:
     assert f"A plan for {names[0]}." in said
     assert said.count(", picked") == 1
     steps = len(open_benchmark(bench).dataset.samples[0].steps)
-    assert len(pictures) == steps - 1 + 2
-    assert {answer.headers["content-type"] for answer in pictures} == {"image/png"}
+    assert len(images) == steps - 1 + 2
+    assert {answer.headers["content-type"] for answer in images} == {"image/png"}
     assert "What each cost" in start
     assert "touchstone:lazy best-of:2 2 2 helpers 6 1.00 USD" in start
     assert "once lacks 1 edit: 1 refused (content filter: not this)." in start

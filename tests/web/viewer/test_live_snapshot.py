@@ -7,23 +7,23 @@ from pathlib import Path
 import pytest
 
 from creval.core.errors import CrevalError
-from creval.web.viewer.live_snapshot import Current
+from creval.web.viewer.live_snapshot import LiveSnapshot
 from tests.web.made import say, write_run
 
 
 def test_it_is_taken_anew_only_where_the_run_has_changed(tmp_path: Path) -> None:
     run = write_run(tmp_path)
     told: list[str] = []
-    current = Current(run, told.append)
+    current = LiveSnapshot(run, told.append)
     try:
         first = current.get(10)
         assert told == ["reading the run", "indexing its texts", "scoring"]
-        assert not first.behind
+        assert not first.scores_outdated
         assert current.get(10) is first
         say(run, {"beta": {"s3": "++++"}})
         second = current.get(10)
         assert second.verdicts == first.verdicts + 4
-        assert not second.behind
+        assert not second.scores_outdated
         assert second.scores is not first.scores
     finally:
         current.close()
@@ -31,4 +31,4 @@ def test_it_is_taken_anew_only_where_the_run_has_changed(tmp_path: Path) -> None
 
 def test_what_is_no_run_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="is not a run"):
-        Current(tmp_path)
+        LiveSnapshot(tmp_path)

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from creval.benchmarks.complex_edit import release
-from creval.core.benchmark import Protocol, System
+from creval.core.benchmark import BenchmarkFormat, Protocol
 from creval.core.probe import Probe, Question
 from creval.core.sample import Sample
-from creval.core.schema import OVERALL, Card, Composite, Metric, Score
+from creval.core.schema import OVERALL, Composite, Metric, Score, ScoreSchema
 
-CARD = Card(
+SCHEMA = ScoreSchema(
     metrics=(
         Metric("IF", "instruction following", 0.0, 10.0),
         Metric("IP", "identity preservation", 0.0, 10.0),
@@ -31,10 +31,10 @@ class ComplexEdit(Protocol):
     """Three scores from 0 to 10, with a rubric for each."""
 
     name = "complex-edit"
-    card = CARD
-    contract = "0-10"
-    scale = 1.0
-    asks: Mapping[str, str] = {
+    schema = SCHEMA
+    answer_scale = "0-10"
+    multiplier = 1.0
+    question_texts: Mapping[str, str] = {
         "IF": (
             "How far do the changes that the instruction asks for appear in the edited image, "
             "whatever else has changed?"
@@ -47,16 +47,16 @@ class ComplexEdit(Protocol):
     }
     # The rubrics stand in the prompts; this brings them in.
     rubric = "What each score stands for."
-    prompts = ("complexedit_alignment", "complexedit_quality")
+    question_prompts = ("complexedit_alignment", "complexedit_quality")
 
     def probes(self, sample: Sample) -> Sequence[Question]:
         shows = ("source", "edit", "instruction")[sample.source is None :]
-        aligned, alone = self.prompts
-        common = Question("", "", "", self.contract, rubric=self.rubric)
+        aligned, alone = self.question_prompts
+        common = Question("", "", "", self.answer_scale, rubric=self.rubric)
         both = common._replace(shows=shows, prompt=aligned, group="alignment", form="reasoned")
         edit = common._replace(shows=("edit",), prompt=alone, form="bare")
         put = {"IF": both, "IP": both, "PQ": edit}
-        return [put[m]._replace(id=m, metric=m, text=text) for m, text in self.asks.items()]
+        return [put[m]._replace(id=m, metric=m, text=text) for m, text in self.question_texts.items()]
 
     def score(
         self,
@@ -66,28 +66,28 @@ class ComplexEdit(Protocol):
         *,
         strict: bool = False,  # noqa: ARG002
     ) -> dict[str, Score]:
-        return self.one_each(probes, values, self.scale)
+        return self.single_probe_scores(probes, values, self.multiplier)
 
 
 class ComplexEditProbability(ComplexEdit):
     """The same from the probability of yes (`--logprobs`), without rubrics."""
 
     name = "complex-edit-probability"
-    contract = "yes/no"
-    scale = 10.0
-    asks: Mapping[str, str] = {
+    answer_scale = "yes/no"
+    multiplier = 10.0
+    question_texts: Mapping[str, str] = {
         "IF": "Do all changes that the instruction asks for appear in the edited image?",
         "IP": "Is all that the instruction does not ask to change the same as in the source image?",
         "PQ": "Is the perceptual quality of the image without fault?",
     }
     rubric = ""
-    prompts = ("judge", "judge")
+    question_prompts = ("judge", "judge")
 
 
-SYSTEM = System(
+BENCHMARK_FORMAT = BenchmarkFormat(
     name=ComplexEdit.name,
     title="instructions of complexity C1 to C8, three scores from 0 to 10",
-    recognise=release.recognise,
-    load=release.load,
+    recognise=release.find_complex_edit_folder,
+    load=release.load_complex_edit_dataset,
     protocol=ComplexEdit,
 )

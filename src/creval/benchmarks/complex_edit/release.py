@@ -16,13 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from creval.benchmarks.complex_edit.rows import Row, holds_rows, read_rows, row_files
-from creval.core.benchmark import Dataset, Finding, Placed
-from creval.core.cache import made_once
+from creval.benchmarks.complex_edit.rows import ComplexEditRow, find_row_files, has_row_files, read_row_files
+from creval.core.benchmark import Dataset, DatasetIssue, EditFile
+from creval.core.cache import cached_folder
 from creval.core.errors import CrevalError
-from creval.core.filenames import read_name
-from creval.core.files import clean_text, is_dropped, text_of
-from creval.core.sample import Sample, Step
+from creval.core.filenames import parse_edit_filename
+from creval.core.files import coerce_text, is_dropped, replace_lone_surrogates
+from creval.core.sample import InstructionStep, Sample
 from creval.core.schema import OVERALL, Level
 
 LOG = logging.getLogger(__name__)
@@ -30,23 +30,23 @@ SPLITS = ("test_real", "test_syn")
 _COLUMNS = {"image", "edit"}
 _SHARD = re.compile(r"(.+)-([0-9]{1,9})-of-([0-9]{1,9})")
 _NAME = re.compile(r"\w[\w.-]*")
-_ROWS = 64  # pictures in memory at a time
+_ROWS_PER_READ = 64  # pictures in memory at a time
 _SUFFIXES = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"RIFF": ".webp"}
-_OTHER_NAMES = {"real": "test_real", "syn": "test_syn", "synthetic": "test_syn"}
-_MODES = {"direct": "", "sequential": "sequential"}
+_SPLIT_ALIASES = {"real": "test_real", "syn": "test_syn", "synthetic": "test_syn"}
+_STRATEGY_BY_FOLDER = {"direct": "", "sequential": "sequential"}
 _COMPLEXITY = re.compile("C[0-9]+")
 _NUMBER = re.compile(r"[0-9]+")
 
 
-def recognise(path: Path) -> Path | None:
+def find_complex_edit_folder(path: Path) -> Path | None:
     """The folder, if it holds files of such rows."""
-    if holds_rows(path):
+    if has_row_files(path):
         return path
-    splits = _files(path)
+    splits = _find_data_files(path)
     damaged = False
     for file in (file for files in splits.values() for file in files[:1]):
         try:
-            if _columns(file) >= _COLUMNS:
+            if _column_names(file) >= _COLUMNS:
                 return path
         except Exception:  # whatever it is, it cannot be read
             damaged = True
@@ -54,26 +54,25 @@ def recognise(path: Path) -> Path | None:
     return path if damaged and splits.keys() & set(SPLITS) else None
 
 
-def load(folder: Path) -> Dataset:
+def load_complex_edit_dataset(folder: Path) -> Dataset:
     """The samples of all splits that are there, with every oddity as a finding."""
     folder = folder.resolve()
-    findings: list[Finding] = []
+    findings: list[DatasetIssue] = []
     samples: list[Sample] = []
-    if holds_rows(folder):
+    if has_row_files(folder):
         splits = {
-            split: list(read_rows(split, files, findings))
-            for split, files in row_files(folder).items()
+            split: list(read_row_files(split, files, findings)) for split, files in find_row_files(folder).items()
         }
         writers = {row.writer for rows in splits.values() for row in rows if row.writer}
     else:
-        splits, writers = _released(folder), {"gpt-4o"}
+        splits, writers = _read_release(folder), {"gpt-4o"}
     for split, rows in splits.items():
         for row in rows:
             where = f"{split}/{row.number:04d}"
             if row.source is None:
-                findings.append(Finding("no picture", where, note="the row is left out"))
+                findings.append(DatasetIssue("no picture", where, note="the row is left out"))
                 continue
-            samples += _samples(split, row.number, row.edit, row.source, findings)
+            samples += _iter_samples(split, row.number, row.edit, row.source, findings)
     if not samples:
         raise CrevalError(f"{folder} holds no sample that can be used.")
     most = max(len(sample.steps) for sample in samples)
@@ -82,45 +81,41 @@ def load(folder: Path) -> Dataset:
     if most > 1:
         first, last = names[0], names[-1]
         ends = ("complexity", last, first)
-        levels.append(Level("delta", "deltas", (f"{last}-{first}",), minus=ends))
+        levels.append(Level("delta", "deltas", (f"{last}-{first}",), difference_of=ends))
     return Dataset(
         "complex-edit",
         folder,
         tuple(samples),
         subsets={
-            split: frozenset(sample.id for sample in samples if sample.tags["split"] == split)
-            for split in splits
+            split: frozenset(sample.id for sample in samples if sample.tags["split"] == split) for split in splits
         },
-        findings=tuple(findings),
-        made_by={"writer": writers.pop()} if len(writers) == 1 else {},
+        issues=tuple(findings),
+        authored_by={"writer": writers.pop()} if len(writers) == 1 else {},
         levels=tuple(levels),
-        place=partial(place, tuple(splits)),
+        match_edit_file=partial(match_complex_edit_file, tuple(splits)),
     )
 
 
-def _released(folder: Path) -> dict[str, list[Row]]:
+def _read_release(folder: Path) -> dict[str, list[ComplexEditRow]]:
     """The rows of a release, their pictures unpacked."""
-    splits = _files(folder)
+    splits = _find_data_files(folder)
     for files in splits.values():
-        _check_whole(files)
-    pictures = made_once(
-        "complex-edit",
-        [file for files in splits.values() for file in files],
-        partial(_unpack, splits, folder),
+        _require_complete(files)
+    images = cached_folder(
+        "complex-edit", [file for files in splits.values() for file in files], partial(_unpack, splits, folder)
     )
     found = {}
     for split, files in splits.items():
-        if not (pictures / split).is_dir():
-            raise CrevalError(f"{pictures} is damaged: delete it, and it is made again.")
-        sources = {path.stem: path for path in (pictures / split).iterdir()}
+        if not (images / split).is_dir():
+            raise CrevalError(f"{images} is damaged: delete it, and it is made again.")
+        sources = {path.stem: path for path in (images / split).iterdir()}
         found[split] = [
-            Row(number, sources.get(f"{number:04d}"), edit)
-            for number, edit in enumerate(_edits(files))
+            ComplexEditRow(number, sources.get(f"{number:04d}"), edit) for number, edit in enumerate(_iter_edits(files))
         ]
     return found
 
 
-def place(splits: Sequence[str], path: str) -> Placed | None:
+def match_complex_edit_file(splits: Sequence[str], path: str) -> EditFile | None:
     """Which sample, draw and strategy an edit is of: folders name split, mode and complexity.
 
     >>> place(["test_real"], "sequential/C3/0007")
@@ -130,45 +125,45 @@ def place(splits: Sequence[str], path: str) -> Placed | None:
     split = splits[0] if len(splits) == 1 else ""
     complexity = mode = ""
     for name in folders:
-        named = _OTHER_NAMES.get(name, name)
+        named = _SPLIT_ALIASES.get(name, name)
         if named in splits:
             split = named
         elif named in SPLITS and len(splits) == 1:
             continue  # the only split is called something else
-        elif name in _MODES:
-            mode = _MODES[name]
+        elif name in _STRATEGY_BY_FOLDER:
+            mode = _STRATEGY_BY_FOLDER[name]
         elif _COMPLEXITY.fullmatch(name) and not complexity:
             complexity = name
         else:
             return None
-    number, draw = read_name(stem)
+    number, draw = parse_edit_filename(stem)
     if not (_NUMBER.fullmatch(number) and split and complexity):
         return None
-    return Placed(f"{split}/{complexity}/{int(number):04d}", draw, mode)
+    return EditFile(f"{split}/{complexity}/{int(number):04d}", draw, mode)
 
 
-def _files(folder: Path) -> dict[str, list[Path]]:
+def _find_data_files(folder: Path) -> dict[str, list[Path]]:
     """The data files of each split, the paper's splits first."""
     found: dict[str, list[Path]] = {}
     for pattern in ("*.parquet", "*/*.parquet", "*/*/*.parquet", "data-*.arrow", "*/data-*.arrow"):
         for file in sorted(folder.glob(pattern)):
             # What an earlier save left behind is not in the list.
-            if file.suffix != ".arrow" or file.name in (_listed(file.parent) or {file.name}):
-                found.setdefault(_split(file), []).append(file)
+            if file.suffix != ".arrow" or file.name in (_listed_files(file.parent) or {file.name}):
+                found.setdefault(_split_name(file), []).append(file)
         if found:
             break
     return {split: found[split] for split in (*SPLITS, *sorted(found)) if split in found}
 
 
-def _split(file: Path) -> str:
+def _split_name(file: Path) -> str:
     match = _SHARD.fullmatch(file.stem)
     named: object = match[1] if match else "" if file.stem.isdigit() else file.stem
     if file.suffix == ".arrow":
-        named = _state(file.parent).get("_split")
+        named = _read_state(file.parent).get("_split")
     return named if isinstance(named, str) and _NAME.fullmatch(named) else file.parent.name
 
 
-def _state(folder: Path) -> dict[str, Any]:
+def _read_state(folder: Path) -> dict[str, Any]:
     """What `datasets` wrote down about the files that it saved in a folder."""
     try:
         content = json.loads((folder / "state.json").read_text(encoding="utf-8"))
@@ -177,21 +172,17 @@ def _state(folder: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _listed(folder: Path) -> list[str]:
-    files = _state(folder).get("_data_files")
+def _listed_files(folder: Path) -> list[str]:
+    files = _read_state(folder).get("_data_files")
     entries = files if isinstance(files, list) else []
-    return [
-        str(entry["filename"])
-        for entry in entries
-        if isinstance(entry, dict) and "filename" in entry
-    ]
+    return [str(entry["filename"]) for entry in entries if isinstance(entry, dict) and "filename" in entry]
 
 
-def _check_whole(files: Sequence[Path]) -> None:
+def _require_complete(files: Sequence[Path]) -> None:
     """Rows are numbered through all files of a split: without one of them all would be others."""
     first = files[0]
     there = {file.name for file in files if file.parent == first.parent}
-    lost = [name for name in _listed(first.parent) if name not in there]
+    lost = [name for name in _listed_files(first.parent) if name not in there]
     parts = [match for file in files if (match := _SHARD.fullmatch(file.stem))]
     counts = {int(match[3]) for match in parts}
     if len(counts) > 1 or (parts and len(parts) < len(files)):
@@ -206,7 +197,7 @@ def _check_whole(files: Sequence[Path]) -> None:
         raise CrevalError(f"{first.parent} is not complete: {lost[0]} is missing.")
 
 
-def _columns(file: Path) -> set[str]:
+def _column_names(file: Path) -> set[str]:
     """The names of a file's columns."""
     import polars
 
@@ -217,7 +208,7 @@ def _columns(file: Path) -> set[str]:
     return set(content["features"])
 
 
-def _column(file: Path, name: str, start: int | None = None) -> list[Any]:
+def _read_column(file: Path, name: str, start: int | None = None) -> list[Any]:
     """A column, or of a Parquet file some rows of it."""
     import polars
 
@@ -225,16 +216,16 @@ def _column(file: Path, name: str, start: int | None = None) -> list[Any]:
         if file.suffix == ".arrow":
             return polars.read_ipc_stream(file, columns=[name])[name].to_list()
         frame = polars.scan_parquet(file, glob=False).select(name)
-        frame = frame if start is None else frame.slice(start, _ROWS)
+        frame = frame if start is None else frame.slice(start, _ROWS_PER_READ)
         return frame.collect()[name].to_list()
     except (polars.exceptions.PolarsError, OSError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise CrevalError(f"{file} cannot be read: {reason}.") from error
 
 
-def _edits(files: Iterable[Path]) -> Iterator[Any]:
+def _iter_edits(files: Iterable[Path]) -> Iterator[Any]:
     for file in files:
-        yield from _column(file, "edit")
+        yield from _read_column(file, "edit")
 
 
 def _unpack(splits: Mapping[str, Sequence[Path]], folder: Path, into: Path) -> None:
@@ -242,25 +233,25 @@ def _unpack(splits: Mapping[str, Sequence[Path]], folder: Path, into: Path) -> N
     LOG.info("unpacking the pictures of %s, once", folder)
     for split, files in splits.items():
         (into / split).mkdir()
-        for row, image in enumerate(_images(files)):
-            content = _content(image, folder)
+        for row, image in enumerate(_iter_images(files)):
+            content = _image_bytes(image, folder)
             if content:
                 suffixes = (end for start, end in _SUFFIXES.items() if content.startswith(start))
                 (into / split / f"{row:04d}{next(suffixes, '.img')}").write_bytes(content)
 
 
-def _images(files: Iterable[Path]) -> Iterator[Any]:
+def _iter_images(files: Iterable[Path]) -> Iterator[Any]:
     """The files' column of pictures; one file at most is in memory."""
     for file in files:
         start = 0
-        while rows := _column(file, "image", start):
+        while rows := _read_column(file, "image", start):
             yield from rows
-            start += _ROWS
+            start += _ROWS_PER_READ
             if file.suffix == ".arrow":
                 break
 
 
-def _content(image: Any, folder: Path) -> bytes:
+def _image_bytes(image: Any, folder: Path) -> bytes:
     """A picture's bytes, from the row or from a file that it names inside the folder."""
     if not isinstance(image, dict):
         return b""
@@ -272,9 +263,7 @@ def _content(image: Any, folder: Path) -> bytes:
     return b""
 
 
-def _samples(
-    split: str, row: int, edit: Any, source: Path, findings: list[Finding]
-) -> Iterator[Sample]:
+def _iter_samples(split: str, row: int, edit: Any, source: Path, issues: list[DatasetIssue]) -> Iterator[Sample]:
     where = f"{split}/{row:04d}"
     if isinstance(edit, str):
         try:
@@ -282,36 +271,34 @@ def _samples(
         except (ValueError, RecursionError):
             edit = None
     edit = edit if isinstance(edit, dict) else {}
-    compound, sequence = (_entries(edit.get(name)) for name in ("compound", "sequence"))
-    steps = [Step(_word(entry, "instruction"), _word(entry, "name")) for entry in sequence]
+    compound, sequence = (_as_records(edit.get(name)) for name in ("compound", "sequence"))
+    steps = [InstructionStep(_clean_field(entry, "instruction"), _clean_field(entry, "name")) for entry in sequence]
     whole = next((at for at, entry in enumerate(sequence) if is_dropped(entry)), len(compound))
     if not compound:
-        findings.append(Finding("no compound instruction", where, note="the row is left out"))
+        issues.append(DatasetIssue("no compound instruction", where, note="the row is left out"))
     for number, entry in enumerate(compound[:whole], 1):
         if is_dropped(entry):
             continue
         name = f"{split}/C{number}/{row:04d}"
-        instruction = _word(entry, "compound_instruction")
+        instruction = _clean_field(entry, "compound_instruction")
         if not instruction:
-            findings.append(Finding("no instruction", name, note="the sample is left out"))
+            issues.append(DatasetIssue("no instruction", name, note="the sample is left out"))
             continue
         if number > len(steps):
             note = f"its atomic operations are {len(steps)}, not {number}; the sample is left out"
-            findings.append(Finding("steps that do not match", name, note=note))
+            issues.append(DatasetIssue("steps that do not match", name, note=note))
             continue
         tags = {"complexity": f"C{number}", "split": split}
         yield Sample(name, instruction, source, tags, steps=tuple(steps[:number]))
 
 
-def _entries(given: Any) -> list[Any]:
+def _as_records(given: Any) -> list[Any]:
     """A list of records, which `datasets` may store as a record of lists."""
     if isinstance(given, dict):
         columns = {name: column for name, column in given.items() if isinstance(column, list)}
-        return [
-            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=False)
-        ]
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=False)]
     return given if isinstance(given, list) else []
 
 
-def _word(entry: Any, name: str) -> str:
-    return clean_text(text_of(entry.get(name) if isinstance(entry, dict) else entry)).strip()
+def _clean_field(entry: Any, name: str) -> str:
+    return replace_lone_surrogates(coerce_text(entry.get(name) if isinstance(entry, dict) else entry)).strip()

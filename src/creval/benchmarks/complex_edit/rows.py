@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from creval.core.benchmark import Finding
+from creval.core.benchmark import DatasetIssue
 from creval.core.errors import CrevalError
-from creval.core.files import read_json, text_of
+from creval.core.files import coerce_text, read_json
 
-_ROW = re.compile(r"[0-9]{4,9}")
+_ROW_STEM = re.compile(r"[0-9]{4,9}")
 
 
-class Row(NamedTuple):
+class ComplexEditRow(NamedTuple):
     """A row: its number, its picture if that is there, its `edit`, and which model wrote it."""
 
     number: int
@@ -28,20 +28,18 @@ class Row(NamedTuple):
     writer: str = ""
 
 
-def row_files(folder: Path) -> dict[str, list[Path]]:
+def find_row_files(folder: Path) -> dict[str, list[Path]]:
     """The rows' files in their order, by split."""
     found: dict[str, list[Path]] = {}
-    for path in sorted(
-        folder.glob("*/*.json"), key=lambda path: (path.parent, len(path.stem), path)
-    ):
-        if _ROW.fullmatch(path.stem) and re.fullmatch(r"\w[\w.-]*", path.parent.name):
+    for path in sorted(folder.glob("*/*.json"), key=lambda path: (path.parent, len(path.stem), path)):
+        if _ROW_STEM.fullmatch(path.stem) and re.fullmatch(r"\w[\w.-]*", path.parent.name):
             found.setdefault(path.parent.name, []).append(path)
     return found
 
 
-def holds_rows(folder: Path) -> bool:
+def has_row_files(folder: Path) -> bool:
     """Whether a folder holds such files: one that can be read says so."""
-    for files in row_files(folder).values():
+    for files in find_row_files(folder).values():
         for path in files[:20]:
             try:
                 content = read_json(path)
@@ -52,20 +50,20 @@ def holds_rows(folder: Path) -> bool:
     return False
 
 
-def read_rows(split: str, files: list[Path], findings: list[Finding]) -> Iterator[Row]:
+def read_row_files(split: str, files: list[Path], issues: list[DatasetIssue]) -> Iterator[ComplexEditRow]:
     """A split's rows; what cannot be read becomes a finding."""
     for path in files:
         try:
             content = read_json(path)
         except CrevalError as error:
             where = f"{split}/{path.stem}"
-            findings.append(Finding("broken row", where, note=f"{error} It is left out."))
+            issues.append(DatasetIssue("broken row", where, note=f"{error} It is left out."))
             continue
         content = content if isinstance(content, dict) else {}
-        name, made = text_of(content.get("image")), content.get("made")
+        name, made = coerce_text(content.get("image")), content.get("made")
         # A picture lies beside its row, and nowhere else.
         source = path.parent / name if name and Path(name).name == name else None
         if source is not None and not source.is_file():
             source = None
-        writer = text_of(made.get("writer")) if isinstance(made, dict) else ""
-        yield Row(int(path.stem), source, content.get("edit"), writer)
+        writer = coerce_text(made.get("writer")) if isinstance(made, dict) else ""
+        yield ComplexEditRow(int(path.stem), source, content.get("edit"), writer)

@@ -9,66 +9,66 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from creval.core.cache import made_once
+from creval.core.cache import cached_folder
 from creval.core.errors import CrevalError
 from creval.core.files import read_json
 from creval.core.sample import Box
 
 LOG = logging.getLogger(__name__)
-_MOST = 10**12  # numbers of pictures are smaller
+_MAX_IMAGE_ID = 10**12  # numbers of pictures are smaller
 
 
-class Annotated(NamedTuple):
+class AnnotatedObject(NamedTuple):
     """An object in a picture: what it is, and where, in shares of its width and height."""
 
     category: str
     box: Box
 
 
-def annotation_files(folder: Path) -> list[Path]:
+def find_annotation_files(folder: Path) -> list[Path]:
     """The files of annotations in a folder or beside it."""
     inside = (folder, folder / "annotations", folder / "data" / "annotations")
     places = (*inside, folder.parent / "annotations")
     return sorted({file for place in places for file in place.glob("instances_*.json")})
 
 
-def read_boxes(files: Sequence[Path], pictures: Collection[int]) -> dict[int, list[Annotated]]:
+def read_objects_by_id(files: Sequence[Path], images: Collection[int]) -> dict[int, list[AnnotatedObject]]:
     """The objects in pictures, by the pictures' numbers.
 
     The files are large: what is needed of them is kept, and read from there the next time.
     """
     import polars
 
-    kept = made_once("coco", files, partial(_keep, files)) / "boxes.parquet"
+    kept = cached_folder("coco", files, partial(_write_box_table, files)) / "boxes.parquet"
     wanted = polars.scan_parquet(kept, glob=False)
-    wanted = wanted.filter(polars.col("picture").is_in(list(pictures)))
+    wanted = wanted.filter(polars.col("picture").is_in(list(images)))
     try:
         rows = wanted.collect().rows()
     except (polars.exceptions.PolarsError, OSError) as error:
         raise CrevalError(f"{kept.parent} is damaged: delete it, and it is made again.") from error
-    found: dict[int, list[Annotated]] = {}
-    for picture, category, *box in rows:
+    found: dict[int, list[AnnotatedObject]] = {}
+    for image, category, *box in rows:
         left, top, right, bottom = box
-        found.setdefault(picture, []).append(Annotated(category, (left, top, right, bottom)))
+        found.setdefault(image, []).append(AnnotatedObject(category, (left, top, right, bottom)))
     return found
 
 
-def read_pictures(file: Path) -> dict[str, list[Annotated]]:
+def read_objects_by_filename(file: Path) -> dict[str, list[AnnotatedObject]]:
     """The objects in all pictures of a file of annotations, by the pictures' file names; a crowd
     stands there as the three that it is at least."""
     content = read_json(file)
     try:
         categories = {entry["id"]: str(entry["name"]).casefold() for entry in content["categories"]}
-        pictures = {entry["id"]: entry for entry in content["images"]}
-        found: dict[str, list[Annotated]] = {_file_name(entry): [] for entry in content["images"]}
+        images = {entry["id"]: entry for entry in content["images"]}
+        found: dict[str, list[AnnotatedObject]] = {_file_name(entry): [] for entry in content["images"]}
         for entry in content["annotations"]:
-            picture = pictures[entry["image_id"]]
+            image = images[entry["image_id"]]
             left, top, width, height = map(float, entry["bbox"])
-            across, down = float(picture["width"]), float(picture["height"])
+            across, down = float(image["width"]), float(image["height"])
             box = (left / across, top / down, (left + width) / across, (top + height) / down)
             if math.isfinite(sum(box)):
-                one = Annotated(categories[entry["category_id"]], box)
-                found[_file_name(picture)] += [one] * (3 if entry.get("iscrowd") else 1)
+                one = AnnotatedObject(categories[entry["category_id"]], box)
+                found[_file_name(image)] += [one] * (3 if entry.get("iscrowd") else 1)
         return found
     except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise CrevalError(f"{file} is not a file of COCO's annotations ({error!r}).") from error
@@ -78,7 +78,7 @@ def _file_name(entry: Any) -> str:
     return Path(str(entry["file_name"])).name
 
 
-def boxes_of(annotated: Sequence[Annotated], name: str, size: tuple[int, int]) -> tuple[Box, ...]:
+def boxes_for_name(objects: Sequence[AnnotatedObject], name: str, size: tuple[int, int]) -> tuple[Box, ...]:
     """The boxes of all objects that a name can mean, in a picture of this width and height.
 
     >>> there = [Annotated("bottle", (0.0, 0.5, 1.0, 1.0)), Annotated("cat", (0.0, 0.0, 0.1, 0.1))]
@@ -89,39 +89,36 @@ def boxes_of(annotated: Sequence[Annotated], name: str, size: tuple[int, int]) -
     width, height = size
     return tuple(
         (left * width, top * height, right * width, bottom * height)
-        for category, (left, top, right, bottom) in annotated
+        for category, (left, top, right, bottom) in objects
         if words.endswith(f" {category}")
     )
 
 
-def _keep(files: Sequence[Path], into: Path) -> None:
+def _write_box_table(files: Sequence[Path], into: Path) -> None:
     import polars
 
     rows: list[tuple[Any, ...]] = []
     for file in files:
         LOG.info("reading the boxes in %s, once", file)
-        rows += _rows(file)
+        rows += _read_rows(file)
     numbers = dict.fromkeys(("left", "top", "right", "bottom"), polars.Float64)
     schema = {"picture": polars.Int64, "category": polars.String, **numbers}
     polars.DataFrame(rows, schema=schema, orient="row").write_parquet(into / "boxes.parquet")
 
 
-def _rows(file: Path) -> list[tuple[Any, ...]]:
+def _read_rows(file: Path) -> list[tuple[Any, ...]]:
     content = read_json(file)
     try:
         names = {entry["id"]: str(entry["name"]).casefold() for entry in content["categories"]}
-        sizes = {
-            entry["id"]: (float(entry["width"]), float(entry["height"]))
-            for entry in content["images"]
-        }
+        sizes = {entry["id"]: (float(entry["width"]), float(entry["height"])) for entry in content["images"]}
         rows = []
         for entry in content["annotations"]:
             left, top, width, height = map(float, entry["bbox"])
             across, down = sizes[entry["image_id"]]
             box = (left / across, top / down, (left + width) / across, (top + height) / down)
-            picture = int(entry["image_id"])
-            if math.isfinite(sum(box)) and abs(picture) < _MOST:
-                rows.append((picture, names[entry["category_id"]], *box))
+            image = int(entry["image_id"])
+            if math.isfinite(sum(box)) and abs(image) < _MAX_IMAGE_ID:
+                rows.append((image, names[entry["category_id"]], *box))
         return rows
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise CrevalError(f"{file} is not a file of COCO's annotations ({error!r}).") from error

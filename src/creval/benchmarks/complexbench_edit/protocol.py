@@ -13,24 +13,24 @@ import math
 from collections.abc import Mapping, Sequence
 
 from creval.benchmarks.complexbench_edit import release
-from creval.benchmarks.complexbench_edit.release import GLOBAL, KINDS, LEVELS
-from creval.core.benchmark import Protocol, System
+from creval.benchmarks.complexbench_edit.release import EDIT_TYPES, GLOBAL_SUBSET, LEVELS
+from creval.core.benchmark import BenchmarkFormat, Protocol
 from creval.core.probe import Measurement, Probe, Question
-from creval.core.sample import Sample, Step
-from creval.core.schema import Card, Level, Metric, Part, Score
+from creval.core.sample import InstructionStep, Sample
+from creval.core.schema import Level, Metric, Score, ScoreSchema, SubScore
 
-CARD = Card(
+SCHEMA = ScoreSchema(
     metrics=(
         Metric("score", "instructions carried out, along the chain"),
         Metric("L1", "mean absolute difference outside what was edited", 0.0, 1.0, False),
         Metric("L2", "mean squared difference outside what was edited", 0.0, 1.0, False),
     ),
     composite=None,
-    levels=(*LEVELS, Level("edit_type", "edit_types", KINDS, parts=True)),
-    rank="score",
+    levels=(*LEVELS, Level("edit_type", "edit_types", EDIT_TYPES, groups_sub_scores=True)),
+    rank_by="score",
 )
-_GLOBAL = frozenset({"change background", "change style"})
-_MOST = 5.0
+_GLOBAL_TYPES = frozenset({"change background", "change style"})
+_MAX_SCORE = 5.0
 # How an edit of each type is judged; a step of another type is judged by its words alone.
 CRITERIA = {
     "add object": (
@@ -80,7 +80,7 @@ class ComplexBenchEdit(Protocol):
     """One score from 0 to 5 for each step of a sample."""
 
     name = "complexbench-edit"
-    card = CARD
+    schema = SCHEMA
     prompt = "complexbench"
 
     def probes(self, sample: Sample) -> Sequence[Probe]:
@@ -98,8 +98,8 @@ class ComplexBenchEdit(Protocol):
             )
             for at, step in enumerate(sample.steps)
         ]
-        everywhere = sample.tags.get("subset") == GLOBAL or any(
-            step.kind in _GLOBAL for step in sample.steps
+        everywhere = sample.tags.get("subset") == GLOBAL_SUBSET or any(
+            step.kind in _GLOBAL_TYPES for step in sample.steps
         )
         if not asked or sample.source is None or everywhere:
             return asked
@@ -121,26 +121,26 @@ class ComplexBenchEdit(Protocol):
         there = [value for value in given if value is not None]
         whole = None
         if there and len(there) == len(given):
-            shares = [value / _MOST for value in there]
-            products = [math.prod(shares[at] for at in chain) for chain in chains(sample.steps)]
+            shares = [value / _MAX_SCORE for value in there]
+            products = [math.prod(shares[at] for at in chain) for chain in dependency_chains(sample.steps)]
             whole = 100.0 * sum(products) / len(products)
-        return self.one_each(measured, values) | {"score": Score(whole, len(there), len(given))}
+        return self.single_probe_scores(measured, values) | {"score": Score(whole, len(there), len(given))}
 
-    def parts(
+    def sub_scores(
         self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None]
-    ) -> dict[str, list[Part]]:
+    ) -> dict[str, list[SubScore]]:
         """Each step by its edit type."""
         found = []
         for probe, step in zip(probes, sample.steps, strict=False):
             value = values.get(probe.id)
-            if step.kind in KINDS:
-                share = None if value is None else 100.0 * value / _MOST
+            if step.kind in EDIT_TYPES:
+                share = None if value is None else 100.0 * value / _MAX_SCORE
                 score = Score(share, int(value is not None), 1)
-                found.append(Part(step.kind, "score", score))
+                found.append(SubScore(step.kind, "score", score))
         return {"edit_type": found}
 
 
-def chains(steps: Sequence[Step]) -> list[list[int]]:
+def dependency_chains(steps: Sequence[InstructionStep]) -> list[list[int]]:
     """The steps' places, those together that need each other.
 
     >>> chains([Step("a"), Step("b", needs=(0,)), Step("c")])
@@ -158,10 +158,10 @@ def chains(steps: Sequence[Step]) -> list[list[int]]:
     return found
 
 
-SYSTEM = System(
+BENCHMARK_FORMAT = BenchmarkFormat(
     name=ComplexBenchEdit.name,
     title="three instructions a sample, some needing each other, scores from 0 to 5",
-    recognise=release.recognise,
-    load=release.load,
+    recognise=release.find_complexbench_folder,
+    load=release.load_complexbench_dataset,
     protocol=ComplexBenchEdit,
 )

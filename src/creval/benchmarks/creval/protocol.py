@@ -10,18 +10,14 @@ from collections.abc import Mapping, Sequence
 
 from creval.benchmarks.creval import release
 from creval.benchmarks.creval.release import LEVELS, METRICS
-from creval.core.benchmark import Protocol, System
+from creval.core.benchmark import BenchmarkFormat, Protocol
 from creval.core.probe import Probe, Question
 from creval.core.sample import Sample
 from creval.core.scales import YesNo
-from creval.core.schema import Card, Composite, Metric, Score
+from creval.core.schema import Composite, Metric, Score, ScoreSchema
 
-CARD = Card(
-    metrics=(
-        Metric("IF", "instruction following"),
-        Metric("VC", "visual consistency"),
-        Metric("VQ", "visual quality"),
-    ),
+SCHEMA = ScoreSchema(
+    metrics=(Metric("IF", "instruction following"), Metric("VC", "visual consistency"), Metric("VQ", "visual quality")),
     composite=Composite("S", "overall score", {"IF": 0.4, "VC": 0.4, "VQ": 0.2}),
     levels=LEVELS,
 )
@@ -31,7 +27,7 @@ class CREval(Protocol):
     """CREval's questions and their scoring."""
 
     name = "creval"
-    card = CARD
+    schema = SCHEMA
     has_strict = True
 
     def probes(self, sample: Sample) -> Sequence[Question]:
@@ -62,15 +58,13 @@ class CREval(Protocol):
             for metric, (right, weight, scored, total) in sums.items()
         }
 
-    def credit(
-        self, question: Question, value: float | None, *, strict: bool = False
-    ) -> float | None:
+    def credit(self, question: Question, value: float | None, *, strict: bool = False) -> float | None:
         if not strict:
             if value is None or question.reference is None:
                 return None
             return _YES_NO.credit(value, question.reference)
         # The authors compare words, whatever their case: `** Yes` is met by no answer.
-        reference = question.released.strip().capitalize()
+        reference = question.released_reference.strip().capitalize()
         if value is None or reference not in _YES_NO.choices:
             return 0.0
         return _YES_NO.credit(value, reference)
@@ -78,10 +72,10 @@ class CREval(Protocol):
 
 _YES_NO = YesNo()
 
-SYSTEM = System(
+BENCHMARK_FORMAT = BenchmarkFormat(
     name=CREval.name,
     title="creative edits, yes/no questions on following, consistency and quality",
-    recognise=release.recognise,
-    load=release.load,
+    recognise=release.find_creval_folder,
+    load=release.load_creval_dataset,
     protocol=CREval,
 )

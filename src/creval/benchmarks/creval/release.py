@@ -12,54 +12,38 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from creval.core.benchmark import Dataset, Finding
+from creval.core.benchmark import Dataset, DatasetIssue
 from creval.core.errors import CrevalError
-from creval.core.files import read_json, stem_of, text_of
+from creval.core.files import coerce_text, filename_stem, read_json
 from creval.core.probe import Question
-from creval.core.sample import Sample, Step
-from creval.core.scales import contract_named
+from creval.core.sample import InstructionStep, Sample
+from creval.core.scales import get_scale
 from creval.core.schema import OVERALL, Level
 
 METRICS = ("IF", "VC", "VQ")
-FEWEST = 5
+MIN_QUESTIONS = 5
 """Questions that a sample has in each metric, at least."""
 TAXONOMY: dict[str, tuple[str, str, str]] = {
-    "Customization": (
-        "Derivative Characters",
-        "Reimagined Representations",
-        "Surreal Fantasy",
-    ),
-    "Contextualization": (
-        "Containerized Scenario",
-        "Commercial Design",
-        "Informational & Narrative Expression",
-    ),
-    "Stylization": (
-        "Artistic Style Transformation",
-        "Identity & Cultural Transformation",
-        "Material Transformation",
-    ),
+    "Customization": ("Derivative Characters", "Reimagined Representations", "Surreal Fantasy"),
+    "Contextualization": ("Containerized Scenario", "Commercial Design", "Informational & Narrative Expression"),
+    "Stylization": ("Artistic Style Transformation", "Identity & Cultural Transformation", "Material Transformation"),
 }
-CATEGORY_OF = {dim: category for category, dims in TAXONOMY.items() for dim in dims}
+CATEGORY_BY_DIMENSION = {dim: category for category, dims in TAXONOMY.items() for dim in dims}
 LEVELS = (
     OVERALL,
-    Level("category", "categories", tuple(TAXONOMY), of="dimension"),
-    Level("dimension", "dimensions", tuple(CATEGORY_OF)),
+    Level("category", "categories", tuple(TAXONOMY), mean_of="dimension"),
+    Level("dimension", "dimensions", tuple(CATEGORY_BY_DIMENSION)),
 )
 # `class_id` 1, 2, ... in the release: its categories stand in another order than the paper's.
-CLASSES = (
-    *TAXONOMY["Customization"],
-    *TAXONOMY["Stylization"],
-    *TAXONOMY["Contextualization"],
-)
+CLASS_DIMENSIONS = (*TAXONOMY["Customization"], *TAXONOMY["Stylization"], *TAXONOMY["Contextualization"])
 
-_YES_NO = contract_named("yes/no")
-_MADE_BY = {"writer": "gpt-4o", "asker": "qwen2.5-vl-72b"}  # figure 4 of the paper
+_YES_NO = get_scale("yes/no")
+_AUTHORS = {"writer": "gpt-4o", "asker": "qwen2.5-vl-72b"}  # figure 4 of the paper
 # The paper's tables leave these samples of the release out.
 _NOT_IN_PAPER = frozenset(f"i2i_{n:04d}" for n in (31, 32, 33, *range(45, 72)))
 
 
-def recognise(path: Path) -> Path | None:
+def find_creval_folder(path: Path) -> Path | None:
     """The folder that holds `instruction.json` and the questions, if `path` is or holds one."""
     for folder in (path, path / "bench", path / "CREval" / "bench"):
         if (folder / "instruction.json").is_file() and _question_folder(folder) is not None:
@@ -75,7 +59,7 @@ def _question_folder(folder: Path) -> Path | None:
     return None
 
 
-def load(folder: Path) -> Dataset:
+def load_creval_dataset(folder: Path) -> Dataset:
     """The samples of a release, with every repair and every fault as a finding."""
     folder = folder.resolve()
     entries = read_json(folder / "instruction.json")
@@ -84,50 +68,50 @@ def load(folder: Path) -> Dataset:
     questions = _question_folder(folder)
     if questions is None:
         raise CrevalError(f"{folder} has no folder questions_all.")
-    findings: list[Finding] = []
+    findings: list[DatasetIssue] = []
     files = {metric: _json_files(questions / metric) for metric in METRICS}
     samples: dict[str, Sample] = {}
     for position, entry in enumerate(entries, 1):
-        sample = _sample(entry, position, folder, files, findings)
+        sample = _parse_sample(entry, position, folder, files, findings)
         if sample is None:
             continue
         if sample.id in samples:
             where = f"instruction.json, entry {position}"
             note = "a second sample of this id; left out"
-            findings.append(Finding("repeated sample", where, found=sample.id, note=note))
+            findings.append(DatasetIssue("repeated sample", where, original=sample.id, note=note))
             continue
         samples[sample.id] = sample
     for metric in METRICS:
         for stem in sorted(files[metric].keys() - samples.keys()):
             note = "no sample in instruction.json has this image; left out"
-            findings.append(Finding("questions without a sample", f"{metric}/{stem}", note=note))
+            findings.append(DatasetIssue("questions without a sample", f"{metric}/{stem}", note=note))
     if not samples:
         raise CrevalError(f"{folder / 'instruction.json'} holds no sample that can be used.")
     if (folder / "build.json").is_file():
-        findings += _too_few(samples.values())
+        findings += _find_few_questions(samples.values())
     listed, faults = tuple(samples.values()), tuple(findings)
     if not samples.keys() > _NOT_IN_PAPER:
-        return Dataset("creval", folder, listed, {}, faults, _makers(folder), LEVELS)
+        return Dataset("creval", folder, listed, {}, faults, _read_authors(folder), LEVELS)
     paper = frozenset(samples.keys() - _NOT_IN_PAPER)
-    return Dataset("creval", folder, listed, {"paper": paper}, faults, _MADE_BY, LEVELS)
+    return Dataset("creval", folder, listed, {"paper": paper}, faults, _AUTHORS, LEVELS)
 
 
-def _too_few(samples: Iterable[Sample]) -> Iterator[Finding]:
+def _find_few_questions(samples: Iterable[Sample]) -> Iterator[DatasetIssue]:
     """Where a benchmark that was built has lost questions, such as in a review."""
     for sample in samples:
         counts = Counter(question.metric for question in sample.questions)
         for metric in METRICS:
-            if 0 < counts[metric] < FEWEST:
-                note = f"{FEWEST} are wanted in a metric; each of these weighs more"
+            if 0 < counts[metric] < MIN_QUESTIONS:
+                note = f"{MIN_QUESTIONS} are wanted in a metric; each of these weighs more"
                 where = f"{metric}/{sample.id}"
-                yield Finding("few questions", where, found=str(counts[metric]), note=note)
+                yield DatasetIssue("few questions", where, original=str(counts[metric]), note=note)
 
 
-def _makers(folder: Path) -> dict[str, str]:
+def _read_authors(folder: Path) -> dict[str, str]:
     """The models that made a benchmark, where `creval build` says so in `build.json`."""
     try:
         models = read_json(folder / "build.json")["models"]
-        return {role: str(models[role]) for role in _MADE_BY if models.get(role)}
+        return {role: str(models[role]) for role in _AUTHORS if models.get(role)}
     except (CrevalError, KeyError, TypeError, AttributeError):
         return {}
 
@@ -139,116 +123,107 @@ def _json_files(folder: Path) -> dict[str, str]:
     return {name[:-5]: f"{folder}/{name}" for name in names if name.endswith(".json")}
 
 
-def _sample(
-    entry: Any,
-    position: int,
-    folder: Path,
-    files: Mapping[str, Mapping[str, str]],
-    findings: list[Finding],
+def _parse_sample(
+    entry: Any, position: int, folder: Path, files: Mapping[str, Mapping[str, str]], issues: list[DatasetIssue]
 ) -> Sample | None:
     where = f"instruction.json, entry {position}"
     image = entry.get("input_image") if isinstance(entry, dict) else None
     image = image[0] if isinstance(image, list) and image else image
-    if not isinstance(image, str) or not stem_of(image):
-        findings.append(Finding("broken entry", where, note="names no source image; left out"))
+    if not isinstance(image, str) or not filename_stem(image):
+        issues.append(DatasetIssue("broken entry", where, note="names no source image; left out"))
         return None
-    identity = stem_of(image)
-    instruction = text_of(entry.get("input_prompt"))
+    identity = filename_stem(image)
+    instruction = coerce_text(entry.get("input_prompt"))
     if not instruction.strip():
-        findings.append(Finding("empty instruction", identity, note="kept as it is"))
+        issues.append(DatasetIssue("empty instruction", identity, note="kept as it is"))
     source = Path(os.path.normpath(folder / image))
     inside = source.is_relative_to(folder)
     if not inside:
         note = "the image lies outside the benchmark; not used"
-        findings.append(Finding("image outside", identity, found=image, note=note))
+        issues.append(DatasetIssue("image outside", identity, original=image, note=note))
     found: list[Question] = []
     for metric in METRICS:
-        found += _questions(metric, identity, files[metric].get(identity), findings)
+        found += _parse_questions(metric, identity, files[metric].get(identity), issues)
     return Sample(
         identity,
         instruction,
         source if inside else None,
-        _tags(entry.get("class_id"), identity, findings),
+        _parse_tags(entry.get("class_id"), identity, issues),
         tuple(found),
-        _steps(entry.get("steps"), identity, findings),
+        _parse_steps(entry.get("steps"), identity, issues),
     )
 
 
-def _steps(released: object, identity: str, findings: list[Finding]) -> tuple[Step, ...]:
+def _parse_steps(released: object, identity: str, issues: list[DatasetIssue]) -> tuple[InstructionStep, ...]:
     """What the instruction consists of, where a benchmark says so; the release does not."""
     if released is None:
         return ()
     if isinstance(released, list) and all(isinstance(s, str) and s.strip() for s in released):
-        return tuple(Step(text_of(step)) for step in released)
+        return tuple(InstructionStep(coerce_text(step)) for step in released)
     note = "its steps are no list of texts; left out"
-    findings.append(Finding("broken steps", identity, note=note))
+    issues.append(DatasetIssue("broken steps", identity, note=note))
     return ()
 
 
-def _tags(number: object, identity: str, findings: list[Finding]) -> dict[str, str]:
-    if isinstance(number, int) and 1 <= number <= len(CLASSES):
-        dimension = CLASSES[number - 1]
-        return {"category": CATEGORY_OF[dimension], "dimension": dimension}
+def _parse_tags(number: object, identity: str, issues: list[DatasetIssue]) -> dict[str, str]:
+    if isinstance(number, int) and 1 <= number <= len(CLASS_DIMENSIONS):
+        dimension = CLASS_DIMENSIONS[number - 1]
+        return {"category": CATEGORY_BY_DIMENSION[dimension], "dimension": dimension}
     note = "counts in the overall score only"
-    findings.append(Finding("unknown class", identity, found=repr(number), note=note))
+    issues.append(DatasetIssue("unknown class", identity, original=repr(number), note=note))
     return {}
 
 
-def _questions(
-    metric: str, identity: str, path: str | None, findings: list[Finding]
-) -> list[Question]:
+def _parse_questions(metric: str, identity: str, path: str | None, issues: list[DatasetIssue]) -> list[Question]:
     where = f"{metric}/{identity}"
     if path is None:
-        findings.append(Finding("no questions", where, note=f"{metric} has no file for it"))
+        issues.append(DatasetIssue("no questions", where, note=f"{metric} has no file for it"))
         return []
     try:
         content = read_json(path)
     except CrevalError as error:
-        findings.append(Finding("broken file", where, note=str(error)))
+        issues.append(DatasetIssue("broken file", where, note=str(error)))
         return []
     entries = content.get("quality_check_questions") if isinstance(content, dict) else content
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        findings.append(Finding("broken file", where, note="holds no list of questions"))
+        issues.append(DatasetIssue("broken file", where, note="holds no list of questions"))
         return []
-    questions = [
-        _question(metric, position, entry, where, findings)
-        for position, entry in enumerate(entries, 1)
-    ]
-    _check_block(questions, where, findings)
+    questions = [_parse_question(metric, position, entry, where, issues) for position, entry in enumerate(entries, 1)]
+    _check_question_block(questions, where, issues)
     return questions
 
 
-def _question(
-    metric: str, position: int, entry: Mapping[str, Any], where: str, findings: list[Finding]
+def _parse_question(
+    metric: str, position: int, entry: Mapping[str, Any], where: str, issues: list[DatasetIssue]
 ) -> Question:
-    label = text_of(entry.get("question_id"))
+    label = coerce_text(entry.get("question_id"))
     if not label:
         label = f"Q{position}"
-        findings.append(Finding("question id", where, label, "none", label))
-    text = text_of(entry.get("question")).strip()
-    released = text_of(entry.get("answer"))
-    reference = _YES_NO.repair(released)
-    weight = _weight(entry.get("weight"))
+        issues.append(DatasetIssue("question id", where, label, "none", label))
+    text = coerce_text(entry.get("question")).strip()
+    released = coerce_text(entry.get("answer"))
+    reference = _YES_NO.normalise_reference(released)
+    weight = _parse_weight(entry.get("weight"))
     if not text:
         reference = None
         note = "nothing can be asked; it counts as unanswered"
-        findings.append(Finding("empty question", where, label, note=note))
+        issues.append(DatasetIssue("empty question", where, label, note=note))
     elif reference is None:
         note = "answers to it cannot be scored"
-        findings.append(Finding("unreadable reference", where, label, released, note=note))
+        issues.append(DatasetIssue("unreadable reference", where, label, released, note=note))
     elif reference != released:
-        findings.append(Finding("reference", where, label, released, reference))
+        issues.append(DatasetIssue("reference", where, label, released, reference))
     choices = entry.get("choices")
     if choices != ["Yes", "No"] and choices is not None and text:
-        findings.append(Finding("choices", where, label, repr(choices), "['Yes', 'No']"))
+        issues.append(DatasetIssue("choices", where, label, repr(choices), "['Yes', 'No']"))
     if weight != entry.get("weight"):
-        findings.append(Finding("weight", where, label, repr(entry.get("weight")), f"{weight:g}"))
-    rationale = text_of(entry.get("thinking_process"))
+        issues.append(DatasetIssue("weight", where, label, repr(entry.get("weight")), f"{weight:g}"))
+    rationale = coerce_text(entry.get("thinking_process"))
     identity = f"{metric}/{position}"
     return Question(identity, metric, text, "yes/no", reference, released, weight, label, rationale)
 
 
-def _weight(released: object) -> float:
+def _parse_weight(released: object) -> float:
     """A weight as released, or as its text says; 1 where it is none."""
     try:
         weight = float(released) if isinstance(released, int | float | str) else 1.0
@@ -257,11 +232,11 @@ def _weight(released: object) -> float:
     return weight if 0 < weight < 1e6 and not isinstance(released, bool) else 1.0
 
 
-def _check_block(questions: Sequence[Question], where: str, findings: list[Finding]) -> None:
+def _check_question_block(questions: Sequence[Question], where: str, issues: list[DatasetIssue]) -> None:
     if not questions:
-        findings.append(Finding("no questions", where, note="the file's list is empty"))
+        issues.append(DatasetIssue("no questions", where, note="the file's list is empty"))
     labels = [question.label for question in questions]
     if len(set(labels)) < len(labels):
         found = f"{len(labels)} questions under {len(set(labels))} ids"
         note = "a block of questions stands twice; both are kept, and both count"
-        findings.append(Finding("repeated block", where, found=found, note=note))
+        issues.append(DatasetIssue("repeated block", where, original=found, note=note))

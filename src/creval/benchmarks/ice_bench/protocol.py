@@ -17,86 +17,91 @@ from dataclasses import replace
 from creval.benchmarks.ice_bench import release
 from creval.benchmarks.ice_bench.tasks import (
     DIMENSIONS,
-    QA,
+    GROUP_WEIGHTS,
+    QA_METRIC,
     TASKS,
-    WEIGHTS,
     Formula,
-    chosen_weights,
-    formulas,
+    dimension_formulas,
+    resolve_weights,
 )
-from creval.core.benchmark import Protocol, System
-from creval.core.errors import known_name
+from creval.core.benchmark import BenchmarkFormat, Protocol
+from creval.core.errors import require_known
 from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
-from creval.core.schema import Card, Metric, Score, Weights
+from creval.core.schema import Metric, Score, ScoreSchema, Weights
 
-CARD = Card(
+SCHEMA = ScoreSchema(
     metrics=(
         *(Metric(name, label, 0.0, 1.0) for name, label in DIMENSIONS.items()),
         Metric("score", "weighted sum of a task's dimensions", 0.0, 1.0),
     ),
     composite=None,
     levels=release.LEVELS,
-    rank="score",
-    unsupported=0.0,
-    how="score = the weighted sum of a task's dimensions",
+    rank_by="score",
+    unsupported_value=0.0,
+    ranking_description="score = the weighted sum of a task's dimensions",
 )
 RELEASED, RAW = "released", "raw"
 """The names of the authors' code's way, where it departs from the paper, and of a look at what the
 dimensions are made of."""
 RAW_METRICS = (
-    Metric("aesthetic", "aesthetic predictor", 0.0, 10.0, raw=True),
-    Metric("imaging", "MUSIQ", 0.0, 100.0, raw=True),
-    Metric("clip_cap", "cosine with the target's caption", -1.0, 1.0, raw=True),
-    Metric(QA, "instructions that were carried out", 0.0, 1.0, raw=True),
-    Metric("colorfulness", "how colourful it is", 0.0, 1.0, raw=True),
-    Metric("clip_src", "cosine with the source", -1.0, 1.0, raw=True),
+    Metric("aesthetic", "aesthetic predictor", 0.0, 10.0, measured_only=True),
+    Metric("imaging", "MUSIQ", 0.0, 100.0, measured_only=True),
+    Metric("clip_cap", "cosine with the target's caption", -1.0, 1.0, measured_only=True),
+    Metric(QA_METRIC, "instructions that were carried out", 0.0, 1.0, measured_only=True),
+    Metric("colorfulness", "how colourful it is", 0.0, 1.0, measured_only=True),
+    Metric("clip_src", "cosine with the source", -1.0, 1.0, measured_only=True),
     *(
-        Metric(name, f"distance from the {of}", 0.0, 1.0, higher_is_better=False, raw=True)
+        Metric(name, f"distance from the {of}", 0.0, 1.0, higher_is_better=False, measured_only=True)
         for name, of in {
-            "l1_src": "source", "pose": "control's poses", "canny": "control's edges",
-            "depth": "control's depth", "grey": "control in grey",
+            "l1_src": "source",
+            "pose": "control's poses",
+            "canny": "control's edges",
+            "depth": "control's depth",
+            "grey": "control in grey",
         }.items()
     ),
-    Metric("ssim", "structural similarity to the source", 0.0, 1.0, raw=True),
+    Metric("ssim", "structural similarity to the source", 0.0, 1.0, measured_only=True),
     *(
-        Metric(name, f"cosine with the reference's {name}", -1.0, 1.0, raw=True)
+        Metric(name, f"cosine with the reference's {name}", -1.0, 1.0, measured_only=True)
         for name in ("face", "style", "subject")
     ),
-)  # fmt: skip
-_ASKED = "Was the instruction carried out?"
+)
+_QUESTION_TEXT = "Was the instruction carried out?"
 
 
 class IceBench(Protocol):
     """What each task calls for is measured; of edits a judge says whether they were made."""
 
     name = "ice-bench"
-    card = CARD
-    gauges = tuple(metric.name for metric in RAW_METRICS if metric.name != QA)
+    schema = SCHEMA
+    image_metrics = tuple(metric.name for metric in RAW_METRICS if metric.name != QA_METRIC)
 
     def __init__(self) -> None:
-        self._weights = {task.name: WEIGHTS[task.group] for task in TASKS.values()}
-        self._formulas = {task.name: _apart(formulas(task)) for task in TASKS.values()}
+        self._weights = {task.name: GROUP_WEIGHTS[task.group] for task in TASKS.values()}
+        self._formulas = {task.name: _with_unique_names(dimension_formulas(task)) for task in TASKS.values()}
 
-    def weighted(self, weights: Weights) -> IceBench:
+    def with_weights(self, weights: Weights) -> IceBench:
         """The same with other weights: of dimensions, of those of a task or a group of tasks;
         `released`, which weighs colorfulness as the authors' code does; or `raw`, with the raw
         metrics in the place of the dimensions."""
         made = IceBench()
         if not isinstance(weights, str):
-            made._weights = chosen_weights(weights)
-            made.card = replace(CARD, how=f"{CARD.how}, with weights of your own")
-        elif known_name("choice of weights", weights, [RELEASED, RAW]) == RAW:
-            made.card = replace(CARD, metrics=(*RAW_METRICS, CARD.metrics[-1]))
+            made._weights = resolve_weights(weights)
+            made.schema = replace(SCHEMA, ranking_description=f"{SCHEMA.ranking_description}, with weights of your own")
+        elif require_known("choice of weights", weights, [RELEASED, RAW]) == RAW:
+            made.schema = replace(SCHEMA, metrics=(*RAW_METRICS, SCHEMA.metrics[-1]))
         else:
-            made._formulas = {t.name: _apart(formulas(t, released=True)) for t in TASKS.values()}
-            made.card = replace(CARD, how=f"{CARD.how}, as {RELEASED}")
+            made._formulas = {
+                t.name: _with_unique_names(dimension_formulas(t, as_released=True)) for t in TASKS.values()
+            }
+            made.schema = replace(SCHEMA, ranking_description=f"{SCHEMA.ranking_description}, as {RELEASED}")
         return made
 
     def probes(self, sample: Sample) -> Sequence[Probe]:
         """The raw metrics of each dimension of a sample's task."""
         return [
-            question(sample) if raw == QA else _measured(sample, raw, dimension)
+            build_qa_question(sample) if raw == QA_METRIC else _build_measurement(sample, raw, dimension)
             for dimension, formula in self._formulas_of(sample).items()
             for raw in formula.factors
         ]
@@ -112,17 +117,17 @@ class IceBench(Protocol):
         """A sample of which one dimension that weighs is missing has no score."""
         known = self._formulas_of(sample)
         dimensions = {name: formula(values) for name, formula in known.items()}
-        found = {metric.name: Score(None, 0, 0) for metric in self.card.metrics}
+        found = {metric.name: Score(None, 0, 0) for metric in self.schema.metrics}
         for name, formula in known.items():
             for metric in found.keys() & formula.factors:
-                found[metric] = Score(values.get(metric), *_counts([metric], values))
+                found[metric] = Score(values.get(metric), *_count_values([metric], values))
             if name in found:
-                found[name] = Score(dimensions[name], *_counts(formula.factors, values))
+                found[name] = Score(dimensions[name], *_count_values(formula.factors, values))
         weights = self._weights.get(sample.tags.get("task", ""), {})
         raw = {raw for name, weight in weights.items() if weight for raw in known[name].factors}
         if raw:
             whole = Formula({name: weight for name, weight in weights.items() if weight})
-            found["score"] = Score(whole(dimensions), *_counts(raw, values))
+            found["score"] = Score(whole(dimensions), *_count_values(raw, values))
         return found
 
     def _formulas_of(self, sample: Sample) -> Mapping[str, Formula]:
@@ -130,14 +135,14 @@ class IceBench(Protocol):
         return self._formulas.get(sample.tags.get("task", ""), {})
 
 
-def question(sample: Sample) -> Question:
+def build_qa_question(sample: Sample) -> Question:
     """The question whether an edit was made, with all pictures that the sample has."""
-    pictures = {"mask": sample.mask is not None, "references": bool(sample.references)}
-    also = tuple(name for name, there in pictures.items() if there)
+    images = {"mask": sample.mask is not None, "references": bool(sample.references)}
+    also = tuple(name for name, there in images.items() if there)
     return Question(
-        QA,
+        QA_METRIC,
         "PF",
-        _ASKED,
+        _QUESTION_TEXT,
         "1/0",
         reference="1",
         shows=("source", "edit", *also, "instruction"),
@@ -146,22 +151,19 @@ def question(sample: Sample) -> Question:
     )
 
 
-def _apart(known: Mapping[str, Formula]) -> dict[str, Formula]:
+def _with_unique_names(known: Mapping[str, Formula]) -> dict[str, Formula]:
     """Formulas whose raw metrics are each one's own: what an earlier one has too gets a name after
     its dimension (`imaging/PF`). So a dimension can be chosen without another."""
     taken: set[str] = set()
     found = {}
     for dimension, formula in known.items():
-        factors = {
-            f"{raw}/{dimension}" if raw in taken else raw: factor
-            for raw, factor in formula.factors.items()
-        }
+        factors = {f"{raw}/{dimension}" if raw in taken else raw: factor for raw, factor in formula.factors.items()}
         taken |= factors.keys()
         found[dimension] = formula._replace(factors=factors)
     return found
 
 
-def _measured(sample: Sample, name: str, dimension: str) -> Measurement:
+def _build_measurement(sample: Sample, name: str, dimension: str) -> Measurement:
     raw = name.partition("/")[0]
     basis: dict[str, str] = {}
     if raw == "clip_cap":
@@ -173,15 +175,15 @@ def _measured(sample: Sample, name: str, dimension: str) -> Measurement:
     return Measurement(name, dimension, raw, basis)
 
 
-def _counts(names: Collection[str], values: Mapping[str, float | None]) -> tuple[int, int]:
+def _count_values(names: Collection[str], values: Mapping[str, float | None]) -> tuple[int, int]:
     """How many raw metrics have a value, and how many there are."""
     return sum(values.get(name) is not None for name in names), len(names)
 
 
-SYSTEM = System(
+BENCHMARK_FORMAT = BenchmarkFormat(
     name=IceBench.name,
     title="31 tasks of creating and editing, eleven metrics in six dimensions",
-    recognise=release.recognise,
-    load=release.load,
+    recognise=release.find_ice_bench_folder,
+    load=release.load_ice_bench_dataset,
     protocol=IceBench,
 )

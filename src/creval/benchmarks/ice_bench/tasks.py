@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from creval.core.errors import CrevalError, known_name, unknown
+from creval.core.errors import CrevalError, require_known, unknown_name_error
 
 DIMENSIONS = {
     "AES": "aesthetic quality",
@@ -21,7 +21,7 @@ DIMENSIONS = {
     "REF": "reference consistency",
     "CTRL": "controllability",
 }
-QA = "VLLM-QA"
+QA_METRIC = "VLLM-QA"
 """The raw metric that a judge is asked for: whether the instruction was carried out, 1 or 0."""
 CATEGORIES = {
     "No-ref Image Creating": ("No-ref Image Creating",),
@@ -30,15 +30,15 @@ CATEGORIES = {
     "Ref Image Editing": ("Ref Image Editing",),
 }
 """With or without references, creating or editing, and the groups of tasks in each."""
-GROUPS = tuple(group for groups in CATEGORIES.values() for group in groups)
-SUBJECTS = "Subject Reference Editing"
+TASK_GROUPS = tuple(group for groups in CATEGORIES.values() for group in groups)
+SUBJECT_SUBGROUP = "Subject Reference Editing"
 """Tasks 29 and 30, which the release names so and the paper's Table 5 counts as one."""
-_EDITING = {"AES": 0.3, "IMG": 0.3, "PF": 0.3, "SRC": 0.1}
-WEIGHTS: Mapping[str, Mapping[str, float]] = {
+_EDITING_WEIGHTS = {"AES": 0.3, "IMG": 0.3, "PF": 0.3, "SRC": 0.1}
+GROUP_WEIGHTS: Mapping[str, Mapping[str, float]] = {
     "No-ref Image Creating": dict.fromkeys(("AES", "IMG", "PF"), 1 / 3),
     "Ref Image Creating": dict.fromkeys(("AES", "IMG", "PF", "REF"), 1 / 4),
-    "Global Editing": _EDITING,
-    "Local Editing": _EDITING,
+    "Global Editing": _EDITING_WEIGHTS,
+    "Local Editing": _EDITING_WEIGHTS,
     "Controllable Generation": {"AES": 0.3, "IMG": 0.3, "PF": 0.2, "CTRL": 0.2},
     "Ref Image Editing": {"AES": 0.25, "IMG": 0.25, "PF": 0.2, "REF": 0.2, "SRC": 0.1},
 }
@@ -74,10 +74,10 @@ class Task(NamedTuple):
 
     number: int
     name: str
-    released: str
+    release_name: str
     group: str
-    reference: str = ""
-    control: str = ""
+    reference_metric: str = ""
+    control_metric: str = ""
 
     @property
     def category(self) -> str:
@@ -87,42 +87,61 @@ class Task(NamedTuple):
     def tags(self) -> dict[str, str]:
         """The groups that its samples belong to."""
         tags = {"category": self.category, "task_group": self.group}
-        if self.edits and self.reference == "subject":
-            tags["task_subgroup"] = SUBJECTS
+        if self.has_source and self.reference_metric == "subject":
+            tags["task_subgroup"] = SUBJECT_SUBGROUP
         return tags | {"task": self.name}
 
     @property
-    def edits(self) -> bool:
+    def has_source(self) -> bool:
         """Whether there is a source to edit, or a picture that controls."""
         return "Creating" not in self.group
 
     @property
-    def masked(self) -> bool:
+    def has_mask(self) -> bool:
         """Whether a mask says where to edit."""
         return self.group == "Local Editing" or self.number in (29, 30, 31)
 
     @property
-    def asked(self) -> bool:
+    def has_question(self) -> bool:
         """Whether a judge is asked."""
         return "Editing" in self.group
 
 
-def _tasks() -> Iterable[Task]:
-    creating, referring, everywhere, local, controlled, guided = GROUPS
+def _build_tasks() -> Iterable[Task]:
+    creating, referring, everywhere, local, controlled, guided = TASK_GROUPS
     rows: list[tuple[str, ...]] = [
         ("Text-to-Image Creating", "Text2Image", creating),
         ("Face Reference Creating", "Face Reference Generation", referring, "face"),
         ("Style Reference Creating", "Style Reference Generation", referring, "style"),
         ("Subject Reference Creating", "Subject Reference Generation", referring, "subject"),
-        *((name, name, everywhere) for name in (
-            "Color Editing", "Motion Editing", "Face Editing", "Texture Editing", "Style Editing",
-            "Scene Editing", "Subject Addition", "Subject Removal", "Subject Change",
-            "Text Render", "Text Removal", "Composite Editing",
-        )),
-        *((name, name, local) for name in (
-            "Inpainting", "Outpainting", "Local Subject Addition", "Local Subject Removal",
-            "Local Text Render", "Local Text Removal",
-        )),
+        *(
+            (name, name, everywhere)
+            for name in (
+                "Color Editing",
+                "Motion Editing",
+                "Face Editing",
+                "Texture Editing",
+                "Style Editing",
+                "Scene Editing",
+                "Subject Addition",
+                "Subject Removal",
+                "Subject Change",
+                "Text Render",
+                "Text Removal",
+                "Composite Editing",
+            )
+        ),
+        *(
+            (name, name, local)
+            for name in (
+                "Inpainting",
+                "Outpainting",
+                "Local Subject Addition",
+                "Local Subject Removal",
+                "Local Text Render",
+                "Local Text Removal",
+            )
+        ),
         ("Pose-guided Generation", "Pose-guided Generation", controlled, "", "pose"),
         ("Edge-guided Generation", "Edge-guided Generation", controlled, "", "canny"),
         ("Depth-guided Generation", "Depth-guided Generation", controlled, "", "depth"),
@@ -132,115 +151,111 @@ def _tasks() -> Iterable[Task]:
         ("Subject-guided Inpainting", "Subject-guided Inpainting", guided, "subject"),
         ("Virtual Try On", "Virtual Try On", guided, "subject"),
         ("Face Swap", "Face Swap", guided, "face"),
-    ]  # fmt: skip
+    ]
     return (Task(number, *row) for number, row in enumerate(rows, 1))
 
 
-TASKS: Mapping[str, Task] = {task.name: task for task in _tasks()}
+TASKS: Mapping[str, Task] = {task.name: task for task in _build_tasks()}
 """The tasks by their names in the paper, in its order."""
 
 
-def formulas(task: Task, *, released: bool = False) -> dict[str, Formula]:
+def dimension_formulas(task: Task, *, as_released: bool = False) -> dict[str, Formula]:
     """A task's dimensions; `released` follows the authors' code where it departs from the paper."""
-    following = Formula({"clip_cap": 1.0, QA: 0.5} if task.asked else {"clip_cap": 2.0})
-    if task.control == "grey":  # what is coloured must be colourful too
+    following = Formula({"clip_cap": 1.0, QA_METRIC: 0.5} if task.has_question else {"clip_cap": 2.0})
+    if task.control_metric == "grey":  # what is coloured must be colourful too
         colours = {"clip_cap": 1.5, "colorfulness": 0.25}
-        following = Formula(colours if released else {"clip_cap": 2.0, "colorfulness": 1.0})
-    elif task.control == "ssim":
+        following = Formula(colours if as_released else {"clip_cap": 2.0, "colorfulness": 1.0})
+    elif task.control_metric == "ssim":
         following = Formula({"imaging": 0.01})
     known = {
         "AES": Formula({"aesthetic": 0.1}),
         "IMG": Formula({"imaging": 0.01}),
         "PF": following,
         "SRC": Formula({"clip_src": 0.5, "l1_src": -0.5}, 0.5),
-        "REF": Formula({task.reference: 1.0}),
-        "CTRL": Formula({task.control: -1.0}, 1.0),  # of a distance
+        "REF": Formula({task.reference_metric: 1.0}),
+        "CTRL": Formula({task.control_metric: -1.0}, 1.0),  # of a distance
     }
-    if task.control == "ssim":
+    if task.control_metric == "ssim":
         known["CTRL"] = Formula({"ssim": 1.0})
-    return {name: known[name] for name in DIMENSIONS if name in WEIGHTS[task.group]}
+    return {name: known[name] for name in DIMENSIONS if name in GROUP_WEIGHTS[task.group]}
 
 
-def _folded(name: str) -> str:
+def _normalise_name(name: str) -> str:
     """A name without what its spellings differ in."""
     return re.sub(r"[^a-z0-9]", "", name.casefold()).replace("referenced", "reference")
 
 
-_NUMBERS = re.compile(r"\s*([0-9]{1,3})(?:\s*[-\u2013]\s*([0-9]{1,3}))?\s*")
-_BY_NAME = {_folded(name): task for task in TASKS.values() for name in (task.name, task.released)}
+_NUMBER_RANGE = re.compile(r"\s*([0-9]{1,3})(?:\s*[-\u2013]\s*([0-9]{1,3}))?\s*")
+_BY_NAME = {_normalise_name(name): task for task in TASKS.values() for name in (task.name, task.release_name)}
 
 
-def task_named(name: str) -> Task | None:
+def find_task(name: str) -> Task | None:
     """A task by its name in the paper or in the release, or none."""
-    return _BY_NAME.get(_folded(name))
+    return _BY_NAME.get(_normalise_name(name))
 
 
-def tasks_named(name: str) -> tuple[Task, ...]:
+def find_tasks(name: str) -> tuple[Task, ...]:
     """The tasks that a name stands for: a task's, a group's, a category's, or numbers.
 
     >>> [task.number for task in tasks_named("17-19")]
     [17, 18, 19]
     """
-    if numbers := _NUMBERS.fullmatch(name):
-        return _numbered(name, int(numbers[1]), int(numbers[2] or numbers[1]))
-    wanted = _folded(name)
+    if numbers := _NUMBER_RANGE.fullmatch(name):
+        return _tasks_by_number(name, int(numbers[1]), int(numbers[2] or numbers[1]))
+    wanted = _normalise_name(name)
     if one := _BY_NAME.get(wanted):
         return (one,)
-    found = [task for task in TASKS.values() if wanted in map(_folded, task.tags.values())]
+    found = [task for task in TASKS.values() if wanted in map(_normalise_name, task.tags.values())]
     if not found:
-        raise unknown("task", name, [*CATEGORIES, *GROUPS, SUBJECTS, *TASKS])
+        raise unknown_name_error("task", name, [*CATEGORIES, *TASK_GROUPS, SUBJECT_SUBGROUP, *TASKS])
     return tuple(found)
 
 
-def _numbered(name: str, first: int, last: int) -> tuple[Task, ...]:
+def _tasks_by_number(name: str, first: int, last: int) -> tuple[Task, ...]:
     if not 1 <= first <= last <= len(TASKS):
         raise CrevalError(f"there is no task {name!r}: tasks are numbered from 1 to {len(TASKS)}.")
     return tuple(TASKS.values())[first - 1 : last]
 
 
-def chosen_weights(
-    given: Mapping[str, float | Mapping[str, float]],
-) -> dict[str, Mapping[str, float]]:
+def resolve_weights(weights: Mapping[str, float | Mapping[str, float]]) -> dict[str, Mapping[str, float]]:
     """The weights of each task's dimensions where some are given: of all tasks, or by the names of
     tasks, groups or categories, of which the narrower counts. They are scaled to a sum of one;
     other tasks keep their own."""
-    found = {task.name: WEIGHTS[task.group] for task in TASKS.values()}
-    for_all = {name: of for name, of in given.items() if not isinstance(of, Mapping)}
+    found = {task.name: GROUP_WEIGHTS[task.group] for task in TASKS.values()}
+    for_all = {name: of for name, of in weights.items() if not isinstance(of, Mapping)}
     if for_all:
         for name in for_all:
-            if name not in DIMENSIONS and task_named(name) is not None:
+            if name not in DIMENSIONS and find_task(name) is not None:
                 raise CrevalError(f"{name!r} takes the weights of its dimensions, by their names.")
-            known_name("dimension", name, DIMENSIONS)
+            require_known("dimension", name, DIMENSIONS)
         for task in TASKS.values():
-            own = {name: for_all.get(name, 0.0) for name in WEIGHTS[task.group]}
-            found[task.name] = _scaled(task, own)
-    by_name = {name: of for name, of in given.items() if isinstance(of, Mapping)}
+            own = {name: for_all.get(name, 0.0) for name in GROUP_WEIGHTS[task.group]}
+            found[task.name] = _normalise_weights(task, own)
+    by_name = {name: of for name, of in weights.items() if isinstance(of, Mapping)}
     last: dict[str, str] = {}
-    for name in sorted(by_name, key=_narrowness):
-        for task in tasks_named(name):
+    for name in sorted(by_name, key=_specificity):
+        for task in find_tasks(name):
             before = last.get(task.name)
-            if before is not None and _narrowness(before) == _narrowness(name):
+            if before is not None and _specificity(before) == _specificity(name):
                 raise CrevalError(f"{before!r} and {name!r} both give the weights of {task.name}.")
             for dimension in by_name[name]:
-                known_name(f"dimension of {task.name}", dimension, WEIGHTS[task.group])
-            found[task.name] = _scaled(task, by_name[name])
+                require_known(f"dimension of {task.name}", dimension, GROUP_WEIGHTS[task.group])
+            found[task.name] = _normalise_weights(task, by_name[name])
             last[task.name] = name
     return found
 
 
-def _narrowness(name: str) -> int:
+def _specificity(name: str) -> int:
     """0 for a category, 1 for a group, 2 for a part of one, 3 for a task."""
-    wide = [list(map(_folded, names)) for names in (CATEGORIES, GROUPS, (SUBJECTS,))]
-    return next((at for at, names in enumerate(wide) if _folded(name) in names), len(wide))
+    wide = [list(map(_normalise_name, names)) for names in (CATEGORIES, TASK_GROUPS, (SUBJECT_SUBGROUP,))]
+    return next((at for at, names in enumerate(wide) if _normalise_name(name) in names), len(wide))
 
 
-def _scaled(task: Task, weights: Mapping[str, float]) -> dict[str, float]:
+def _normalise_weights(task: Task, weights: Mapping[str, float]) -> dict[str, float]:
     total = sum(weights.values())
     if not any(weights.values()):
-        dimensions = ", ".join(WEIGHTS[task.group])
+        dimensions = ", ".join(GROUP_WEIGHTS[task.group])
         raise CrevalError(f"no weight is above zero for {task.name}, which has {dimensions}.")
     if not all(0 <= weight < math.inf for weight in weights.values()) or not 0 < total < math.inf:
-        raise CrevalError(
-            f"the weights of {task.name} must be zero or more, and add up to a number above zero."
-        )
-    return {name: weights.get(name, 0.0) / total for name in WEIGHTS[task.group]}
+        raise CrevalError(f"the weights of {task.name} must be zero or more, and add up to a number above zero.")
+    return {name: weights.get(name, 0.0) / total for name in GROUP_WEIGHTS[task.group]}

@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from creval.benchmarks.complex_edit.rows import row_files
-from creval.calls.text_generation import Item
+from creval.benchmarks.complex_edit.rows import find_row_files
+from creval.calls.text_generation import GenerationItem
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text, copy_whole, read_json, write_json
+from creval.core.files import atomic_copy, read_json, replace_lone_surrogates, write_json
 
 SPLIT = "built"
 
 
-class Rows:
+class ComplexEditRows:
     """The rows in a benchmark's folder. One that is there stays as it is, whoever changed it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / SPLIT
         self._numbers: dict[str, int] = {}
-        for path in row_files(folder).get(SPLIT, ()):
+        for path in find_row_files(folder).get(SPLIT, ()):
             content = read_json(path)
             if not isinstance(content, dict):
                 raise CrevalError(f"{path} is not a row; delete it, and it is made again.")
@@ -30,30 +30,25 @@ class Rows:
         return len(self._numbers)
 
     def __contains__(self, name: str) -> bool:
-        return clean_text(name) in self._numbers
+        return replace_lone_surrogates(name) in self._numbers
 
-    def numbered(self, names: Sequence[str]) -> dict[str, int]:
+    def assign_numbers(self, names: Sequence[str]) -> dict[str, int]:
         """A number for each picture: its own, or its place among all, or the next that is free."""
         taken, found = set(self._numbers.values()), {}
         for at, name in enumerate(names):
-            number = self._numbers.get(clean_text(name))
+            number = self._numbers.get(replace_lone_surrogates(name))
             if number is None:
                 number = at if at not in taken else max(taken) + 1
             taken.add(number)
             found[name] = number
         return found
 
-    def write(self, item: Item, number: int, edit: Mapping[str, Any], made: Any) -> None:
+    def write(self, item: GenerationItem, number: int, edit: Mapping[str, Any], provenance: Any) -> None:
         """A row and its picture; `made` is how it came about."""
-        if item.picture is None:
+        if item.image is None:
             raise CrevalError(f"{item.id} has no picture.")
-        image = f"{number:04d}{item.picture.suffix.casefold()}"
-        copy_whole(item.picture, self.folder / image)
-        content = {
-            "image": image,
-            "picture": item.id,
-            "edit": edit,
-            "made": made,
-        }
+        image = f"{number:04d}{item.image.suffix.casefold()}"
+        atomic_copy(item.image, self.folder / image)
+        content = {"image": image, "picture": item.id, "edit": edit, "made": provenance}
         write_json(self.folder / f"{number:04d}.json", content)
-        self._numbers[clean_text(item.id)] = number
+        self._numbers[replace_lone_surrogates(item.id)] = number

@@ -9,95 +9,164 @@ from typing import Any
 
 from PIL import Image
 
-from creval.benchmarks.complexbench_edit.coco_boxes import Annotated
-from creval.building.complexbench.objects import Seen
+from creval.benchmarks.complexbench_edit.coco_boxes import AnnotatedObject
+from creval.building.complexbench.objects import Detections
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text, read_json, write_json
-from creval.core.images import ImageError, digest, open_image
+from creval.core.files import read_json, replace_lone_surrogates, write_json
+from creval.core.images import ImageError, file_digest, open_image
 from creval.core.sample import Box
 
-Find = Callable[[Image.Image, Sequence[str]], Mapping[str, Sequence[Box]]]
-CLASSES = (
-    "person", "bicycle", "car", "motorcycle", "airplane", "bus", "train", "truck", "boat",
-    "traffic light", "fire hydrant", "stop sign", "parking meter", "bench", "bird", "cat", "dog",
-    "horse", "sheep", "cow", "elephant", "bear", "zebra", "giraffe", "backpack", "umbrella",
-    "handbag", "tie", "suitcase", "frisbee", "skis", "snowboard", "sports ball", "kite",
-    "baseball bat", "baseball glove", "skateboard", "surfboard", "tennis racket", "bottle",
-    "wine glass", "cup", "fork", "knife", "spoon", "bowl", "banana", "apple", "sandwich", "orange",
-    "broccoli", "carrot", "hot dog", "pizza", "donut", "cake", "chair", "couch", "potted plant",
-    "bed", "dining table", "toilet", "tv", "laptop", "mouse", "remote", "keyboard", "cell phone",
-    "microwave", "oven", "toaster", "sink", "refrigerator", "book", "clock", "vase", "scissors",
-    "teddy bear", "hair drier", "toothbrush",
-)  # fmt: skip
+Detector = Callable[[Image.Image, Sequence[str]], Mapping[str, Sequence[Box]]]
+COCO_CLASSES = (
+    "person",
+    "bicycle",
+    "car",
+    "motorcycle",
+    "airplane",
+    "bus",
+    "train",
+    "truck",
+    "boat",
+    "traffic light",
+    "fire hydrant",
+    "stop sign",
+    "parking meter",
+    "bench",
+    "bird",
+    "cat",
+    "dog",
+    "horse",
+    "sheep",
+    "cow",
+    "elephant",
+    "bear",
+    "zebra",
+    "giraffe",
+    "backpack",
+    "umbrella",
+    "handbag",
+    "tie",
+    "suitcase",
+    "frisbee",
+    "skis",
+    "snowboard",
+    "sports ball",
+    "kite",
+    "baseball bat",
+    "baseball glove",
+    "skateboard",
+    "surfboard",
+    "tennis racket",
+    "bottle",
+    "wine glass",
+    "cup",
+    "fork",
+    "knife",
+    "spoon",
+    "bowl",
+    "banana",
+    "apple",
+    "sandwich",
+    "orange",
+    "broccoli",
+    "carrot",
+    "hot dog",
+    "pizza",
+    "donut",
+    "cake",
+    "chair",
+    "couch",
+    "potted plant",
+    "bed",
+    "dining table",
+    "toilet",
+    "tv",
+    "laptop",
+    "mouse",
+    "remote",
+    "keyboard",
+    "cell phone",
+    "microwave",
+    "oven",
+    "toaster",
+    "sink",
+    "refrigerator",
+    "book",
+    "clock",
+    "vase",
+    "scissors",
+    "teddy bear",
+    "hair drier",
+    "toothbrush",
+)
 """COCO's classes, which a detector is asked for."""
-_SAVED_EVERY = 10.0  # seconds, while a detector looks
-_ALIKE = 0.5  # overlap above which two boxes of a class are one object
+_SAVE_INTERVAL = 10.0  # seconds, while a detector looks
+_MAX_OVERLAP = 0.5  # overlap above which two boxes of a class are one object
 
 
-def detected(
+def detect_objects(
     folder: Path,
-    pictures: Mapping[str, Path],
+    images: Mapping[str, Path],
     model: str,
-    find: Find,
+    detector: Detector,
     watch: Callable[[int, int], None] | None = None,
-) -> Seen:
-    """What a detector finds in pictures, kept in the folder's `objects.json`."""
+) -> Detections:
+    """What a detector finds in pictures, kept in the folder's `iter_json_objects.json`."""
     path = folder / "objects.json"
     kept = read_json(path) if path.is_file() else {}
     if not isinstance(kept, dict) or not isinstance(kept.get("pictures"), dict):
         kept = {}
     if kept.get("model") != model:
         kept = {"model": model, "pictures": {}}
-    objects: dict[str, list[Annotated]] = {}
+    objects: dict[str, list[AnnotatedObject]] = {}
     broken: dict[str, str] = {}
     saved, unsaved = time.monotonic(), False
     try:
-        for done, (name, picture) in enumerate(pictures.items(), 1):
-            key = clean_text(name)
+        for done, (name, image) in enumerate(images.items(), 1):
+            key = replace_lone_surrogates(name)
             held = kept["pictures"].get(key)
             try:
-                state = digest(picture)
+                state = file_digest(image)
                 if not isinstance(held, dict) or held.get("digest") != state:
-                    found = _looked(open_image(picture), find)
+                    found = _detect_in_image(open_image(image), detector)
                     kept["pictures"][key] = {"digest": state, "objects": found}
                     unsaved = True
             except (ImageError, OSError) as error:
                 broken[name] = str(error)
                 continue
-            if unsaved and time.monotonic() > saved + _SAVED_EVERY:
+            if unsaved and time.monotonic() > saved + _SAVE_INTERVAL:
                 write_json(path, kept)
                 saved, unsaved = time.monotonic(), False
-            objects[name] = _objects(kept["pictures"][key], path)
+            objects[name] = _parse_objects(kept["pictures"][key], path)
             if watch is not None:
-                watch(done, len(pictures))
+                watch(done, len(images))
     finally:
         if unsaved:
             write_json(path, kept)
-    return Seen(objects, broken)
+    return Detections(objects, broken)
 
 
-def _objects(held: Mapping[str, Any], path: Path) -> list[Annotated]:
+def _parse_objects(held: Mapping[str, Any], path: Path) -> list[AnnotatedObject]:
     try:
         return [
-            Annotated(str(category), (float(a), float(b), float(c), float(d)))
+            AnnotatedObject(str(category), (float(a), float(b), float(c), float(d)))
             for category, (a, b, c, d) in held["objects"]
         ]
     except (KeyError, TypeError, ValueError) as error:
         raise CrevalError(f"{path} is damaged: delete it, and it is made again.") from error
 
 
-def _looked(picture: Image.Image, find: Find) -> list[tuple[str, Box]]:
+def _detect_in_image(image: Image.Image, detector: Detector) -> list[tuple[str, Box]]:
     """The objects in a picture, of boxes that overlap much the best, in shares of its size."""
-    width, height = picture.size
+    width, height = image.size
     found: list[tuple[str, Box]] = []
-    for name, boxes in find(picture, CLASSES).items():
+    for name, boxes in detector(image, COCO_CLASSES).items():
         kept: list[Box] = []
         for box in boxes:
-            if all(_overlap(box, other) < _ALIKE for other in kept):
+            if all(_overlap(box, other) < _MAX_OVERLAP for other in kept):
                 kept.append(box)
         found += [
-            (name, (left / width, top / height, right / width, bottom / height))
-            for left, top, right, bottom in kept
+            (name, (left / width, top / height, right / width, bottom / height)) for left, top, right, bottom in kept
         ]
     return found
 

@@ -10,7 +10,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from creval.benchmarks.complexbench_edit.release import NEEDS
+from creval.benchmarks.complexbench_edit.release import STEP_DEPENDENCIES
 
 OBJECT = ("add object", "change object", "delete object")
 ATTRIBUTE = ("color", "pose", "material", "content", "text")
@@ -28,43 +28,54 @@ MEANINGS: Mapping[str, str] = {
     "change style": "give the whole picture another style of drawing, painting or photography",
 }
 # What can be changed after it was made: a chain begins with making something.
-_MAKES = ("add object", "change object")
-_UPON = ("add object", "color", "material", "content")
-_LAST = ("color", "pose", "material", "content", "text", "add object")
-_ALIVE = frozenset({
-    "person", "bird", "cat", "dog", "horse", "sheep", "cow", "elephant", "bear", "zebra", "giraffe",
-    "man", "woman", "child",
-})  # fmt: skip
+_FIRST_STEP_TYPES = ("add object", "change object")
+_SECOND_STEP_TYPES = ("add object", "color", "material", "content")
+_THIRD_STEP_TYPES = ("color", "pose", "material", "content", "text", "add object")
+_ALIVE = frozenset(
+    {
+        "person",
+        "bird",
+        "cat",
+        "dog",
+        "horse",
+        "sheep",
+        "cow",
+        "elephant",
+        "bear",
+        "zebra",
+        "giraffe",
+        "man",
+        "woman",
+        "child",
+    }
+)
 PARALLEL = {
     "COCO-three-obj": (OBJECT, OBJECT, OBJECT),
     "COCO-two-obj-one-attr": (ATTRIBUTE, OBJECT, OBJECT),
     "COCO-obj-attr-global": (ATTRIBUTE, OBJECT, GLOBAL),
 }
-_ANY = tuple(MEANINGS)
+_ALL_TYPES = tuple(MEANINGS)
 LEVELS: Mapping[str, Mapping[str, Sequence[Sequence[str]]]] = {
     "parallel": PARALLEL,
-    "two-chain": {"two-chain": (_MAKES, _UPON, _ANY)},
-    "three-chain": {"three-chain": (_MAKES, ("add object",), _LAST)},
+    "two-chain": {"two-chain": (_FIRST_STEP_TYPES, _SECOND_STEP_TYPES, _ALL_TYPES)},
+    "three-chain": {"three-chain": (_FIRST_STEP_TYPES, ("add object",), _THIRD_STEP_TYPES)},
 }
 """The subsets of each level, and from which types each of their three steps is drawn."""
 
 
-class Types(NamedTuple):
+class EditTypePlan(NamedTuple):
     """A sample's subset, its steps' types, and which steps each builds on."""
 
     subset: str
-    kinds: tuple[str, ...]
+    edit_types: tuple[str, ...]
     needs: tuple[tuple[int, ...], ...]
 
 
-def draw_types(level: str, objects: Sequence[str], chance: random.Random, turn: int = 0) -> Types:
+def draw_edit_types(level: str, objects: Sequence[str], rng: random.Random, subset_index: int = 0) -> EditTypePlan:
     """Types for a picture of these objects: a pose only where something could take one. Subsets
     of a level take turns."""
     alive = any(word in _ALIVE for name in objects for word in name.casefold().split())
     subsets = LEVELS[level]
-    subset = list(subsets)[turn % len(subsets)]
-    kinds = tuple(
-        chance.choice([kind for kind in pool if kind != "pose" or alive])
-        for pool in subsets[subset]
-    )
-    return Types(subset, kinds, NEEDS.get(subset, ((),) * len(kinds)))
+    subset = list(subsets)[subset_index % len(subsets)]
+    kinds = tuple(rng.choice([kind for kind in pool if kind != "pose" or alive]) for pool in subsets[subset])
+    return EditTypePlan(subset, kinds, STEP_DEPENDENCIES.get(subset, ((),) * len(kinds)))

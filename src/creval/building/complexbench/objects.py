@@ -12,134 +12,132 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.benchmarks.complexbench_edit.coco_boxes import Annotated
+from creval.benchmarks.complexbench_edit.coco_boxes import AnnotatedObject
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text
-from creval.core.images import size_of
+from creval.core.files import replace_lone_surrogates
+from creval.core.images import read_image_size
 from creval.core.sample import Box
 
-MOST_OF_A_CLASS, FEWEST_CLASSES = 2, 3
-_NAMED = 3  # pictures in a sentence
+MAX_PER_CLASS, MIN_CLASSES = 2, 3
+_MAX_EXAMPLES = 3  # pictures in a sentence
 _ARTICLE = re.compile(r"^(?:the|an?|one)\s+")
 
 
-class Thing(NamedTuple):
+class SceneObject(NamedTuple):
     """An object: its name, which no other in its picture has, and its box in pixels."""
 
     name: str
     box: Box
 
 
-def unsuited(objects: Sequence[Annotated]) -> str:
+def unsuitable_reason(objects: Sequence[AnnotatedObject]) -> str:
     """Why a picture of these objects is not kept, or nothing."""
     counts = Counter(one.category for one in objects)
-    if any(number > MOST_OF_A_CLASS for number in counts.values()):
-        return f"a class occurs more than {MOST_OF_A_CLASS} times"
-    if len(counts) < FEWEST_CLASSES:
-        return f"fewer than {FEWEST_CLASSES} classes occur"
+    if any(number > MAX_PER_CLASS for number in counts.values()):
+        return f"a class occurs more than {MAX_PER_CLASS} times"
+    if len(counts) < MIN_CLASSES:
+        return f"fewer than {MIN_CLASSES} classes occur"
     return ""
 
 
-def things(objects: Sequence[Annotated], size: tuple[int, int]) -> list[Thing]:
+def name_objects(objects: Sequence[AnnotatedObject], size: tuple[int, int]) -> list[SceneObject]:
     """Objects with names that tell two of a kind apart: `left cat`, `right cat`."""
     width, height = size
-    pairs: dict[str, list[Annotated]] = {}
+    pairs: dict[str, list[AnnotatedObject]] = {}
     for one in objects:
         pairs.setdefault(one.category, []).append(one)
     found = []
     for category, group in pairs.items():
         words = [""]
         if len(group) > 1:
-            first, second = (_middle(one.box) for one in group[:2])
+            first, second = (_center(one.box) for one in group[:2])
             aside = abs(first[0] - second[0]) * width >= abs(first[1] - second[1]) * height
-            group = sorted(group, key=lambda one: _middle(one.box)[0 if aside else 1])
+            group = sorted(group, key=lambda one: _center(one.box)[0 if aside else 1])
             words = ["left ", "right "] if aside else ["upper ", "lower "]
         for word, one in zip(words, group, strict=False):
             left, top, right, bottom = one.box
             box = (left * width, top * height, right * width, bottom * height)
-            found.append(Thing(f"{word}{_plain(category)}", box))
+            found.append(SceneObject(f"{word}{_clean_category(category)}", box))
     return found
 
 
-def _plain(category: str) -> str:
-    return " ".join(clean_text(category).split())[:60]
+def _clean_category(category: str) -> str:
+    return " ".join(replace_lone_surrogates(category).split())[:60]
 
 
-def _middle(box: Box) -> tuple[float, float]:
+def _center(box: Box) -> tuple[float, float]:
     return (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
 
 
-def listed(found: Sequence[Thing], size: tuple[int, int]) -> str:
+def format_objects(scene_objects: Sequence[SceneObject], size: tuple[int, int]) -> str:
     """Objects as a list for a prompt, with where each is."""
     width, height = size
     lines = []
-    for name, (left, top, right, bottom) in found:
+    for name, (left, top, right, bottom) in scene_objects:
         across = f"{100 * left / width:.0f} to {100 * right / width:.0f} % from the left"
         down = f"{100 * top / height:.0f} to {100 * bottom / height:.0f} % from the top"
         lines.append(f"- {name} ({across}, {down})")
     return "\n".join(lines)
 
 
-def thing_named(found: Sequence[Thing], said: str) -> Thing | None:
+def find_object(scene_objects: Sequence[SceneObject], written_name: str) -> SceneObject | None:
     """The object that a name means; nothing where it means none, or two.
 
     >>> thing_named([Thing("left cat", (0, 0, 1, 1)), Thing("vase", (2, 0, 3, 1))], "The vase").name
     'vase'
     """
-    words = _ARTICLE.sub("", " ".join(said.casefold().split()).strip(" ."))
-    exact = [thing for thing in found if thing.name.casefold() == words]
+    words = _ARTICLE.sub("", " ".join(written_name.casefold().split()).strip(" ."))
+    exact = [thing for thing in scene_objects if thing.name.casefold() == words]
     # A part or a quality may stand around it: `person's vest`, `white vase`.
-    near = [
-        thing for thing in found if re.search(rf"\b{re.escape(thing.name.casefold())}\b", words)
-    ]
+    near = [thing for thing in scene_objects if re.search(rf"\b{re.escape(thing.name.casefold())}\b", words)]
     chosen = exact or near
     return chosen[0] if len(chosen) == 1 else None
 
 
-class Seen(NamedTuple):
+class Detections(NamedTuple):
     """The objects in pictures, by a picture's path or by its file's name; and why some pictures
     could not be looked at."""
 
-    objects: Mapping[str, Sequence[Annotated]]
-    broken: Mapping[str, str]
+    objects: Mapping[str, Sequence[AnnotatedObject]]
+    unreadable: Mapping[str, str]
 
 
-class Chosen(NamedTuple):
+class SuitableImages(NamedTuple):
     """Pictures that suit, with their objects; and of the others why not: they do not suit, or
     cannot be opened."""
 
-    scenes: dict[str, list[Thing]]
+    objects: dict[str, list[SceneObject]]
     sizes: dict[str, tuple[int, int]]
-    unsuited: dict[str, str]
-    broken: dict[str, str]
+    unsuitable: dict[str, str]
+    unreadable: dict[str, str]
 
-    def reasons(self) -> list[str]:
+    def describe_unsuitable(self) -> list[str]:
         """Why pictures are not kept, how many, and the first of them."""
         told = []
-        for reason, number in Counter(self.unsuited.values()).most_common():
-            names = [name for name, why in self.unsuited.items() if why == reason][:_NAMED]
+        for reason, number in Counter(self.unsuitable.values()).most_common():
+            names = [name for name, why in self.unsuitable.items() if why == reason][:_MAX_EXAMPLES]
             named = ", ".join(names) + (", ..." if number > len(names) else "")
-            pictures = "1 picture" if number == 1 else f"{number:,} pictures"
-            told.append(f"{pictures} not kept: {reason} ({named})")
+            images = "1 picture" if number == 1 else f"{number:,} pictures"
+            told.append(f"{images} not kept: {reason} ({named})")
         return told
 
 
-def choose(names: Iterable[str], folder: Path, seen: Seen) -> Chosen:
+def select_suitable_images(names: Iterable[str], folder: Path, detections: Detections) -> SuitableImages:
     """The pictures that suit chains."""
-    chosen = Chosen({}, {}, {}, {})
+    chosen = SuitableImages({}, {}, {}, {})
     for name in names:
         try:
-            size = size_of(folder / name)
+            size = read_image_size(folder / name)
         except (CrevalError, OSError) as error:
-            chosen.broken[name] = str(error)
+            chosen.unreadable[name] = str(error)
             continue
-        if name in seen.broken:
-            chosen.broken[name] = seen.broken[name]
+        if name in detections.unreadable:
+            chosen.unreadable[name] = detections.unreadable[name]
             continue
-        there = seen.objects.get(name, seen.objects.get(Path(name).name))
-        reason = "there are no annotations" if there is None else unsuited(there)
+        there = detections.objects.get(name, detections.objects.get(Path(name).name))
+        reason = "there are no annotations" if there is None else unsuitable_reason(there)
         if reason or there is None:
-            chosen.unsuited[name] = reason
+            chosen.unsuitable[name] = reason
             continue
-        chosen.scenes[name], chosen.sizes[name] = things(there, size), size
+        chosen.objects[name], chosen.sizes[name] = name_objects(there, size), size
     return chosen

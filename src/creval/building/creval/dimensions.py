@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from creval.benchmarks.creval.release import CLASSES, TAXONOMY
+from creval.benchmarks.creval.release import CLASS_DIMENSIONS, TAXONOMY
 
 
 class Dimension(NamedTuple):
@@ -15,7 +15,7 @@ class Dimension(NamedTuple):
     examples: tuple[str, str, str]
 
 
-_MEANT: Mapping[str, Dimension] = {
+_DEFINITIONS: Mapping[str, Dimension] = {
     "Derivative Characters": Dimension(
         "the subject comes back as a figure made from it, simplified or exaggerated: a mascot, a "
         "collectible figurine, a chibi, a puppet, a sticker character",
@@ -153,22 +153,22 @@ _MEANT: Mapping[str, Dimension] = {
     ),
 }
 
-DIMENSIONS: Mapping[str, Dimension] = {name: _MEANT[name] for name in CLASSES}
+DIMENSIONS: Mapping[str, Dimension] = {name: _DEFINITIONS[name] for name in CLASS_DIMENSIONS}
 
 
-def described(name: str) -> str:
+def describe_dimension(name: str) -> str:
     """A dimension in words."""
     return f"{name}: {DIMENSIONS[name].meaning}."
 
 
-def all_described() -> str:
+def describe_all_dimensions() -> str:
     """All dimensions in words, by category."""
     lines = []
     for category, names in TAXONOMY.items():
-        lines += [f"{category}:", *(f"- {described(name)}" for name in names)]
+        lines += [f"{category}:", *(f"- {describe_dimension(name)}" for name in names)]
     return "\n".join(lines)
 
 
-def examples(names: Iterable[str], each: int = 3) -> str:
+def format_dimension_examples(names: Iterable[str], per_dimension: int = 3) -> str:
     """Instructions of some dimensions, a line each."""
-    return "\n".join(f"- {line}" for name in names for line in DIMENSIONS[name].examples[:each])
+    return "\n".join(f"- {line}" for name in names for line in DIMENSIONS[name].examples[:per_dimension])

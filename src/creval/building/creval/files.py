@@ -13,67 +13,67 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from creval.benchmarks.creval.release import CLASSES, METRICS
-from creval.building.creval.pipeline import Made, Rejected
-from creval.building.creval.questions import Asked
-from creval.building.creval.sources import Source
-from creval.building.manifest import RECORD
+from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS
+from creval.building.build_manifest import BUILD_RECORD
+from creval.building.creval.pipeline import Rejection, SampleDraft
+from creval.building.creval.question_set import KeptQuestion
+from creval.building.creval.sources import SourceImage
 from creval.core.errors import CrevalError
 from creval.core.files import (
-    clean_text,
-    copy_whole,
-    json_text,
+    atomic_copy,
+    atomic_write,
+    filename_stem,
+    format_json,
     read_json,
-    stem_of,
+    replace_lone_surrogates,
     write_json,
-    write_whole,
 )
-from creval.core.images import ImageError, digest, size_of
-from creval.store.lock import turn
+from creval.core.images import ImageError, file_digest, read_image_size
+from creval.store.lock import file_lock
 
-LIST = "instruction.json"
+SAMPLE_LIST = "instruction.json"
 DROPPED = "dropped"
-QUESTIONS = "quality_check_questions"
-_NAMED = ("written", "pictures", "given", "left_out")
+QUESTIONS_KEY = "quality_check_questions"
+_TEXT_MAPPINGS = ("written", "pictures", "given", "left_out")
 
 
-class Kept(NamedTuple):
+class WriteResult(NamedTuple):
     """What became of a benchmark's files: what was left alone, because people had changed it, and
     the pictures that could not be written, with the reason."""
 
-    alone: list[str]
-    unwritten: dict[str, str]
+    user_edited: list[str]
+    failures: dict[str, str]
 
 
-def write_benchmark(
+def write_creval_benchmark(
     root: Path,
-    made: Mapping[str, Made],
-    sources: Mapping[str, Source],
+    drafts: Mapping[str, SampleDraft],
+    sources: Mapping[str, SourceImage],
     left_out: Mapping[str, str],
-    rejected: Mapping[str, Sequence[Rejected]],
-    about: Mapping[str, object],
-) -> Kept:
+    rejections: Mapping[str, Sequence[Rejection]],
+    build_info: Mapping[str, object],
+) -> WriteResult:
     """Write what was made, but for what people have changed."""
-    record = read_record(root)
+    record = read_build_record(root)
     written: dict[str, str] = record.get("written", {})
-    kept = Kept([], {})
-    there = {identity_of(entry) for entry in read_list(root / LIST)}
+    kept = WriteResult([], {})
+    there = {entry_sample_id(entry) for entry in read_sample_list(root / SAMPLE_LIST)}
     entries = {}
-    for identity in sorted(made):  # before anybody has to wait: pictures take long
-        if identity in there or _named(identity) not in written:
-            with _told(identity, kept):
-                entries[identity] = _entry(made[identity], sources[identity])
-                _write_picture(root, sources[identity], written, kept.alone)
-    with turn(root):
-        _write_texts(root, made, entries, written, kept)
+    for identity in sorted(drafts):  # before anybody has to wait: pictures take long
+        if identity in there or _entry_key(identity) not in written:
+            with _record_write_errors(identity, kept):
+                entries[identity] = _build_entry(drafts[identity], sources[identity])
+                _write_image(root, sources[identity], written, kept.user_edited)
+    with file_lock(root):
+        _write_texts(root, drafts, entries, written, kept)
     reasons = dict(record.get("rejected", {}))
-    reasons |= {name: [_rejection(one) for one in found] for name, found in rejected.items()}
-    kept_out = {name: why for name, why in record.get("left_out", {}).items() if name not in made}
+    reasons |= {name: [_build_rejection_json(one) for one in found] for name, found in rejections.items()}
+    kept_out = {name: why for name, why in record.get("left_out", {}).items() if name not in drafts}
     write_json(
-        root / RECORD,
+        root / BUILD_RECORD,
         {
-            **about,
-            "left_out": dict(sorted({**kept_out, **left_out, **kept.unwritten}.items())),
+            **build_info,
+            "left_out": dict(sorted({**kept_out, **left_out, **kept.failures}.items())),
             "rejected": {name: found for name, found in sorted(reasons.items()) if found},
             "written": dict(sorted(written.items())),
         },
@@ -83,94 +83,94 @@ def write_benchmark(
 
 def _write_texts(
     root: Path,
-    made: Mapping[str, Made],
+    drafts: Mapping[str, SampleDraft],
     entries: Mapping[str, Mapping[str, Any]],
-    written: dict[str, str],
-    kept: Kept,
+    written_digests: dict[str, str],
+    result: WriteResult,
 ) -> None:
     """Write the list of samples, and the questions of those whose pictures are there."""
     held: dict[str, Mapping[str, Any]]
-    held = {identity_of(entry): entry for entry in read_list(root / LIST)}
-    for identity in sorted(made):
-        name = _named(identity)
-        if identity not in held and name in written:
-            kept.alone.append(f"{identity}, which was taken out of {LIST}")
-        elif identity in entries and identity not in kept.unwritten:
-            with _told(identity, kept):
-                _write_questions(root, identity, made[identity], written, kept.alone)
-                fresh = _digest(entries[identity])
-                now = _digest(held[identity]) if identity in held else None
-                if now in (None, fresh, written.get(name)):
-                    held[identity], written[name] = entries[identity], fresh
+    held = {entry_sample_id(entry): entry for entry in read_sample_list(root / SAMPLE_LIST)}
+    for identity in sorted(drafts):
+        name = _entry_key(identity)
+        if identity not in held and name in written_digests:
+            result.user_edited.append(f"{identity}, which was taken out of {SAMPLE_LIST}")
+        elif identity in entries and identity not in result.failures:
+            with _record_write_errors(identity, result):
+                _write_questions(root, identity, drafts[identity], written_digests, result.user_edited)
+                fresh = _entry_digest(entries[identity])
+                now = _entry_digest(held[identity]) if identity in held else None
+                if now in (None, fresh, written_digests.get(name)):
+                    held[identity], written_digests[name] = entries[identity], fresh
                 else:
-                    kept.alone.append(f"the instruction of {identity}")
-    if held or (root / LIST).is_file():
+                    result.user_edited.append(f"the instruction of {identity}")
+    if held or (root / SAMPLE_LIST).is_file():
         listed = [{"id": at, **_without_id(held[name])} for at, name in enumerate(sorted(held), 1)]
-        write_json(root / LIST, listed)
+        write_json(root / SAMPLE_LIST, listed)
 
 
-def _named(identity: str) -> str:
+def _entry_key(identity: str) -> str:
     """What `build.json` calls a sample's entry in the list."""
-    return f"{LIST}#{identity}"
+    return f"{SAMPLE_LIST}#{identity}"
 
 
 @contextmanager
-def _told(identity: str, kept: Kept) -> Iterator[None]:
+def _record_write_errors(identity: str, result: WriteResult) -> Iterator[None]:
     """Files of a sample being written; if they cannot be, that is told."""
     try:
         yield
     except (ImageError, OSError) as error:
         why = getattr(error, "strerror", None) or error
-        kept.unwritten[identity] = f"its files cannot be written: {why}"
+        result.failures[identity] = f"its files cannot be written: {why}"
 
 
-def _write_picture(root: Path, source: Source, written: dict[str, str], alone: list[str]) -> None:
+def _write_image(root: Path, source: SourceImage, written_digests: dict[str, str], user_edited: list[str]) -> None:
     image = f"image/{source.name}"
-    if _is_to_be_written(root, image, digest(source.path), written, alone):
-        copy_whole(source.path, root / image)
+    if _needs_writing(root, image, file_digest(source.path), written_digests, user_edited):
+        atomic_copy(source.path, root / image)
 
 
 def _write_questions(
-    root: Path, identity: str, made: Made, written: dict[str, str], alone: list[str]
+    root: Path, identity: str, draft: SampleDraft, written_digests: dict[str, str], user_edited: list[str]
 ) -> None:
     for metric in METRICS:
         path = f"questions_all/{metric}/{identity}.json"
-        text = json_text(questions_content(made.questions[metric]))
+        text = format_json(build_questions_json(draft.questions[metric]))
         fresh = hashlib.sha256(text.encode()).hexdigest()
-        if _is_to_be_written(root, path, fresh, written, alone):
-            write_whole(root / path, text)
+        if _needs_writing(root, path, fresh, written_digests, user_edited):
+            atomic_write(root / path, text)
 
 
-def identity_of(entry: Mapping[str, Any]) -> str:
+def entry_sample_id(entry: Mapping[str, Any]) -> str:
     """The id of a sample, which is its picture's name without the ending."""
-    return stem_of(entry["input_image"][0])
+    return filename_stem(entry["input_image"][0])
 
 
 def _without_id(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name != "id"}
 
 
-def _digest(entry: Mapping[str, Any]) -> str:
+def _entry_digest(entry: Mapping[str, Any]) -> str:
     """Of an entry without its number, which moves when others come and go."""
     text = json.dumps(_without_id(entry), sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def _entry(made: Made, source: Source) -> dict[str, Any]:
+def _build_entry(draft: SampleDraft, source: SourceImage) -> dict[str, Any]:
     return {
-        "input_prompt": clean_text(made.instruction),
+        "input_prompt": replace_lone_surrogates(draft.instruction),
         "input_image": [f"image/{source.name}"],
-        "input_image_resolution": list(size_of(source.path)),
-        "class_id": 1 + CLASSES.index(made.dimension),
-        "dimension": made.dimension,
-        "made": dict(made.made),
+        "input_image_resolution": list(read_image_size(source.path)),
+        "class_id": 1 + CLASS_DIMENSIONS.index(draft.dimension),
+        "dimension": draft.dimension,
+        "made": dict(draft.provenance),
     }
 
 
-def questions_content(questions: Iterable[Asked]) -> dict[str, Any]:
+def build_questions_json(questions: Iterable[KeptQuestion]) -> dict[str, Any]:
     """The content of a file of questions."""
     return {
-        QUESTIONS: [
+        QUESTIONS_KEY: [
             {
                 "question_id": f"Q{number}",
                 "thinking_process": asked.reason,
@@ -178,58 +178,57 @@ def questions_content(questions: Iterable[Asked]) -> dict[str, Any]:
                 "choices": ["Yes", "No"],
                 "answer": asked.answer,
                 "weight": asked.weight,
-                "made": dict(asked.made),
+                "made": dict(asked.provenance),
             }
             for number, asked in enumerate(questions, 1)
         ]
     }
 
 
-def _rejection(rejected: Rejected) -> dict[str, object]:
-    rule, sentence, text = rejected.fault
-    return {"stage": rejected.stage, "try": rejected.attempt, "rule": rule, "why": sentence,
-            "text": text}  # fmt: skip
+def _build_rejection_json(rejection: Rejection) -> dict[str, object]:
+    rule, sentence, text = rejection.violation
+    return {"stage": rejection.stage, "try": rejection.attempt, "rule": rule, "why": sentence, "text": text}
 
 
-def _is_to_be_written(
-    root: Path, name: str, fresh: str, written: dict[str, str], alone: list[str]
+def _needs_writing(
+    root: Path, name: str, new_digest: str, written_digests: dict[str, str], user_edited: list[str]
 ) -> bool:
     """Whether a file is not there yet as it is to be; one that people changed is left alone."""
-    path, fresh = root / name, fresh[:32]
-    now = digest(path)[:32] if path.is_file() else None
-    if now not in (None, fresh, written.get(name)):
-        alone.append(name)
+    path, new_digest = root / name, new_digest[:32]
+    now = file_digest(path)[:32] if path.is_file() else None
+    if now not in (None, new_digest, written_digests.get(name)):
+        user_edited.append(name)
         return False
-    written[name] = fresh
-    return now != fresh
+    written_digests[name] = new_digest
+    return now != new_digest
 
 
-def read_record(root: Path) -> dict[str, Any]:
+def read_build_record(root: Path) -> dict[str, Any]:
     """What `build.json` says; nothing where there is none."""
-    path = root / RECORD
+    path = root / BUILD_RECORD
     if not path.is_file():
         return {}
     record = read_json(path)
-    if not isinstance(record, dict) or not all(_names(record.get(name, {})) for name in _NAMED):
+    if not isinstance(record, dict) or not all(_is_text_mapping(record.get(name, {})) for name in _TEXT_MAPPINGS):
         raise CrevalError(f"{path} is not what creval build wrote; put it back or take it away.")
     return record
 
 
-def _names(content: object) -> bool:
+def _is_text_mapping(content: object) -> bool:
     """Whether it is texts by name."""
     return isinstance(content, dict) and all(isinstance(text, str) for text in content.values())
 
 
-def read_list(path: Path) -> list[dict[str, Any]]:
+def read_sample_list(path: Path) -> list[dict[str, Any]]:
     """The samples in a list; none where there is no file."""
     if not path.is_file():
         return []
     entries = read_json(path)
-    if not isinstance(entries, list) or not all(map(_whole, entries)):
+    if not isinstance(entries, list) or not all(map(_has_image, entries)):
         raise CrevalError(f"{path} should hold a list of samples with input_image; mend it first.")
     return entries
 
 
-def _whole(entry: object) -> bool:
+def _has_image(entry: object) -> bool:
     image = entry.get("input_image") if isinstance(entry, dict) else None
     return isinstance(image, list) and bool(image) and isinstance(image[0], str)

@@ -12,33 +12,40 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from creval.benchmarks.creval.release import CLASSES, FEWEST, METRICS
-from creval.building.creval.dimensions import all_described, described, examples
-from creval.building.creval.questions import Asked, Sheet, asked_again, listed, unread, why
+from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS, MIN_QUESTIONS
+from creval.building.creval.dimensions import describe_all_dimensions, describe_dimension, format_dimension_examples
+from creval.building.creval.question_set import (
+    KeptQuestion,
+    QuestionSet,
+    explain_unreadable,
+    format_bullets,
+    format_retry_request,
+    summarise_violations,
+)
 from creval.building.creval.rules import (
-    ATTRIBUTES,
+    ATTRIBUTE_COUNT_RULE,
+    ENGLISH_RULE,
     INSTRUCTION_RULES,
-    LANGUAGE,
-    Context,
-    Fault,
     InstructionRule,
-    instruction_faults,
+    QuestionContext,
+    RuleViolation,
+    find_instruction_violations,
     rewrite_rules,
 )
-from creval.building.creval.sources import Source
-from creval.calls.text_generation import Desk, Expected, UnwrittenError
+from creval.building.creval.sources import SourceImage
+from creval.calls.text_generation import GenerationFailedError, ItemSession, StageEstimate
 from creval.core.probe import Question
-from creval.core.scales import contract_named
-from creval.parsing.answers import read_reply
-from creval.parsing.instructions import (
-    Instruction,
-    dimension_request,
-    instruction_request,
-    read_instruction,
-    read_name,
+from creval.core.scales import get_scale
+from creval.parsing.judge_replies import parse_reply
+from creval.parsing.text_checks import is_refusal
+from creval.parsing.written_instructions import (
+    WrittenInstruction,
+    dimension_reply_format,
+    instruction_reply_format,
+    match_one_of,
+    parse_instruction,
 )
-from creval.parsing.questions import question_request
-from creval.parsing.text_checks import declined
+from creval.parsing.written_questions import question_reply_format
 from creval.prompts import Prompt, load_prompt
 
 PROMPTS = (
@@ -54,66 +61,67 @@ FITTING = "fitting"
 UNANSWERED = "unanswered"
 """What stands with a question where a second model, asked about the source, said neither."""
 _CHOOSE = "the one of these that suits best; choose it."
-_YES_NO = contract_named("yes/no")
-_FLAGS = {
-    "IF": Fault("true before", "it is so already before the edit, as a second model sees it", ""),
-    "VC": Fault("false before", "it is not so before the edit, as a second model sees it", ""),
+_YES_NO = get_scale("yes/no")
+_FLAG_VIOLATIONS = {
+    "IF": RuleViolation("true before", "it is so already before the edit, as a second model sees it", ""),
+    "VC": RuleViolation("false before", "it is not so before the edit, as a second model sees it", ""),
 }
 
 
 @dataclass(frozen=True)
-class Rejected:
+class Rejection:
     """What was written and is not kept: at which stage, in which try, and why."""
 
     stage: str
     attempt: int
-    fault: Fault
+    violation: RuleViolation
 
 
 @dataclass
-class Made:
+class SampleDraft:
     """All that was made of a picture."""
 
     instruction: str
     dimension: str
-    made: Mapping[str, object]
-    rejected: list[Rejected]
-    questions: dict[str, list[Asked]] = field(default_factory=dict)
+    provenance: Mapping[str, object]
+    rejections: list[Rejection]
+    questions: dict[str, list[KeptQuestion]] = field(default_factory=dict)
 
 
-def load_prompts(folder: str | Path | None) -> dict[str, Prompt]:
+def load_creval_prompts(folder: str | Path | None) -> dict[str, Prompt]:
     """The texts for all stages; in each is a place for reasons to ask again."""
     found = {name: load_prompt(name, folder) for name in PROMPTS}
     for name, prompt in found.items():
-        if "faults" not in prompt.places and name != "creval_blind":
+        if "faults" not in prompt.placeholders and name != "creval_blind":
             found[name] = prompt._replace(text=f"{prompt.text.rstrip()}\n\n{{{{faults}}}}")
     return found
 
 
-def stages(prompts: Mapping[str, Prompt], *, given: float, rewrite: bool, blind: bool,
-           placed: float) -> list[Expected]:  # fmt: skip
+def estimate_creval_stages(
+    prompts: Mapping[str, Prompt], *, given_share: float, rewrite: bool, blind: bool, classified_share: float
+) -> list[StageEstimate]:
     """What the making takes for each picture, as a guess. `given` is the share of pictures that
     have an instruction, `placed` of those the share whose dimension is known."""
     words = {name: len(prompt.text.split()) + 60 for name, prompt in prompts.items()}
-    written = 1.15 if rewrite else 1.15 * (1 - given)
-    told = "creval_rewrite" if rewrite and given else "creval_instruction"
-    found = [Expected("writer", written, words[told] + 150, 150)]
-    if given and not rewrite and placed < 1:
-        found.append(Expected("writer", given * (1 - placed), words["creval_dimension"] + 200, 20))
+    written = 1.15 if rewrite else 1.15 * (1 - given_share)
+    told = "creval_rewrite" if rewrite and given_share else "creval_instruction"
+    found = [StageEstimate("writer", written, words[told] + 150, 150)]
+    if given_share and not rewrite and classified_share < 1:
+        found.append(StageEstimate("writer", given_share * (1 - classified_share), words["creval_dimension"] + 200, 20))
     for metric in METRICS:
-        found.append(Expected("asker", 1.25, words[f"creval_{metric.lower()}"] + 100, 900))
+        found.append(StageEstimate("asker", 1.25, words[f"creval_{metric.lower()}"] + 100, 900))
     if blind:
-        found.append(Expected("checker", 1.3, words["creval_blind"] + 250, 500))
+        found.append(StageEstimate("checker", 1.3, words["creval_blind"] + 250, 500))
     return found
 
 
-class Making:
+class SamplePipeline:
     """What is done with each picture; `models` are named in the provenance, by role. `rejected` is
     all that was not good enough, also for pictures that came to nothing."""
 
     def __init__(
         self,
-        sources: Mapping[str, Source],
+        sources: Mapping[str, SourceImage],
         prompts: Mapping[str, Prompt],
         models: Mapping[str, str],
         *,
@@ -122,193 +130,229 @@ class Making:
         retries: int = 2,
     ) -> None:
         self.sources, self.prompts, self.models = sources, prompts, models
-        self.rewrite, self.blind, self.tries = rewrite, blind, retries + 1
-        self.rejected: dict[str, list[Rejected]] = {}
+        self.rewrite, self.blind, self.attempts = rewrite, blind, retries + 1
+        self.rejections: dict[str, list[Rejection]] = {}
 
-    async def make(self, desk: Desk) -> Made:
+    async def make(self, session: ItemSession) -> SampleDraft:
         """An instruction for a picture, and questions in every metric."""
-        rejected = self.rejected[desk.item.id] = []
-        made = await self._instruct(desk, self.sources[desk.item.id], rejected)
-        sheets = {metric: Sheet(metric) for metric in METRICS}
+        rejected = self.rejections[session.item.id] = []
+        made = await self._write_instruction(session, self.sources[session.item.id], rejected)
+        sheets = {metric: QuestionSet(metric) for metric in METRICS}
         for metric in ("IF", "VC"):
-            await self._fill(desk, sheets, sheets[metric], made, self.tries)
+            await self._write_questions(session, sheets, sheets[metric], made, self.attempts)
         if self.blind:
-            await self._check_blind(desk, sheets, made)
-        await self._fill(desk, sheets, sheets["VQ"], made, self.tries)
-        made.questions = {metric: sheet.kept for metric, sheet in sheets.items()}
+            await self._check_blind(session, sheets, made)
+        await self._write_questions(session, sheets, sheets["VQ"], made, self.attempts)
+        made.questions = {metric: sheet.questions for metric, sheet in sheets.items()}
         return made
 
-    async def _instruct(self, desk: Desk, source: Source, rejected: list[Rejected]) -> Made:
+    async def _write_instruction(
+        self, session: ItemSession, source: SourceImage, rejections: list[Rejection]
+    ) -> SampleDraft:
         """The instruction: as it was given, sharpened, or new."""
-        if source.given and not self.rewrite:
-            told = Instruction(source.given)
-            faults = instruction_faults(told, [rule for rule in INSTRUCTION_RULES if rule.given])
+        if source.given_instruction and not self.rewrite:
+            told = WrittenInstruction(source.given_instruction)
+            faults = find_instruction_violations(told, [rule for rule in INSTRUCTION_RULES if rule.applies_to_given])
             if faults:
-                raise UnwrittenError(f"the given instruction: {faults[0].sentence}")
-            dimension = source.dimension or await self._place(desk, source.given)
-            return Made(source.given, dimension, {"by": "given"}, rejected)
-        prompt = self.prompts["creval_rewrite" if source.given else "creval_instruction"]
+                raise GenerationFailedError(f"the given instruction: {faults[0].message}")
+            dimension = source.dimension or await self._classify_dimension(session, source.given_instruction)
+            return SampleDraft(source.given_instruction, dimension, {"by": "given"}, rejections)
+        prompt = self.prompts["creval_rewrite" if source.given_instruction else "creval_instruction"]
         open_ = not source.dimension
-        kind = f"{_CHOOSE}\n{all_described()}" if open_ else described(source.dimension)
-        shown = examples(CLASSES, 1) if open_ else examples([source.dimension])
-        rules = _rules_for(source)
+        kind = f"{_CHOOSE}\n{describe_all_dimensions()}" if open_ else describe_dimension(source.dimension)
+        shown = (
+            format_dimension_examples(CLASS_DIMENSIONS, 1) if open_ else format_dimension_examples([source.dimension])
+        )
+        rules = _select_rules(source)
         faults = []
-        for attempt in range(self.tries):
-            reply = await self._ask(
-                desk, "writer", "instruction", prompt, again=attempt, instruction=source.given,
-                dimension=kind, examples=shown, faults=asked_again(faults),
-                format=instruction_request(open_, added=bool(source.given)),
-            )  # fmt: skip
-            written = None if declined(reply) else read_instruction(reply)
-            faults = unread(reply) if written is None else instruction_faults(written, rules)
+        for attempt in range(self.attempts):
+            reply = await self._generate(
+                session,
+                "writer",
+                "instruction",
+                prompt,
+                attempt=attempt,
+                instruction=source.given_instruction,
+                dimension=kind,
+                examples=shown,
+                faults=format_retry_request(faults),
+                format=instruction_reply_format(open_, only_added=bool(source.given_instruction)),
+            )
+            written = None if is_refusal(reply) else parse_instruction(reply)
+            faults = explain_unreadable(reply) if written is None else find_instruction_violations(written, rules)
             if written is not None and not faults:
-                named = source.dimension or read_name(written.dimension, CLASSES)
+                named = source.dimension or match_one_of(written.dimension, CLASS_DIMENSIONS)
                 if named:
-                    facts = self._facts("writer", prompt, reply, attempt)
-                    facts |= {"given": source.given} if source.given else {}
-                    return Made(written.text, named, facts, rejected)
-                faults = [Fault("dimension", "its dimension is none of those named", written.text)]
-            rejected += [Rejected("instruction", attempt + 1, fault) for fault in faults]
-        raise UnwrittenError(f"instruction: {why(faults)}")
+                    facts = self._build_provenance("writer", prompt, reply, attempt)
+                    facts |= {"given": source.given_instruction} if source.given_instruction else {}
+                    return SampleDraft(written.text, named, facts, rejections)
+                faults = [RuleViolation("dimension", "its dimension is none of those named", written.text)]
+            rejections += [Rejection("instruction", attempt + 1, fault) for fault in faults]
+        raise GenerationFailedError(f"instruction: {summarise_violations(faults)}")
 
-    async def _place(self, desk: Desk, instruction: str) -> str:
+    async def _classify_dimension(self, session: ItemSession, instruction: str) -> str:
         """The dimension of an instruction that came without."""
         prompt, reply = self.prompts["creval_dimension"], ""
-        fault = Fault("dimension", "that names none of the dimensions, or more than one", "")
-        for attempt in range(self.tries):
+        fault = RuleViolation("dimension", "that names none of the dimensions, or more than one", "")
+        for attempt in range(self.attempts):
             wrong = [fault._replace(text=reply[:200])] if attempt else []
-            reply = await self._ask(
-                desk, "writer", "dimension", prompt, again=attempt, instruction=instruction,
-                dimension=all_described(), faults=asked_again(wrong), format=dimension_request(),
-            )  # fmt: skip
-            if name := read_name(reply, CLASSES):
+            reply = await self._generate(
+                session,
+                "writer",
+                "dimension",
+                prompt,
+                attempt=attempt,
+                instruction=instruction,
+                dimension=describe_all_dimensions(),
+                faults=format_retry_request(wrong),
+                format=dimension_reply_format(),
+            )
+            if name := match_one_of(reply, CLASS_DIMENSIONS):
                 return name
-        raise UnwrittenError(f"dimension: {fault.sentence}: {reply[:100]}")
+        raise GenerationFailedError(f"dimension: {fault.message}: {reply[:100]}")
 
-    async def _fill(
+    async def _write_questions(
         self,
-        desk: Desk,
-        sheets: Mapping[str, Sheet],
-        sheet: Sheet,
-        made: Made,
-        tries: int,
-        faults: Sequence[Fault] = (),
-        enough: int = FEWEST,
+        session: ItemSession,
+        question_sets: Mapping[str, QuestionSet],
+        question_set: QuestionSet,
+        draft: SampleDraft,
+        attempts: int,
+        violations: Sequence[RuleViolation] = (),
+        minimum: int = MIN_QUESTIONS,
     ) -> None:
         """Ask for a metric's questions until nothing is wrong with them, or as often as is
         allowed. With fewer than `enough` there is no sample."""
-        prompt = self.prompts[f"creval_{sheet.metric.lower()}"]
-        taken = [text for other in sheets.values() if other is not sheet for text in other.texts]
-        gone = [fault.text for fault in faults if fault.text]
-        for _ in range(tries):
+        prompt = self.prompts[f"creval_{question_set.metric.lower()}"]
+        taken = [text for other in question_sets.values() if other is not question_set for text in other.texts]
+        gone = [fault.text for fault in violations if fault.text]
+        for _ in range(attempts):
             try:
-                reply = await self._ask(
-                desk,     "asker", f"{sheet.metric} questions", prompt, again=sheet.tries,
-                    instruction=made.instruction, taken=listed(taken),
-                    faults=asked_again(faults, sheet.texts), format=question_request(sheet.metric),
-                )  # fmt: skip
-            except UnwrittenError:
-                if len(sheet.kept) < enough:
+                reply = await self._generate(
+                    session,
+                    "asker",
+                    f"{question_set.metric} questions",
+                    prompt,
+                    attempt=question_set.attempts,
+                    instruction=draft.instruction,
+                    taken=format_bullets(taken),
+                    faults=format_retry_request(violations, question_set.texts),
+                    format=question_reply_format(question_set.metric),
+                )
+            except GenerationFailedError:
+                if len(question_set.questions) < minimum:
                     raise
                 return
-            facts = self._facts("asker", prompt, reply, sheet.tries)
-            sheet.tries += 1
+            facts = self._build_provenance("asker", prompt, reply, question_set.attempts)
+            question_set.attempts += 1
             # Asked for others in the place of some, models write as many as at first.
-            wanted = len({fault.text for fault in faults if fault.text})
-            room = max(wanted, FEWEST - len(sheet.kept)) if sheet.kept and faults else None
-            to = Context(sheet.metric, made.instruction, [*taken, *gone])
-            faults = sheet.take(reply, to, facts, room)
-            stage = f"{sheet.metric} question"
-            made.rejected += [Rejected(stage, sheet.tries, fault) for fault in faults if fault.text]
-            if len(sheet.kept) < FEWEST:
-                few = f"there are only {len(sheet.kept)} good questions, and {FEWEST} are needed"
-                faults = [*faults, Fault("count", few, "")]
-            if not faults:
+            wanted = len({fault.text for fault in violations if fault.text})
+            room = (
+                max(wanted, MIN_QUESTIONS - len(question_set.questions))
+                if question_set.questions and violations
+                else None
+            )
+            to = QuestionContext(question_set.metric, draft.instruction, [*taken, *gone])
+            violations = question_set.add_reply(reply, to, facts, room)
+            stage = f"{question_set.metric} question"
+            draft.rejections += [Rejection(stage, question_set.attempts, fault) for fault in violations if fault.text]
+            if len(question_set.questions) < MIN_QUESTIONS:
+                few = f"there are only {len(question_set.questions)} good questions, and {MIN_QUESTIONS} are needed"
+                violations = [*violations, RuleViolation("count", few, "")]
+            if not violations:
                 return
-        if len(sheet.kept) < enough:
-            raise UnwrittenError(f"{sheet.metric} questions: {why(faults)}")
+        if len(question_set.questions) < minimum:
+            raise GenerationFailedError(f"{question_set.metric} questions: {summarise_violations(violations)}")
 
-    async def _check_blind(self, desk: Desk, sheets: Mapping[str, Sheet], made: Made) -> None:
+    async def _check_blind(
+        self, session: ItemSession, question_sets: Mapping[str, QuestionSet], draft: SampleDraft
+    ) -> None:
         """Ask a second model about the source alone. What it flags is asked for once more; where
         there are enough without it is dropped, and otherwise kept with its flag."""
-        checked = [sheets[metric] for metric in _FLAGS]
-        flagged = await self._flagged(desk, [(sheet, 0) for sheet in checked], 0)
+        checked = [question_sets[metric] for metric in _FLAG_VIOLATIONS]
+        flagged = await self._find_flagged(session, [(sheet, 0) for sheet in checked], 0)
         begun = {}
         for sheet in checked:
             mine = flagged[sheet.metric]
-            sheet.kept = [asked for asked in sheet.kept if asked not in mine]
-            begun[sheet.metric] = len(sheet.kept)
+            sheet.questions = [asked for asked in sheet.questions if asked not in mine]
+            begun[sheet.metric] = len(sheet.questions)
             if mine:
-                faults = [_FLAGS[sheet.metric]._replace(text=asked.text) for asked in mine]
-                enough = FEWEST - len(mine)
-                await self._fill(desk, sheets, sheet, made, 1, faults, enough)
+                faults = [_FLAG_VIOLATIONS[sheet.metric]._replace(text=asked.text) for asked in mine]
+                enough = MIN_QUESTIONS - len(mine)
+                await self._write_questions(session, question_sets, sheet, draft, 1, faults, enough)
         fresh = [(sheet, begun[sheet.metric]) for sheet in checked]
-        again = await self._flagged(desk, fresh, 1)
+        again = await self._find_flagged(session, fresh, 1)
         for sheet in checked:
             late, mine = again[sheet.metric], flagged[sheet.metric]
-            flag = _FLAGS[sheet.metric]
-            sheet.kept = [asked for asked in sheet.kept if asked not in late]
-            missing = max(0, FEWEST - len(sheet.kept))
-            sheet.kept += [asked.noted(flag=flag.rule) for asked in (mine + late)[:missing]]
-            made.rejected += [
-                Rejected(f"{sheet.metric} question", int(str(asked.made["try"])),
-                         flag._replace(text=asked.text))
+            flag = _FLAG_VIOLATIONS[sheet.metric]
+            sheet.questions = [asked for asked in sheet.questions if asked not in late]
+            missing = max(0, MIN_QUESTIONS - len(sheet.questions))
+            sheet.questions += [asked.with_provenance(flag=flag.rule) for asked in (mine + late)[:missing]]
+            draft.rejections += [
+                Rejection(f"{sheet.metric} question", int(str(asked.provenance["try"])), flag._replace(text=asked.text))
                 for asked in (mine + late)[missing:]
-            ]  # fmt: skip
+            ]
 
-    async def _flagged(
-        self, desk: Desk, parts: Sequence[tuple[Sheet, int]], attempt: int
-    ) -> dict[str, list[Asked]]:
+    async def _find_flagged(
+        self, session: ItemSession, parts: Sequence[tuple[QuestionSet, int]], attempt: int
+    ) -> dict[str, list[KeptQuestion]]:
         """Of the questions from a place on in each sheet, those with the wrong answer on the
         source. What is answered is noted with each."""
-        found: dict[str, list[Asked]] = {sheet.metric: [] for sheet, _ in parts}
-        places = [(sheet, at) for sheet, first in parts for at in range(first, len(sheet.kept))]
+        found: dict[str, list[KeptQuestion]] = {sheet.metric: [] for sheet, _ in parts}
+        places = [(sheet, at) for sheet, first in parts for at in range(first, len(sheet.questions))]
         if not places:
             return found
         labels = [f"Q{number}" for number in range(1, len(places) + 1)]
-        asked = [Question(label, sheet.metric, sheet.kept[at].text)
-                 for label, (sheet, at) in zip(labels, places, strict=True)]  # fmt: skip
+        asked = [
+            Question(label, sheet.metric, sheet.questions[at].text)
+            for label, (sheet, at) in zip(labels, places, strict=True)
+        ]
         lines = "\n".join(f"{question.id}: {question.text}" for question in asked)
         try:
-            reply = await self._ask(
-                desk, "checker", "blind", self.prompts["creval_blind"], attempt,
-                questions=lines, format=_YES_NO.request(labels),
-            )  # fmt: skip
-        except UnwrittenError:  # a question without a second opinion is still a question
+            reply = await self._generate(
+                session,
+                "checker",
+                "blind",
+                self.prompts["creval_blind"],
+                attempt,
+                questions=lines,
+                format=_YES_NO.reply_format(labels),
+            )
+        except GenerationFailedError:  # a question without a second opinion is still a question
             reply = ""
-        for verdict, (sheet, at) in zip(read_reply(reply, asked, labels), places, strict=True):
+        for verdict, (sheet, at) in zip(parse_reply(reply, asked, labels), places, strict=True):
             said = None if verdict.value is None else _YES_NO.choices[int(verdict.value)]
-            question = sheet.kept[at]
-            question = sheet.kept[at] = question.noted(on_source=said or UNANSWERED)
-            wanted = question.answer if sheet.metric == "VC" else _other(question.answer)
+            question = sheet.questions[at]
+            question = sheet.questions[at] = question.with_provenance(on_source=said or UNANSWERED)
+            wanted = question.answer if sheet.metric == "VC" else _opposite_answer(question.answer)
             if said is not None and said != wanted:
                 found[sheet.metric].append(question)
         return found
 
-    async def _ask(
-        self, desk: Desk, role: str, stage: str, prompt: Prompt, again: int, **places: str
+    async def _generate(
+        self, session: ItemSession, role: str, stage: str, prompt: Prompt, attempt: int, **places: str
     ) -> str:
         """A model's words. Where none came, it is asked once more: a server may stumble once."""
         try:
-            return await desk.ask(role, stage, prompt, again=again, show=None, **places)
-        except UnwrittenError:
-            if self.tries == 1:
+            return await session.generate(role, stage, prompt, attempt=attempt, image_paths=None, **places)
+        except GenerationFailedError:
+            if self.attempts == 1:
                 raise
-            return await desk.ask(role, stage, prompt, again=again, show=None, **places)
+            return await session.generate(role, stage, prompt, attempt=attempt, image_paths=None, **places)
 
-    def _facts(self, role: str, prompt: Prompt, reply: str, attempt: int) -> dict[str, object]:
+    def _build_provenance(self, role: str, prompt: Prompt, reply: str, attempt: int) -> dict[str, object]:
         """Where something comes from."""
         digest = hashlib.blake2b(reply.encode("utf-8", "replace"), digest_size=8).hexdigest()
         by = self.models[role]
         return {"by": by, "prompt": prompt.version, "reply": digest, "try": attempt + 1}
 
 
-def _other(answer: str) -> str:
+def _opposite_answer(answer: str) -> str:
     return "No" if answer == "Yes" else "Yes"
 
 
-def _rules_for(source: Source) -> list[InstructionRule]:
+def _select_rules(source: SourceImage) -> list[InstructionRule]:
     """What an instruction must be like: new ones in English, others as they came."""
-    if not source.given:
-        return [*INSTRUCTION_RULES, LANGUAGE, ATTRIBUTES]
-    return [*INSTRUCTION_RULES, *rewrite_rules(source.given)]
+    if not source.given_instruction:
+        return [*INSTRUCTION_RULES, ENGLISH_RULE, ATTRIBUTE_COUNT_RULE]
+    return [*INSTRUCTION_RULES, *rewrite_rules(source.given_instruction)]

@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from creval.benchmarks.creval.release import CLASSES, FEWEST, METRICS
-from creval.building.creval.files import DROPPED, LIST, QUESTIONS, identity_of, read_list
-from creval.building.review.entries import as_sent
-from creval.building.review.model import ACCEPTED, VERDICTS, Field, ReviewGroup, ReviewItem
-from creval.building.review.model import DROPPED as GONE
-from creval.core.errors import CrevalError, known_name
-from creval.core.files import read_json, text_of, write_json
-from creval.store.lock import turn
+from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS, MIN_QUESTIONS
+from creval.building.creval.files import DROPPED, QUESTIONS_KEY, SAMPLE_LIST, entry_sample_id, read_sample_list
+from creval.building.review.base import ACCEPTED, VERDICTS, ReviewField, ReviewGroup, ReviewItem
+from creval.building.review.base import DROPPED as GONE
+from creval.building.review.entries import merge_user_text
+from creval.core.errors import CrevalError, require_known
+from creval.core.files import coerce_text, read_json, write_json
+from creval.store.lock import file_lock
 
 _INSTRUCTION = "instruction"
 _ASKED_FOR, _ACCEPTED_FOR = "asked_for", "accepted_for"
@@ -38,8 +38,8 @@ class CrevalReview:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.title = str(folder)
-        if not (folder / LIST).is_file():
-            raise CrevalError(f"{folder} holds no {LIST}; creval build creval makes one.")
+        if not (folder / SAMPLE_LIST).is_file():
+            raise CrevalError(f"{folder} holds no {SAMPLE_LIST}; creval build creval makes one.")
 
     def groups(self) -> Sequence[str]:
         return sorted({*self._entries(), *self._entries(dropped=True)})
@@ -49,39 +49,36 @@ class CrevalReview:
         items: list[ReviewItem] = []
         few = []
         for metric in METRICS:
-            content = self._content(identity, metric, dropped)
-            if len(content[QUESTIONS]) < FEWEST:
-                few.append(f"{metric} has {len(content[QUESTIONS])} of at least {FEWEST} questions")
-            both = [(question, text_of(question.get("review"))) for question in content[QUESTIONS]]
+            content = self._read_questions(identity, metric, dropped)
+            if len(content[QUESTIONS_KEY]) < MIN_QUESTIONS:
+                few.append(f"{metric} has {len(content[QUESTIONS_KEY])} of at least {MIN_QUESTIONS} questions")
+            both = [(question, coerce_text(question.get("review"))) for question in content[QUESTIONS_KEY]]
             both += [(question, GONE) for question in content[DROPPED]]
-            both.sort(key=lambda one: _number(one[0]))  # what is dropped stays in its place
+            both.sort(key=lambda one: _question_order(one[0]))  # what is dropped stays in its place
             items += [
-                _question_item(metric, question, verdict, _is_older(entry, question))
-                for question, verdict in both
+                _question_item(metric, question, verdict, _is_older(entry, question)) for question, verdict in both
             ]
         items.insert(0, _instruction_item(entry, dropped, few))
-        picture = Path(os.path.normpath(self.folder / text_of(entry["input_image"][0])))
-        inside = picture.is_relative_to(os.path.normpath(self.folder))
-        heading = text_of(entry.get("dimension")) or _dimension(entry)
-        pictures = {picture.name: picture} if inside else {}
-        return ReviewGroup(identity, heading, pictures, tuple(items))
+        image = Path(os.path.normpath(self.folder / coerce_text(entry["input_image"][0])))
+        inside = image.is_relative_to(os.path.normpath(self.folder))
+        heading = coerce_text(entry.get("dimension")) or _read_dimension(entry)
+        images = {image.name: image} if inside else {}
+        return ReviewGroup(identity, heading, images, tuple(items))
 
     def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        known_name("verdict", verdict, VERDICTS)
-        with turn(self.folder):
+        require_known("verdict", verdict, VERDICTS)
+        with file_lock(self.folder):
             if item == _INSTRUCTION:
                 self._decide_instruction(group, verdict, fields)
             else:
                 self._decide_question(group, item, verdict, fields)
 
-    def left(self) -> int:
-        return sum(
-            not item.verdict for identity in self._entries() for item in self.group(identity).items
-        )
+    def count_undecided(self) -> int:
+        return sum(not item.verdict for identity in self._entries() for item in self.group(identity).items)
 
     def _entries(self, dropped: bool = False) -> dict[str, dict[str, Any]]:
         folder = self.folder / DROPPED if dropped else self.folder
-        return {identity_of(entry): entry for entry in read_list(folder / LIST)}
+        return {entry_sample_id(entry): entry for entry in read_sample_list(folder / SAMPLE_LIST)}
 
     def _entry(self, identity: str) -> tuple[dict[str, Any], bool]:
         for dropped in (False, True):
@@ -94,35 +91,33 @@ class CrevalReview:
         folder = self.folder / DROPPED if dropped else self.folder
         return folder / "questions_all" / metric / f"{identity}.json"
 
-    def _content(self, identity: str, metric: str, dropped: bool) -> dict[str, Any]:
+    def _read_questions(self, identity: str, metric: str, dropped: bool) -> dict[str, Any]:
         """A file of questions; those that were dropped stand beside the others."""
         path = self._path(identity, metric, dropped)
         content = read_json(path) if path.is_file() else {}
-        found: dict[str, Any] = {QUESTIONS: [], DROPPED: []}
+        found: dict[str, Any] = {QUESTIONS_KEY: [], DROPPED: []}
         found |= content if isinstance(content, dict) else {}
-        for name in (QUESTIONS, DROPPED):
-            if not isinstance(found[name], list) or not all(
-                isinstance(entry, dict) for entry in found[name]
-            ):
+        for name in (QUESTIONS_KEY, DROPPED):
+            if not isinstance(found[name], list) or not all(isinstance(entry, dict) for entry in found[name]):
                 raise CrevalError(f"{path} holds no list of questions; mend it first.")
         return found
 
     def _decide_instruction(self, identity: str, verdict: str, fields: Mapping[str, str]) -> None:
         entry, dropped = self._entry(identity)
-        there = text_of(entry.get("input_prompt"))
-        text = as_sent(fields.get("instruction", there), there)
-        if not _words(text):
+        there = coerce_text(entry.get("input_prompt"))
+        text = merge_user_text(fields.get("instruction", there), there)
+        if not _in_one_line(text):
             raise CrevalError("an instruction needs words; drop it instead.")
-        asked_for = _words(entry.get(_ASKED_FOR) or there)
+        asked_for = _in_one_line(entry.get(_ASKED_FOR) or there)
         entry = {**entry, "input_prompt": text, _ASKED_FOR: asked_for}
-        if asked_for == _words(text):
+        if asked_for == _in_one_line(text):
             del entry[_ASKED_FOR]
         name = fields.get("dimension")
         if name:
-            known_name("dimension", name, CLASSES)
-            entry |= {"class_id": 1 + CLASSES.index(name), "dimension": name}
-        entry = _reviewed(entry, "" if verdict == GONE else verdict)
-        self._put(identity, entry, dropped=verdict == GONE)
+            require_known("dimension", name, CLASS_DIMENSIONS)
+            entry |= {"class_id": 1 + CLASS_DIMENSIONS.index(name), "dimension": name}
+        entry = _with_verdict(entry, "" if verdict == GONE else verdict)
+        self._save_entry(identity, entry, dropped=verdict == GONE)
         if dropped != (verdict == GONE):
             for metric in METRICS:
                 source = self._path(identity, metric, dropped)
@@ -131,7 +126,7 @@ class CrevalReview:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     source.replace(target)
 
-    def _put(self, identity: str, entry: dict[str, Any], dropped: bool) -> None:
+    def _save_entry(self, identity: str, entry: dict[str, Any], dropped: bool) -> None:
         """Put a sample's entry into one of the two lists, and take it out of the other."""
         for other in (dropped, not dropped):  # in both for a moment rather than in none
             entries = self._entries(other)
@@ -140,120 +135,112 @@ class CrevalReview:
             elif entries.pop(identity, None) is None:
                 continue
             folder = self.folder / DROPPED if other else self.folder
-            listed = [
-                {**entries[name], "id": number} for number, name in enumerate(sorted(entries), 1)
-            ]
-            write_json(folder / LIST, listed)
+            listed = [{**entries[name], "id": number} for number, name in enumerate(sorted(entries), 1)]
+            write_json(folder / SAMPLE_LIST, listed)
 
-    def _decide_question(
-        self, identity: str, item: str, verdict: str, fields: Mapping[str, str]
-    ) -> None:
+    def _decide_question(self, identity: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
         metric, _, label = item.partition("/")
-        known_name("metric", metric, METRICS)
+        require_known("metric", metric, METRICS)
         entry, dropped = self._entry(identity)
-        content = self._content(identity, metric, dropped)
-        both = [*content[QUESTIONS], *content[DROPPED]]
+        content = self._read_questions(identity, metric, dropped)
+        both = [*content[QUESTIONS_KEY], *content[DROPPED]]
         at = next((n for n, q in enumerate(both) if q.get("question_id") == label), None)
         if at is None:
             raise CrevalError(f"{identity} has no question {item}.")
         gone = {id(question) for question in content[DROPPED]}
         is_gone = [id(question) in gone for question in both]
-        both[at] = _reviewed(_changed(both[at], metric, fields), "" if verdict == GONE else verdict)
+        both[at] = _with_verdict(_edit_question(both[at], metric, fields), "" if verdict == GONE else verdict)
         both[at].pop(_ACCEPTED_FOR, None)
         if verdict == ACCEPTED and _ASKED_FOR in entry:
-            both[at][_ACCEPTED_FOR] = _digest(entry)
+            both[at][_ACCEPTED_FOR] = _instruction_digest(entry)
         is_gone[at] = verdict == GONE
-        content[QUESTIONS] = [q for q, out in zip(both, is_gone, strict=True) if not out]
+        content[QUESTIONS_KEY] = [q for q, out in zip(both, is_gone, strict=True) if not out]
         content[DROPPED] = [q for q, out in zip(both, is_gone, strict=True) if out]
-        if len(content[QUESTIONS]) < 1:
-            raise CrevalError(
-                f"the last {metric} question cannot be dropped; drop the instruction."
-            )
-        content[QUESTIONS].sort(key=_number)
+        if len(content[QUESTIONS_KEY]) < 1:
+            raise CrevalError(f"the last {metric} question cannot be dropped; drop the instruction.")
+        content[QUESTIONS_KEY].sort(key=_question_order)
         if not content[DROPPED]:
             del content[DROPPED]
         write_json(self._path(identity, metric, dropped), content)
 
 
-def _number(question: Mapping[str, Any]) -> tuple[int, str]:
+def _question_order(question: Mapping[str, Any]) -> tuple[int, str]:
     """Questions come back to their places."""
-    label = text_of(question.get("question_id"))
+    label = coerce_text(question.get("question_id"))
     return (int(label[1:]) if label[1:9].isdecimal() and len(label) < 9 else 10**9, label)
 
 
-def _words(text: object) -> str:
+def _in_one_line(text: object) -> str:
     """A text in one line."""
-    return " ".join(text_of(text).split())
+    return " ".join(coerce_text(text).split())
 
 
-def _digest(entry: Mapping[str, Any]) -> str:
+def _instruction_digest(entry: Mapping[str, Any]) -> str:
     """A name for an instruction's words."""
-    words = _words(entry.get("input_prompt")).encode("utf-8", "replace")
+    words = _in_one_line(entry.get("input_prompt")).encode("utf-8", "replace")
     return hashlib.blake2b(words, digest_size=6).hexdigest()
 
 
 def _is_older(entry: Mapping[str, Any], question: Mapping[str, Any]) -> bool:
     """Whether a question was written for other words, and nobody has accepted it for these."""
-    return _ASKED_FOR in entry and question.get(_ACCEPTED_FOR) != _digest(entry)
+    return _ASKED_FOR in entry and question.get(_ACCEPTED_FOR) != _instruction_digest(entry)
 
 
-def _reviewed(entry: Mapping[str, Any], verdict: str) -> dict[str, Any]:
+def _with_verdict(entry: Mapping[str, Any], verdict: str) -> dict[str, Any]:
     kept = {name: value for name, value in entry.items() if name != "review"}
     return {**kept, "review": verdict} if verdict else kept
 
 
-def _changed(question: dict[str, Any], metric: str, fields: Mapping[str, str]) -> dict[str, Any]:
+def _edit_question(question: dict[str, Any], metric: str, fields: Mapping[str, str]) -> dict[str, Any]:
     """A question with its fields as they were changed, if they can be so."""
-    there = text_of(question.get("question"))
-    text = as_sent(fields.get("question", there), there)
-    if not _words(text):
+    there = coerce_text(question.get("question"))
+    text = merge_user_text(fields.get("question", there), there)
+    if not _in_one_line(text):
         raise CrevalError("a question needs words; drop it instead.")
     found = {**question, "question": text}
     if "answer" in fields:
-        found["answer"] = known_name("answer", fields["answer"], _YES_NO)
+        found["answer"] = require_known("answer", fields["answer"], _YES_NO)
     if "weight" in fields and metric == "VC":
-        found["weight"] = int(known_name("weight", fields["weight"], _WEIGHTS))
+        found["weight"] = int(require_known("weight", fields["weight"], _WEIGHTS))
     return found
 
 
-def _dimension(entry: Mapping[str, Any]) -> str:
+def _read_dimension(entry: Mapping[str, Any]) -> str:
     number = entry.get("class_id")
-    known = isinstance(number, int) and 1 <= number <= len(CLASSES)
-    return CLASSES[number - 1] if known and isinstance(number, int) else ""
+    known = isinstance(number, int) and 1 <= number <= len(CLASS_DIMENSIONS)
+    return CLASS_DIMENSIONS[number - 1] if known and isinstance(number, int) else ""
 
 
-def _facts(made: object) -> dict[str, str]:
-    return {name: text_of(value) for name, value in made.items()} if isinstance(made, dict) else {}
+def _facts_as_text(made: object) -> dict[str, str]:
+    return {name: coerce_text(value) for name, value in made.items()} if isinstance(made, dict) else {}
 
 
 def _instruction_item(entry: Mapping[str, Any], dropped: bool, notes: Sequence[str]) -> ReviewItem:
     fields = (
-        Field("instruction", text_of(entry.get("input_prompt"))),
-        Field("dimension", _dimension(entry), CLASSES),
+        ReviewField("instruction", coerce_text(entry.get("input_prompt"))),
+        ReviewField("dimension", _read_dimension(entry), CLASS_DIMENSIONS),
     )
-    verdict = GONE if dropped else text_of(entry.get("review"))
-    facts = _facts(entry.get("made"))
+    verdict = GONE if dropped else coerce_text(entry.get("review"))
+    facts = _facts_as_text(entry.get("made"))
     if _ASKED_FOR in entry:
-        facts["its words before"] = text_of(entry[_ASKED_FOR])
+        facts["its words before"] = coerce_text(entry[_ASKED_FOR])
     return ReviewItem(_INSTRUCTION, _INSTRUCTION, fields, verdict, tuple(notes), facts)
 
 
-def _question_item(
-    metric: str, question: Mapping[str, Any], verdict: str, older: bool
-) -> ReviewItem:
+def _question_item(metric: str, question: Mapping[str, Any], verdict: str, is_outdated: bool) -> ReviewItem:
     fields = [
-        Field("question", text_of(question.get("question"))),
-        Field("answer", text_of(question.get("answer")), _YES_NO),
+        ReviewField("question", coerce_text(question.get("question"))),
+        ReviewField("answer", coerce_text(question.get("answer")), _YES_NO),
     ]
     if metric == "VC":
-        fields.append(Field("weight", text_of(question.get("weight")), _WEIGHTS))
-    facts = _facts(question.get("made"))
+        fields.append(ReviewField("weight", coerce_text(question.get("weight")), _WEIGHTS))
+    facts = _facts_as_text(question.get("made"))
     flag = _FLAGS.get(facts.get("flag", ""))
-    reason = text_of(question.get("thinking_process"))
+    reason = coerce_text(question.get("thinking_process"))
     if reason:
         facts["reason"] = reason
-    identity = f"{metric}/{text_of(question.get('question_id'))}"
+    identity = f"{metric}/{coerce_text(question.get('question_id'))}"
     notes = [flag] if flag else []
-    if older and verdict != GONE:
+    if is_outdated and verdict != GONE:
         notes.append("the instruction has got other words since")
     return ReviewItem(identity, "question", tuple(fields), verdict, tuple(notes), facts)

@@ -10,55 +10,55 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from creval.parsing.instructions import Instruction
-from creval.parsing.questions import Written
 from creval.parsing.text_checks import (
-    WIDE,
+    WIDE_CHARACTER,
     WORD,
     count_words,
-    damage,
-    leftover,
-    quotes,
-    script_of,
-    unquoted,
+    damage_reason,
+    dominant_script,
+    find_quotes,
+    leftover_markup_reason,
+    remove_quotes,
 )
+from creval.parsing.written_instructions import WrittenInstruction
+from creval.parsing.written_questions import WrittenQuestion
 
-MOST_WORDS = 65
+MAX_INSTRUCTION_WORDS = 65
 """Of an instruction, as in the paper."""
-_LONGEST_QUESTION = 45
-_ALIKE = 0.8
-_FEWEST_ADDED = 2  # words
+_MAX_QUESTION_WORDS = 45
+_MIN_WORD_OVERLAP = 0.8
+_MIN_ADDED_WORDS = 2  # words
 
 
-class Fault(NamedTuple):
+class RuleViolation(NamedTuple):
     """What is wrong with something that was written: the rule, its sentence, and the words."""
 
     rule: str
-    sentence: str
+    message: str
     text: str
 
 
-class Context(NamedTuple):
+class QuestionContext(NamedTuple):
     """What a question is measured by: its metric, the instruction, and what is asked already."""
 
     metric: str
     instruction: str
-    others: Sequence[str] = ()
+    other_questions: Sequence[str] = ()
 
 
 class QuestionRule(NamedTuple):
     name: str
-    sentence: str
-    broken: Callable[[Written, Context], bool]
+    message: str
+    is_broken: Callable[[WrittenQuestion, QuestionContext], bool]
 
 
 class InstructionRule(NamedTuple):
     """`given` says that the rule holds for people's own instructions, too."""
 
     name: str
-    sentence: str
-    broken: Callable[[Instruction], bool]
-    given: bool = False
+    message: str
+    is_broken: Callable[[WrittenInstruction], bool]
+    applies_to_given: bool = False
 
 
 _TWO_FACTS = re.compile(
@@ -83,7 +83,7 @@ _RETOUCH = re.compile(
     r"blur|retouch|upscale|enhance|adjust|increase|reduce)\b",
     re.IGNORECASE,
 )
-_SMALL = frozenset(
+_STOP_WORDS = frozenset(
     WORD.findall(
         "a an the is are was were be been does do did has have of in on at to with by from and or "
         "its it this that there any now still into as for can could"
@@ -95,21 +95,21 @@ def _is_question(text: str) -> bool:
     return text.rstrip(" \"'”’」)").endswith(("?", "？"))
 
 
-def _garbled(text: str) -> bool:
-    return bool(damage(text) or leftover(text))
+def _is_garbled(text: str) -> bool:
+    return bool(damage_reason(text) or leftover_markup_reason(text))
 
 
-def alike(one: str, other: str) -> bool:
+def is_same_question(one: str, other: str) -> bool:
     """Whether two questions ask the same, going by their words without the small ones."""
-    first, second = _content(one), _content(other)
+    first, second = _content_words(one), _content_words(other)
     if not first or not second:
         return one.casefold() == other.casefold()
-    return len(first & second) >= _ALIKE * len(first | second)
+    return len(first & second) >= _MIN_WORD_OVERLAP * len(first | second)
 
 
-def _content(text: str) -> set[str]:
-    found = {word.casefold() for word in WORD.findall(WIDE.sub(" ", text))} - _SMALL
-    wide = WIDE.findall(text)
+def _content_words(text: str) -> set[str]:
+    found = {word.casefold() for word in WORD.findall(WIDE_CHARACTER.sub(" ", text))} - _STOP_WORDS
+    wide = WIDE_CHARACTER.findall(text)
     return found | {a + b for a, b in pairwise(wide)}
 
 
@@ -120,9 +120,7 @@ QUESTION_RULES = (
         lambda asked, _: not _is_question(asked.text) or count_words(asked.text) < 3,
     ),
     QuestionRule(
-        "answer",
-        "its answer must be Yes or No and nothing else",
-        lambda asked, _: asked.answer not in ("Yes", "No"),
+        "answer", "its answer must be Yes or No and nothing else", lambda asked, _: asked.answer not in ("Yes", "No")
     ),
     QuestionRule(
         "weight",
@@ -132,88 +130,107 @@ QUESTION_RULES = (
     QuestionRule(
         "garbled",
         "its text is damaged: broken characters, leftover markup, or words that stutter",
-        lambda asked, _: _garbled(asked.text),
+        lambda asked, _: _is_garbled(asked.text),
     ),
     QuestionRule(
         "length",
-        f"it has more than {_LONGEST_QUESTION} words",
-        lambda asked, _: count_words(asked.text) > _LONGEST_QUESTION,
+        f"it has more than {_MAX_QUESTION_WORDS} words",
+        lambda asked, _: count_words(asked.text) > _MAX_QUESTION_WORDS,
     ),
     QuestionRule(
         "one fact",
         "it asks for more than one fact; ask for each by itself",
-        lambda asked, _: bool(_TWO_FACTS.search(unquoted(asked.text))),
+        lambda asked, _: bool(_TWO_FACTS.search(remove_quotes(asked.text))),
     ),
     QuestionRule(
-        "taste",
-        "it is a matter of taste; ask for what can be seen",
-        lambda asked, _: bool(_TASTE.search(asked.text)),
+        "taste", "it is a matter of taste; ask for what can be seen", lambda asked, _: bool(_TASTE.search(asked.text))
     ),
     QuestionRule(
         "language",
         "it is in another language than the instruction",
-        lambda asked, to: script_of(unquoted(asked.text)) != script_of(to.instruction),
+        lambda asked, to: dominant_script(remove_quotes(asked.text)) != dominant_script(to.instruction),
     ),
     QuestionRule(
         "duplicate",
         "it asks the same as another question",
-        lambda asked, to: any(alike(asked.text, other) for other in to.others),
+        lambda asked, to: any(is_same_question(asked.text, other) for other in to.other_questions),
     ),
 )
 
 INSTRUCTION_RULES = (
     InstructionRule(
         "length",
-        f"it has more than {MOST_WORDS} words",
-        lambda told: count_words(told.text) > MOST_WORDS,
+        f"it has more than {MAX_INSTRUCTION_WORDS} words",
+        lambda told: count_words(told.text) > MAX_INSTRUCTION_WORDS,
     ),
-    InstructionRule("empty", "it has fewer than 3 words", lambda told: count_words(told.text) < 3,
-                    given=True),
-    InstructionRule("thin", "it has fewer than 10 words and cannot hold four attributes",
-                    lambda told: count_words(told.text) < 10),
-    InstructionRule("question", "it is a question and not an instruction",
-                    lambda told: _is_question(told.text)),
+    InstructionRule(
+        "empty", "it has fewer than 3 words", lambda told: count_words(told.text) < 3, applies_to_given=True
+    ),
+    InstructionRule(
+        "thin", "it has fewer than 10 words and cannot hold four attributes", lambda told: count_words(told.text) < 10
+    ),
+    InstructionRule("question", "it is a question and not an instruction", lambda told: _is_question(told.text)),
     InstructionRule(
         "garbled",
         "its text is damaged: broken characters, leftover markup, or words that stutter",
-        lambda told: _garbled(told.text),
-        given=True,
+        lambda told: _is_garbled(told.text),
+        applies_to_given=True,
     ),
-    InstructionRule("ambiguity", "it leaves a choice open; say exactly what is to be done",
-                    lambda told: bool(_VAGUE.search(unquoted(told.text)))),
-    InstructionRule("retouching", "it asks for retouching and not for a transformation",
-                    lambda told: bool(_RETOUCH.search(told.text))),
-)  # fmt: skip
+    InstructionRule(
+        "ambiguity",
+        "it leaves a choice open; say exactly what is to be done",
+        lambda told: bool(_VAGUE.search(remove_quotes(told.text))),
+    ),
+    InstructionRule(
+        "retouching",
+        "it asks for retouching and not for a transformation",
+        lambda told: bool(_RETOUCH.search(told.text)),
+    ),
+)
 # Of instructions that a model wrote from a picture.
-LANGUAGE = InstructionRule("language", "it is not in English",
-                           lambda told: script_of(unquoted(told.text)) != "LATIN")  # fmt: skip
-ATTRIBUTES = InstructionRule("attributes", "it must have four or five attributes",
-                             lambda told: len(told.attributes) not in (0, 4, 5))  # fmt: skip
+ENGLISH_RULE = InstructionRule(
+    "language", "it is not in English", lambda told: dominant_script(remove_quotes(told.text)) != "LATIN"
+)
+ATTRIBUTE_COUNT_RULE = InstructionRule(
+    "attributes", "it must have four or five attributes", lambda told: len(told.attributes) not in (0, 4, 5)
+)
 
 
-def rewrite_rules(given: str) -> tuple[InstructionRule, ...]:
+def rewrite_rules(original: str) -> tuple[InstructionRule, ...]:
     """What an instruction must be like that was made from another one."""
-    script, before, signs = script_of(unquoted(given)), _content(given), quotes(given)
+    script, before, signs = (dominant_script(remove_quotes(original)), _content_words(original), find_quotes(original))
     return (
-        InstructionRule("language", "it is in another language than the one given",
-                        lambda told: script_of(unquoted(told.text)) != script),
-        InstructionRule("attributes", "it must add two or three attributes to the one given",
-                        lambda told: len(told.attributes) not in (0, 2, 3)
-                        or len(_content(told.text) - before) < _FEWEST_ADDED),
-        InstructionRule("quoted", "what stands in quotation marks must stay letter by letter",
-                        lambda told: any(sign not in told.text for sign in signs)),
-    )  # fmt: skip
+        InstructionRule(
+            "language",
+            "it is in another language than the one given",
+            lambda told: dominant_script(remove_quotes(told.text)) != script,
+        ),
+        InstructionRule(
+            "attributes",
+            "it must add two or three attributes to the one given",
+            lambda told: (
+                len(told.attributes) not in (0, 2, 3) or len(_content_words(told.text) - before) < _MIN_ADDED_WORDS
+            ),
+        ),
+        InstructionRule(
+            "quoted",
+            "what stands in quotation marks must stay letter by letter",
+            lambda told: any(sign not in told.text for sign in signs),
+        ),
+    )
 
 
-def question_faults(asked: Written, to: Context) -> list[Fault]:
+def find_question_violations(question: WrittenQuestion, context: QuestionContext) -> list[RuleViolation]:
     """What is wrong with a question."""
     return [
-        Fault(rule.name, rule.sentence, asked.text)
+        RuleViolation(rule.name, rule.message, question.text)
         for rule in QUESTION_RULES
-        if rule.broken(asked, to)
+        if rule.is_broken(question, context)
     ]
 
 
-def instruction_faults(told: Instruction, rules: Sequence[InstructionRule]) -> list[Fault]:
+def find_instruction_violations(
+    instruction: WrittenInstruction, rules: Sequence[InstructionRule]
+) -> list[RuleViolation]:
     """What is wrong with an instruction."""
-    return [Fault(rule.name, rule.sentence, told.text) for rule in rules if rule.broken(told)]
+    return [RuleViolation(rule.name, rule.message, instruction.text) for rule in rules if rule.is_broken(instruction)]

@@ -9,251 +9,275 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from creval.benchmarks.ice_bench.items import blanks
-from creval.benchmarks.ice_bench.tasks import TASKS, Task, tasks_named
-from creval.building.ice.control_images import DEPTH, DERIVED
-from creval.building.ice.files import Items, template_of, texts_of
-from creval.building.ice.image_sets import name_in
-from creval.building.ice.inputs import Preparing, discard, inputs_of
+from creval.benchmarks.ice_bench.item_lines import find_blanks
+from creval.benchmarks.ice_bench.tasks import TASKS, Task, find_tasks
+from creval.building.build_manifest import (
+    build_fingerprint,
+    require_same_build,
+    save_build_manifest,
+    write_build_record,
+)
+from creval.building.ice.build_plan import abbreviate, plan_from_folder, plan_from_table
+from creval.building.ice.control_images import DEPTH, DERIVABLE
+from creval.building.ice.files import IceItems, get_template, get_texts
+from creval.building.ice.image_sets import relative_name
+from creval.building.ice.item_inputs import InputBuilder, discard_derived_images, read_item_inputs
 from creval.building.ice.item_table import SOURCE_TYPES
-from creval.building.ice.jobs import Choice, Job
-from creval.building.ice.pipeline import DESCRIBING, load_texts, write_item
-from creval.building.ice.plan import plan_folder, plan_table, such_as
-from creval.building.ice.save import Made, keep, of_other_types
-from creval.building.ice.templates import Templates
+from creval.building.ice.jobs import ItemJob, TaskSelection
+from creval.building.ice.pipeline import CAPTION_STAGE, load_ice_prompts, write_item_texts
+from creval.building.ice.save import ItemDraft, find_source_type_conflicts, save_items
+from creval.building.ice.templates import TemplateSet
 from creval.building.ice.texts import (
     INSTRUCTION,
     SOURCE_CAPTION,
     TARGET_CAPTION,
-    Inputs,
-    Step,
-    UnsuitedError,
-    Written,
-    expected,
-    steps,
+    ItemInputs,
+    ItemTexts,
+    MissingText,
+    TaskUnsuitableError,
+    estimate_text_stages,
+    find_missing_texts,
 )
-from creval.building.manifest import check_folder, fixed_by, keep_manifest, write_record
-from creval.calls.estimate import Estimate
-from creval.calls.event_loop import Watch
+from creval.calls.cost_estimate import CostEstimate
+from creval.calls.event_loop import ProgressCallback
 from creval.calls.settings import Settings
-from creval.calls.text_generation import Desk, Expected, Item, UnwrittenError, Writing, Wrote
-from creval.calls.validated_text import Scribe
-from creval.core.errors import CrevalError, known_name
+from creval.calls.text_generation import (
+    GenerationFailedError,
+    GenerationItem,
+    GenerationResult,
+    ItemSession,
+    StageEstimate,
+    TextGenerator,
+)
+from creval.calls.validated_text import ValidatingSession
+from creval.core.errors import CrevalError, require_known
 
-_TRIED = 5  # tasks, until one suits a picture
+_MAX_TASKS_TRIED = 5  # tasks, until one suits a picture
 
 
 @dataclass(frozen=True)
-class Wish:
+class IceBuildOptions:
     """What can be chosen about items besides the models and their pace."""
 
     tasks: str = ""
-    each: int = 1
-    items: Path | None = None
+    items_per_image: int = 1
+    item_table: Path | None = None
     derive: bool = False
-    people: bool = False
+    people_fill_in: bool = False
     templates: Path | None = None
     source_type: str = ""
 
     def __post_init__(self) -> None:
         if self.source_type:
-            known_name("source type", self.source_type, SOURCE_TYPES)
+            require_known("source type", self.source_type, SOURCE_TYPES)
 
-    def choice(self, depth: bool) -> Choice:
+    def task_selection(self, depth: bool) -> TaskSelection:
         names = [part.strip() for part in self.tasks.split(",") if part.strip()]
-        tasks = {task.name for name in names for task in tasks_named(name)}
-        derived = DERIVED | {DEPTH} if depth else DERIVED
-        return Choice(frozenset(tasks or TASKS), self.each, derived if self.derive else frozenset())
+        tasks = {task.name for name in names for task in find_tasks(name)}
+        derived = DERIVABLE | {DEPTH} if depth else DERIVABLE
+        return TaskSelection(frozenset(tasks or TASKS), self.items_per_image, derived if self.derive else frozenset())
 
 
-class IceBuilding:
+class IceBuilder:
     """Items to be made, or gone on with."""
 
-    what = "item"
+    unit = "item"
 
     def __init__(
         self,
         images: Path,
         out: Path,
         roles: Mapping[str, str],
-        wish: Wish,
+        options: IceBuildOptions,
         settings: Settings,
         *,
         temperature: float = 0.7,
-        dry: bool = False,
+        dry_run: bool = False,
     ) -> None:
-        self.settings, self.wish = settings, wish
+        self.settings, self.options = settings, options
         self._images = Path(os.path.normpath(images))
-        self._texts, self._templates = load_texts(settings.prompts), Templates(wish.templates)
-        self.writing: Writing[Made] = Writing(
-            out, roles, settings, warm={"writer": temperature}, shared={DESCRIBING}, dry=dry
+        self._prompts, self._templates = (load_ice_prompts(settings.prompts), TemplateSet(options.templates))
+        self.generator: TextGenerator[ItemDraft] = TextGenerator(
+            out, roles, settings, temperatures={"writer": temperature}, shared_stages={CAPTION_STAGE}, dry_run=dry_run
         )
-        self._fixed = fixed_by(
-            "ice", self.writing, self._texts, temperature=temperature,
-            templates=self._templates.version,
-        )  # fmt: skip
-        check_folder(self.writing, self._fixed)
-        self.items = Items(out)
-        depth = settings.gauges.get(DEPTH)
-        choice = wish.choice(bool(depth))
-        self._preparing = Preparing(out, choice.derived, depth)
-        if wish.items is None:
-            self._plan = plan_folder(self._images, self.items, choice, settings)
+        self._fingerprint = build_fingerprint(
+            "ice", self.generator, self._prompts, temperature=temperature, templates=self._templates.version
+        )
+        require_same_build(self.generator, self._fingerprint)
+        self.items = IceItems(out)
+        depth = settings.metric_models.get(DEPTH)
+        choice = options.task_selection(bool(depth))
+        self._input_builder = InputBuilder(out, choice.derived, depth)
+        if options.item_table is None:
+            self._plan = plan_from_folder(self._images, self.items, choice, settings)
         else:
-            self._plan = plan_table(wish.items, self._images, self.items, choice, settings)
-        self._new = {job.id: job for job in self._plan.jobs}
-        self._lacking = self._left_open(choice)
-        self._before = max(0, self._plan.before - len(self._lacking))
-        self._rejected: dict[str, list[str]] = {}
+            self._plan = plan_from_table(options.item_table, self._images, self.items, choice, settings)
+        self._new_jobs = {job.id: job for job in self._plan.jobs}
+        self._incomplete_items = self._find_incomplete(choice)
+        self._already_done = max(0, self._plan.already_done - len(self._incomplete_items))
+        self._rejections: dict[str, list[str]] = {}
         kinds = self._plan.source_types
-        self._source_types = {key: kinds.get(key, wish.source_type) for key in self._plan.keys}
-        if not self._new and not self.items.entries:
-            faults = list(self._plan.without.items())[:3]
+        self._source_types = {key: kinds.get(key, options.source_type) for key in self._plan.keys}
+        if not self._new_jobs and not self.items.entries:
+            faults = list(self._plan.unusable.items())[:3]
             why = "; ".join(f"{name}: {why}" for name, why in faults)
-            none = "--tasks leaves out all that there is" if wish.tasks else "the table is empty"
+            none = "--tasks leaves out all that there is" if options.tasks else "the table is empty"
             raise CrevalError(f"there is no item to be made ({why or none}).")
 
-    def _left_open(self, choice: Choice) -> dict[str, Inputs]:
+    def _find_incomplete(self, selection: TaskSelection) -> dict[str, ItemInputs]:
         """Items that are there and lack a text, with their inputs."""
         return {
             name: inputs
-            for name, one in self.items.there().items()
-            if one.task in choice.tasks
+            for name, one in self.items.find_built().items()
+            if one.task in selection.tasks
             and (self.settings.limit is None or one.key in self._plan.keys)
-            and not self.items.waits(name, self.wish.people)
-            and self._steps(name, inputs := self._inputs(name, one.task))
+            and not self.items.waits_for_people(name, self.options.people_fill_in)
+            and self._find_missing_texts(name, inputs := self._read_inputs(name, one.task))
         }
 
-    def _inputs(self, name: str, task: str) -> Inputs:
-        return inputs_of(self.items.entries[name], TASKS[task], self.items.folder)
+    def _read_inputs(self, name: str, task: str) -> ItemInputs:
+        return read_item_inputs(self.items.entries[name], TASKS[task], self.items.folder)
 
-    def _steps(self, name: str, inputs: Inputs) -> list[Step]:
+    def _find_missing_texts(self, name: str, inputs: ItemInputs) -> list[MissingText]:
         """What an item that is there lacks."""
-        template = template_of(self.items.entries[name])
-        return steps(inputs, template, self.items.told(name).texts, people=self.wish.people)
+        template = get_template(self.items.entries[name])
+        return find_missing_texts(
+            inputs, template, self.items.existing_texts(name).texts, people_fill_in=self.options.people_fill_in
+        )
 
-    def _first_steps(self, job: Job) -> list[Step]:
+    def _plan_new_texts(self, job: ItemJob) -> list[MissingText]:
         """What a new item takes, if the first of its tasks suits."""
         task = job.tasks[0]
-        template, told = self._begun(job, task)
-        return steps(
-            self._preparing.planned(job, task), template, told.texts,
-            people=self.wish.people, sure=job.sure,
-        )  # fmt: skip
+        template, told = self._start_texts(job, task)
+        return find_missing_texts(
+            self._input_builder.plan_inputs(job, task),
+            template,
+            told.texts,
+            people_fill_in=self.options.people_fill_in,
+            task_is_certain=job.task_is_certain,
+        )
 
     @property
-    def without(self) -> Mapping[str, str]:
+    def unusable(self) -> Mapping[str, str]:
         """What cannot be used, and why."""
-        return self._plan.without
+        return self._plan.unusable
 
     @property
-    def number(self) -> int:
-        return len(self._new) + len(self._lacking)
+    def item_count(self) -> int:
+        return len(self._new_jobs) + len(self._incomplete_items)
 
     def warnings(self) -> list[str]:
         """What is to be known before anything is asked."""
         notes = list(self._plan.notes)
-        if self._before:
-            several = f"{self._before:,} items done before stay as they are."
-            notes.append("1 item done before stays as it is." if self._before == 1 else several)
-        if others := of_other_types(self.items, self._source_types):
-            notes.append(f"of another source type than is given, which stays: {such_as(others)}")
-        if self._lacking:
-            notes.append(f"there, and without a text, which is written now: {len(self._lacking):,}")
-        if self.wish.people:
+        if self._already_done:
+            several = f"{self._already_done:,} items done before stay as they are."
+            notes.append("1 item done before stays as it is." if self._already_done == 1 else several)
+        if others := find_source_type_conflicts(self.items, self._source_types):
+            notes.append(f"of another source type than is given, which stays: {abbreviate(others)}")
+        if self._incomplete_items:
+            notes.append(f"there, and without a text, which is written now: {len(self._incomplete_items):,}")
+        if self.options.people_fill_in:
             notes.append("templates are left for people to fill in: creval review BENCH.")
         return notes
 
-    def estimate(self) -> list[Estimate]:
+    def estimate(self) -> list[CostEstimate]:
         """What each model will take."""
-        return self.writing.estimate(self._asked(), self._stages(), self._lacking)
+        return self.generator.estimate(self._generation_items(), self._estimate_stages(), self._incomplete_items)
 
-    def _asked(self) -> list[Item]:
-        new = [Item(job.id, job.pieces.first) for job in self._new.values()]
-        return new + [Item(name, inputs.first) for name, inputs in self._lacking.items()]
+    def _generation_items(self) -> list[GenerationItem]:
+        new = [GenerationItem(job.id, job.image_set.main_image) for job in self._new_jobs.values()]
+        return new + [GenerationItem(name, inputs.main_image) for name, inputs in self._incomplete_items.items()]
 
-    def _stages(self) -> list[Expected]:
+    def _estimate_stages(self) -> list[StageEstimate]:
         """What an item takes on average."""
-        new = [self._first_steps(job) for job in self._new.values()]
-        lacking = [self._steps(name, inputs) for name, inputs in self._lacking.items()]
-        return expected(new + lacking)
+        new = [self._plan_new_texts(job) for job in self._new_jobs.values()]
+        lacking = [self._find_missing_texts(name, inputs) for name, inputs in self._incomplete_items.items()]
+        return estimate_text_stages(new + lacking)
 
-    def _begun(self, job: Job, task: Task) -> tuple[str, Written]:
+    def _start_texts(self, job: ItemJob, task: Task) -> tuple[str, ItemTexts]:
         """The template of an item, and what people told of it. Words of theirs in which something
         is to be filled in are a template."""
-        if job.instruction and not blanks(job.instruction):
-            return "", Written({INSTRUCTION: job.instruction}, {INSTRUCTION: "given"})
-        drawn = self._templates.draw(task, job.item(task), self.settings.seed)
-        return job.instruction or drawn, Written({})
+        if job.instruction and not find_blanks(job.instruction):
+            return "", ItemTexts({INSTRUCTION: job.instruction}, {INSTRUCTION: "given"})
+        drawn = self._templates.draw(task, job.item_id(task), self.settings.seed)
+        return job.instruction or drawn, ItemTexts({})
 
-    def run(self, watch: Watch | None = None) -> Wrote[Made]:
+    def run(self, watch: ProgressCallback | None = None) -> GenerationResult[ItemDraft]:
         """Make what is not made yet, and write it."""
-        self._preparing.check()
-        keep_manifest(self.writing, self._fixed)
+        self._input_builder.check_depth_model()
+        save_build_manifest(self.generator, self._fingerprint)
 
-        async def make(desk: Desk) -> Made:
-            scribe, name = Scribe(desk, self.settings.retries), desk.item.id
-            self._rejected[name] = scribe.rejected
-            if name in self._new:
-                return await self._make(scribe, self._new[name])
-            return await self._complete(scribe, name)
+        async def make(desk: ItemSession) -> ItemDraft:
+            scribe, name = ValidatingSession(desk, self.settings.retries), desk.item.id
+            self._rejections[name] = scribe.rejections
+            if name in self._new_jobs:
+                return await self._make_item(scribe, self._new_jobs[name])
+            return await self._complete_item(scribe, name)
 
-        calls = sum(stage.calls for stage in self._stages())
-        wrote = self.writing.run(self._asked(), make, calls=calls, watch=watch)
-        wrote.before = self._before
-        wrote.left_out |= self._plan.without
-        self.items = keep(self.writing.folder, wrote, self._source_types)
-        write_record(self.writing.folder, self._fixed, wrote.left_out, self._rejected)
+        calls = sum(stage.calls for stage in self._estimate_stages())
+        wrote = self.generator.run(self._generation_items(), make, calls=calls, watch=watch)
+        wrote.already_done = self._already_done
+        wrote.left_out |= self._plan.unusable
+        self.items = save_items(self.generator.folder, wrote, self._source_types)
+        write_build_record(self.generator.folder, self._fingerprint, wrote.left_out, self._rejections)
         return wrote
 
-    async def _make(self, scribe: Scribe, job: Job) -> Made:
+    async def _make_item(self, session: ValidatingSession, job: ItemJob) -> ItemDraft:
         """An item for the first task that suits."""
         reasons = []
-        for task in job.tasks[:_TRIED]:
+        for task in job.tasks[:_MAX_TASKS_TRIED]:
             try:
-                return await self._make_for(task, scribe, job)
-            except UnsuitedError as error:
+                return await self._make_item_for_task(task, session, job)
+            except TaskUnsuitableError as error:
                 reasons.append(str(error))
-                scribe.rejected.append(str(error))
-        raise UnwrittenError("; ".join(reasons))
+                session.rejections.append(str(error))
+        raise GenerationFailedError("; ".join(reasons))
 
-    async def _make_for(self, task: Task, scribe: Scribe, job: Job) -> Made:
+    async def _make_item_for_task(self, task: Task, session: ValidatingSession, job: ItemJob) -> ItemDraft:
         """An item for a task, or nothing at all."""
-        inputs = await asyncio.to_thread(self._preparing.inputs, job, task)
-        template, told = self._begun(job, task)
+        inputs = await asyncio.to_thread(self._input_builder.prepare_inputs, job, task)
+        template, told = self._start_texts(job, task)
         try:
-            written = await write_item(
-                scribe, self._texts, inputs, template, told, people=self.wish.people, sure=job.sure
+            written = await write_item_texts(
+                session,
+                self._prompts,
+                inputs,
+                template,
+                told,
+                people_fill_in=self.options.people_fill_in,
+                task_is_certain=job.task_is_certain,
             )
         except BaseException:
-            discard(inputs)
+            discard_derived_images(inputs)
             raise
-        picture = job.pieces.first
+        image = job.image_set.main_image
         facts = {
-            "picture": name_in(self._images, picture) if picture else "",
+            "picture": relative_name(self._images, image) if image else "",
             "template": template,
-            "rejected": scribe.rejected,
-            **self._facts(written),
+            "rejected": session.rejections,
+            **self._build_provenance(written),
         }
-        return Made(job.item(task), inputs, written, facts, job)
+        return ItemDraft(job.item_id(task), inputs, written, facts, job)
 
-    async def _complete(self, scribe: Scribe, name: str) -> Made:
+    async def _complete_item(self, session: ValidatingSession, name: str) -> ItemDraft:
         """What an item lacks."""
-        inputs, entry = self._lacking[name], self.items.entries[name]
-        written = await write_item(
-            scribe, self._texts, inputs, template_of(entry), self.items.told(name),
-            people=self.wish.people,
-        )  # fmt: skip
-        return Made(name, inputs, written, self._facts(written), before=texts_of(entry))
+        inputs, entry = self._incomplete_items[name], self.items.entries[name]
+        written = await write_item_texts(
+            session,
+            self._prompts,
+            inputs,
+            get_template(entry),
+            self.items.existing_texts(name),
+            people_fill_in=self.options.people_fill_in,
+        )
+        return ItemDraft(name, inputs, written, self._build_provenance(written), previous_texts=get_texts(entry))
 
-    def _facts(self, written: Written) -> dict[str, dict[str, str]]:
+    def _build_provenance(self, item_texts: ItemTexts) -> dict[str, dict[str, str]]:
         """Where texts that were written come from."""
-        judges, prompts = self.writing.judges, self._texts
+        judges, prompts = self.generator.judges, self._prompts
         of = {SOURCE_CAPTION: prompts.caption, INSTRUCTION: prompts.fill}
         of[TARGET_CAPTION] = prompts.target
         return {
-            part: {"by": judges[by].model, "prompt": of[part].version}
-            if by in judges
-            else {"by": by}
-            for part, by in written.by.items()
+            part: {"by": judges[by].model, "prompt": of[part].version} if by in judges else {"by": by}
+            for part, by in item_texts.authors.items()
         }

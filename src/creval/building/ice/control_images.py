@@ -12,54 +12,54 @@ from PIL import Image, ImageFilter, ImageOps
 
 from creval.benchmarks.ice_bench.tasks import Task
 from creval.core.errors import CrevalError
-from creval.core.images import MOST_PIXELS, ImageError, open_image
+from creval.core.images import MAX_PIXELS, ImageError, open_image
 
 OUTPAINTING = "Outpainting"
-DERIVED = frozenset({"canny", "grey", "ssim", OUTPAINTING})
+DERIVABLE = frozenset({"canny", "grey", "ssim", OUTPAINTING})
 """What can be made without a model, by the gauge that measures it, and the task of borders."""
 DEPTH = "depth"
-Depth = Callable[[Image.Image], NDArray[np.uint8]]
+DepthEstimator = Callable[[Image.Image], NDArray[np.uint8]]
 _BLUR = 0.008  # of the longer side
 _BORDER = 0.25  # of each side
-_EMPTY = (128, 128, 128)
+_BORDER_COLOUR = (128, 128, 128)
 
 
-class Control(NamedTuple):
+class ControlImage(NamedTuple):
     """What is edited, and where, if that follows from it."""
 
     source: Image.Image
     mask: Image.Image | None = None
 
 
-def derive(task: Task, photograph: Path, depth: Depth | None = None) -> Control:
+def make_control_image(task: Task, photograph: Path, depth: DepthEstimator | None = None) -> ControlImage:
     """A task's control picture; `depth` is what estimates depth."""
-    picture = open_image(photograph)
+    image = open_image(photograph)
     if task.name == OUTPAINTING:
-        return _bordered(picture)
-    if task.control == "canny":
-        from creval.metrics.control_maps import edges
+        return _add_border(image)
+    if task.control_metric == "canny":
+        from creval.metrics.control_maps import canny_edges
 
-        return Control(Image.fromarray(edges(np.asarray(picture))))
-    if task.control == DEPTH and depth:
-        return Control(Image.fromarray(depth(picture)))
-    if task.control == "grey":
-        return Control(picture.convert("L"))
-    if task.control == "ssim":
-        radius = max(2.0, _BLUR * max(picture.size))
-        return Control(picture.filter(ImageFilter.GaussianBlur(radius)))
+        return ControlImage(Image.fromarray(canny_edges(np.asarray(image))))
+    if task.control_metric == DEPTH and depth:
+        return ControlImage(Image.fromarray(depth(image)))
+    if task.control_metric == "grey":
+        return ControlImage(image.convert("L"))
+    if task.control_metric == "ssim":
+        radius = max(2.0, _BLUR * max(image.size))
+        return ControlImage(image.filter(ImageFilter.GaussianBlur(radius)))
     raise CrevalError(f"{task.name}: its control picture cannot be made here.")
 
 
-def is_plain(picture: Image.Image) -> bool:
+def is_single_colour(image: Image.Image) -> bool:
     """Whether a picture is of one colour throughout, and so controls nothing."""
-    return all(low == high for low, high in np.atleast_2d(np.array(picture.getextrema())))
+    return all(low == high for low, high in np.atleast_2d(np.array(image.getextrema())))
 
 
-def _bordered(picture: Image.Image) -> Control:
+def _add_border(image: Image.Image) -> ControlImage:
     """A picture in the middle of a larger one; the mask is white where nothing is yet."""
-    wide, high = (max(1, round(_BORDER * side)) for side in picture.size)
+    wide, high = (max(1, round(_BORDER * side)) for side in image.size)
     border = (wide, high, wide, high)
-    if (picture.width + 2 * wide) * (picture.height + 2 * high) > MOST_PIXELS:
+    if (image.width + 2 * wide) * (image.height + 2 * high) > MAX_PIXELS:
         raise ImageError("with borders it would be too large.")
-    mask = ImageOps.expand(Image.new("L", picture.size, 0), border, 255)
-    return Control(ImageOps.expand(picture, border, _EMPTY), mask)
+    mask = ImageOps.expand(Image.new("L", image.size, 0), border, 255)
+    return ControlImage(ImageOps.expand(image, border, _BORDER_COLOUR), mask)

@@ -11,38 +11,38 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from creval.benchmarks.ice_bench.tasks import Task, tasks_named
-from creval.building.images import picture_names
+from creval.benchmarks.ice_bench.tasks import Task, find_tasks
+from creval.building.image_files import list_image_names
 from creval.core.errors import CrevalError
 
 _PART = re.compile(r"(.+)[-_.](src|mask|ref0*([1-9][0-9]?)?)", re.IGNORECASE)
 
 
-class Pieces(NamedTuple):
+class ImageSet(NamedTuple):
     """Pictures that belong together: the main one, where to edit it, and what to refer to."""
 
-    picture: Path | None
+    image: Path | None
     mask: Path | None = None
     references: tuple[Path, ...] = ()
 
     @property
-    def first(self) -> Path | None:
+    def main_image(self) -> Path | None:
         """The picture that stands for all of them."""
-        return self.picture or next(iter(self.references), None)
+        return self.image or next(iter(self.references), None)
 
-    def all(self) -> list[Path]:
+    def list_paths(self) -> list[Path]:
         """Every one that there is."""
-        found = (self.picture, self.mask, *self.references)
+        found = (self.image, self.mask, *self.references)
         return [path for path in found if path is not None]
 
 
-def find_pieces(folder: Path, out: Path) -> tuple[dict[str, Pieces], dict[str, str]]:
+def find_image_sets(folder: Path, out: Path) -> tuple[dict[str, ImageSet], dict[str, str]]:
     """The pictures that belong together, by the name of the first; and those that belong to none,
     with the reasons."""
     main: dict[str, list[str]] = {}
     parts: dict[str, dict[str, str]] = {}
     lost: dict[str, str] = {}
-    for name in picture_names(folder, out):
+    for name in list_image_names(folder, out):
         path = PurePosixPath(name)
         match = _PART.fullmatch(path.stem)
         stem = (path.parent / (match[1] if match else path.stem)).as_posix()
@@ -62,42 +62,38 @@ def find_pieces(folder: Path, out: Path) -> tuple[dict[str, Pieces], dict[str, s
         mine = {} if alone else {kind: folder / name for kind, name in of.items()}
         references = sorted(mine.keys() - {"mask"}, key=lambda kind: int(kind[3:]))
         for name in names or [of[kind] for kind in references[:1]]:
-            found[name_in(folder, folder / name)] = Pieces(
-                folder / name if names else None,
-                mine.get("mask"),
-                tuple(mine[kind] for kind in references),
+            found[relative_name(folder, folder / name)] = ImageSet(
+                folder / name if names else None, mine.get("mask"), tuple(mine[kind] for kind in references)
             )
     return dict(sorted(found.items())), lost
 
 
-def name_in(folder: Path, path: Path) -> str:
+def relative_name(folder: Path, path: Path) -> str:
     """A picture's name: its path from the folder, however that is spelt. What is no character in
     it is spelt out, so that the name can be kept, and two names stay two."""
     name = path.relative_to(folder).as_posix()
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def named_by_folder(name: str) -> tuple[Task, ...]:
+def tasks_from_folder(name: str) -> tuple[Task, ...]:
     """The tasks that a folder in a path names, the innermost that does; none where none does.
     Numbers alone may be days or places."""
     for part in reversed(name.split("/")[:-1]):
         if any(map(str.isalpha, part)):
             try:
-                return tasks_named(part)
+                return find_tasks(part)
             except CrevalError:
                 continue
     return ()
 
 
-def unnamed_folders(names: Iterable[str]) -> Sequence[str]:
+def find_folders_without_task(names: Iterable[str]) -> Sequence[str]:
     """Folders that name no task, beside others that do: perhaps they are misspelt."""
     folders = {folder for name in names for folder in PurePosixPath(name).parents[:-1]}
-    known = {folder: named_by_folder(f"{folder.name}/") for folder in folders}
+    known = {folder: tasks_from_folder(f"{folder.name}/") for folder in folders}
     beside = {folder.parent for folder, tasks in known.items() if tasks}
     return sorted(
         one.as_posix()
         for one, tasks in known.items()
-        if not tasks
-        and one.parent in beside
-        and not any(len(known.get(above, ())) == 1 for above in one.parents)
+        if not tasks and one.parent in beside and not any(len(known.get(above, ())) == 1 for above in one.parents)
     )

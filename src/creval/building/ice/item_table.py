@@ -8,82 +8,82 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from creval.benchmarks.ice_bench.tasks import Task, tasks_named
-from creval.building.creval.sources import read_rows
-from creval.building.ice.image_sets import Pieces, name_in, named_by_folder
-from creval.building.ice.jobs import Choice, Hints, Job, There, base_of, unfit
-from creval.building.ice.templates import names_of
-from creval.building.ice.texts import own_fault
-from creval.building.images import check_apart
-from creval.core.errors import CrevalError, known_name
-from creval.core.files import text_of
-from creval.parsing.text_checks import digest
+from creval.benchmarks.ice_bench.tasks import Task, find_tasks
+from creval.building.creval.sources import read_table_rows
+from creval.building.ice.image_sets import ImageSet, relative_name, tasks_from_folder
+from creval.building.ice.jobs import ExistingItem, InputHints, ItemJob, TaskSelection, make_id_stem, unfit_task_reason
+from creval.building.ice.templates import allowed_image_tags
+from creval.building.ice.texts import invalid_text_reason
+from creval.building.image_files import require_separate
+from creval.core.errors import CrevalError, require_known
+from creval.core.files import coerce_text
+from creval.parsing.text_checks import text_digest
 
 SOURCE_TYPES = ("real", "generated")
 COLUMNS = ("image", "task", "mask", "references", "instruction", "source_type")
-_HINTS = Hints("in the column mask", "in the column references")
+_HINTS = InputHints("in the column mask", "in the column references")
 
 
-class Rows(NamedTuple):
+class ItemTable(NamedTuple):
     """The items in a table, in its order; the rows that cannot be used, with the reasons; and those
     that are the same as others, of which there is one item."""
 
-    jobs: list[Job]
-    without: dict[str, str]
-    same: list[str]
+    jobs: list[ItemJob]
+    unusable: dict[str, str]
+    duplicates: list[str]
 
 
-def read_jobs(
-    path: Path, folder: Path, out: Path, choice: Choice, there: Mapping[str, There | None]
-) -> Rows:
+def read_item_table(
+    path: Path, folder: Path, out: Path, selection: TaskSelection, existing: Mapping[str, ExistingItem | None]
+) -> ItemTable:
     """What a table asks for, of the tasks that are chosen. Pictures are named from the folder;
     several references are parted by semicolons. `there` are all items in `out`, by their ids, and
     what those are made of that were built."""
-    check_apart(folder, out)
-    found = Rows([], {}, [])
-    bases = {one.key: one.base for one in there.values() if one}
+    require_separate(folder, out)
+    found = ItemTable([], {}, [])
+    bases = {one.key: one.id_stem for one in existing.values() if one}
     first: dict[str, int] = {}
-    every = list(_jobs(path, folder, out))
-    often = Counter(job.item(job.tasks[0]) for job in {job.key: job for _, job in every}.values())
+    every = list(_read_jobs(path, folder, out))
+    often = Counter(job.item_id(job.tasks[0]) for job in {job.key: job for _, job in every}.values())
     for number, job in every:
         [task] = job.tasks
-        if task.name not in choice.tasks:
+        if task.name not in selection.tasks:
             continue
         if first.setdefault(job.key, number) != number:
-            found.same.append(f"row {number} (as row {first[job.key]})")
+            found.duplicates.append(f"row {number} (as row {first[job.key]})")
             continue
-        if reason := _fault(job, choice):
-            found.without[f"row {number}"] = reason
+        if reason := _find_row_error(job, selection):
+            found.unusable[f"row {number}"] = reason
             continue
         # An item that is there keeps its name; others that would share one get a digest.
         if job.key in bases:
-            job = job._replace(base=bases[job.key])
-        elif often[job.item(task)] > 1 or job.item(task) in there:
-            job = job._replace(base=f"{job.base}-{digest(job.key)}")
+            job = job._replace(id_stem=bases[job.key])
+        elif often[job.item_id(task)] > 1 or job.item_id(task) in existing:
+            job = job._replace(id_stem=f"{job.id_stem}-{text_digest(job.key)}")
         found.jobs.append(job)
     return found
 
 
-def _fault(job: Job, choice: Choice) -> str:
+def _find_row_error(job: ItemJob, selection: TaskSelection) -> str:
     """Why no item can be made of a row, if none can."""
     [task] = job.tasks
-    if reason := unfit(task, job.pieces, True, choice, _HINTS):
+    if reason := unfit_task_reason(task, job.image_set, True, selection, _HINTS):
         return reason
     if not job.instruction:
-        return "" if job.pieces.first else "without a picture it needs an instruction"
-    reason = own_fault(job.instruction, names_of(task, max(1, len(job.pieces.references))))
+        return "" if job.image_set.main_image else "without a picture it needs an instruction"
+    reason = invalid_text_reason(job.instruction, allowed_image_tags(task, max(1, len(job.image_set.references))))
     return f"its instruction cannot stand ({reason})" if reason else ""
 
 
-def _jobs(path: Path, folder: Path, out: Path) -> Iterator[tuple[int, Job]]:
+def _read_jobs(path: Path, folder: Path, out: Path) -> Iterator[tuple[int, ItemJob]]:
     made = out.resolve()
-    for number, row in enumerate(read_rows(path, "image"), 1):
-        if not any(map(_said, row.values())):
+    for number, row in enumerate(read_table_rows(path, "image"), 1):
+        if not any(map(_is_filled, row.values())):
             continue  # as spreadsheets leave them
         try:
-            _check(row)
-            job = _job(row, folder)
-            for one in job.pieces.all():
+            _check_row(row)
+            job = _parse_job(row, folder)
+            for one in job.image_set.list_paths():
                 if one.resolve().is_relative_to(made):
                     raise CrevalError(f"{one} lies in --out; give a copy elsewhere.")
         except CrevalError as error:
@@ -91,52 +91,52 @@ def _jobs(path: Path, folder: Path, out: Path) -> Iterator[tuple[int, Job]]:
         yield number, job
 
 
-def _said(value: object) -> bool:
+def _is_filled(value: object) -> bool:
     """Whether anything stands in a field."""
     return bool(value.strip() if isinstance(value, str) else value)
 
 
-def _check(row: Mapping[str, Any]) -> None:
+def _check_row(row: Mapping[str, Any]) -> None:
     """Refuse what would not be looked at, or be taken for something else."""
     for name, value in row.items():
         several = value if isinstance(value, list) else [value]
-        if not any(map(_said, several)):
+        if not any(map(_is_filled, several)):
             continue
         if not name:
             raise CrevalError(f"{str(several[0])[:80]!r} stands in a column that has no name.")
-        known_name("column", name, COLUMNS)
+        require_known("column", name, COLUMNS)
         of = several if name == "references" else [value]
         if not all(isinstance(one, str) for one in of) and (name, type(value)) != ("task", int):
             raise CrevalError(f"its {name} should be text, and is {str(value)[:80]}.")
 
 
-def _job(row: Mapping[str, Any], folder: Path) -> Job:
+def _parse_job(row: Mapping[str, Any], folder: Path) -> ItemJob:
     def text(name: str) -> str:
-        return " ".join(text_of(row.get(name)).split())
+        return " ".join(coerce_text(row.get(name)).split())
 
     image = text("image").replace("\\", "/")
     given = row.get("references")
-    names = given if isinstance(given, list) else text_of(given).split(";")
-    pieces = Pieces(
-        _inside(folder, image),
-        _inside(folder, text("mask")),
-        tuple(path for name in names if (path := _inside(folder, text_of(name).strip()))),
+    names = given if isinstance(given, list) else coerce_text(given).split(";")
+    pieces = ImageSet(
+        _resolve_inside(folder, image),
+        _resolve_inside(folder, text("mask")),
+        tuple(path for name in names if (path := _resolve_inside(folder, coerce_text(name).strip()))),
     )
     kind = text("source_type").casefold()
     if kind:
-        known_name("source type", kind, SOURCE_TYPES)
-    said, task = text("instruction"), _task(text("task"), image)
-    of = [pieces.picture, pieces.mask, *pieces.references]
-    key = "|".join([task.name, *(name_in(folder, path) if path else "" for path in of), said])
-    base = f"text-{digest(said)}"
-    if pieces.first is not None:
-        base = base_of(name_in(folder, pieces.first))
-    return Job(f"row {digest(key)}", base, pieces, (task,), 1, True, said, kind)
+        require_known("source type", kind, SOURCE_TYPES)
+    said, task = text("instruction"), _parse_task(text("task"), image)
+    of = [pieces.image, pieces.mask, *pieces.references]
+    key = "|".join([task.name, *(relative_name(folder, path) if path else "" for path in of), said])
+    base = f"text-{text_digest(said)}"
+    if pieces.main_image is not None:
+        base = make_id_stem(relative_name(folder, pieces.main_image))
+    return ItemJob(f"row {text_digest(key)}", base, pieces, (task,), 1, True, said, kind)
 
 
-def _task(named: str, image: str) -> Task:
+def _parse_task(named: str, image: str) -> Task:
     """The task that a row names, or the folder of its picture."""
-    found = tasks_named(named) if named else named_by_folder(image)
+    found = find_tasks(named) if named else tasks_from_folder(image)
     if not found:
         raise CrevalError("it needs a task.")
     if len(found) > 1:
@@ -144,7 +144,7 @@ def _task(named: str, image: str) -> Task:
     return found[0]
 
 
-def _inside(folder: Path, name: str) -> Path | None:
+def _resolve_inside(folder: Path, name: str) -> Path | None:
     """A picture in a folder, which may be named from there or from the root."""
     if not name:
         return None

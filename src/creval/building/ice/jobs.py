@@ -15,16 +15,16 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from creval.benchmarks.ice_bench.tasks import TASKS, Task
-from creval.building.creval.sources import safe_name
-from creval.building.ice.control_images import DEPTH, DERIVED, OUTPAINTING
-from creval.building.ice.image_sets import Pieces, named_by_folder
-from creval.core.filenames import unlike_draws
-from creval.parsing.text_checks import digest
+from creval.building.creval.sources import safe_filename
+from creval.building.ice.control_images import DEPTH, DERIVABLE, OUTPAINTING
+from creval.building.ice.image_sets import ImageSet, tasks_from_folder
+from creval.core.filenames import escape_draw_suffix
+from creval.parsing.text_checks import text_digest
 
-_LONGEST = 70  # bytes of a picture's part in an item's id
+_MAX_STEM_BYTES = 70  # bytes of a picture's part in an item's id
 
 
-class Job(NamedTuple):
+class ItemJob(NamedTuple):
     """An item to be made; `tasks` are tried in their order.
 
     `key` tells what it is made of: a picture's name, or a row of a table. Somebody may be `sure` of
@@ -32,11 +32,11 @@ class Job(NamedTuple):
     """
 
     key: str
-    base: str
-    pieces: Pieces
+    id_stem: str
+    image_set: ImageSet
     tasks: tuple[Task, ...]
-    part: int = 1
-    sure: bool = False
+    position: int = 1
+    task_is_certain: bool = False
     instruction: str = ""
     source_type: str = ""
 
@@ -44,31 +44,31 @@ class Job(NamedTuple):
     def id(self) -> str:
         """A name for what is asked, also where the task is still open."""
         [first, *others] = self.tasks
-        return f"{self.key}: item {self.part}" if others else self.item(first)
+        return f"{self.key}: item {self.position}" if others else self.item_id(first)
 
-    def item(self, task: Task) -> str:
+    def item_id(self, task: Task) -> str:
         """The item's id."""
-        return f"{slug(task)}-{self.base}"
+        return f"{task_slug(task)}-{self.id_stem}"
 
 
-class Choice(NamedTuple):
+class TaskSelection(NamedTuple):
     """What can be chosen about the tasks: which, how many a picture, and which control pictures are
     made of photographs (`derived`, by the gauges that measure them)."""
 
     tasks: frozenset[str] = frozenset(TASKS)
-    each: int = 1
+    items_per_image: int = 1
     derived: frozenset[str] = frozenset()
 
 
-class There(NamedTuple):
+class ExistingItem(NamedTuple):
     """An item that is there: what it was made of, its task, and its picture's part of its id."""
 
     key: str
     task: str
-    base: str
+    id_stem: str
 
 
-def slug(task: Task) -> str:
+def task_slug(task: Task) -> str:
     """A task's name in a file's name.
 
     >>> slug(TASKS["Text-to-Image Creating"])
@@ -77,7 +77,7 @@ def slug(task: Task) -> str:
     return re.sub(r"[^a-z]+", "-", task.name.casefold()).strip("-")
 
 
-def base_of(name: str) -> str:
+def make_id_stem(name: str) -> str:
     """A picture's part in items' ids: its path, without its ending and folders that name its task,
     and without what would make it another item's draw.
 
@@ -87,121 +87,125 @@ def base_of(name: str) -> str:
     'cat_2'
     """
     *folders, last = PurePosixPath(name).with_suffix("").parts or ("",)
-    kept = [folder for folder in folders if not named_by_folder(f"{folder}/")]
-    base = safe_name("/".join([*kept, last]), _LONGEST)
-    return unlike_draws(f"-{base}").removeprefix("-")  # behind a task's name, with a dash
+    kept = [folder for folder in folders if not tasks_from_folder(f"{folder}/")]
+    base = safe_filename("/".join([*kept, last]), _MAX_STEM_BYTES)
+    return escape_draw_suffix(f"-{base}").removeprefix("-")  # behind a task's name, with a dash
 
 
-def bases(names: Iterable[str], there: Collection[There]) -> dict[str, str]:
+def assign_id_stems(names: Iterable[str], existing: Collection[ExistingItem]) -> dict[str, str]:
     """Such a part for each picture. One that has items keeps its own; where another one could give
     items of the same name, a digest tells it apart."""
-    found = {one.key: one.base for one in there if one.base}
-    taken = {(_alike(one.base), one.task) for one in there}
+    found = {one.key: one.id_stem for one in existing if one.id_stem}
+    taken = {(_filesystem_key(one.id_stem), one.task) for one in existing}
     for name in sorted(set(names) - found.keys()):
-        base = found[name] = base_of(name)
-        items = {(_alike(base), task.name) for task in named_by_folder(name) or TASKS.values()}
+        base = found[name] = make_id_stem(name)
+        items = {(_filesystem_key(base), task.name) for task in tasks_from_folder(name) or TASKS.values()}
         if items & taken:
-            found[name] += f"-{digest(name)}"
+            found[name] += f"-{text_digest(name)}"
         taken |= items
     return found
 
 
-def _alike(base: str) -> str:
+def _filesystem_key(base: str) -> str:
     """What some systems take as the same name."""
     return unicodedata.normalize("NFC", base).casefold()
 
 
-def is_wanted(path: str, choice: Choice) -> bool:
+def is_selected(path: str, selection: TaskSelection) -> bool:
     """Whether a picture is for a task that is chosen, or its folder names none."""
-    named = named_by_folder(path)
-    return not named or any(task.name in choice.tasks for task in named)
+    named = tasks_from_folder(path)
+    return not named or any(task.name in selection.tasks for task in named)
 
 
-def assigned(
-    found: Mapping[str, Pieces], base: Mapping[str, str], choice: Choice, seed: int, named: str = ""
-) -> tuple[dict[str, list[Job]], dict[str, str]]:
+def assign_tasks(
+    image_sets: Mapping[str, ImageSet],
+    id_stems: Mapping[str, str],
+    selection: TaskSelection,
+    seed: int,
+    folder_name: str = "",
+) -> tuple[dict[str, list[ItemJob]], dict[str, str]]:
     """Jobs for each picture, by its part in items' ids (`base`), and the reasons why there is none
     for some. The first so many of them have all tasks as often as can be; `named` is the name of
     the folder of all."""
     used = Counter(dict.fromkeys(TASKS, 0))
-    jobs: dict[str, list[Job]] = {}
+    jobs: dict[str, list[ItemJob]] = {}
     without: dict[str, str] = {}
-    for name in sorted(found, key=lambda name: _drawn(seed, name)):
-        pieces, wanted = found[name], named_by_folder(f"{named}/{name}")
-        tasks = [task for task in wanted or TASKS.values() if task.name in choice.tasks]
+    for name in sorted(image_sets, key=lambda name: _random_key(seed, name)):
+        pieces, wanted = image_sets[name], tasks_from_folder(f"{folder_name}/{name}")
+        tasks = [task for task in wanted or TASKS.values() if task.name in selection.tasks]
         sure = len(wanted) == 1
-        reasons = {task: unfit(task, pieces, sure, choice) for task in tasks}
+        reasons = {task: unfit_task_reason(task, pieces, sure, selection) for task in tasks}
         able = sorted(
             (task for task, reason in reasons.items() if not reason),
-            key=lambda task: (used[task.name], _drawn(seed, f"{name}|{task.number}")),
+            key=lambda task: (used[task.name], _random_key(seed, f"{name}|{task.number}")),
         )
-        parts = range(min(choice.each, len(able)))
+        parts = range(min(selection.items_per_image, len(able)))
         used.update(able[part].name for part in parts)
         jobs[name] = [
-            Job(name, base[name], pieces, tuple(able[part :: choice.each]), part + 1, sure)
+            ItemJob(name, id_stems[name], pieces, tuple(able[part :: selection.items_per_image]), part + 1, sure)
             for part in parts
         ]
         if not able:
-            without[name] = _why(reasons)
+            without[name] = _combine_reasons(reasons)
     return jobs, without
 
 
-def still_to_make(
-    jobs: Sequence[Job], there: Collection[There], choice: Choice
-) -> tuple[list[Job], int]:
+def find_pending_jobs(
+    jobs: Sequence[ItemJob], existing: Collection[ExistingItem], selection: TaskSelection
+) -> tuple[list[ItemJob], int]:
     """Of one picture's jobs those that are not done, and how many are."""
-    done = {one.task for one in there if one.task in choice.tasks}
+    done = {one.task for one in existing if one.task in selection.tasks}
     left = [job for job in jobs if not done.intersection(task.name for task in job.tasks)]
     left = left[: max(0, len(jobs) - len(done))]
     return left, len(jobs) - len(left)
 
 
-def _why(reasons: Mapping[Task, str]) -> str:
+def _combine_reasons(reasons: Mapping[Task, str]) -> str:
     said = dict.fromkeys(reasons.values())
     return next(iter(said)) if len(said) == 1 else "none of the tasks can be made of it"
 
 
-def _drawn(seed: int, name: str) -> str:
-    return digest(f"{seed}|{name}")
+def _random_key(seed: int, name: str) -> str:
+    return text_digest(f"{seed}|{name}")
 
 
-class Hints(NamedTuple):
+class InputHints(NamedTuple):
     """How to bring what a task needs."""
 
     mask: str = "NAME_mask.png"
     reference: str = "NAME_ref1.png"
 
 
-def unfit(
-    task: Task, pieces: Pieces, sure: bool, choice: Choice, hints: Hints | None = None
+def unfit_task_reason(
+    task: Task, image_set: ImageSet, task_is_certain: bool, selection: TaskSelection, hints: InputHints | None = None
 ) -> str:
     """Why pictures cannot serve a task. What somebody brought is used: with a mask or a reference,
     tasks without are for those only who are `sure`; so are pictures that control as they are."""
-    mask, reference = hints or Hints()
-    derived = task.control in choice.derived
-    borders = task.name == OUTPAINTING and OUTPAINTING in choice.derived
-    if task.edits and pieces.picture is None:
+    mask, reference = hints or InputHints()
+    derived = task.control_metric in selection.derived
+    borders = task.name == OUTPAINTING and OUTPAINTING in selection.derived
+    if task.has_source and image_set.image is None:
         return f"{task.name} needs a picture to edit"
-    if task.masked and pieces.mask is None and not borders:
-        return f"{task.name} needs a mask ({mask}){_made(task.name)}"
-    if task.reference and not pieces.references and (task.edits or pieces.picture is None):
+    if task.has_mask and image_set.mask is None and not borders:
+        return f"{task.name} needs a mask ({mask}){_derive_hint(task.name)}"
+    if task.reference_metric and not image_set.references and (task.has_source or image_set.image is None):
         return f"{task.name} needs a reference picture ({reference})"
-    if task.control and not derived and not sure:
-        return f"{task.name} needs a control picture, in a folder of that name{_made(task.control)}"
-    idle = not sure and unused(task, pieces)
+    if task.control_metric and not derived and not task_is_certain:
+        return f"{task.name} needs a control picture, in a folder of that name{_derive_hint(task.control_metric)}"
+    idle = not task_is_certain and find_unused_images(task, image_set)
     return f"{task.name} does not use all that was brought" if idle else ""
 
 
-def _made(what: str) -> str:
+def _derive_hint(what: str) -> str:
     """How to have what is missing made, if that can be."""
     if what == DEPTH:
         return "; --derive --gauge depth=MODEL makes it"
-    return "; --derive makes it" if what in DERIVED else ""
+    return "; --derive makes it" if what in DERIVABLE else ""
 
 
-def unused(task: Task, pieces: Pieces) -> list[Path]:
+def find_unused_images(task: Task, image_set: ImageSet) -> list[Path]:
     """What a task leaves aside of the pictures that belong together."""
-    found = [] if task.masked else [pieces.mask]
-    found += [] if task.reference else [*pieces.references]
-    found += [pieces.picture] if pieces.references and not task.edits else []
+    found = [] if task.has_mask else [image_set.mask]
+    found += [] if task.reference_metric else [*image_set.references]
+    found += [image_set.image] if image_set.references and not task.has_source else []
     return [path for path in found if path is not None]

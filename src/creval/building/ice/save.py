@@ -7,96 +7,96 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from creval.building.ice.files import HOME, Entry, Items, picture_path
-from creval.building.ice.jobs import Job
-from creval.building.ice.texts import Inputs, Written
-from creval.building.images import kept_ending, put_picture
-from creval.calls.text_generation import Wrote
-from creval.core.files import text_of
+from creval.building.ice.files import DATASET_FOLDER, IceItems, ItemEntry, item_image_path
+from creval.building.ice.jobs import ItemJob
+from creval.building.ice.texts import ItemInputs, ItemTexts
+from creval.building.image_files import copy_image, release_suffix
+from creval.calls.text_generation import GenerationResult
+from creval.core.files import coerce_text
 from creval.core.images import ImageError
-from creval.store.lock import turn
+from creval.store.lock import file_lock
 
-_TYPES = {"real": "Real Image", "generated": "Generated Image"}
+_SOURCE_TYPES = {"real": "Real Image", "generated": "Generated Image"}
 """Where sources come from, in the release's words."""
 
 
-class Made(NamedTuple):
+class ItemDraft(NamedTuple):
     """What became of an item: its inputs and texts, and how they came about. A new one has its job,
     another the texts that it had `before`."""
 
-    item: str
-    inputs: Inputs
-    written: Written
-    facts: Mapping[str, Any]
-    job: Job | None = None
-    before: Mapping[str, str] = {}
+    item_id: str
+    inputs: ItemInputs
+    item_texts: ItemTexts
+    provenance: Mapping[str, Any]
+    job: ItemJob | None = None
+    previous_texts: Mapping[str, str] = {}
 
 
-def keep(folder: Path, wrote: Wrote[Made], source_types: Mapping[str, str]) -> Items:
+def save_items(folder: Path, result: GenerationResult[ItemDraft], source_types: Mapping[str, str]) -> IceItems:
     """Write what was made, and where sources come from; all items. What somebody else has changed
     meanwhile is left out."""
-    places = _put_pictures(folder, wrote)
-    with turn(folder):
-        items = Items(folder)
-        for identity, made in list(wrote.made.items()):
-            if not _put(items, made, places.get(identity)):
-                wrote.left_out[identity] = "it was changed meanwhile; build again"
-                del wrote.made[identity]
-        for entry, kind in _typed(items, source_types):
-            if not _type_of(entry):
+    places = _copy_new_images(folder, result)
+    with file_lock(folder):
+        items = IceItems(folder)
+        for identity, made in list(result.results.items()):
+            if not _put_item(items, made, places.get(identity)):
+                result.left_out[identity] = "it was changed meanwhile; build again"
+                del result.results[identity]
+        for entry, kind in _find_typed_entries(items, source_types):
+            if not _read_source_type(entry):
                 entry["SourceImageType"] = kind
-        items.give_people_theirs()
+        items.mark_human_texts()
         if items.entries:
             items.save()
     return items
 
 
-def of_other_types(items: Items, source_types: Mapping[str, str]) -> list[str]:
+def find_source_type_conflicts(items: IceItems, source_types: Mapping[str, str]) -> list[str]:
     """Items whose source is said to come from somewhere else; that stays."""
     return [
-        text_of(entry["ItemID"])
-        for entry, kind in _typed(items, source_types)
-        if _type_of(entry) not in ("", kind)
+        coerce_text(entry["ItemID"])
+        for entry, kind in _find_typed_entries(items, source_types)
+        if _read_source_type(entry) not in ("", kind)
     ]
 
 
-def _put(items: Items, made: Made, places: Mapping[str, str] | None) -> bool:
+def _put_item(items: IceItems, draft: ItemDraft, image_names: Mapping[str, str] | None) -> bool:
     """Put what was made among the items, if that can be."""
-    if made.job is None:
-        return items.complete(made.item, made.before, made.written, made.facts)
-    task = made.inputs.task
-    return places is not None and items.add(made.job, task, places, made.written, made.facts)
+    if draft.job is None:
+        return items.complete(draft.item_id, draft.previous_texts, draft.item_texts, draft.provenance)
+    task = draft.inputs.task
+    return image_names is not None and items.add(draft.job, task, image_names, draft.item_texts, draft.provenance)
 
 
-def _typed(items: Items, source_types: Mapping[str, str]) -> Iterator[tuple[Entry, str]]:
+def _find_typed_entries(items: IceItems, source_types: Mapping[str, str]) -> Iterator[tuple[ItemEntry, str]]:
     """Items that have a source of which somebody says now where it comes from, by what they are
     made of."""
-    for name, one in items.there().items():
+    for name, one in items.find_built().items():
         entry, kind = items.entries[name], source_types.get(one.key)
         if kind and entry.get("SourceImage"):
-            yield entry, _TYPES[kind]
+            yield entry, _SOURCE_TYPES[kind]
 
 
-def _type_of(entry: Entry) -> str:
-    return text_of(entry.get("SourceImageType")).strip()
+def _read_source_type(entry: ItemEntry) -> str:
+    return coerce_text(entry.get("SourceImageType")).strip()
 
 
-def _put_pictures(folder: Path, wrote: Wrote[Made]) -> dict[str, dict[str, str]]:
+def _copy_new_images(folder: Path, result: GenerationResult[ItemDraft]) -> dict[str, dict[str, str]]:
     """Copy the pictures of new items, but for those whose names somebody has used meanwhile."""
-    there, places = Items(folder).entries, {}
-    for identity, made in list(wrote.made.items()):
-        if made.job is None or made.item in there:
+    there, places = IceItems(folder).entries, {}
+    for identity, made in list(result.results.items()):
+        if made.job is None or made.item_id in there:
             continue
         try:
-            places[identity] = _copied(folder, made.item, made.inputs)
+            places[identity] = _copy_item_images(folder, made.item_id, made.inputs)
         except (ImageError, OSError) as error:
             why = getattr(error, "strerror", None) or error
-            wrote.left_out[identity] = f"its pictures cannot be written: {why}"
-            del wrote.made[identity]
+            result.left_out[identity] = f"its pictures cannot be written: {why}"
+            del result.results[identity]
     return places
 
 
-def _copied(folder: Path, item: str, inputs: Inputs) -> dict[str, str]:
+def _copy_item_images(folder: Path, item: str, inputs: ItemInputs) -> dict[str, str]:
     """Copy an item's pictures to where they belong; their names, by what they are."""
     kinds = {"src": inputs.source, "mask": inputs.mask, "photo": inputs.photograph}
     kinds |= {f"ref{n}": path for n, path in enumerate(inputs.references, 1)}
@@ -104,8 +104,8 @@ def _copied(folder: Path, item: str, inputs: Inputs) -> dict[str, str]:
     for kind, path in kinds.items():
         if path is None:
             continue
-        to = picture_path(folder, item, inputs.task, kind, kept_ending(path))
+        to = item_image_path(folder, item, inputs.task, kind, release_suffix(path))
         if path != to:
-            put_picture(path, to)
-        places[kind] = to.relative_to(folder / HOME).as_posix()
+            copy_image(path, to)
+        places[kind] = to.relative_to(folder / DATASET_FOLDER).as_posix()
     return places

@@ -12,15 +12,15 @@ from typing import NamedTuple
 _SCENE = "a scene: who or what, doing what, where, in which light"
 
 
-class Kit(NamedTuple):
+class TaskKit(NamedTuple):
     """What a task asks for, and how instructions for it may run."""
 
     meaning: str
     templates: tuple[str, ...]
 
 
-KITS: Mapping[str, Kit] = {
-    "Text-to-Image Creating": Kit(
+TASK_KITS: Mapping[str, TaskKit] = {
+    "Text-to-Image Creating": TaskKit(
         "make a picture from words alone",
         (
             f"{{{_SCENE}}}",
@@ -29,7 +29,7 @@ KITS: Mapping[str, Kit] = {
             "Draw {a scene, with its mood and its style}.",
         ),
     ),
-    "Face Reference Creating": Kit(
+    "Face Reference Creating": TaskKit(
         "make a new picture of the person whose face the reference shows",
         (
             "Show the person in <REF_1> as {a role, with clothes and surroundings}.",
@@ -37,7 +37,7 @@ KITS: Mapping[str, Kit] = {
             "Draw {a new scene} with the person in <REF_1> at its centre.",
         ),
     ),
-    "Style Reference Creating": Kit(
+    "Style Reference Creating": TaskKit(
         "make a new picture of something else than the reference shows, in its style",
         (
             f"In the style of <REF_1>, draw {{{_SCENE}}}.",
@@ -45,16 +45,15 @@ KITS: Mapping[str, Kit] = {
             "Make a picture of {another subject} that could hang beside <REF_1>.",
         ),
     ),
-    "Subject Reference Creating": Kit(
-        "make a new picture, of another scene, with the very object or animal that the reference "
-        "shows",
+    "Subject Reference Creating": TaskKit(
+        "make a new picture, of another scene, with the very object or animal that the reference shows",
         (
             "Show {the subject} from <REF_1> {in another place, or in use}.",
             "Make a picture of {a new scene} in which {the subject} from <REF_1> stands out.",
             "Place {the subject} from <REF_1> {somewhere new, with what is around it}.",
         ),
     ),
-    "Color Editing": Kit(
+    "Color Editing": TaskKit(
         "change the colour of something and nothing else",
         (
             "Make {the thing, and which one} in <SOURCE> {its new colour}.",
@@ -62,16 +61,15 @@ KITS: Mapping[str, Kit] = {
             "Recolour {the thing, and which one} in <SOURCE>: it should be {its new colour}.",
         ),
     ),
-    "Motion Editing": Kit(
-        "change the pose or the movement of a person or an animal, so that it is seen in a still "
-        "picture",
+    "Motion Editing": TaskKit(
+        "change the pose or the movement of a person or an animal, so that it is seen in a still picture",
         (
             "Make {the person or animal} in <SOURCE> {take another pose or move}.",
             "Change <SOURCE> so that {the person or animal} {does something else}.",
             "In <SOURCE>, {the person or animal} should {be doing something else}.",
         ),
     ),
-    "Face Editing": Kit(
+    "Face Editing": TaskKit(
         "change something about a face: expression, age, hair, make-up, glasses",
         (
             "Change the face of {the person} in <SOURCE>: {what is to be different}.",
@@ -79,7 +77,7 @@ KITS: Mapping[str, Kit] = {
             "In <SOURCE>, let the face of {the person} {look otherwise, and how}.",
         ),
     ),
-    "Texture Editing": Kit(
+    "Texture Editing": TaskKit(
         "change what something is made of, or its surface",
         (
             "Make {the thing, and which one} in <SOURCE> look as if it were made of {a material}.",
@@ -87,7 +85,7 @@ KITS: Mapping[str, Kit] = {
             "Turn the material of {the thing, and which one} in <SOURCE> into {a material}.",
         ),
     ),
-    "Style Editing": Kit(
+    "Style Editing": TaskKit(
         "turn the whole picture into a named style",
         (
             "Turn <SOURCE> into {a named manner of painting, drawing or film}.",
@@ -95,7 +93,7 @@ KITS: Mapping[str, Kit] = {
             "Redraw <SOURCE> as {a named manner of painting, drawing or film}.",
         ),
     ),
-    "Scene Editing": Kit(
+    "Scene Editing": TaskKit(
         "put what is in front before another background",
         (
             "Replace the background of <SOURCE> with {another setting}.",
@@ -103,7 +101,7 @@ KITS: Mapping[str, Kit] = {
             "Change where <SOURCE> was taken: behind {the subject in front} is {another setting}.",
         ),
     ),
-    "Subject Addition": Kit(
+    "Subject Addition": TaskKit(
         "add an object, a person or an animal",
         (
             "Add {what comes in} {where} in <SOURCE>.",
@@ -111,7 +109,7 @@ KITS: Mapping[str, Kit] = {
             "There should also be {what comes in} {where} in <SOURCE>.",
         ),
     ),
-    "Subject Removal": Kit(
+    "Subject Removal": TaskKit(
         "take an object, a person or an animal away",
         (
             "Remove {the thing, and which one} from <SOURCE>.",
@@ -119,7 +117,7 @@ KITS: Mapping[str, Kit] = {
             "Show <SOURCE> without {the thing, and which one}.",
         ),
     ),
-    "Subject Change": Kit(
+    "Subject Change": TaskKit(
         "replace an object, a person or an animal by another",
         (
             "Replace {the thing, and which one} in <SOURCE> with {another thing}.",
@@ -127,7 +125,7 @@ KITS: Mapping[str, Kit] = {
             "Where <SOURCE> shows {the thing, and which one}, there should be {another thing}.",
         ),
     ),
-    "Text Render": Kit(
+    "Text Render": TaskKit(
         "write given words, which are not in the picture yet, at a given place",
         (
             'Write "{the words}" {where, and in which letters} in <SOURCE>.',
@@ -135,7 +133,7 @@ KITS: Mapping[str, Kit] = {
             'In <SOURCE>, let "{the words}" stand {where, and in which letters}.',
         ),
     ),
-    "Text Removal": Kit(
+    "Text Removal": TaskKit(
         "take all text out of the picture",
         (
             "Remove all text from <SOURCE>.",
@@ -143,7 +141,7 @@ KITS: Mapping[str, Kit] = {
             "Show <SOURCE> without any writing.",
         ),
     ),
-    "Composite Editing": Kit(
+    "Composite Editing": TaskKit(
         "make several edits of different kinds at once",
         (
             "In <SOURCE>, {make a first change}, {make a second change} and {make a third change}.",
@@ -151,7 +149,7 @@ KITS: Mapping[str, Kit] = {
             "Edit <SOURCE> in three ways: {a first change}; {a second change}; {a third change}.",
         ),
     ),
-    "Inpainting": Kit(
+    "Inpainting": TaskKit(
         "paint the marked region anew with what the words say",
         (
             "Fill the masked part of <SOURCE> with {what is to be seen there}.",
@@ -159,7 +157,7 @@ KITS: Mapping[str, Kit] = {
             "Where <SOURCE> is masked, there should be {what is to be seen there}.",
         ),
     ),
-    "Outpainting": Kit(
+    "Outpainting": TaskKit(
         "continue the picture beyond its borders, into the marked region",
         (
             "Continue <SOURCE> into the masked part, where there is {what lies there}.",
@@ -167,7 +165,7 @@ KITS: Mapping[str, Kit] = {
             "Fill the masked borders of <SOURCE> with {what lies there}.",
         ),
     ),
-    "Local Subject Addition": Kit(
+    "Local Subject Addition": TaskKit(
         "add something that fits into the marked region",
         (
             "Add {what comes in} in the masked part of <SOURCE>.",
@@ -175,7 +173,7 @@ KITS: Mapping[str, Kit] = {
             "The masked part of <SOURCE> should also hold {what comes in}.",
         ),
     ),
-    "Local Subject Removal": Kit(
+    "Local Subject Removal": TaskKit(
         "take away what lies in the marked region",
         (
             "Remove {what lies there} in the masked part of <SOURCE>.",
@@ -183,7 +181,7 @@ KITS: Mapping[str, Kit] = {
             "Clear the masked part of <SOURCE> of {what lies there}.",
         ),
     ),
-    "Local Text Render": Kit(
+    "Local Text Render": TaskKit(
         "write given words in the marked region",
         (
             'Write "{the words}" in the masked part of <SOURCE> {in which letters}.',
@@ -191,7 +189,7 @@ KITS: Mapping[str, Kit] = {
             'Let the masked part of <SOURCE> read "{the words}" {in which letters}.',
         ),
     ),
-    "Local Text Removal": Kit(
+    "Local Text Removal": TaskKit(
         "take the text in the marked region away",
         (
             "Remove the text in the masked part of <SOURCE>.",
@@ -199,7 +197,7 @@ KITS: Mapping[str, Kit] = {
             "Clear the masked part of <SOURCE> of all letters.",
         ),
     ),
-    "Pose-guided Generation": Kit(
+    "Pose-guided Generation": TaskKit(
         "make a picture whose people stand as the drawn pose shows",
         (
             "Following the pose in <SOURCE>, draw {who, in which clothes, where}.",
@@ -207,7 +205,7 @@ KITS: Mapping[str, Kit] = {
             "Draw {who, in which clothes, where}, standing just as in <SOURCE>.",
         ),
     ),
-    "Edge-guided Generation": Kit(
+    "Edge-guided Generation": TaskKit(
         "make a picture that follows the drawn edges",
         (
             "Following the edges in <SOURCE>, draw {what they show, with colours and light}.",
@@ -215,7 +213,7 @@ KITS: Mapping[str, Kit] = {
             "Colour in the outlines of <SOURCE> as {what they show, with colours and light}.",
         ),
     ),
-    "Depth-guided Generation": Kit(
+    "Depth-guided Generation": TaskKit(
         "make a picture whose near and far lie as in the depth map",
         (
             "Following the depth map <SOURCE>, draw {what is near, and what is far}.",
@@ -223,7 +221,7 @@ KITS: Mapping[str, Kit] = {
             "Draw {a scene} whose near and far lie as in <SOURCE>.",
         ),
     ),
-    "Image Colorization": Kit(
+    "Image Colorization": TaskKit(
         "colour a grey picture as the words say",
         (
             "Colour <SOURCE>: {which things have which colours}.",
@@ -231,7 +229,7 @@ KITS: Mapping[str, Kit] = {
             "Give <SOURCE> its colours back, with {which things in which colours}.",
         ),
     ),
-    "Image Deblurring": Kit(
+    "Image Deblurring": TaskKit(
         "make a blurred picture sharp",
         (
             "Make <SOURCE> sharp and clear.",
@@ -239,7 +237,7 @@ KITS: Mapping[str, Kit] = {
             "Restore <SOURCE> so that all details are crisp.",
         ),
     ),
-    "Style Transfer": Kit(
+    "Style Transfer": TaskKit(
         "give the source the style of the reference",
         (
             "Give <SOURCE> the style of <REF_1>.",
@@ -247,7 +245,7 @@ KITS: Mapping[str, Kit] = {
             "Make <SOURCE> look as if whoever made <REF_1> had made it.",
         ),
     ),
-    "Subject-guided Inpainting": Kit(
+    "Subject-guided Inpainting": TaskKit(
         "put what the reference shows into the marked region",
         (
             "Put {the subject} from <REF_1> into the masked part of <SOURCE>.",
@@ -255,7 +253,7 @@ KITS: Mapping[str, Kit] = {
             "Where <SOURCE> is masked, show {the subject} from <REF_1>.",
         ),
     ),
-    "Virtual Try On": Kit(
+    "Virtual Try On": TaskKit(
         "let the person wear the piece of clothing that the reference shows",
         (
             "Dress the person in <SOURCE> in {the garment} from <REF_1>.",
@@ -263,7 +261,7 @@ KITS: Mapping[str, Kit] = {
             "Show how {the garment} from <REF_1> looks on the person in <SOURCE>.",
         ),
     ),
-    "Face Swap": Kit(
+    "Face Swap": TaskKit(
         "put the face of the reference in the place of the one in the marked region",
         (
             "Put the face in <REF_1> in the place of the masked one in <SOURCE>.",

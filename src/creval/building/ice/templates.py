@@ -9,54 +9,57 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from creval.benchmarks.ice_bench.items import BLANK, NAMED, blanks
-from creval.benchmarks.ice_bench.tasks import Task, tasks_named
-from creval.building.ice.task_kits import KITS
+from creval.benchmarks.ice_bench.item_lines import BLANK_PATTERN, IMAGE_REFERENCE, find_blanks
+from creval.benchmarks.ice_bench.tasks import Task, find_tasks
+from creval.building.ice.task_kits import TASK_KITS
 from creval.core.errors import CrevalError
 from creval.core.files import read_json
-from creval.parsing.text_checks import digest
+from creval.parsing.text_checks import text_digest
 
 
-def echoed(text: str, template: str) -> list[str]:
+def find_echoed_blanks(text: str, template: str) -> list[str]:
     """What of a template somebody wrote down as it stands, where something was to be filled in."""
-    parts = re.split(BLANK, template)  # what stands between blanks, and they
+    parts = re.split(BLANK_PATTERN, template)  # what stands between blanks, and they
     ends = [re.escape(part) for part in parts[::2]]
     ends[-1] += r"\Z"
     # What a lookahead has found is not tried in other ways, of which a long text has too many.
     filled = (rf"(?=(?P<at{n}>.+?){end})(?P=at{n}){end}" for n, end in enumerate(ends[1:]))
     match = re.match(ends[0] + "".join(filled), " ".join(text.split()), re.IGNORECASE)
     if match:
-        return [blank for blank, said in zip(parts[1::2], match.groups(), strict=True)
-                if _bare(said) == _bare(blank)]  # fmt: skip
-    return blanks(template) if _bare(text) == _bare(template) else []
+        return [
+            blank
+            for blank, said in zip(parts[1::2], match.groups(), strict=True)
+            if _normalise(said) == _normalise(blank)
+        ]
+    return find_blanks(template) if _normalise(text) == _normalise(template) else []
 
 
-def _bare(text: str) -> str:
+def _normalise(text: str) -> str:
     """A text without braces, marks at its ends, and case."""
     return " ".join(re.sub("[{}]", "", text).split()).strip(" .").casefold()
 
 
-class Templates:
+class TemplateSet:
     """The templates of all tasks; a file of one's own replaces those of the tasks that it names."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._of: dict[str, Sequence[str]] = {name: kit.templates for name, kit in KITS.items()}
+        self._by_task: dict[str, Sequence[str]] = {name: kit.templates for name, kit in TASK_KITS.items()}
         if path is not None:
-            self._of |= _read(path)
+            self._by_task |= _read_templates(path)
 
     @property
     def version(self) -> str:
         """A name for all of them."""
-        content = json.dumps(self._of, sort_keys=True, ensure_ascii=False)
-        return digest(content)[:12]
+        content = json.dumps(self._by_task, sort_keys=True, ensure_ascii=False)
+        return text_digest(content)[:12]
 
     def draw(self, task: Task, item: str, seed: int) -> str:
         """One of a task's templates, by chance."""
         chance = random.Random(f"{seed}|{task.number}|{item}")  # noqa: S311
-        return chance.choice(self._of[task.name])
+        return chance.choice(self._by_task[task.name])
 
 
-def _read(path: Path) -> dict[str, Sequence[str]]:
+def _read_templates(path: Path) -> dict[str, Sequence[str]]:
     content = read_json(path)
     if not isinstance(content, dict):
         raise CrevalError(f"{path} should hold an object from tasks to lists of templates.")
@@ -65,19 +68,19 @@ def _read(path: Path) -> dict[str, Sequence[str]]:
         texts = [given] if isinstance(given, str) else given
         if not isinstance(texts, list) or not texts:
             raise CrevalError(f"{path}: {name} should have a template, or a list of them.")
-        for task in tasks_named(name):
-            found[task.name] = [_checked(path, task, text) for text in texts]
+        for task in find_tasks(name):
+            found[task.name] = [_validate_template(path, task, text) for text in texts]
     return found
 
 
-def _checked(path: Path, task: Task, text: object) -> str:
+def _validate_template(path: Path, task: Task, text: object) -> str:
     """A template that can be used: it names pictures that the task has, and its braces close."""
     words = " ".join(text.split()) if isinstance(text, str) else ""
-    rest = BLANK.sub("", words)
-    wrong = [name for name in named(words) if name not in names_of(task)]
+    rest = BLANK_PATTERN.sub("", words)
+    wrong = [name for name in find_image_tags(words) if name not in allowed_image_tags(task)]
     if not words:
         why = "it is no text" if not isinstance(text, str) else "it is empty"
-    elif not all(map(str.strip, blanks(words))):
+    elif not all(map(str.strip, find_blanks(words))):
         why = "a blank in it is empty"
     elif "{" in rest or "}" in rest:
         why = "its braces do not match"
@@ -88,16 +91,16 @@ def _checked(path: Path, task: Task, text: object) -> str:
     raise CrevalError(f"{path}: this template of {task.name} cannot be used ({why}): {words[:100]}")
 
 
-def names_of(task: Task, references: int = 1) -> tuple[str, ...]:
+def allowed_image_tags(task: Task, references: int = 1) -> tuple[str, ...]:
     """How instructions for a task name its pictures."""
-    found = ("<SOURCE>",) if task.edits else ()
-    return found + tuple(f"<REF_{n + 1}>" for n in range(references if task.reference else 0))
+    found = ("<SOURCE>",) if task.has_source else ()
+    return found + tuple(f"<REF_{n + 1}>" for n in range(references if task.reference_metric else 0))
 
 
-def named(text: str) -> list[str]:
+def find_image_tags(text: str) -> list[str]:
     """The names of pictures in a text, however they are written.
 
     >>> named("Give <SOURCE> the style of [REF_1].")
     ['<SOURCE>', '<REF_1>']
     """
-    return [f"<{match[1]}>" for match in NAMED.finditer(text)]
+    return [f"<{match[1]}>" for match in IMAGE_REFERENCE.finditer(text)]

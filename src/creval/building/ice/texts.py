@@ -9,30 +9,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.benchmarks.ice_bench.items import NAMED, blanks
+from creval.benchmarks.ice_bench.item_lines import IMAGE_REFERENCE, find_blanks
 from creval.benchmarks.ice_bench.tasks import Task
 from creval.building import text_rules
-from creval.building.ice.templates import echoed, named, names_of
-from creval.calls.text_generation import Expected, UnwrittenError
-from creval.parsing.text_checks import damage, leftover, quotes
+from creval.building.ice.templates import allowed_image_tags, find_echoed_blanks, find_image_tags
+from creval.calls.text_generation import GenerationFailedError, StageEstimate
+from creval.parsing.text_checks import damage_reason, find_quotes, leftover_markup_reason
 
 INSTRUCTION, SOURCE_CAPTION, TARGET_CAPTION = "Instruction", "SourceCaption", "TargetCaption"
-PARTS = (INSTRUCTION, SOURCE_CAPTION, TARGET_CAPTION)
+TEXT_FIELDS = (INSTRUCTION, SOURCE_CAPTION, TARGET_CAPTION)
 """What is written of an item, by the names that the release has."""
 CAPTIONER, WRITER = "captioner", "writer"
-TEMPLATE, WORDS = "template", "instruction"
+FROM_TEMPLATE, FROM_INSTRUCTION = "template", "instruction"
 """Whose texts are taken over as they are: the template's, and the instruction's."""
-_EXPECTED = {SOURCE_CAPTION: (130, 60), INSTRUCTION: (300, 50), TARGET_CAPTION: (300, 90)}
+_TEXT_COSTS = {SOURCE_CAPTION: (130, 60), INSTRUCTION: (300, 50), TARGET_CAPTION: (300, 90)}
 """Words that a model is sent for a text, and tokens that it writes."""
-_INSTRUCTION = text_rules.length(3, 120)
+_INSTRUCTION_LENGTH = text_rules.length_rule(3, 120)
 
 
-class UnsuitedError(UnwrittenError):
+class TaskUnsuitableError(GenerationFailedError):
     """A task that makes no sense for a picture."""
 
 
 @dataclass(frozen=True)
-class Inputs:
+class ItemInputs:
     """What an editor is given for a task; and the photograph, where the source was made of one or
     there is none."""
 
@@ -43,11 +43,11 @@ class Inputs:
     photograph: Path | None = None
 
     @property
-    def first(self) -> Path | None:
+    def main_image(self) -> Path | None:
         """The picture that stands for all of them."""
-        return next(iter(self.named().values()), self.photograph)
+        return next(iter(self.images_by_role().values()), self.photograph)
 
-    def named(self) -> dict[str, Path]:
+    def images_by_role(self) -> dict[str, Path]:
         """All pictures, by what they are."""
         found = {"source": self.source, "mask": self.mask}
         found |= {f"reference {n}": path for n, path in enumerate(self.references, 1)}
@@ -55,87 +55,93 @@ class Inputs:
 
 
 @dataclass
-class Written:
+class ItemTexts:
     """The texts of an item: what is empty is still to be written. `by` says who wrote each."""
 
     texts: dict[str, str]
-    by: dict[str, str] = field(default_factory=dict)
+    authors: dict[str, str] = field(default_factory=dict)
 
 
-class Step(NamedTuple):
+class MissingText(NamedTuple):
     """A text that an item lacks: by whose model it is written, with which pictures in sight, or
     from what it is taken over."""
 
-    part: str
-    by: str
-    shown: Mapping[str, Path] = {}
+    text_field: str
+    author: str
+    images: Mapping[str, Path] = {}
 
 
-def steps(inputs: Inputs, template: str, told: Mapping[str, str], *, people: bool = False,
-          sure: bool = True) -> list[Step]:  # fmt: skip
+def find_missing_texts(
+    inputs: ItemInputs,
+    template: str,
+    existing: Mapping[str, str],
+    *,
+    people_fill_in: bool = False,
+    task_is_certain: bool = True,
+) -> list[MissingText]:
     """What is to be written of an item, in its order; what is `told` stays. Where `people` fill in
     templates, what they have not filled in yet stays open, and so does the description of the edit.
     Where nobody is `sure` of the task, the writer says whether it suits even if there is nothing to
     fill in."""
-    found, shown = list[Step](), inputs.named()
-    if inputs.source is not None and not told.get(SOURCE_CAPTION):
+    found, shown = list[MissingText](), inputs.images_by_role()
+    if inputs.source is not None and not existing.get(SOURCE_CAPTION):
         seen = {"source": inputs.photograph or inputs.source}
-        found.append(Step(SOURCE_CAPTION, CAPTIONER, seen))
+        found.append(MissingText(SOURCE_CAPTION, CAPTIONER, seen))
     open_ = False
-    if not told.get(INSTRUCTION):
+    if not existing.get(INSTRUCTION):
         example = {"example": inputs.photograph} if inputs.photograph else {}
-        open_ = people and bool(blanks(template))
-        taken = open_ or (sure and not blanks(template))
-        filled = Step(INSTRUCTION, WRITER, shown or example)
-        found.append(Step(INSTRUCTION, TEMPLATE) if taken else filled)
-    if not told.get(TARGET_CAPTION) and not open_:
-        alone = words_alone(inputs.task)
-        found.append(Step(TARGET_CAPTION, *((WORDS,) if alone else (CAPTIONER, shown))))
+        open_ = people_fill_in and bool(find_blanks(template))
+        taken = open_ or (task_is_certain and not find_blanks(template))
+        filled = MissingText(INSTRUCTION, WRITER, shown or example)
+        found.append(MissingText(INSTRUCTION, FROM_TEMPLATE) if taken else filled)
+    if not existing.get(TARGET_CAPTION) and not open_:
+        alone = is_text_only(inputs.task)
+        found.append(MissingText(TARGET_CAPTION, *((FROM_INSTRUCTION,) if alone else (CAPTIONER, shown))))
     return found
 
 
-def expected(of: Sequence[Iterable[Step]]) -> list[Expected]:
+def estimate_text_stages(missing_by_item: Sequence[Iterable[MissingText]]) -> list[StageEstimate]:
     """What items take on average, of which these are the steps: a guess before anything is asked,
     but for the number of calls and of pictures."""
-    asked = [step for each in of for step in each if step.by in (CAPTIONER, WRITER)]
+    asked = [step for each in missing_by_item for step in each if step.author in (CAPTIONER, WRITER)]
     # A picture is described once, for all items that are made of it.
-    once = {tuple(step.shown.values()): step for step in asked if step.part == SOURCE_CAPTION}
-    asked = [*once.values(), *(step for step in asked if step.part != SOURCE_CAPTION)]
-    often = Counter((step.by, step.part, len(step.shown)) for step in asked)
+    once = {tuple(step.images.values()): step for step in asked if step.text_field == SOURCE_CAPTION}
+    asked = [*once.values(), *(step for step in asked if step.text_field != SOURCE_CAPTION)]
+    often = Counter((step.author, step.text_field, len(step.images)) for step in asked)
     return [
-        Expected(by, count / len(of), *_EXPECTED[part], pictures=pictures)
-        for (by, part, pictures), count in sorted(often.items())
+        StageEstimate(by, count / len(missing_by_item), *_TEXT_COSTS[part], images=images)
+        for (by, part, images), count in sorted(often.items())
     ]
 
 
-def words_alone(task: Task) -> bool:
+def is_text_only(task: Task) -> bool:
     """Whether a task's words are all that there is: they describe its picture, too."""
-    return not task.edits and not task.reference
+    return not task.has_source and not task.reference_metric
 
 
-def instruction_fault(text: str, inputs: Inputs, template: str) -> str:
+def invalid_instruction_reason(text: str, inputs: ItemInputs, template: str) -> str:
     """What is wrong with an instruction for these pictures, if anything is."""
-    if open_ := blanks(text) or echoed(text, template):
+    if open_ := find_blanks(text) or find_echoed_blanks(text, template):
         return f"blank: {{{open_[0]}}} is not filled in"
-    if lost := lost_names(text, template):
+    if lost := find_missing_image_tags(text, template):
         return f"pictures: {lost[0]} is not named"
-    if quotes(template) and not quotes(text):
+    if find_quotes(template) and not find_quotes(text):
         return "quotation marks: the words to be written must stand in them"
-    reason = own_fault(text, names_of(inputs.task, len(inputs.references)))
+    reason = invalid_text_reason(text, allowed_image_tags(inputs.task, len(inputs.references)))
     # Names of pictures look like what is left of a format.
-    return reason or text_rules.broken(NAMED.sub("the picture", text), length=_INSTRUCTION)
+    return reason or text_rules.find_violation(IMAGE_REFERENCE.sub("the picture", text), length=_INSTRUCTION_LENGTH)
 
 
-def own_fault(text: str, names: Collection[str]) -> str:
+def invalid_text_reason(text: str, allowed_tags: Collection[str]) -> str:
     """Why people's own words cannot stand for pictures of these names; they may be in any language
     and of any length."""
-    if wrong := sorted(set(named(text)) - set(names)):
+    if wrong := sorted(set(find_image_tags(text)) - set(allowed_tags)):
         return f"pictures: there is no {wrong[0]}"
-    bare = NAMED.sub("the picture", text)
-    reason = damage(bare) or leftover(bare)
+    bare = IMAGE_REFERENCE.sub("the picture", text)
+    reason = damage_reason(bare) or leftover_markup_reason(bare)
     return f"garbled text: {reason}" if reason else ""
 
 
-def lost_names(text: str, template: str) -> list[str]:
+def find_missing_image_tags(text: str, template: str) -> list[str]:
     """The pictures that a template names, and a text does not."""
-    return [name for name in named(template) if name not in named(text)]
+    return [name for name in find_image_tags(template) if name not in find_image_tags(text)]

@@ -10,14 +10,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from creval.core.errors import CrevalError, unknown
-from creval.core.files import files_below
+from creval.core.errors import CrevalError, unknown_name_error
+from creval.core.files import list_files
 from creval.providers.huggingface import best_device
 
 DTYPES = ("float32", "float16", "bfloat16")
 OFFLOADS = ("none", "model", "sequential")
-_INDEX = "model_index.json"
-_ON_THE_HUB = re.compile(r"[\w.-]+/[\w.-]+")
+_INDEX_FILE = "model_index.json"
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 class Libraries(NamedTuple):
@@ -29,22 +29,17 @@ class Libraries(NamedTuple):
 
     @property
     def versions(self) -> dict[str, str]:
-        return {
-            "diffusers": self.diffusers.__version__,
-            "transformers": self.transformers.__version__,
-        }
+        return {"diffusers": self.diffusers.__version__, "transformers": self.transformers.__version__}
 
 
-def libraries(name: str) -> Libraries:
+def import_libraries(name: str) -> Libraries:
     """The libraries, which from now on keep their progress and remarks to themselves: they would
     tear the line of creval's own."""
     try:
         found = Libraries(*(import_module(library) for library in Libraries._fields))
         import_module("accelerate")
     except ImportError as error:
-        raise CrevalError(
-            f"{name} needs the diffusers library: pip install 'creval[diffusers]' ({error})."
-        ) from error
+        raise CrevalError(f"{name} needs the diffusers library: pip install 'creval[diffusers]' ({error}).") from error
     warnings.filterwarnings("ignore", module="(accelerate|diffusers|torch|transformers)(\\.|$)")
     for library in (found.diffusers, found.transformers):
         library.utils.logging.set_verbosity_error()
@@ -52,7 +47,7 @@ def libraries(name: str) -> Libraries:
     return found
 
 
-class Found(NamedTuple):
+class LocatedModel(NamedTuple):
     """A model's place: the folder of its files, or of the first of them as long as it is on the hub
     (`commit`)."""
 
@@ -62,12 +57,12 @@ class Found(NamedTuple):
 
     def read_index(self) -> dict[str, Any]:
         """What the model says about itself: its class, and its parts."""
-        path = self.folder / _INDEX
+        path = self.folder / _INDEX_FILE
         try:
             index = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise CrevalError(
-                f"{self.name} holds no {_INDEX}: it is no pipeline that diffusers has saved."
+                f"{self.name} holds no {_INDEX_FILE}: it is no pipeline that diffusers has saved."
             ) from error
         except (OSError, ValueError, RecursionError) as error:
             raise CrevalError(f"{path} cannot be read: {error}.") from error
@@ -75,14 +70,14 @@ class Found(NamedTuple):
             raise CrevalError(f"{path} holds no object, but every pipeline's does.")
         return index
 
-    def state(self) -> dict[str, str]:
+    def fingerprint(self) -> dict[str, str]:
         """What tells this state of the model from others: the hub's commit; otherwise names, sizes
         and times of the files that belong to it."""
         if self.commit:
             return {"revision": self.commit}
         digest = hashlib.blake2b(digest_size=12)
-        parts = self.read_index().keys() | {_INDEX}
-        for path in files_below(self.folder):
+        parts = self.read_index().keys() | {_INDEX_FILE}
+        for path in list_files(self.folder):
             if path.partition("/")[0] in parts:
                 status = (self.folder / path).stat()
                 line = f"{path}\x1f{status.st_size}\x1f{status.st_mtime_ns}\x1e"
@@ -90,46 +85,43 @@ class Found(NamedTuple):
         return {"files": digest.hexdigest()}
 
 
-def find(name: str, revision: str = "") -> Found:
+def locate_model(name: str, revision: str = "") -> LocatedModel:
     """Where a model is: a folder, or `ORG/MODEL` on the hub, of which only the index is fetched."""
     folder = Path(name).expanduser()
     if folder.is_dir():
         if revision:
             raise CrevalError(f"--set revision={revision}: {name} is a folder, not on the hub.")
-        return Found(name, folder)
-    if not _ON_THE_HUB.fullmatch(name) or name.startswith("."):
+        return LocatedModel(name, folder)
+    if not _HUB_ID.fullmatch(name) or name.startswith("."):
         raise CrevalError(f"there is no folder {name}; give one, or ORG/MODEL on the hub.")
     hub = import_module("huggingface_hub")
     try:
-        index = hub.hf_hub_download(name, _INDEX, revision=revision or None)
+        index = hub.hf_hub_download(name, _INDEX_FILE, revision=revision or None)
     except Exception as error:  # the hub, its cache and the network have errors of many kinds
-        raise CrevalError(f"{name}: {_on_the_hub(name, error)}") from error
+        raise CrevalError(f"{name}: {_hub_error_reason(name, error)}") from error
     folder = Path(index).parent
-    return Found(name, folder, folder.name)
+    return LocatedModel(name, folder, folder.name)
 
 
-def _on_the_hub(name: str, error: Exception) -> str:
+def _hub_error_reason(name: str, error: Exception) -> str:
     """Why a model cannot be had."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if "GatedRepoError" in kinds:
         return (
-            f"its licence has to be accepted first, at https://huggingface.co/{name}; then log in "
-            "with hf auth login."
+            f"its licence has to be accepted first, at https://huggingface.co/{name}; then log in with hf auth login."
         )
     if "RepositoryNotFoundError" in kinds:
         return "there is no such folder here, nor such a model on the hub that this login may see."
     if "RevisionNotFoundError" in kinds:
         return "the hub has no such revision of it."
     if "LocalEntryNotFoundError" in kinds:
-        return (
-            "there is no such folder here, it was not fetched before, and the hub is out of reach."
-        )
+        return "there is no such folder here, it was not fetched before, and the hub is out of reach."
     if "EntryNotFoundError" in kinds:
-        return f"it holds no {_INDEX}: it is no pipeline that diffusers has saved."
+        return f"it holds no {_INDEX_FILE}: it is no pipeline that diffusers has saved."
     return f"it cannot be had from the hub ({_first_line(error)})."
 
 
-def class_of(found: Found, diffusers: Any, wanted: str = "") -> type[Any]:
+def find_pipeline_class(found: LocatedModel, diffusers: Any, wanted: str = "") -> type[Any]:
     """The class of a model's pipeline, or the one by which it is wanted."""
     name = wanted or found.read_index().get("_class_name")
     kind = getattr(diffusers, name, None) if isinstance(name, str) else None
@@ -137,7 +129,7 @@ def class_of(found: Found, diffusers: Any, wanted: str = "") -> type[Any]:
         return kind
     if wanted:
         known = [known for known in dir(diffusers) if known.endswith("Pipeline")]
-        raise unknown("pipeline in diffusers", wanted, known)
+        raise unknown_name_error("pipeline in diffusers", wanted, known)
     raise CrevalError(
         f"{found.name} is a {name if isinstance(name, str) else 'pipeline of its own code'}, which "
         f"diffusers {diffusers.__version__} does not have or cannot run here. If it brings its own "
@@ -145,18 +137,18 @@ def class_of(found: Found, diffusers: Any, wanted: str = "") -> type[Any]:
     )
 
 
-def fetch(found: Found, kind: type[Any], variant: str) -> Found:
+def download_model(found: LocatedModel, kind: type[Any], variant: str) -> LocatedModel:
     """The model with all its files here; the hub shows how far it is."""
     if not found.commit:
         return found
     try:
         folder = kind.download(found.name, revision=found.commit, variant=variant or None)
     except Exception as error:
-        raise CrevalError(f"{found.name}: {_on_the_hub(found.name, error)}") from error
+        raise CrevalError(f"{found.name}: {_hub_error_reason(found.name, error)}") from error
     return found._replace(folder=Path(folder))
 
 
-class Placed(NamedTuple):
+class DevicePlacement(NamedTuple):
     """Where a pipeline runs: the device, the type of its numbers, and what waits in the machine's
     memory (`model`: the parts that are not at work; `sequential`: even their layers)."""
 
@@ -165,7 +157,7 @@ class Placed(NamedTuple):
     offload: str = "none"
 
 
-def place(torch: Any, device: str, dtype: str, offload: str) -> Placed:
+def choose_placement(torch: Any, device: str, dtype: str, offload: str) -> DevicePlacement:
     """Where a pipeline runs: as it is wanted, or what suits the machine."""
     device = device or best_device(torch)
     try:
@@ -178,15 +170,13 @@ def place(torch: Any, device: str, dtype: str, offload: str) -> Placed:
         dtype = "float32" if kind == "cpu" else "bfloat16"
         if kind == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
             dtype = "float16"
-    return Placed(device, dtype, offload)
+    return DevicePlacement(device, dtype, offload)
 
 
-def load(found: Found, kind: type[Any], placed: Placed, torch: Any, variant: str) -> Any:
+def load_pipeline(found: LocatedModel, kind: type[Any], placed: DevicePlacement, torch: Any, variant: str) -> Any:
     """The pipeline, ready to be called."""
     try:
-        pipeline = kind.from_pretrained(
-            found.folder, dtype=getattr(torch, placed.dtype), variant=variant or None
-        )
+        pipeline = kind.from_pretrained(found.folder, dtype=getattr(torch, placed.dtype), variant=variant or None)
         pipeline.set_progress_bar_config(disable=True)
         if placed.offload == "model":
             pipeline.enable_model_cpu_offload(device=placed.device)
@@ -204,7 +194,7 @@ def load(found: Found, kind: type[Any], placed: Placed, torch: Any, variant: str
 def memory_hint(error: Exception) -> str:
     """What to set where memory does not suffice; empty where that is not what is wrong."""
     said = f"{type(error).__name__} {error}".casefold().replace("outofmemory", "out of memory")
-    if not isinstance(error, MemoryError) and not any(words in said for words in _NO_MEMORY):
+    if not isinstance(error, MemoryError) and not any(words in said for words in _OUT_OF_MEMORY_PHRASES):
         return ""
     return (
         "--set dtype=bfloat16 halves the model; --set offload=model (or sequential, slower) leaves "
@@ -212,23 +202,23 @@ def memory_hint(error: Exception) -> str:
     )
 
 
-_NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
+_OUT_OF_MEMORY_PHRASES = ("out of memory", "can't allocate memory", "not enough memory")
 
 
-def step_of(pipeline: Any) -> int:
+def find_size_step(pipeline: Any) -> int:
     """What the sides of its pictures are multiples of."""
     config = getattr(getattr(pipeline, "image_processor", None), "config", None)
     return int(getattr(config, "vae_scale_factor", None) or 16)
 
 
-def cut_after(pipeline: Any, words: str) -> int | None:
+def truncated_token_count(pipeline: Any, text: str) -> int | None:
     """How many tokens of a longer text the pipeline reads; none where it reads all of it."""
     readers = [getattr(pipeline, f"tokenizer{number}", None) for number in ("", "_2", "_3")]
     limits = []
     try:
         for reader in readers:
             if reader is not None:
-                if len(reader(words)["input_ids"]) <= reader.model_max_length:
+                if len(reader(text)["input_ids"]) <= reader.model_max_length:
                     return None
                 limits.append(int(reader.model_max_length))
     except Exception:  # what reads in another way says nothing, and spoils no picture

@@ -22,274 +22,275 @@ import pybase64
 from yarl import URL
 
 from creval.core.errors import CrevalError
-from creval.core.images import Encoded, ImageError, decode, encode
-from creval.editors.base import Editor, EditorOptions, Job, Ticket
-from creval.editors.output_checks import MOST
-from creval.providers.errors import Fault, Unusable
-from creval.providers.http import Body, Got, Server, proxy_for
-from creval.providers.openai_wire import Said, errors_in, read_wait
+from creval.core.images import EncodedImage, ImageError, decode_image, encode_image
+from creval.editors.base import Editor, EditorOptions, EditRequest, PendingTask
+from creval.editors.output_checks import MAX_IMAGE_BYTES
+from creval.providers.call_errors import CallError, ProviderUnusable
+from creval.providers.http import HttpEndpoint, HttpResponse, SlicedJsonBody, find_proxy
+from creval.providers.openai_wire import ErrorBody, parse_error_body, parse_retry_after
 
-_LARGEST_REPLY = MOST * 4 // 3 + (1 << 20)  # a picture in base64, and some words
-_LOADS = 3  # times that a result is fetched before it is given up: it is paid for already
-_LOAD_SECONDS = 120.0  # that one fetch may take
-_REDIRECTS = 3
-_GIVEN_UP = (408, 504, 524)  # by somebody on the way: the picture may have been made
-_MOVED = (301, 302, 303, 307, 308)
-_ADDRESS = re.compile(r"https?://[\x21-\x7e]{1,8000}", re.IGNORECASE)
-_UNNAMED = ("", "application/octet-stream", "binary/octet-stream")
-_GONE = "no result"
+_MAX_REPLY_BYTES = MAX_IMAGE_BYTES * 4 // 3 + (1 << 20)  # a picture in base64, and some words
+_DOWNLOAD_TRIES = 3  # times that a result is fetched before it is given up: it is paid for already
+_DOWNLOAD_TIMEOUT = 120.0  # that one fetch may take
+_MAX_REDIRECTS = 3
+_GATEWAY_TIMEOUTS = (408, 504, 524)  # by somebody on the way: the picture may have been made
+_REDIRECT_STATUSES = (301, 302, 303, 307, 308)
+_HTTP_URL = re.compile(r"https?://[\x21-\x7e]{1,8000}", re.IGNORECASE)
+_GENERIC_MEDIA_TYPES = ("", "application/octet-stream", "binary/octet-stream")
+_NO_RESULT = "no result"
 # What another fetch of the same result does not mend.
-_SPOILT = (_GONE, "no picture", "damaged picture", "too long a reply")
+_PERMANENT_FAILURES = (_NO_RESULT, "no picture", "damaged picture", "too long a reply")
 
 
-class Picture(NamedTuple):
+class DownloadedImage(NamedTuple):
     """A picture's content and its type as the server told it."""
 
     content: bytes
-    media: str
+    media_type: str
 
 
-class Remote(Editor):
-    """A model behind `URL` + `path`. The key is kept in `Server`, and in no record, error or log.
+class RemoteEditor(Editor):
+    """A model behind `URL` + `path`. The key is kept in `HttpEndpoint`, and in no record, error or
+    log.
 
     `own` says that the address is not the provider's: nothing is known about its prices.
     """
 
     provider: ClassVar[str]
-    path: ClassVar[str]
-    reserved: ClassVar[frozenset[str]] = frozenset({"model", "prompt", "n", "stream"})
-    masks: ClassVar[bool] = False
+    endpoint_path: ClassVar[str]
+    reserved_settings: ClassVar[frozenset[str]] = frozenset({"model", "prompt", "n", "stream"})
+    supports_mask: ClassVar[bool] = False
     """Whether the provider takes a mask."""
-    interval = 0.5
+    poll_interval = 0.5
     """Seconds between two looks at a result that is not there yet."""
 
-    def __init__(self, server: Server, options: EditorOptions, *, own: bool = False) -> None:
-        self.name, self.model, self.learned = server.name, server.model, []
-        self._server, self._own = server, own
-        address = URL(server.url)
-        self._outside = address.scheme == "https" and not _is_inside(address.host or "")
+    def __init__(self, endpoint: HttpEndpoint, options: EditorOptions, *, custom_url: bool = False) -> None:
+        self.name, self.model, self.notes = endpoint.name, endpoint.model, []
+        self._endpoint, self._custom_url = endpoint, custom_url
+        address = URL(endpoint.url)
+        self._is_public_endpoint = address.scheme == "https" and not _is_private_host(address.host or "")
         self._connections = options.concurrency
         self._settings = dict(options.settings)
-        for name in sorted(self.reserved & self._settings.keys()):
+        for name in sorted(self.reserved_settings & self._settings.keys()):
             raise CrevalError(f"--set {name}: {self.name} is given that by creval itself.")
-        self._fixed = options.price
+        self._user_price = options.price
         self.price = options.price
-        if options.price is None and not own:
+        if options.price is None and not custom_url:
             self.price = self.list_price()
-        self._with_key: aiohttp.ClientSession | None = None
-        self._without: aiohttp.ClientSession | None = None
+        self._keyed_session: aiohttp.ClientSession | None = None
+        self._keyless_session: aiohttp.ClientSession | None = None
 
     @property
-    def facts(self) -> Mapping[str, Any]:
-        return {**super().facts, "url": self._server.url, "settings": self._settings}
+    def manifest_entry(self) -> Mapping[str, Any]:
+        return {**super().manifest_entry, "url": self._endpoint.url, "settings": self._settings}
 
-    def takes(self, extra: str) -> bool:
-        return extra != "mask" or self.masks
+    def accepts(self, extra: str) -> bool:
+        return extra != "mask" or self.supports_mask
 
     def list_price(self) -> float | None:
         """US dollars a picture, as the provider publishes it."""
         return None
 
     async def open(self) -> None:
-        self._with_key = self._server.session(self.headers(), self._connections)
-        self._without = self._server.session({}, self._connections)
+        self._keyed_session = self._endpoint.open_session(self.auth_headers(), self._connections)
+        self._keyless_session = self._endpoint.open_session({}, self._connections)
 
     async def close(self) -> None:
-        for session in (self._with_key, self._without):
+        for session in (self._keyed_session, self._keyless_session):
             if session is not None:
                 await session.close()
 
     @abstractmethod
-    def headers(self) -> dict[str, str]:
+    def auth_headers(self) -> dict[str, str]:
         """The headers that carry the key."""
 
-    def bearer(self) -> dict[str, str]:
-        key = self._server.key
+    def bearer_header(self) -> dict[str, str]:
+        key = self._endpoint.key
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     async def post(self, path: str, body: Mapping[str, Any] | aiohttp.FormData) -> dict[str, Any]:
-        """What the server answers to a request; `Fault` or `Unusable` where that is an error."""
-        address = URL(self._server.url + path)
+        """What the server answers to a request; `CallError` or `ProviderUnusable` where that is an
+        error."""
+        address = URL(self._endpoint.url + path)
         data: Any = body
         if not isinstance(body, aiohttp.FormData):
-            data = Body([json.dumps(body).encode()], address.scheme)
-        return self.read(await self.ask("POST", address, data=data))
+            data = SlicedJsonBody([json.dumps(body).encode()], address.scheme)
+        return self.parse_json(await self.fetch("POST", address, data=data))
 
-    async def ask(self, method: str, address: URL, *, key: bool = True, **options: Any) -> Got:
+    async def fetch(self, method: str, address: URL, *, with_key: bool = True, **options: Any) -> HttpResponse:
         """What stands at an address, which is sent the key or not."""
-        session = self._with_key if key else self._without
+        session = self._keyed_session if with_key else self._keyless_session
         if session is None:
             raise RuntimeError("open the editor first")
         paid = method == "POST"
-        return await self._server.fetch(
-            session, method, address, most=_LARGEST_REPLY, paid=paid, **options
-        )
+        return await self._endpoint.fetch(session, method, address, max_bytes=_MAX_REPLY_BYTES, billed=paid, **options)
 
-    def read(self, got: Got) -> dict[str, Any]:
-        """The JSON object that was sent; `Fault` or `Unusable` where it is an error, or none."""
+    def parse_json(self, got: HttpResponse) -> dict[str, Any]:
+        """The JSON object that was sent; `CallError` or `ProviderUnusable` where it is an error, or
+        none."""
         if not 200 <= got.status < 300:
-            raise self.fault(got.status, errors_in(got.content), got.headers)
+            raise self.classify_error(got.status, parse_error_body(got.content), got.headers)
         try:
             body = json.loads(got.content)
         except (ValueError, RecursionError):
             kind = "HTML instead of JSON" if got.content.lstrip()[:1] == b"<" else "broken JSON"
-            shown = self._server.shown(got.content[:4000].decode("utf-8", "replace"))
-            raise Fault(kind, shown[:80], paid=True) from None
+            shown = self._endpoint.redact_line(got.content[:4000].decode("utf-8", "replace"))
+            raise CallError(kind, shown[:80], billed=True) from None
         if not isinstance(body, dict):
-            raise Fault("broken JSON", "a reply that is no object", paid=True)
+            raise CallError("broken JSON", "a reply that is no object", billed=True)
         if body.get("error"):
             # Some gateways send their errors with status 200.
-            error = errors_in(got.content)
-            raise self.fault(error.number or 502, error, got.headers)
+            error = parse_error_body(got.content)
+            raise self.classify_error(error.status or 502, error, got.headers)
         return body
 
-    def fault(self, status: int, error: Said, headers: Mapping[str, str]) -> Exception:
+    def classify_error(self, status: int, error: ErrorBody, headers: Mapping[str, str]) -> Exception:
         """What an error means for this picture, or for all of them."""
-        if found := self._server.fault(status, error, headers):
-            if isinstance(found, Fault) and status in _GIVEN_UP:
-                found.paid = True
+        if found := self._endpoint.classify_error(status, error, headers):
+            if isinstance(found, CallError) and status in _GATEWAY_TIMEOUTS:
+                found.billed = True
             return found
-        if missing := self._server.no_model(status, error, self.path):
+        if missing := self._endpoint.missing_model_error(status, error, self.endpoint_path):
             return missing
-        reason = self._server.shown(error.text) or f"HTTP {status}"
-        return Fault("too large" if status == 413 else "bad request", reason, again=False)
+        reason = self._endpoint.redact_line(error.message) or f"HTTP {status}"
+        return CallError("too large" if status == 413 else "bad request", reason, retryable=False)
 
-    def refused(self, code: object, message: object) -> Exception:
+    def error_in_reply(self, code: object, message: object) -> Exception:
         """What an error means that stands inside a reply."""
-        said = Said(str(message or code), f"{code} {message}", None)
-        return self.fault(400, said, {})
+        said = ErrorBody(str(message or code), f"{code} {message}", None)
+        return self.classify_error(400, said, {})
 
-    async def collect(self, url: object, ticket: Ticket) -> Picture:
+    async def download_result(self, url: object, ticket: PendingTask) -> DownloadedImage:
         """The picture under an address that the server named. The address is kept before, so that
         a fetch that fails, or a kill, does not mean to pay again."""
         if isinstance(url, str) and url.startswith("data:"):
-            return await self.decoded(url, "")
-        place = str(self.named(url))
-        await ticket.keep(place)
-        return await self.load(place, ticket)
+            return await self.decode_base64_image(url, "")
+        place = str(self.validate_url(url))
+        await ticket.save(place)
+        return await self.download(place, ticket)
 
-    async def load(self, url: str, ticket: Ticket) -> Picture:
+    async def download(self, url: str, ticket: PendingTask) -> DownloadedImage:
         """The picture under an address. One that can never be had from there is forgotten, and
         only then paid in vain: from what is kept, the next try fetches it."""
-        for tried in range(1, _LOADS + 1):
+        for tried in range(1, _DOWNLOAD_TRIES + 1):
             try:
-                return await self._load_once(url)
-            except Fault as fault:
-                if tried == _LOADS or not fault.again or fault.kind == _GONE:
-                    fault.paid = fault.kind in _SPOILT
-                    if fault.paid:
-                        await ticket.keep("")
+                return await self._download_once(url)
+            except CallError as fault:
+                if tried == _DOWNLOAD_TRIES or not fault.retryable or fault.kind == _NO_RESULT:
+                    fault.billed = fault.kind in _PERMANENT_FAILURES
+                    if fault.billed:
+                        await ticket.save("")
                     raise
-                wait = min(max(fault.wait or 0.0, self.interval * 2**tried), 60.0)
+                wait = min(max(fault.retry_after or 0.0, self.poll_interval * 2**tried), 60.0)
             await asyncio.sleep(wait)
         raise AssertionError("unreachable")
 
-    async def _load_once(self, url: str) -> Picture:
-        if self._without is None:
+    async def _download_once(self, url: str) -> DownloadedImage:
+        if self._keyless_session is None:
             raise RuntimeError("open the editor first")
-        place = self.named(url)
-        for _ in range(_REDIRECTS + 1):
+        place = self.validate_url(url)
+        for _ in range(_MAX_REDIRECTS + 1):
             try:
-                got = await self._server.fetch(
-                    self._without,
+                got = await self._endpoint.fetch(
+                    self._keyless_session,
                     "GET",
                     place,
-                    most=MOST,
-                    seconds=_LOAD_SECONDS,
-                    proxy=proxy_for(place),
+                    max_bytes=MAX_IMAGE_BYTES,
+                    seconds=_DOWNLOAD_TIMEOUT,
+                    proxy=find_proxy(place),
                 )
-            except Unusable as error:  # one result's host says nothing about the others
-                raise Fault("no picture", self._server.shown(error)) from None
-            if got.status not in _MOVED:
+            except ProviderUnusable as error:  # one result's host says nothing about the others
+                raise CallError("no picture", self._endpoint.redact_line(error)) from None
+            if got.status not in _REDIRECT_STATUSES:
                 break
-            place = self.named(urljoin(str(place), got.headers.get("Location", "")))
+            place = self.validate_url(urljoin(str(place), got.headers.get("Location", "")))
         if got.status == 429 or got.status >= 500:
-            raise Fault(
-                f"server error {got.status}", "in the picture's place", wait=read_wait(got.headers)
+            raise CallError(
+                f"server error {got.status}", "in the picture's place", retry_after=parse_retry_after(got.headers)
             )
         if got.status != 200:
-            raise Fault(_GONE, f"HTTP {got.status} where it should be", paid=True)
+            raise CallError(_NO_RESULT, f"HTTP {got.status} where it should be", billed=True)
         media = got.headers.get("Content-Type", "").partition(";")[0].strip().casefold()
-        if not media.startswith("image/") and media not in _UNNAMED:
-            raise Fault("no picture", f"{self._server.shown(media)} in its place", paid=True)
-        return await self.checked(got.content, media)
+        if not media.startswith("image/") and media not in _GENERIC_MEDIA_TYPES:
+            raise CallError("no picture", f"{self._endpoint.redact_line(media)} in its place", billed=True)
+        return await self.validate_image(got.content, media)
 
-    def named(self, url: object) -> URL:
+    def validate_url(self, url: object) -> URL:
         """An address that a server named, if it is one that may be asked."""
         try:
-            if not isinstance(url, str) or not _ADDRESS.fullmatch(url):
+            if not isinstance(url, str) or not _HTTP_URL.fullmatch(url):
                 raise ValueError
             place = URL(url, encoded=True)
             host, _ = place.host, place.port
             if not host or place.user or place.password:
                 raise ValueError
         except ValueError:
-            shown = self._server.shown(url)[:80]
-            raise Fault("no picture", f"an address that is none: {shown}", paid=True) from None
-        if self._outside and _is_inside(host):
-            raise Fault("no picture", f"an address inside this network: {host}", paid=True)
+            shown = self._endpoint.redact_line(url)[:80]
+            raise CallError("no picture", f"an address that is none: {shown}", billed=True) from None
+        if self._is_public_endpoint and _is_private_host(host):
+            raise CallError("no picture", f"an address inside this network: {host}", billed=True)
         return place
 
-    async def decoded(self, text: object, media: str) -> Picture:
+    async def decode_base64_image(self, text: object, media: str) -> DownloadedImage:
         """A picture that stands in a reply in base64, perhaps as a data address."""
         if not isinstance(text, str) or not text:
-            raise Fault("no picture", "a reply without one", paid=True)
+            raise CallError("no picture", "a reply without one", billed=True)
         if text.startswith("data:"):
             head, _, text = text.partition(",")
             media = head.removeprefix("data:").partition(";")[0]
         try:
             content = pybase64.b64decode(text, validate=True)
         except ValueError:
-            raise Fault("damaged picture", "what came is not base64", paid=True) from None
-        return await self.checked(content, media)
+            raise CallError("damaged picture", "what came is not base64", billed=True) from None
+        return await self.validate_image(content, media)
 
-    async def checked(self, content: bytes, media: str) -> Picture:
+    async def validate_image(self, content: bytes, media: str) -> DownloadedImage:
         """The picture, if it is one, whole; its type is read off it where none was told."""
-        if len(content) > MOST:
-            raise Fault("too long a reply", f"more than {MOST >> 20} MB", again=False, paid=True)
+        if len(content) > MAX_IMAGE_BYTES:
+            raise CallError("too long a reply", f"more than {MAX_IMAGE_BYTES >> 20} MB", retryable=False, billed=True)
         try:
-            await asyncio.to_thread(decode, content)
+            await asyncio.to_thread(decode_image, content)
         except ImageError as error:
-            raise Fault("damaged picture", self._server.shown(error), paid=True) from None
+            raise CallError("damaged picture", self._endpoint.redact_line(error), billed=True) from None
         told = media if media.startswith("image/") else ""
-        return Picture(content, told or media_of(content))
+        return DownloadedImage(content, told or detect_media_type(content))
 
-    async def pictures(self, job: Job, most: int) -> list[Encoded]:
+    async def encode_inputs(self, job: EditRequest, max_images: int) -> list[EncodedImage]:
         """The source and the references as they are sent, of which there may be so many."""
         paths = [path for path in (job.source, *job.references) if path is not None]
-        if len(paths) > most:
-            reason = f"{self.name} takes {most} pictures at most, and these are {len(paths)}"
-            raise Fault("unsupported", reason, again=False)
-        return [await self.encoded(path) for path in paths]
+        if len(paths) > max_images:
+            reason = f"{self.name} takes {max_images} pictures at most, and these are {len(paths)}"
+            raise CallError("unsupported", reason, retryable=False)
+        return [await self.encode_input(path) for path in paths]
 
-    async def encoded(self, path: Path) -> Encoded:
+    async def encode_input(self, path: Path) -> EncodedImage:
         try:
-            return await asyncio.to_thread(encode, path)
+            return await asyncio.to_thread(encode_image, path)
         except ImageError as error:
-            raise Fault("unreadable source", str(error), again=False) from None
+            raise CallError("unreadable source", str(error), retryable=False) from None
 
-    def told(self, **more: Any) -> dict[str, Any]:
+    def build_metadata(self, **more: Any) -> dict[str, Any]:
         """Facts about a picture; what a server said is cut, and the key taken out."""
         said = {
-            name: self._server.shown(value) if isinstance(value, str) else value
+            name: self._endpoint.redact_line(value) if isinstance(value, str) else value
             for name, value in more.items()
             if value not in (None, "", {}, [])
         }
         return {"provider": self.provider, "model": self.model, **said}
 
 
-def media_of(content: bytes) -> str:
+def detect_media_type(content: bytes) -> str:
     """A picture's type by how it begins; empty where that is not known."""
-    for start, media in _BEGINNINGS:
+    for start, media in _MAGIC_BYTES:
         if content.startswith(start):
             return media
     return "image/webp" if content[:4] == b"RIFF" and content[8:12] == b"WEBP" else ""
 
 
-_BEGINNINGS = ((b"\x89PNG", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+_MAGIC_BYTES = ((b"\x89PNG", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 
 
-def _is_inside(host: str) -> bool:
+def _is_private_host(host: str) -> bool:
     """Whether a host is this machine, or an address that only this network knows."""
     if host.rpartition(".")[2] in ("localhost", "local", "internal") or not re.search("[.:]", host):
         return True

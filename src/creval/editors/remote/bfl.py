@@ -17,142 +17,138 @@ from urllib.parse import quote
 
 from yarl import URL
 
-from creval.editors.base import Job, Produced, Ticket
-from creval.editors.remote.base import Remote
-from creval.editors.remote.payload import base64_of, given, seed_of
-from creval.providers.errors import Fault
+from creval.editors.base import EditOutput, EditRequest, PendingTask
+from creval.editors.remote.base import RemoteEditor
+from creval.editors.remote.payload import encode_base64, seed_in_range, with_settings
+from creval.providers.call_errors import CallError
 
 _PRICES = {  # US dollars a picture: docs.bfl.ai, quick_start/pricing
     "flux-kontext-pro": 0.04,
     "flux-kontext-max": 0.08,
 }
-_CREDIT = 0.01  # US dollars
-_PICTURES = {"flux-kontext-pro": 4, "flux-kontext-max": 4}
-_MOST_PICTURES = 8
-_LONGEST_INTERVAL = 4.0
-_LOOK_SECONDS = 30.0  # that one look may take
-_UNSEEN = 4  # looks in a row that may fail
+_CREDIT_PRICE = 0.01  # US dollars
+_MAX_IMAGES_BY_MODEL = {"flux-kontext-pro": 4, "flux-kontext-max": 4}
+_MAX_IMAGES = 8
+_MAX_POLL_INTERVAL = 4.0
+_POLL_TIMEOUT = 30.0  # that one look may take
+_MAX_FAILED_POLLS = 4  # looks in a row that may fail
 _NOT_FOUND = "Task not found"
-_LOST, _FAILED = "task lost", "task failed"
-_WAITING = ("pending", "queued", "processing", "generating", "reasoning")
-_HOSTS = (".bfl.ai", ".bfl.ml")
+_TASK_LOST, _TASK_FAILED = "task lost", "task failed"
+_PENDING_STATES = ("pending", "queued", "processing", "generating", "reasoning")
+_PROVIDER_HOSTS = (".bfl.ai", ".bfl.ml")
 
 
-class BFLEditor(Remote):
+class BFLEditor(RemoteEditor):
     provider = "bfl"
-    path = "/MODEL"
-    reserved = frozenset({"prompt", "input_image", "webhook_url", "webhook_secret"})
+    endpoint_path = "/MODEL"
+    reserved_settings = frozenset({"prompt", "input_image", "webhook_url", "webhook_secret"})
 
-    def headers(self) -> dict[str, str]:
-        return {"x-key": self._server.key} if self._server.key else {}
+    def auth_headers(self) -> dict[str, str]:
+        return {"x-key": self._endpoint.key} if self._endpoint.key else {}
 
     def list_price(self) -> float | None:
         return _PRICES.get(self.model)
 
-    async def edit(self, job: Job, ticket: Ticket) -> Produced:
-        if ticket.kept:
-            place, cost, told = ticket.kept, self.price, self.told(resumed=True)
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
+        if ticket.task_id:
+            place, cost, told = ticket.task_id, self.price, self.build_metadata(resumed=True)
         else:
             place, cost, told = await self._submit(job)
-            await ticket.keep(place)
-        result = await self._wait(place, ticket)
+            await ticket.save(place)
+        result = await self._wait_for_result(place, ticket)
         # Its address is not kept: it can be had again from the task.
-        picture = await self.load(str(self.named(result.get("sample"))), ticket)
+        image = await self.download(str(self.validate_url(result.get("sample"))), ticket)
         seed, prompt = result.get("seed"), result.get("prompt")
         if isinstance(seed, int):
             told["seed"] = seed
         if isinstance(prompt, str) and prompt != job.instruction:
-            told["revised_prompt"] = self._server.shown(prompt)
-        return Produced(*picture, cost, told)
+            told["revised_prompt"] = self._endpoint.redact_line(prompt)
+        return EditOutput(*image, cost, told)
 
-    async def _submit(self, job: Job) -> tuple[str, float | None, dict[str, Any]]:
+    async def _submit(self, job: EditRequest) -> tuple[str, float | None, dict[str, Any]]:
         """Begin a task: where it is looked at, what it costs, and what was told about it."""
-        self.leave_out(job)
-        sent = await self.pictures(job, _PICTURES.get(self.model, _MOST_PICTURES))
-        body: dict[str, Any] = {
-            "prompt": job.instruction,
-            "seed": seed_of(job),
-            "output_format": "png",
-        }
-        for number, picture in enumerate(sent, 1):
+        self.note_ignored_inputs(job)
+        sent = await self.encode_inputs(job, _MAX_IMAGES_BY_MODEL.get(self.model, _MAX_IMAGES))
+        body: dict[str, Any] = {"prompt": job.instruction, "seed": seed_in_range(job), "output_format": "png"}
+        for number, image in enumerate(sent, 1):
             name = "input_image" if number == 1 else f"input_image_{number}"
-            body[name] = base64_of(picture)
-        body = given(body, self._settings)
+            body[name] = encode_base64(image)
+        body = with_settings(body, self._settings)
         reply = await self.post(f"/{quote(self.model, safe='')}", body)
-        place = self._place(reply)
-        told = self.told(seed=body.get("seed"), task=reply.get("id"))
+        place = self._polling_url(reply)
+        told = self.build_metadata(seed=body.get("seed"), task=reply.get("id"))
         return place, self._cost(reply.get("cost")), told
 
     def _cost(self, charged: object) -> float | None:
         """Money by the credits that a reply names; otherwise a picture's price."""
-        if self._fixed is not None or self._own or isinstance(charged, bool):
+        if self._user_price is not None or self._custom_url or isinstance(charged, bool):
             return self.price
         if isinstance(charged, int | float) and 0 <= charged < 1e6:
-            return charged * _CREDIT
+            return charged * _CREDIT_PRICE
         return self.price
 
-    def _place(self, reply: Mapping[str, Any]) -> str:
+    def _polling_url(self, reply: Mapping[str, Any]) -> str:
         """Where the task is looked at: the address in the reply, or the one by its id."""
         if reply.get("polling_url"):
-            return str(self.named(reply["polling_url"]))
+            return str(self.validate_url(reply["polling_url"]))
         if isinstance(reply.get("id"), str):
-            return str(URL(f"{self._server.url}/get_result").with_query(id=reply["id"]))
-        raise Fault("broken JSON", "a reply without a task", paid=True)
+            return str(URL(f"{self._endpoint.url}/get_result").with_query(id=reply["id"]))
+        raise CallError("broken JSON", "a reply without a task", billed=True)
 
-    async def _wait(self, place: str, ticket: Ticket) -> Mapping[str, Any]:
+    async def _wait_for_result(self, place: str, ticket: PendingTask) -> Mapping[str, Any]:
         """A task's result. One that will never have any is forgotten, so that it is begun anew; as
         long as it is kept, another try pays nothing."""
-        address = self.named(place)
-        until, interval, unseen = time.monotonic() + self._server.timeout, self.interval, 0
+        address = self.validate_url(place)
+        until, interval, unseen = time.monotonic() + self._endpoint.timeout, self.poll_interval, 0
         while True:
-            found = await self._look(address)
+            found = await self._poll(address)
             late = time.monotonic() > until
-            if isinstance(found, Fault):
+            if isinstance(found, CallError):
                 unseen += 1
-                final = not found.again or found.kind == _FAILED
-                if final or late or unseen > _UNSEEN:
-                    if final or found.kind == _LOST:
-                        await ticket.keep("")
+                final = not found.retryable or found.kind == _TASK_FAILED
+                if final or late or unseen > _MAX_FAILED_POLLS:
+                    if final or found.kind == _TASK_LOST:
+                        await ticket.save("")
                     raise found
-                interval = max(interval, min(found.wait or 0.0, 60.0))
+                interval = max(interval, min(found.retry_after or 0.0, 60.0))
             elif found is not None:
                 return found
             elif late:
-                reason = f"the task is not done after {self._server.timeout:g} s"
-                raise Fault("timeout", reason, crowded=True)
+                reason = f"the task is not done after {self._endpoint.timeout:g} s"
+                raise CallError("timeout", reason, overloaded=True)
             else:
                 unseen = 0
             await asyncio.sleep(interval)
-            interval = min(interval * 1.5, max(_LONGEST_INTERVAL, self.interval))
+            interval = min(interval * 1.5, max(_MAX_POLL_INTERVAL, self.poll_interval))
 
-    async def _look(self, address: URL) -> Mapping[str, Any] | Fault | None:
+    async def _poll(self, address: URL) -> Mapping[str, Any] | CallError | None:
         """A task's result, or why there is none; nothing while it is under way."""
         try:
-            key = self._is_provider(address)
-            got = await self.ask("GET", address, key=key, seconds=_LOOK_SECONDS)
-            reply = {"status": _NOT_FOUND} if got.status == 404 else self.read(got)
-        except Fault as fault:
-            fault.paid = False
+            key = self._may_receive_key(address)
+            got = await self.fetch("GET", address, with_key=key, seconds=_POLL_TIMEOUT)
+            reply = {"status": _NOT_FOUND} if got.status == 404 else self.parse_json(got)
+        except CallError as fault:
+            fault.billed = False
             return fault
         result, state = reply.get("result"), str(reply.get("status") or "")
         if state == "Ready" and isinstance(result, dict):
             return result
-        return None if state.casefold() in _WAITING else self._ended(state, reply)
+        return None if state.casefold() in _PENDING_STATES else self._error_for_state(state, reply)
 
-    def _ended(self, state: str, reply: Mapping[str, Any]) -> Fault:
+    def _error_for_state(self, state: str, reply: Mapping[str, Any]) -> CallError:
         """Why a task ended without a picture."""
         details = reply.get("details")
-        shown = self._server.shown(state) or "a task without a state"
-        reason = f"{shown} {self._server.shown(details) if details else ''}".strip()
+        shown = self._endpoint.redact_line(state) or "a task without a state"
+        reason = f"{shown} {self._endpoint.redact_line(details) if details else ''}".strip()
         if "moderated" in state.casefold():
-            return Fault("content filter", reason, again=False)
+            return CallError("content filter", reason, retryable=False)
         if state == _NOT_FOUND:
-            return Fault(_LOST, reason, paid=True)
-        return Fault(_FAILED, reason, paid=state == "Ready")
+            return CallError(_TASK_LOST, reason, billed=True)
+        return CallError(_TASK_FAILED, reason, billed=state == "Ready")
 
-    def _is_provider(self, address: URL) -> bool:
+    def _may_receive_key(self, address: URL) -> bool:
         """Whether an address may be sent the key: the one that was given, or the provider's."""
-        if address.origin() == URL(self._server.url).origin():
+        if address.origin() == URL(self._endpoint.url).origin():
             return True
         host = address.host or ""
-        return not self._own and address.scheme == "https" and host.endswith(_HOSTS)
+        return not self._custom_url and address.scheme == "https" and host.endswith(_PROVIDER_HOSTS)

@@ -11,55 +11,55 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from creval.core.images import Encoded
-from creval.editors.base import Job, Produced, Ticket
-from creval.editors.remote.base import Remote
-from creval.editors.remote.payload import data_address, given, seed_of, shaped
-from creval.providers.errors import Fault
+from creval.core.images import EncodedImage
+from creval.editors.base import EditOutput, EditRequest, PendingTask
+from creval.editors.remote.base import RemoteEditor
+from creval.editors.remote.payload import data_url, seed_in_range, size_for_aspect, with_settings
+from creval.providers.call_errors import CallError
 
-_CALL = "/services/aigc/multimodal-generation/generation"
+_PATH = "/services/aigc/multimodal-generation/generation"
 # Models for editing alone keep a single picture's shape; of several, they take the last one's. The
 # first of them takes no size. Those that also make pictures from words choose a size by the words.
-_EDITING, _SIZELESS = "qwen-image-edit", "qwen-image-edit"
-_PICTURES, _MOST_PICTURES = 3, 10
-_PIXELS, _STEP, _STEEPEST = 1024 * 1024, 16, 4.0
+_EDIT_MODEL_PREFIX, _MODEL_WITHOUT_SIZE = "qwen-image-edit", "qwen-image-edit"
+_MAX_IMAGES_EDITING, _MAX_IMAGES = 3, 10
+_TARGET_PIXELS, _SIZE_STEP, _MAX_ASPECT = 1024 * 1024, 16, 4.0
 
 
-class DashScopeEditor(Remote):
+class DashScopeEditor(RemoteEditor):
     provider = "dashscope"
-    path = _CALL
-    reserved = frozenset({"model", "messages", "n"})
+    endpoint_path = _PATH
+    reserved_settings = frozenset({"model", "messages", "n"})
 
-    def headers(self) -> dict[str, str]:
-        return self.bearer()
+    def auth_headers(self) -> dict[str, str]:
+        return self.bearer_header()
 
-    async def edit(self, job: Job, ticket: Ticket) -> Produced:
-        if ticket.kept:
-            picture = await self.load(ticket.kept, ticket)
-            return Produced(*picture, self.price, self.told(resumed=True))
-        editing = self.model.startswith(_EDITING)
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
+        if ticket.task_id:
+            image = await self.download(ticket.task_id, ticket)
+            return EditOutput(*image, self.price, self.build_metadata(resumed=True))
+        editing = self.model.startswith(_EDIT_MODEL_PREFIX)
         if editing and job.source is None and not job.references:
-            raise Fault("unsupported", f"{self.name} needs a picture to edit", again=False)
-        self.leave_out(job)
-        sent = await self.pictures(job, _PICTURES if editing else _MOST_PICTURES)
-        parameters = given(self._parameters(job, sent, editing), self._settings)
-        content = [{"image": data_address(picture)} for picture in sent]
+            raise CallError("unsupported", f"{self.name} needs a picture to edit", retryable=False)
+        self.note_ignored_inputs(job)
+        sent = await self.encode_inputs(job, _MAX_IMAGES_EDITING if editing else _MAX_IMAGES)
+        parameters = with_settings(self._build_parameters(job, sent, editing), self._settings)
+        content = [{"image": data_url(image)} for image in sent]
         message = {"role": "user", "content": [*content, {"text": job.instruction}]}
         body = {"model": self.model, "input": {"messages": [message]}, "parameters": parameters}
-        reply = await self.post(_CALL, body)
-        picture = await self.collect(self._result(reply), ticket)
-        told = self.told(seed=parameters.get("seed"), request=reply.get("request_id"))
-        return Produced(*picture, self.price, told)
+        reply = await self.post(_PATH, body)
+        image = await self.download_result(self._result_url(reply), ticket)
+        told = self.build_metadata(seed=parameters.get("seed"), request=reply.get("request_id"))
+        return EditOutput(*image, self.price, told)
 
-    def _parameters(self, job: Job, sent: list[Encoded], editing: bool) -> dict[str, Any]:
-        parameters: dict[str, Any] = {"seed": seed_of(job), "watermark": False}
-        named = self.model != _SIZELESS and (len(sent) > 1 or not editing)
+    def _build_parameters(self, job: EditRequest, sent: list[EncodedImage], editing: bool) -> dict[str, Any]:
+        parameters: dict[str, Any] = {"seed": seed_in_range(job), "watermark": False}
+        named = self.model != _MODEL_WITHOUT_SIZE and (len(sent) > 1 or not editing)
         if named and job.source is not None:
-            size = shaped((sent[0].width, sent[0].height), _PIXELS, _STEP, _STEEPEST)
+            size = size_for_aspect((sent[0].width, sent[0].height), _TARGET_PIXELS, _SIZE_STEP, _MAX_ASPECT)
             parameters["size"] = f"{size[0]}*{size[1]}"
         return parameters
 
-    def _result(self, reply: Mapping[str, Any]) -> object:
+    def _result_url(self, reply: Mapping[str, Any]) -> object:
         """The address of the picture in a reply."""
         output = reply.get("output")
         choices = output.get("choices") if isinstance(output, dict) else None
@@ -72,6 +72,6 @@ class DashScopeEditor(Remote):
                     return part["image"]
                 words.append(str(part.get("text", "")) if isinstance(part, dict) else "")
         if reply.get("code"):
-            raise self.refused(reply["code"], reply.get("message"))
-        reason = self._server.shown("".join(words)) or "a reply without one"
-        raise Fault("no picture", reason, paid=True)
+            raise self.error_in_reply(reply["code"], reply.get("message"))
+        reason = self._endpoint.redact_line("".join(words)) or "a reply without one"
+        raise CallError("no picture", reason, billed=True)

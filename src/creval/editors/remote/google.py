@@ -13,22 +13,22 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from creval.core.images import Encoded
-from creval.editors.base import Job, Produced, Ticket
-from creval.editors.remote.base import Remote
-from creval.editors.remote.payload import base64_of, given, nearest, seed_of
-from creval.providers.errors import Fault
-from creval.providers.openai_wire import read_count
+from creval.core.images import EncodedImage
+from creval.editors.base import EditOutput, EditRequest, PendingTask
+from creval.editors.remote.base import RemoteEditor
+from creval.editors.remote.payload import encode_base64, nearest_size, seed_in_range, with_settings
+from creval.providers.call_errors import CallError
+from creval.providers.openai_wire import read_token_count
 
-_RATIOS = ((1, 1), (2, 3), (3, 2), (3, 4), (4, 3), (4, 5), (5, 4), (9, 16), (16, 9), (21, 9))
-_PICTURES = 14  # that Gemini 3 takes; the ones before say for themselves when it is too many
-_REFUSED = frozenset(
+_ASPECT_RATIOS = ((1, 1), (2, 3), (3, 2), (3, 4), (4, 3), (4, 5), (5, 4), (9, 16), (16, 9), (21, 9))
+_MAX_IMAGES = 14  # that Gemini 3 takes; the ones before say for themselves when it is too many
+_REFUSAL_REASONS = frozenset(
     {"SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"}
     | {"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"}
 )
 # Settings that stand beside `generationConfig` or in its `imageConfig`; all others stand in it.
-_OUTSIDE = ("safetySettings", "systemInstruction", "tools", "toolConfig", "cachedContent")
-_IMAGE = ("aspectRatio", "imageSize")
+_TOP_LEVEL_SETTINGS = ("safetySettings", "systemInstruction", "tools", "toolConfig", "cachedContent")
+_IMAGE_CONFIG_SETTINGS = ("aspectRatio", "imageSize")
 _PRICES = {  # US dollars for a picture of 1K, as quoted from Google's price list in 2026
     "gemini-2.5-flash-image": 0.039,  # March
     "gemini-3.1-flash-image": 0.067,  # March
@@ -37,92 +37,86 @@ _PRICES = {  # US dollars for a picture of 1K, as quoted from Google's price lis
 }
 
 
-class GoogleEditor(Remote):
+class GoogleEditor(RemoteEditor):
     provider = "google"
-    path = "/models/MODEL:generateContent"
-    reserved = frozenset({"model", "contents", "candidateCount"})
+    endpoint_path = "/models/MODEL:generateContent"
+    reserved_settings = frozenset({"model", "contents", "candidateCount"})
 
-    def headers(self) -> dict[str, str]:
-        return {"x-goog-api-key": self._server.key} if self._server.key else {}
+    def auth_headers(self) -> dict[str, str]:
+        return {"x-goog-api-key": self._endpoint.key} if self._endpoint.key else {}
 
     def list_price(self) -> float | None:
         if self._settings.get("imageSize", "1K") != "1K":
             return None
         return _PRICES.get(self.model.removesuffix("-preview"))
 
-    async def edit(self, job: Job, ticket: Ticket) -> Produced:  # noqa: ARG002
-        self.leave_out(job)
-        sent = await self.pictures(job, _PICTURES)
-        parts = [
-            {"inlineData": {"mimeType": picture.media, "data": base64_of(picture)}}
-            for picture in sent
-        ]
-        body = self._body(job, [*parts, {"text": job.instruction}], sent)
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:  # noqa: ARG002
+        self.note_ignored_inputs(job)
+        sent = await self.encode_inputs(job, _MAX_IMAGES)
+        parts = [{"inlineData": {"mimeType": image.media_type, "data": encode_base64(image)}} for image in sent]
+        body = self._build_body(job, [*parts, {"text": job.instruction}], sent)
         path = f"/models/{quote(self.model, safe='')}:generateContent"
-        return await self._produced(await self.post(path, body), body["generationConfig"])
+        return await self._parse_output(await self.post(path, body), body["generationConfig"])
 
-    def _body(self, job: Job, parts: list[Any], sent: list[Encoded]) -> dict[str, Any]:
+    def _build_body(self, job: EditRequest, parts: list[Any], sent: list[EncodedImage]) -> dict[str, Any]:
         image: dict[str, Any] = {}
         if job.source is not None and len(sent) > 1:
-            width, height = nearest((sent[0].width, sent[0].height), _RATIOS)
+            width, height = nearest_size((sent[0].width, sent[0].height), _ASPECT_RATIOS)
             image["aspectRatio"] = f"{width}:{height}"
-        outside = {name: self._settings[name] for name in _OUTSIDE if name in self._settings}
-        image = given(image, {name: self._settings.get(name, image.get(name)) for name in _IMAGE})
+        outside = {name: self._settings[name] for name in _TOP_LEVEL_SETTINGS if name in self._settings}
+        image = with_settings(
+            image, {name: self._settings.get(name, image.get(name)) for name in _IMAGE_CONFIG_SETTINGS}
+        )
         inside = {
             name: value
             for name, value in self._settings.items()
-            if name not in (*_OUTSIDE, *_IMAGE)
+            if name not in (*_TOP_LEVEL_SETTINGS, *_IMAGE_CONFIG_SETTINGS)
         }
-        config = {
-            "responseModalities": ["TEXT", "IMAGE"],
-            "seed": seed_of(job),
-            "imageConfig": image or None,
-        }
+        config = {"responseModalities": ["TEXT", "IMAGE"], "seed": seed_in_range(job), "imageConfig": image or None}
         return {
             "contents": [{"role": "user", "parts": parts}],
-            "generationConfig": given(config, inside),
+            "generationConfig": with_settings(config, inside),
             **outside,
         }
 
-    async def _produced(self, reply: Mapping[str, Any], config: Mapping[str, Any]) -> Produced:
+    async def _parse_output(self, reply: Mapping[str, Any], config: Mapping[str, Any]) -> EditOutput:
         candidates = reply.get("candidates")
         first = candidates[0] if isinstance(candidates, list) and candidates else {}
         first = first if isinstance(first, dict) else {}
-        found, words = _parts(first)
+        found, words = _find_image_and_text(first)
         if found is None:
-            raise self._missing(reply, first, words)
+            raise self._no_image_error(reply, first, words)
         data = found.get("data")
         media = found.get("mimeType") or found.get("mime_type")
-        picture = await self.decoded(data, str(media))
+        image = await self.decode_base64_image(data, str(media))
         usage = reply.get("usageMetadata")
         usage = usage if isinstance(usage, dict) else {}
-        told = self.told(
+        told = self.build_metadata(
             seed=config.get("seed"),
             said=words,
             request=reply.get("responseId"),
             version=reply.get("modelVersion"),
-            tokens_in=read_count(usage, "promptTokenCount"),
-            tokens_out=read_count(usage, "candidatesTokenCount"),
+            tokens_in=read_token_count(usage, "promptTokenCount"),
+            tokens_out=read_token_count(usage, "candidatesTokenCount"),
         )
-        return Produced(*picture, self.price, told)
+        return EditOutput(*image, self.price, told)
 
-    def _missing(self, reply: Mapping[str, Any], candidate: Mapping[str, Any], words: str) -> Fault:
+    def _no_image_error(self, reply: Mapping[str, Any], candidate: Mapping[str, Any], words: str) -> CallError:
         """Why there is no picture in a reply."""
         feedback = reply.get("promptFeedback")
         blocked = feedback.get("blockReason") if isinstance(feedback, dict) else None
         ended = str(candidate.get("finishReason") or "")
         message = candidate.get("finishMessage")
-        reason = self._server.shown(": ".join(str(part) for part in (message, words) if part))
+        reason = self._endpoint.redact_line(": ".join(str(part) for part in (message, words) if part))
         if blocked:
-            return Fault("content filter", f"the prompt, {self._server.shown(blocked)}",
-                         again=False)  # fmt: skip
-        if ended in _REFUSED:
-            return Fault("content filter", f"{ended} {reason}".strip(), again=False)
-        shown = self._server.shown(ended) or "a reply without one"
-        return Fault("no picture", f"{shown} {reason}".strip(), paid=True)
+            return CallError("content filter", f"the prompt, {self._endpoint.redact_line(blocked)}", retryable=False)
+        if ended in _REFUSAL_REASONS:
+            return CallError("content filter", f"{ended} {reason}".strip(), retryable=False)
+        shown = self._endpoint.redact_line(ended) or "a reply without one"
+        return CallError("no picture", f"{shown} {reason}".strip(), billed=True)
 
 
-def _parts(candidate: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
+def _find_image_and_text(candidate: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
     """The first picture of a reply, if there is one, and its words; thoughts are left out."""
     content = candidate.get("content")
     parts = content.get("parts") if isinstance(content, dict) else None

@@ -19,139 +19,141 @@ from typing import Any
 import aiohttp
 from PIL import Image, ImageChops
 
-from creval.core.images import Encoded, ImageError, decode, open_image
-from creval.editors.base import Job, Produced, Ticket
-from creval.editors.remote.base import Remote
-from creval.editors.remote.payload import Size, given, nearest, shaped
-from creval.providers.errors import Fault
-from creval.providers.openai_wire import read_count
+from creval.core.images import EncodedImage, ImageError, decode_image, open_image
+from creval.editors.base import EditOutput, EditRequest, PendingTask
+from creval.editors.remote.base import RemoteEditor
+from creval.editors.remote.payload import Size, nearest_size, size_for_aspect, with_settings
+from creval.providers.call_errors import CallError
+from creval.providers.openai_wire import read_token_count
 
 _SIZES: list[Size] = [(1024, 1024), (1536, 1024), (1024, 1536)]
-_PICTURES = 16
+_MAX_IMAGES = 16
 # Models that take any size in multiples of 16, with sides of at most 1 : 3.
-_FREE = re.compile(r"gpt-image-(?:[2-9]|\d\d)")
-_PIXELS, _STEP, _STEEPEST = 1024 * 1024, 16, 3.0
-_RATES = {  # US dollars for a million tokens of text in, pictures in, pictures out
+_ANY_SIZE_MODELS = re.compile(r"gpt-image-(?:[2-9]|\d\d)")
+_TARGET_PIXELS, _SIZE_STEP, _MAX_ASPECT = 1024 * 1024, 16, 3.0
+_TOKEN_PRICES = {  # US dollars for a million tokens of text in, pictures in, pictures out
     # developers.openai.com, the model's page as of November 2026; it was switched off in October.
     "gpt-image-1": (5.0, 10.0, 40.0),
     # As quoted from OpenAI's price list in September 2026; 2.6 by its own page.
     "gpt-image-2": (5.0, 8.0, 30.0),
 }
 # What a picture that is not square costs by quality, without what goes in; the same page.
-_PICTURE = {"gpt-image-1": {"low": 0.016, "medium": 0.063, "high": 0.25, "auto": 0.25}}
+_IMAGE_PRICES = {"gpt-image-1": {"low": 0.016, "medium": 0.063, "high": 0.25, "auto": 0.25}}
 
 
-class OpenAIEditor(Remote):
+class OpenAIEditor(RemoteEditor):
     provider = "openai"
-    path = "/images/edits"
-    masks = True
-    reserved = frozenset({"model", "prompt", "n", "stream", "image", "image[]", "mask"})
+    endpoint_path = "/images/edits"
+    supports_mask = True
+    reserved_settings = frozenset({"model", "prompt", "n", "stream", "image", "image[]", "mask"})
 
-    def headers(self) -> dict[str, str]:
-        return self.bearer()
+    def auth_headers(self) -> dict[str, str]:
+        return self.bearer_header()
 
     def list_price(self) -> float | None:
-        return _PICTURE.get(self.model, {}).get(str(self._settings.get("quality", "auto")))
+        return _IMAGE_PRICES.get(self.model, {}).get(str(self._settings.get("quality", "auto")))
 
-    async def edit(self, job: Job, ticket: Ticket) -> Produced:
-        if ticket.kept:
-            picture = await self.load(ticket.kept, ticket)
-            return Produced(*picture, self.price, self.told(resumed=True))
-        self.note("takes no seed: each picture is another draw.")
-        sent = await self.pictures(job, _PICTURES)
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
+        if ticket.task_id:
+            image = await self.download(ticket.task_id, ticket)
+            return EditOutput(*image, self.price, self.build_metadata(resumed=True))
+        self.add_note("takes no seed: each picture is another draw.")
+        sent = await self.encode_inputs(job, _MAX_IMAGES)
         fields = {"model": self.model, "prompt": job.instruction}
         if sent:
-            fields["size"] = self._size(sent[0])
-        fields = given(fields, self._settings)
+            fields["size"] = self._choose_size(sent[0])
+        fields = with_settings(fields, self._settings)
         if sent:
-            reply = await self.post("/images/edits", await self._form(job, sent, fields))
+            reply = await self.post("/images/edits", await self._build_form(job, sent, fields))
         else:
             reply = await self.post("/images/generations", fields)
-        return await self._produced(reply, fields, ticket)
+        return await self._parse_output(reply, fields, ticket)
 
-    def _size(self, picture: Encoded) -> str:
-        size = picture.width, picture.height
-        if _FREE.match(self.model):
-            width, height = shaped(size, _PIXELS, _STEP, _STEEPEST)
+    def _choose_size(self, image: EncodedImage) -> str:
+        size = image.width, image.height
+        if _ANY_SIZE_MODELS.match(self.model):
+            width, height = size_for_aspect(size, _TARGET_PIXELS, _SIZE_STEP, _MAX_ASPECT)
         else:
-            width, height = nearest(size, _SIZES)
+            width, height = nearest_size(size, _SIZES)
         return f"{width}x{height}"
 
-    async def _form(
-        self, job: Job, sent: list[Encoded], fields: Mapping[str, Any]
+    async def _build_form(
+        self, job: EditRequest, sent: list[EncodedImage], fields: Mapping[str, Any]
     ) -> aiohttp.FormData:
         form = aiohttp.FormData(quote_fields=False)
         for name, value in fields.items():
             form.add_field(name, value if isinstance(value, str) else json.dumps(value))
         if job.mask is not None and job.source is not None:
-            content = await asyncio.to_thread(_mask, job, sent[0])
+            content = await asyncio.to_thread(_build_mask, job, sent[0])
             form.add_field("mask", content, filename="mask.png", content_type="image/png")
             # The two have to be of one format.
             sent = [await asyncio.to_thread(_as_png, sent[0]), *sent[1:]]
         named = "image" if len(sent) == 1 else "image[]"
-        for number, picture in enumerate(sent, 1):
-            file = f"{number}.{picture.media.removeprefix('image/')}"
-            form.add_field(named, picture.content, filename=file, content_type=picture.media)
+        for number, image in enumerate(sent, 1):
+            file = f"{number}.{image.media_type.removeprefix('image/')}"
+            form.add_field(named, image.content, filename=file, content_type=image.media_type)
         return form
 
-    async def _produced(
-        self, reply: Mapping[str, Any], fields: Mapping[str, Any], ticket: Ticket
-    ) -> Produced:
+    async def _parse_output(
+        self, reply: Mapping[str, Any], fields: Mapping[str, Any], ticket: PendingTask
+    ) -> EditOutput:
         data = reply.get("data")
         first = data[0] if isinstance(data, list) and data else None
         if not isinstance(first, dict):
-            raise Fault("no picture", "a reply without one", paid=True)
+            raise CallError("no picture", "a reply without one", billed=True)
         form = reply.get("output_format") or fields.get("output_format") or "png"
         if first.get("b64_json"):
-            picture = await self.decoded(first["b64_json"], f"image/{form}")
+            image = await self.decode_base64_image(first["b64_json"], f"image/{form}")
         else:
-            picture = await self.collect(first.get("url"), ticket)
+            image = await self.download_result(first.get("url"), ticket)
         usage = reply.get("usage")
         usage = usage if isinstance(usage, dict) else {}
-        told = self.told(
+        told = self.build_metadata(
             size=reply.get("size") or fields.get("size"),
             quality=reply.get("quality"),
             revised_prompt=first.get("revised_prompt"),
-            tokens_in=read_count(usage, "input_tokens"),
-            tokens_out=read_count(usage, "output_tokens"),
+            tokens_in=read_token_count(usage, "input_tokens"),
+            tokens_out=read_token_count(usage, "output_tokens"),
         )
-        return Produced(*picture, self._cost(usage), told)
+        return EditOutput(*image, self._cost(usage), told)
 
     def _cost(self, usage: Mapping[str, Any]) -> float | None:
         """Money by the tokens that were counted; otherwise a picture's price."""
-        if self._fixed is not None or self._own:
+        if self._user_price is not None or self._custom_url:
             return self.price
-        rates = _RATES.get(self.model) or (_RATES["gpt-image-2"] if _FREE.match(self.model) else ())
+        rates = _TOKEN_PRICES.get(self.model) or (
+            _TOKEN_PRICES["gpt-image-2"] if _ANY_SIZE_MODELS.match(self.model) else ()
+        )
         details = usage.get("input_tokens_details")
         details = details if isinstance(details, dict) else {}
-        counts = [read_count(details, name) for name in ("text_tokens", "image_tokens")]
-        counts.append(read_count(usage, "output_tokens"))
+        counts = [read_token_count(details, name) for name in ("text_tokens", "image_tokens")]
+        counts.append(read_token_count(usage, "output_tokens"))
         if not rates or None in counts:
             return self.price
         return sum(rate * (count or 0) for rate, count in zip(rates, counts, strict=True)) / 1e6
 
 
-def _mask(job: Job, source: Encoded) -> bytes:
+def _build_mask(job: EditRequest, source: EncodedImage) -> bytes:
     """A mask in OpenAI's form: as large as the source, transparent where it may change."""
     try:
         image = open_image(str(job.mask)).convert("L")
     except ImageError as error:
-        raise Fault("unreadable mask", str(error), again=False) from None
+        raise CallError("unreadable mask", str(error), retryable=False) from None
     if image.size != (source.width, source.height):
         image = image.resize((source.width, source.height), Image.Resampling.NEAREST)
     alpha = ImageChops.invert(image.point(lambda value: 255 if value > 128 else 0))
     made = Image.new("RGBA", image.size, (0, 0, 0, 255))
     made.putalpha(alpha)
-    return _png(made)
+    return _encode_png(made)
 
 
-def _as_png(picture: Encoded) -> Encoded:
-    if picture.media == "image/png":
-        return picture
-    return picture._replace(media="image/png", content=_png(decode(picture.content)))
+def _as_png(image: EncodedImage) -> EncodedImage:
+    if image.media_type == "image/png":
+        return image
+    return image._replace(media_type="image/png", content=_encode_png(decode_image(image.content)))
 
 
-def _png(image: Image.Image) -> bytes:
+def _encode_png(image: Image.Image) -> bytes:
     content = io.BytesIO()
     image.save(content, "PNG", compress_level=1)
     return content.getvalue()

@@ -8,13 +8,13 @@ from typing import Any
 
 import pybase64
 
-from creval.core.images import Encoded
-from creval.editors.base import Job
+from creval.core.images import EncodedImage
+from creval.editors.base import EditRequest
 
 Size = tuple[int, int]
 
 
-def seed_of(job: Job) -> int:
+def seed_in_range(job: EditRequest) -> int:
     """A job's seed in the range that all servers take.
 
     >>> seed_of(Job("s", "x", seed=2**31 + 5))
@@ -23,7 +23,7 @@ def seed_of(job: Job) -> int:
     return job.seed % 2**31
 
 
-def given(body: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def with_settings(body: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """A request with the user's settings, which come first; one that is null leaves its name out.
 
     >>> given({"size": "auto", "seed": 1}, {"size": None, "quality": "low"})
@@ -33,7 +33,7 @@ def given(body: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any
     return {name: value for name, value in both.items() if value is not None}
 
 
-def nearest(size: Size, sizes: Sequence[Size]) -> Size:
+def nearest_size(size: Size, sizes: Sequence[Size]) -> Size:
     """The size whose aspect ratio is nearest to another's; the first of those that are as near.
 
     >>> nearest((800, 600), [(1024, 1024), (1536, 1024), (1024, 1536)])
@@ -43,22 +43,22 @@ def nearest(size: Size, sizes: Sequence[Size]) -> Size:
     return min(sizes, key=lambda other: abs(math.log(other[0] / other[1]) - wanted))
 
 
-def shaped(size: Size, pixels: int, step: int, steepest: float) -> Size:
+def size_for_aspect(size: Size, pixels: int, step: int, max_aspect: float) -> Size:
     """A size of about so many pixels with another's aspect ratio, as far as that is allowed, in
     multiples of `step`.
 
     >>> shaped((1920, 1080), 1024 * 1024, 16, 3.0)
     (1360, 768)
     """
-    ratio = min(max(size[0] / size[1], 1 / steepest), steepest)
+    ratio = min(max(size[0] / size[1], 1 / max_aspect), max_aspect)
     width, height = math.sqrt(pixels * ratio), math.sqrt(pixels / ratio)
     return max(1, round(width / step)) * step, max(1, round(height / step)) * step
 
 
-def base64_of(picture: Encoded) -> str:
-    return pybase64.b64encode(picture.content).decode("ascii")
+def encode_base64(image: EncodedImage) -> str:
+    return pybase64.b64encode(image.content).decode("ascii")
 
 
-def data_address(picture: Encoded) -> str:
+def data_url(image: EncodedImage) -> str:
     """A picture as an address that holds it."""
-    return f"data:{picture.media};base64,{base64_of(picture)}"
+    return f"data:{image.media_type};base64,{encode_base64(image)}"

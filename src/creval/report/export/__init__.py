@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from creval.core.errors import CrevalError
-from creval.core.formatting import markdown
-from creval.report import missing, sentences, tables
+from creval.core.formatting import escape_markdown
+from creval.report import missing_edits, sentences, tables
 from creval.report.export import files, frames
-from creval.report.export.leaderboard import leaderboard
-from creval.report.export.readme import commented, readme
+from creval.report.export.leaderboard import leaderboard_json
+from creval.report.export.readme import format_readme, latex_comment
 from creval.stats.scorecard import Scorecard
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MARKER = ".creval-export"
 """A file in every export, with the names of the others."""
 
 
-def export(
+def export_run(
     run: Run,
     card: Scorecard,
     out: str | Path,
@@ -40,32 +40,27 @@ def export(
     put the files among them.
     """
     folder = Path(out)
-    check(folder, force=force)
+    check_export_folder(folder, force=force)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f"{MARKER}-", dir=folder.parent) as made:
-        names = _write(run, card, Path(made), resamples, watch)
-        _put(Path(made), folder, names)
+        names = _write_files(run, card, Path(made), resamples, watch)
+        _install_files(Path(made), folder, names)
     return names
 
 
-def check(folder: Path, *, force: bool) -> None:
+def check_export_folder(folder: Path, *, force: bool) -> None:
     """Refuse a folder that holds what an export would be mixed up with."""
     if folder.exists() and not folder.is_dir():
         raise CrevalError(f"--out {folder} is a file. Give a folder.")
     if force or not folder.is_dir() or (folder / MARKER).is_file() or not any(folder.iterdir()):
         return
     raise CrevalError(
-        f"{folder} holds other things. Give another --out, or --force to write the export's files "
-        "among them."
+        f"{folder} holds other things. Give another --out, or --force to write the export's files among them."
     )
 
 
-def _write(
-    run: Run,
-    card: Scorecard,
-    folder: Path,
-    resamples: int,
-    watch: Callable[[int, int], None] | None,
+def _write_files(
+    run: Run, card: Scorecard, folder: Path, resamples: int, watch: Callable[[int, int], None] | None
 ) -> list[str]:
     count = run.count_verdicts() if watch else 0
     done = 0
@@ -76,59 +71,59 @@ def _write(
         if watch is not None and done:
             watch(done, max(count, done))
 
-    files.write(frames.verdicts(run, card), folder, "verdicts", seen)
+    files.write_frames(frames.iter_verdict_frames(run, card), folder, "verdicts", seen)
     whole = {
-        "scores": frames.scores(card),
-        "sample_scores": frames.sample_scores(run, card),
-        "samples": frames.samples(run, card),
+        "scores": frames.score_frame(card),
+        "sample_scores": frames.sample_score_frame(run, card),
+        "samples": frames.sample_frame(run, card),
     }
     for name, frame in whole.items():
-        files.write([frame], folder, name)
+        files.write_frames([frame], folder, name)
     problems = int(run.manifest.get("problems", 0))
-    gone = missing.of_table(run, card.table)
+    gone = missing_edits.missing_from_table(run, card.table)
     notes = [
-        sentences.basis(card, run.manifest, resamples, "bold best, underlined second"),
-        sentences.strictness(card, problems),
-        *sentences.unsupported(card.table),
-        *missing.told(gone),
-        *missing.rule(card.table, gone),
-        sentences.decided(card),
+        sentences.basis_sentence(card, run.manifest, resamples, "bold best, underlined second"),
+        sentences.strictness_sentence(card, problems),
+        *sentences.unsupported_sentences(card.table),
+        *missing_edits.missing_sentences(gone),
+        *missing_edits.missing_policy_sentences(card.table, gone),
+        sentences.decided_sentence(card),
     ]
-    pasted = _tables(card, folder, notes)
-    board = json.dumps(leaderboard(card, run.manifest), indent=2, allow_nan=False)
+    pasted = _write_tables(card, folder, notes)
+    board = json.dumps(leaderboard_json(card, run.manifest), indent=2, allow_nan=False)
     (folder / "leaderboard.json").write_text(board + "\n", encoding="utf-8")
-    columns = {"verdicts": _columns(folder), **{name: f.columns for name, f in whole.items()}}
-    page = readme(card, run.manifest, columns, pasted, notes)
+    columns = {"verdicts": _verdict_columns(folder), **{name: f.columns for name, f in whole.items()}}
+    page = format_readme(card, run.manifest, columns, pasted, notes)
     (folder / "README.md").write_text(page, encoding="utf-8")
     kinds = [f"{name}.{suffix}" for name in columns for suffix in ("parquet", "csv")]
     return ["README.md", "leaderboard.json", *kinds, *pasted]
 
 
-def _columns(folder: Path) -> list[str]:
+def _verdict_columns(folder: Path) -> list[str]:
     import polars
 
     return list(polars.read_parquet_schema(folder / "verdicts.parquet"))
 
 
-def _tables(card: Scorecard, folder: Path, notes: list[str]) -> list[str]:
+def _write_tables(card: Scorecard, folder: Path, notes: list[str]) -> list[str]:
     """A table for each level, in Markdown and in LaTeX."""
     (folder / "tables").mkdir()
     names = []
-    for level in card.table.card.levels:
-        shown = tables.chosen(card, [level.name])
+    for level in card.table.schema.levels:
+        shown = tables.select_groups(card, [level.name])
         if not shown:
             continue
         stem = "tables/" + re.sub(r"[^A-Za-z0-9_-]", "-", level.plural)
-        words = "".join(f"\n{markdown(note)}\n" for note in notes)
+        words = "".join(f"\n{escape_markdown(note)}\n" for note in notes)
         page = tables.markdown_table(card, shown, {}) + words
-        head = "".join(map(commented, ["\\usepackage{booktabs}", *notes]))
+        head = "".join(map(latex_comment, ["\\usepackage{booktabs}", *notes]))
         for suffix, text in ((".md", page), (".tex", head + tables.latex_table(card, shown, {}))):
             (folder / f"{stem}{suffix}").write_text(text, encoding="utf-8")
             names.append(f"{stem}{suffix}")
     return names
 
 
-def _put(made: Path, folder: Path, names: list[str]) -> None:
+def _install_files(made: Path, folder: Path, names: list[str]) -> None:
     """Put the files into the folder, in the place of an export that was there."""
     folder.mkdir(exist_ok=True)
     marker = folder / MARKER

@@ -14,11 +14,8 @@ _NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 _CONTROL = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x7F-\x{9F}]"
 
 
-def write(
-    frames: Iterable[polars.DataFrame],
-    folder: Path,
-    name: str,
-    watch: Callable[[int], None] | None = None,
+def write_frames(
+    frames: Iterable[polars.DataFrame], folder: Path, name: str, watch: Callable[[int], None] | None = None
 ) -> None:
     """Write frames below each other as `NAME.parquet` and `NAME.csv`; only one is in memory."""
     import polars
@@ -26,7 +23,7 @@ def write(
     parts: list[Path] = []
     with (folder / f"{name}.csv").open("wb") as out:
         for frame in frames:
-            harmless(frame).write_csv(out, include_header=not parts)
+            sanitise_frame(frame).write_csv(out, include_header=not parts)
             parts.append(folder / f".{name}-{len(parts)}.parquet")
             frame.write_parquet(parts[-1])
             if watch is not None:
@@ -40,7 +37,7 @@ def write(
         part.unlink()
 
 
-def harmless(frame: polars.DataFrame) -> polars.DataFrame:
+def sanitise_frame(frame: polars.DataFrame) -> polars.DataFrame:
     """Texts of which no spreadsheet makes a formula and no terminal a command.
 
     What begins, behind any apostrophes, with = + - @ and is no number gets an apostrophe in front;

@@ -16,37 +16,81 @@ if TYPE_CHECKING:
     from creval.store.run import Run
 
 _CHUNK = 50_000  # verdicts in memory at a time
-_OWN = frozenset(
+_RESERVED = frozenset(
     {
-        "model", "sample", "draw", "probe", "metric", "question", "reference", "released", "weight",
-        "judge", "repeat", "variant", "status", "value", "said", "explanation", "right", "scored",
-        "total", "instruction", "source", "subsets", "questions",
+        "model",
+        "sample",
+        "draw",
+        "probe",
+        "metric",
+        "question",
+        "reference",
+        "released",
+        "weight",
+        "judge",
+        "repeat",
+        "variant",
+        "status",
+        "value",
+        "said",
+        "explanation",
+        "right",
+        "scored",
+        "total",
+        "instruction",
+        "source",
+        "subsets",
+        "questions",
     }
-)  # fmt: skip
+)
 
 
 def tag_columns(run: Run) -> dict[str, str]:
     """The samples' tags, each with its column: its own name, unless a column has that already."""
     tags = dict.fromkeys(tag for sample in run.samples.values() for tag in sample.tags)
-    return {tag: f"tag_{tag}" if tag in _OWN else tag for tag in tags}
+    return {tag: f"tag_{tag}" if tag in _RESERVED else tag for tag in tags}
 
 
-def verdicts(run: Run, card: Scorecard) -> Iterator[polars.DataFrame]:
+def iter_verdict_frames(run: Run, card: Scorecard) -> Iterator[polars.DataFrame]:
     """A row a verdict, as they were given, some of them at a time."""
     import polars
 
-    rows = run.verdicts()
+    rows = run.iter_verdict_rows()
     schema = {
-        "model": polars.String, "sample": polars.String, "draw": polars.Int64,
-        "probe": polars.String, "judge": polars.String, "repeat": polars.Int64,
-        "variant": polars.String, "status": polars.String, "value": polars.Float64,
-        "said": polars.String, "explanation": polars.String,
-    }  # fmt: skip
-    probes, tags = _probes(run), _tags(run)
-    order = ["model", "sample", "draw", *tags.columns[1:], "probe", "metric", "question",
-             "reference", "released", "weight", "judge", "repeat", "variant", "status", "value",
-             "said", "explanation", "right"]  # fmt: skip
-    wanted = polars.col("model").is_in(list(card.table.systems))
+        "model": polars.String,
+        "sample": polars.String,
+        "draw": polars.Int64,
+        "probe": polars.String,
+        "judge": polars.String,
+        "repeat": polars.Int64,
+        "variant": polars.String,
+        "status": polars.String,
+        "value": polars.Float64,
+        "said": polars.String,
+        "explanation": polars.String,
+    }
+    probes, tags = _probe_frame(run), _tag_frame(run)
+    order = [
+        "model",
+        "sample",
+        "draw",
+        *tags.columns[1:],
+        "probe",
+        "metric",
+        "question",
+        "reference",
+        "released",
+        "weight",
+        "judge",
+        "repeat",
+        "variant",
+        "status",
+        "value",
+        "said",
+        "explanation",
+        "right",
+    ]
+    wanted = polars.col("model").is_in(list(card.table.models))
     wanted &= polars.col("sample").is_in(list(card.table.samples))
     chunk = rows.fetchmany(_CHUNK)
     more = True  # of a run without verdicts, a frame without rows
@@ -54,12 +98,12 @@ def verdicts(run: Run, card: Scorecard) -> Iterator[polars.DataFrame]:
         frame = polars.DataFrame(chunk, schema=schema, orient="row").filter(wanted)
         frame = frame.join(tags, on="sample", how="left", maintain_order="left")
         frame = frame.join(probes, on=["sample", "probe"], how="left", maintain_order="left")
-        yield frame.with_columns(right=_right()).select(order)
+        yield frame.with_columns(right=_is_right()).select(order)
         chunk = rows.fetchmany(_CHUNK)
         more = bool(chunk)
 
 
-def _right() -> polars.Expr:
+def _is_right() -> polars.Expr:
     """Whether an answer is its reference; nothing where there is no answer or no reference."""
     import polars
 
@@ -71,7 +115,7 @@ def _right() -> polars.Expr:
     return polars.when(both).then(asked)
 
 
-def _probes(run: Run) -> polars.DataFrame:
+def _probe_frame(run: Run) -> polars.DataFrame:
     import polars
 
     rows: list[tuple[Any, ...]] = []
@@ -79,15 +123,14 @@ def _probes(run: Run) -> polars.DataFrame:
         for probe in several:
             rest: tuple[Any, ...] = (None, None, None, None, None)
             if isinstance(probe, Question):
-                rest = (probe.text, probe.reference, probe.released, probe.weight, probe.contract)
+                rest = (probe.text, probe.reference, probe.released_reference, probe.weight, probe.scale)
             rows.append((sample, probe.id, probe.metric, *rest))
     words = ("sample", "probe", "metric", "question", "reference", "released")
-    schema = {**dict.fromkeys(words, polars.String), "weight": polars.Float64,
-              "contract": polars.String}  # fmt: skip
+    schema = {**dict.fromkeys(words, polars.String), "weight": polars.Float64, "contract": polars.String}
     return polars.DataFrame(rows, schema=schema, orient="row")
 
 
-def _tags(run: Run) -> polars.DataFrame:
+def _tag_frame(run: Run) -> polars.DataFrame:
     import polars
 
     columns = tag_columns(run)
@@ -96,7 +139,7 @@ def _tags(run: Run) -> polars.DataFrame:
     return polars.DataFrame(rows, schema=schema, orient="row")
 
 
-def scores(card: Scorecard) -> polars.DataFrame:
+def score_frame(card: Scorecard) -> polars.DataFrame:
     """A row a cell: level, group, model, metric, value, interval and coverage."""
     import polars
 
@@ -104,42 +147,42 @@ def scores(card: Scorecard) -> polars.DataFrame:
     return card.frame().with_columns(coverage=share)
 
 
-def sample_scores(run: Run, card: Scorecard) -> polars.DataFrame:
+def sample_score_frame(run: Run, card: Scorecard) -> polars.DataFrame:
     """A row for each sample, model and metric; several draws are averaged."""
     import polars
 
     table = card.table
-    columns = table.card.columns
+    columns = table.schema.columns
     values = table.with_composite()
-    counts = [_with_sum(np.asarray(found), len(columns)) for found in (table.scored, table.total)]
-    systems, samples = len(table.systems), len(table.samples)
+    counts = [_append_sum(np.asarray(found), len(columns)) for found in (table.scored, table.total)]
+    models, samples = len(table.models), len(table.samples)
     frame = polars.DataFrame(
         {
-            "model": _repeated(table.systems, samples * len(columns), 1),
-            "sample": _repeated(table.samples, len(columns), systems),
-            "metric": _repeated(columns, 1, systems * samples),
+            "model": _repeat_names(table.models, samples * len(columns), 1),
+            "sample": _repeat_names(table.samples, len(columns), models),
+            "metric": _repeat_names(columns, 1, models * samples),
             "value": values.reshape(-1),
             "scored": counts[0].reshape(-1),
             "total": counts[1].reshape(-1),
         }
     ).with_columns(polars.col("value").fill_nan(None))
-    tagged = frame.join(_tags(run), on="sample", how="left", maintain_order="left")
+    tagged = frame.join(_tag_frame(run), on="sample", how="left", maintain_order="left")
     first = ["model", "sample", *tag_columns(run).values()]
     return tagged.select([*first, "metric", "value", "scored", "total"])
 
 
-def _with_sum(counts: Any, columns: int) -> Any:
+def _append_sum(counts: Any, columns: int) -> Any:
     """Counts by metric; where there is a composite, their sum behind them."""
     if counts.shape[-1] == columns:
         return counts
     return np.concatenate([counts, counts.sum(axis=-1, keepdims=True)], axis=-1)
 
 
-def _repeated(names: Sequence[str], each: int, times: int) -> list[str]:
+def _repeat_names(names: Sequence[str], each: int, times: int) -> list[str]:
     return [name for _ in range(times) for name in names for _ in range(each)]
 
 
-def samples(run: Run, card: Scorecard) -> polars.DataFrame:
+def sample_frame(run: Run, card: Scorecard) -> polars.DataFrame:
     """A row a sample: its instruction, its source's file name, its groups and subsets."""
     import polars
 

@@ -13,12 +13,12 @@ VERSION = 1
 """Goes up when something that was there is no more, or means something else."""
 
 
-def leaderboard(card: Scorecard, manifest: Mapping[str, Any]) -> dict[str, Any]:
+def leaderboard_json(card: Scorecard, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What was asked of whom, and each model's cells, best first; unrounded, null where there is
     none. docs/passing-on.md describes it."""
     table = card.table
-    protocol = table.card
-    alike = [list(group) for group in card.alike if len(group) > 1]
+    protocol = table.schema
+    alike = [list(group) for group in card.indistinguishable if len(group) > 1]
     return {
         "schema": SCHEMA,
         "version": VERSION,
@@ -30,18 +30,18 @@ def leaderboard(card: Scorecard, manifest: Mapping[str, Any]) -> dict[str, Any]:
         "subset": table.subset,
         "strict": table.strict,
         "missing": table.missing,
-        "common_of": table.common_of,
+        "common_of": table.sample_count_before_common,
         "samples": len(table.samples),
-        "ranking": protocol.ranking,
+        "ranking": protocol.ranking_column,
         "weights": dict(protocol.composite.weights) if protocol.composite else None,
-        "metrics": [_metric(card, column) for column in protocol.columns],
-        "models": [_model(card, name) for name in card.systems],
+        "metrics": [_metric_json(card, column) for column in protocol.columns],
+        "models": [_model_json(card, name) for name in card.models],
         "alike": alike,
     }
 
 
-def _metric(card: Scorecard, column: str) -> dict[str, Any]:
-    metric = card.table.card.metric(column)
+def _metric_json(card: Scorecard, column: str) -> dict[str, Any]:
+    metric = card.table.schema.find_metric(column)
     return {
         "name": column,
         "label": metric.label,
@@ -51,22 +51,20 @@ def _metric(card: Scorecard, column: str) -> dict[str, Any]:
     }
 
 
-def _model(card: Scorecard, name: str) -> dict[str, Any]:
-    levels = card.table.card.levels
+def _model_json(card: Scorecard, name: str) -> dict[str, Any]:
+    levels = card.table.schema.levels
     return {
         "name": name,
-        "places": list(card.places[name]),
-        "overall": _cells(card, name, "overall", "overall"),
+        "places": list(card.rank_ranges[name]),
+        "overall": _cells_json(card, name, "overall", "overall"),
         "groups": {
-            level.plural: {
-                group: _cells(card, name, level.name, group) for group in card.groups(level.name)
-            }
+            level.plural: {group: _cells_json(card, name, level.name, group) for group in card.groups(level.name)}
             for level in levels
             if level.name != "overall"
         },
     }
 
 
-def _cells(card: Scorecard, name: str, level: str, group: str) -> dict[str, Any]:
-    columns = card.table.card.columns
+def _cells_json(card: Scorecard, name: str, level: str, group: str) -> dict[str, Any]:
+    columns = card.table.schema.columns
     return {column: card.cell(name, column, group, level)._asdict() for column in columns}

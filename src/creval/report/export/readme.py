@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from creval import __version__
-from creval.core.formatting import markdown, visible
+from creval.core.formatting import escape_control, escape_markdown
 from creval.stats.scorecard import Scorecard
 
 FILES = {
@@ -47,7 +47,7 @@ COLUMNS = {
 }
 
 
-def readme(
+def format_readme(
     card: Scorecard,
     manifest: Mapping[str, Any],
     frames: Mapping[str, Sequence[str]],
@@ -57,18 +57,18 @@ def readme(
     """The export's own page; `frames` are its frames with their columns."""
     judge = manifest["judge"] or "none (measured)"
     lines = [
-        f"# {markdown(str(manifest['benchmark']))}: scores of {len(card.systems)} models",
+        f"# {escape_markdown(str(manifest['benchmark']))}: scores of {len(card.models)} models",
         "",
-        f"Exported by creval {__version__}. Judge: {markdown(judge)}.",
+        f"Exported by creval {__version__}. Judge: {escape_markdown(judge)}.",
         "",
-        *(f"{markdown(note)}\n" for note in notes),
+        *(f"{escape_markdown(note)}\n" for note in notes),
         "## Files",
         "",
         "| file | what it is |",
         "|---|---|",
         *(f"| `{name}.parquet`, `{name}.csv` | {FILES[name]} |" for name in frames),
         "| `leaderboard.json` | all cells, places and who cannot be told apart, for programs |",
-        *(f"| `{name}` | {_table(name)} |" for name in tables),
+        *(f"| `{name}` | {_describe_table(name)} |" for name in tables),
         "",
         "Parquet holds texts as they are. In CSV (UTF-8) a text that a spreadsheet would take for "
         "a formula (it begins with = + - @, and is no number) has an apostrophe in front, and "
@@ -77,17 +77,16 @@ def readme(
     ]
     for name, columns in frames.items():
         lines += [f"## {name}", "", "| column | what it is |", "|---|---|"]
-        lines += [f"| {markdown(one)} | {COLUMNS.get(one, 'a tag of the sample')} |"
-                  for one in columns]  # fmt: skip
+        lines += [f"| {escape_markdown(one)} | {COLUMNS.get(one, 'a tag of the sample')} |" for one in columns]
         lines.append("")
     return "\n".join(lines)
 
 
-def _table(name: str) -> str:
+def _describe_table(name: str) -> str:
     what = "needs `\\usepackage{booktabs}`" if name.endswith(".tex") else "to paste into a page"
     return f"values with intervals and coverage, best bold, second underlined; {what}"
 
 
-def commented(sentence: str) -> str:
+def latex_comment(sentence: str) -> str:
     """A sentence as a comment of LaTeX."""
-    return f"% {visible(sentence)}\n"
+    return f"% {escape_control(sentence)}\n"

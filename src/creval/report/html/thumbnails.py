@@ -13,95 +13,93 @@ from urllib.parse import quote
 from PIL import Image
 
 from creval.core import formatting
-from creval.core.edit import Edit, EditStatus
+from creval.core.edit_record import Edit, EditStatus
 from creval.core.images import ImageError, open_image
 from creval.core.schema import Digits
-from creval.report.edit_history import Try, single, stages
+from creval.report.edit_history import Candidate, edit_steps, is_linear
 
-SIDE, SMALL = 320, 128
+THUMBNAIL_SIDE, CANDIDATE_SIDE = 320, 128
 """Pixels of a thumbnail's longer side: of one to look at, and of one on the way to it."""
-_TRIES = 8  # pictures of one step
-_LETTERS = 160  # of a reason
+_MAX_CANDIDATES = 8  # pictures of one step
+_MAX_REASON_CHARS = 160  # of a reason
 
 
 @dataclass(frozen=True)
-class Picture:
+class Thumbnail:
     """A thumbnail with its caption, or the words for why there is none; `picked` among several."""
 
     caption: str
     source: str = ""
-    instead: str = ""
+    placeholder: str = ""
     picked: bool = False
 
 
 @dataclass(frozen=True)
-class Step:
+class HistoryStep:
     """One step on the way to an edit: its words, how it was planned, and what came of it."""
 
-    words: str
+    instruction: str
     plan: str
-    pictures: Sequence[Picture]
-    more: int = 0
+    images: Sequence[Thumbnail]
+    omitted: int = 0
 
 
 @dataclass(frozen=True)
-class Way:
+class EditHistory:
     """How a model's edit came about; `single` where each step is one picture and no more."""
 
-    system: str
-    steps: Sequence[Step]
-    single: bool
+    model: str
+    steps: Sequence[HistoryStep]
+    is_linear: bool
 
 
-def picture(path: Path | None, caption: str, link: Path | None, side: int = SIDE) -> Picture:
+def make_thumbnail(path: Path | None, caption: str, link: Path | None, side: int = THUMBNAIL_SIDE) -> Thumbnail:
     """A thumbnail inside the page or, with `link`, the folder from which it is found, a link."""
     if path is None:
-        return Picture(caption, instead="no picture")
+        return Thumbnail(caption, placeholder="no picture")
     if not path.is_file():
-        return Picture(caption, instead=f"absent: {path.name}")
+        return Thumbnail(caption, placeholder=f"absent: {path.name}")
     try:
         if link is not None:
             away = os.path.relpath(path.resolve(), link.resolve())
-            return Picture(caption, quote(Path(away).as_posix()))
+            return Thumbnail(caption, quote(Path(away).as_posix()))
         image = open_image(path)
     except ImageError:
-        return Picture(caption, instead=f"cannot be opened: {path.name}")
+        return Thumbnail(caption, placeholder=f"cannot be opened: {path.name}")
     except ValueError:  # on another drive
-        return Picture(caption, path.resolve().as_uri())
+        return Thumbnail(caption, path.resolve().as_uri())
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
     sent = io.BytesIO()
     image.save(sent, "JPEG", quality=80, optimize=True)
-    return Picture(
-        caption, f"data:image/jpeg;base64,{base64.b64encode(sent.getvalue()).decode('ascii')}"
-    )
+    return Thumbnail(caption, f"data:image/jpeg;base64,{base64.b64encode(sent.getvalue()).decode('ascii')}")
 
 
-def edited(edit: Edit, caption: str, link: Path | None, side: int = SIDE) -> Picture:
+def edit_thumbnail(edit: Edit, caption: str, link: Path | None, side: int = THUMBNAIL_SIDE) -> Thumbnail:
     """An edit's picture, or what became of it and why."""
     if edit.image is None and edit.status is not EditStatus.DONE:
         reason = " ".join(edit.reason.split())
-        reason = reason if len(reason) <= _LETTERS else f"{reason[: _LETTERS - 1]}…"
-        return Picture(caption, instead=f"{edit.status}: {reason}" if reason else str(edit.status))
-    return picture(edit.image, caption, link, side)
+        reason = reason if len(reason) <= _MAX_REASON_CHARS else f"{reason[: _MAX_REASON_CHARS - 1]}…"
+        return Thumbnail(caption, placeholder=f"{edit.status}: {reason}" if reason else str(edit.status))
+    return make_thumbnail(edit.image, caption, link, side)
 
 
-def way(edit: Edit, rank: str, digits: Digits, link: Path | None) -> Way | None:
+def build_edit_history(edit: Edit, rank: str, digits: Digits, link: Path | None) -> EditHistory | None:
     """The way to an edit; none where it was made at once."""
-    found = stages(edit)
+    found = edit_steps(edit)
     steps = [
-        Step(
-            stage.words,
+        HistoryStep(
+            stage.instruction,
             stage.plan,
-            [_tried(one, rank, digits, link) for one in stage.tries[:_TRIES]],
-            max(0, len(stage.tries) - _TRIES),
+            [_candidate_thumbnail(one, rank, digits, link) for one in stage.candidates[:_MAX_CANDIDATES]],
+            max(0, len(stage.candidates) - _MAX_CANDIDATES),
         )
         for stage in found
     ]
-    return Way(edit.key.system, steps, single(found)) if steps else None
+    return EditHistory(edit.key.model, steps, is_linear(found)) if steps else None
 
 
-def _tried(one: Try, rank: str, digits: Digits, link: Path | None) -> Picture:
-    words = [] if one.score is None else [f"{rank} {formatting.value(one.score, digits)}"]
-    words += ["picked"] if one.picked else []
-    made = edited(one.edit, ", ".join(words), link, SMALL)
-    return Picture(made.caption, made.source, made.instead, one.picked)
+def _candidate_thumbnail(candidate: Candidate, rank: str, digits: Digits, link: Path | None) -> Thumbnail:
+    words = [] if candidate.score is None else [f"{rank} {formatting.format_value(candidate.score, digits)}"]
+    words += ["picked"] if candidate.picked else []
+    made = edit_thumbnail(candidate.edit, ", ".join(words), link, CANDIDATE_SIDE)
+    return Thumbnail(made.caption, made.source, made.placeholder, candidate.picked)

@@ -8,71 +8,61 @@ from typing import TYPE_CHECKING, Any
 
 from creval.core.errors import CrevalError
 from creval.report.plots import canvas, selection
-from creval.report.plots.names import harmless, wrapped
+from creval.report.plots.names import escape_plot_text, wrap_label
 from creval.stats.scorecard import Scorecard
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEVEL = "complexity"
-MOST = 8
+DEFAULT_LEVEL = "complexity"
+MAX_MODELS = 8
 """Lines that can be told apart."""
 
 
-@canvas.styled
+@canvas.with_plot_style
 def complexity(
-    card: Scorecard,
-    level: str = "",
-    *,
-    metrics: Sequence[str] = (),
-    about: str = "",
-    most: int = MOST,
+    card: Scorecard, level: str = "", *, metrics: Sequence[str] = (), about: str = "", max_models: int = MAX_MODELS
 ) -> Figure:
     """A line a model from the first group of a level to its last, with bands for intervals."""
-    levels = [one.name for one in card.table.card.levels]
-    level = level or LEVEL
-    if level == LEVEL and level not in levels:
+    levels = [one.name for one in card.table.schema.levels]
+    level = level or DEFAULT_LEVEL
+    if level == DEFAULT_LEVEL and level not in levels:
         raise CrevalError(
             "this run has no levels of complexity, as Complex-Edit's have (its levels: "
             f"{', '.join(levels)}): `creval plot RUN groups --level LEVEL` draws any of them."
         )
-    level = selection.finest(card, level, fewest=2)
+    level = selection.resolve_level(card, level, min_groups=2)
     steps = card.groups(level)
-    columns = selection.there(card, level, steps, metrics)
-    systems, left_out = selection.chosen(card, most)
-    cells = [card.cell(n, c, g, level) for n in systems for c in columns for g in steps]
+    columns = selection.columns_with_values(card, level, steps, metrics)
+    models, left_out = selection.top_models(card, max_models)
+    cells = [card.cell(n, c, g, level) for n in models for c in columns for g in steps]
     across = min(2, len(columns))
     rows = math.ceil(len(columns) / across)
-    made, body = canvas.sheet(
-        f"{', '.join(map(harmless, columns))} by {harmless(level)}",
-        f"{about}{left_out}Bands: 95 % intervals over samples. {canvas.hollow(cells)}"
+    made, body = canvas.make_figure(
+        f"{', '.join(map(escape_plot_text, columns))} by {escape_plot_text(level)}",
+        f"{about}{left_out}Bands: 95 % intervals over samples. {canvas.hollow_note(cells)}"
         "Each panel has its own scale.",
         rows * 2.5,
-        entries=canvas.key(systems, lines=True),
-        told=selection.told(card, columns),
+        entries=canvas.legend_entries(models, lines=True),
+        alt_text=selection.values_text(card, columns),
     )
     grid = body.subplots(rows, across, squeeze=False)
     for at, axes in enumerate(grid.flat):
         if at >= len(columns):
             axes.set_visible(False)
             continue
-        _panel(axes, card, level, steps, columns[at], systems)
-        axes.set_title(selection.heading(card, columns[at], panels=across).replace("\n", " "))
+        _draw_panel(axes, card, level, steps, columns[at], models)
+        axes.set_title(selection.column_heading(card, columns[at], panels=across).replace("\n", " "))
         if at + across >= len(columns):
-            axes.set_xlabel(harmless(level))
+            axes.set_xlabel(escape_plot_text(level))
     return made
 
 
-def _panel(
-    axes: Any,
-    card: Scorecard,
-    level: str,
-    steps: Sequence[str],
-    column: str,
-    systems: Sequence[str],
+def _draw_panel(
+    axes: Any, card: Scorecard, level: str, steps: Sequence[str], column: str, models: Sequence[str]
 ) -> None:
-    for at, name in enumerate(systems):
-        colour, mark, dash, size, line = canvas.look(at)
+    for at, name in enumerate(models):
+        colour, mark, dash, size, line = canvas.series_style(at)
         cells = [card.cell(name, column, group, level) for group in steps]
         value, low, high = (
             [math.nan if (end := getattr(cell, what)) is None else end for cell in cells]
@@ -82,9 +72,15 @@ def _panel(
         axes.plot(range(len(steps)), value, color=colour, linestyle=dash, linewidth=line, zorder=2)
         for sure in (True, False):
             places = [n for n, cell in enumerate(cells) if (cell.low is not None) == sure]
-            axes.plot(places, [value[n] for n in places], linestyle="", marker=mark,
-                      markersize=0.8 * size,
-                      markeredgecolor=colour, markerfacecolor=colour if sure else "none",
-                      zorder=3)  # fmt: skip
-    axes.set_xticks(range(len(steps)), [wrapped(group, 12, 2) for group in steps])
+            axes.plot(
+                places,
+                [value[n] for n in places],
+                linestyle="",
+                marker=mark,
+                markersize=0.8 * size,
+                markeredgecolor=colour,
+                markerfacecolor=colour if sure else "none",
+                zorder=3,
+            )
+    axes.set_xticks(range(len(steps)), [wrap_label(group, 12, 2) for group in steps])
     axes.grid(axis="y")

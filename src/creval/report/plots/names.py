@@ -5,53 +5,53 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from creval.core.formatting import visible
+from creval.core.formatting import escape_control
 
 _BREAKS = re.compile(r"(?<=[-_/ .:+])")
-NO_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
+INVALID_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 """What no file of XML may hold."""
 
 
-def harmless(text: str) -> str:
+def escape_plot_text(text: str) -> str:
     """Text as it is: nothing in it is a formula, a command, or unfit for a file."""
-    return NO_XML.sub("\ufffd", visible(text)).replace("$", r"\$")
+    return INVALID_XML.sub("\ufffd", escape_control(text)).replace("$", r"\$")
 
 
-def shortened(text: str, most: int) -> str:
+def shorten_middle(text: str, limit: int) -> str:
     """Text of at most so many characters: what is too long loses its middle.
 
     >>> shortened("a-model-with-a-long-name-v2", 15)
     'a-model-…ame-v2'
     """
-    if len(text) <= most:
+    if len(text) <= limit:
         return text
-    tail = (most - 1) * 2 // 5
-    return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
+    tail = (limit - 1) * 2 // 5
+    return f"{text[: limit - 1 - tail]}…{text[len(text) - tail :]}"
 
 
-def wrapped(text: str, wide: int, lines: int = 2) -> str:
+def wrap_label(text: str, width: int, lines: int = 2) -> str:
     """Text in lines of so many characters, broken where words or parts of a name end."""
     found = [""]
-    for part in _BREAKS.split(shortened(visible(text), wide * lines)):
-        while len(found[-1]) + len(part.rstrip()) > wide:
+    for part in _BREAKS.split(shorten_middle(escape_control(text), width * lines)):
+        while len(found[-1]) + len(part.rstrip()) > width:
             if found[-1]:
                 found.append("")
             else:
-                found[-1], part = part[:wide], part[wide:]
+                found[-1], part = part[:width], part[width:]
         found[-1] += part
     if len(found) > lines:  # breaks that are far apart take more room
-        flat = shortened(visible(text), wide * lines)
-        found = [flat[at : at + wide] for at in range(0, len(flat), wide)]
-    return "\n".join(harmless(line.rstrip()) for line in found)
+        flat = shorten_middle(escape_control(text), width * lines)
+        found = [flat[at : at + width] for at in range(0, len(flat), width)]
+    return "\n".join(escape_plot_text(line.rstrip()) for line in found)
 
 
-def names(systems: Iterable[str], wide: int = 30, lines: int = 1) -> dict[str, str]:
+def model_labels(models: Iterable[str], width: int = 30, lines: int = 1) -> dict[str, str]:
     """Models' names as they stand on a plot: short, harmless, and no two alike."""
     found: dict[str, str] = {}
-    for system in systems:
-        shown, count = wrapped(system, wide, lines), 1
+    for model in models:
+        shown, count = wrap_label(model, width, lines), 1
         while shown in found.values():
             count += 1
-            shown = f"{wrapped(system, wide - 4, lines)} ({count})"
-        found[system] = shown
+            shown = f"{wrap_label(model, width - 4, lines)} ({count})"
+        found[model] = shown
     return found

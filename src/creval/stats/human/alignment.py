@@ -10,30 +10,37 @@ import numpy as np
 
 from creval.core.errors import CrevalError
 from creval.core.human_ratings import Rating
-from creval.stats.aggregate import mean_of_present
+from creval.stats.aggregate import nan_mean
 from creval.stats.human.paired_series import (
-    Correlated,
-    Estimates,
-    Pairs,
-    Resamples,
-    accuracy,
-    correlated,
-    over_means,
-    pairs_of_choices,
-    pairs_of_ratings,
-    strands,
-    strands_of_pairs,
+    ClusterResamples,
+    CorrelationEstimates,
+    EditComparisons,
+    SeriesCorrelations,
+    comparisons_from_preferences,
+    comparisons_from_ratings,
+    correlate_means,
+    correlate_series,
+    pairwise_accuracy,
+    series_by_model,
+    series_by_model_pair,
 )
-from creval.stats.human.prediction_powered import Predicted, predict
-from creval.stats.human.rater_ceiling import Ceiling, ceiling
-from creval.stats.human.ratings import Scores, Unmatched, Word, with_means, without_samples, words
-from creval.stats.human.weight_fit import Weights, best_weights
-from creval.stats.intervals import Estimate, share
+from creval.stats.human.prediction_powered import PredictedMean, predict_mean_rating
+from creval.stats.human.rater_ceiling import RaterCeiling, compute_rater_ceiling
+from creval.stats.human.ratings import (
+    HumanScores,
+    MetricScores,
+    UnmatchedRatings,
+    average_over_samples,
+    collect_human_scores,
+    with_means,
+)
+from creval.stats.human.weight_fit import FittedWeights, fit_weights
+from creval.stats.intervals import Estimate, clustered_proportion
 from creval.stats.score_table import Floats
 
 
 @dataclass(frozen=True)
-class Aligned:
+class MetricAlignment:
     """One automatic metric beside one thing that people said.
 
     `system` is over models' means, `sample` over samples: within each model (for choices, within
@@ -41,16 +48,16 @@ class Aligned:
     of those that people decide, in which the better score is that of the better edit.
     """
 
-    people: str
-    scores: str
-    system: Estimates
-    sample: Correlated
+    human_metric: str
+    metric: str
+    over_models: CorrelationEstimates
+    over_samples: SeriesCorrelations
     accuracy: Estimate
-    models: int
-    values: int
+    model_count: int
+    value_count: int
 
 
-class Won(NamedTuple):
+class WinRate(NamedTuple):
     """The share of comparisons won, ties counted half: for people, and for the scores."""
 
     people: Estimate
@@ -58,7 +65,7 @@ class Won(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Said:
+class RatingAlignment:
     """One thing that people said, and all that is held against it.
 
     `main` is the metric that stands for it: by it `predicted` tells what people would say of all
@@ -67,30 +74,28 @@ class Said:
     """
 
     metric: str
-    main: str
-    raters: int
-    values: int
-    chosen: bool
-    aligned: tuple[Aligned, ...]
-    ceiling: Ceiling | None
-    predicted: tuple[Predicted, ...]
-    wins: Mapping[str, Won]
-    over: Mapping[str, Won]
-    weights: Weights | None
+    main_metric: str
+    rater_count: int
+    value_count: int
+    is_preference: bool
+    metric_alignments: tuple[MetricAlignment, ...]
+    ceiling: RaterCeiling | None
+    predictions: tuple[PredictedMean, ...]
+    model_wins: Mapping[str, WinRate]
+    pair_wins: Mapping[str, WinRate]
+    weights: FittedWeights | None
 
 
 @dataclass(frozen=True)
 class Alignment:
     """All that people said, beside the scores."""
 
-    scores: Scores
-    said: tuple[Said, ...]
-    unmatched: Unmatched
+    scores: MetricScores
+    rating_alignments: tuple[RatingAlignment, ...]
+    unmatched: UnmatchedRatings
 
 
-def align(
-    ratings: Sequence[Rating], scores: Scores, *, resamples: int = 2_000, seed: int = 0
-) -> Alignment:
+def align(ratings: Sequence[Rating], scores: MetricScores, *, resamples: int = 2_000, seed: int = 0) -> Alignment:
     """Hold scores against people.
 
     What people said is held against the metric of the same name or, where there is none, against
@@ -99,8 +104,8 @@ def align(
     besides, the metrics' arithmetic and geometric mean are held against that too.
     """
     if "" not in scores.samples and not any(edit.sample for r in ratings for edit in r.edits):
-        scores = without_samples(scores)
-    found, unmatched = words(ratings, scores)
+        scores = average_over_samples(scores)
+    found, unmatched = collect_human_scores(ratings, scores)
     if not found:
         raise CrevalError(
             "people and scores have no model and sample in common. The models scored are "
@@ -109,69 +114,69 @@ def align(
     named = [word.metric for word in found if word.metric in scores.metrics]
     if len(scores.weights) < 2 and 2 <= len(named) < len(found):
         scores = with_means(scores, named)
-    drawn = Resamples(scores.units, resamples, seed)
-    return Alignment(scores, tuple(_said(word, scores, drawn) for word in found), unmatched)
+    drawn = ClusterResamples(scores.clusters, resamples, seed)
+    return Alignment(scores, tuple(_align_rating(word, scores, drawn) for word in found), unmatched)
 
 
-def _said(word: Word, scores: Scores, drawn: Resamples) -> Said:
-    same = word.metric in scores.metrics
-    main = word.metric if same else scores.main
+def _align_rating(human_scores: HumanScores, scores: MetricScores, resamples: ClusterResamples) -> RatingAlignment:
+    same = human_scores.metric in scores.metrics
+    main = human_scores.metric if same else scores.main_metric
     parts = [] if same or len(scores.weights) < 2 else list(scores.weights)
-    held = tuple(
-        aligned(word, name, scores, drawn) for name in ([main] if same else scores.metrics)
-    )
-    wins, over = win_rates(word, main, scores) if word.chosen else ({}, {})
-    return Said(
-        metric=word.metric,
-        main=main,
-        raters=len(word.raters),
-        values=len(word.choices) or int((~np.isnan(word.ratings)).sum()),
-        chosen=word.chosen,
-        aligned=held,
-        ceiling=ceiling(word, scores, drawn) if len(word.raters) > 1 else None,
-        predicted=() if word.chosen else tuple(_predicted(word, main, scores)),
-        wins=wins,
-        over=over,
-        weights=best_weights(word, parts, scores, drawn) if parts else None,
+    held = tuple(align_metric(human_scores, name, scores, resamples) for name in ([main] if same else scores.metrics))
+    wins, over = win_rates(human_scores, main, scores) if human_scores.is_preference else ({}, {})
+    return RatingAlignment(
+        metric=human_scores.metric,
+        main_metric=main,
+        rater_count=len(human_scores.raters),
+        value_count=len(human_scores.preferences) or int((~np.isnan(human_scores.ratings)).sum()),
+        is_preference=human_scores.is_preference,
+        metric_alignments=held,
+        ceiling=compute_rater_ceiling(human_scores, scores, resamples) if len(human_scores.raters) > 1 else None,
+        predictions=() if human_scores.is_preference else tuple(_predict_means(human_scores, main, scores)),
+        model_wins=wins,
+        pair_wins=over,
+        weights=fit_weights(human_scores, parts, scores, resamples) if parts else None,
     )
 
 
-def _predicted(word: Word, metric: str, scores: Scores) -> list[Predicted]:
+def _predict_means(human_scores: HumanScores, metric: str, scores: MetricScores) -> list[PredictedMean]:
     """What people would say of every edit that has a score, by model."""
-    people, values = word.mean(), scores.of(metric)
+    people, values = human_scores.mean_over_raters(), scores.oriented_values(metric)
     found = []
     for at, name in enumerate(scores.models):
         here = ~np.isnan(values[at])
         if len(scores.samples) > 1 and (here & ~np.isnan(people[at])).any():
-            found.append(predict(name, people[at, here], values[at, here], scores.units[here]))
+            found.append(predict_mean_rating(name, people[at, here], values[at, here], scores.clusters[here]))
     return found
 
 
-def aligned(word: Word, metric: str, scores: Scores, resamples: Resamples) -> Aligned:
+def align_metric(
+    human_scores: HumanScores, metric: str, scores: MetricScores, resamples: ClusterResamples
+) -> MetricAlignment:
     """A metric beside what people said of one thing."""
-    values = scores.of(metric)
-    if word.chosen:
-        pairs = pairs_of_choices(word.choices, values)
-        found = strands_of_pairs(pairs, scores.models)
-        system = over_means(won_shares(pairs.people, pairs, len(values)), _compared(pairs, values))
+    values = scores.oriented_values(metric)
+    if human_scores.is_preference:
+        pairs = comparisons_from_preferences(human_scores.preferences, values)
+        found = series_by_model_pair(pairs, scores.models)
+        model = correlate_means(win_shares(pairs.people, pairs, len(values)), _compared_means(pairs, values))
         models, size = len(set(pairs.first) | set(pairs.second)), len(pairs.people)
     else:
-        people = word.mean()
-        pairs = pairs_of_ratings(people, values)
-        found = strands(people, values, scores.models)
+        people = human_scores.mean_over_raters()
+        pairs = comparisons_from_ratings(people, values)
+        found = series_by_model(people, values, scores.models)
         both = ~np.isnan(people) & ~np.isnan(values)
-        means = (mean_of_present(np.where(both, of, np.nan), 1) for of in (people, values))
-        system = over_means(*means)
+        means = (nan_mean(np.where(both, of, np.nan), 1) for of in (people, values))
+        model = correlate_means(*means)
         models, size = int(both.any(axis=1).sum()), int(both.sum())
-    sample = correlated(found, resamples)
-    decided = accuracy(pairs, scores.units)
-    return Aligned(word.metric, metric, system, sample, decided, models, size)
+    sample = correlate_series(found, resamples)
+    decided = pairwise_accuracy(pairs, scores.clusters)
+    return MetricAlignment(human_scores.metric, metric, model, sample, decided, models, size)
 
 
-def won_shares(words: Floats, pairs: Pairs, models: int) -> Floats:
+def win_shares(preferences: Floats, pairs: EditComparisons, models: int) -> Floats:
     """The share of a model's comparisons that it wins, ties counted half; NaN without any."""
     won, of = np.zeros(models), np.zeros(models)
-    half = np.sign(words) / 2
+    half = np.sign(preferences) / 2
     for at, sign in ((pairs.first, 1), (pairs.second, -1)):
         won += np.bincount(at, weights=0.5 + sign * half, minlength=models)
         of += np.bincount(at, minlength=models)
@@ -180,31 +185,33 @@ def won_shares(words: Floats, pairs: Pairs, models: int) -> Floats:
     return shares
 
 
-def _compared(pairs: Pairs, values: Floats) -> Floats:
+def _compared_means(pairs: EditComparisons, values: Floats) -> Floats:
     """Each model's mean score over the samples in which it was compared."""
     seen = np.zeros(values.shape, dtype=np.bool_)
     for at in (pairs.first, pairs.second):
         seen[at, pairs.samples] = True
-    return mean_of_present(np.where(seen, values, np.nan), 1)
+    return nan_mean(np.where(seen, values, np.nan), 1)
 
 
-def win_rates(word: Word, metric: str, scores: Scores) -> tuple[dict[str, Won], dict[str, Won]]:
+def win_rates(
+    human_scores: HumanScores, metric: str, scores: MetricScores
+) -> tuple[dict[str, WinRate], dict[str, WinRate]]:
     """The share of its comparisons that each model wins; and the first of every two models."""
-    pairs = pairs_of_choices(word.choices, scores.of(metric))
+    pairs = comparisons_from_preferences(human_scores.preferences, scores.oriented_values(metric))
     ones, twos = {}, {}
     for at, name in enumerate(scores.models):
         sign = (pairs.first == at) * 1.0 - (pairs.second == at)
-        ones[name] = _won(pairs, sign, scores)
+        ones[name] = _win_rate(pairs, sign, scores)
         for other in range(len(scores.models)):
             both = (pairs.first == at) & (pairs.second == other)
             if both.any():
-                twos[f"{name} / {scores.models[other]}"] = _won(pairs, both * 1.0, scores)
+                twos[f"{name} / {scores.models[other]}"] = _win_rate(pairs, both * 1.0, scores)
     return {name: won for name, won in ones.items() if won.people.value is not None}, twos
 
 
-def _won(pairs: Pairs, sign: Floats, scores: Scores) -> Won:
+def _win_rate(pairs: EditComparisons, sign: Floats, scores: MetricScores) -> WinRate:
     """The share won where the sign is not 0: of the first edit where it is 1, else the second."""
     here = sign != 0
-    units = scores.units[pairs.samples[here]]
+    units = scores.clusters[pairs.samples[here]]
     won = ((sign * np.sign(of))[here] / 2 + 0.5 for of in (pairs.people, pairs.scores))
-    return Won(share(next(won), units), share(next(won), units))
+    return WinRate(clustered_proportion(next(won), units), clustered_proportion(next(won), units))

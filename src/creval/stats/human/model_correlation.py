@@ -11,17 +11,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from creval.stats.correlation import kendall_of_rows
+from creval.stats.correlation import rowwise_kendall
 from creval.stats.score_table import Floats
 
-FEWEST_MODELS = 4
+MIN_MODELS = 4
 """Models below which there is no interval: three are in order by chance too often."""
 _DRAWS = 4_000
-_LATENT = np.tanh(np.linspace(-4.0, 4.0, 81))
-_TAIL = 0.025
+_LATENT_GRID = np.tanh(np.linspace(-4.0, 4.0, 81))
+_TAIL_PROBABILITY = 0.025
 
 
-def over_models(kind: str, value: float, models: int) -> tuple[float, float]:
+def interval_over_models(kind: str, value: float, models: int) -> tuple[float, float]:
     """The 95 % interval of a correlation over so many models; NaN where they are too few.
 
     It holds the correlations under which one as high, and one as low, as this is seen in more than
@@ -29,22 +29,22 @@ def over_models(kind: str, value: float, models: int) -> tuple[float, float]:
     dimensions. So it exists for perfect orders too, and holds the truth at least as often as it
     says.
     """
-    if models < FEWEST_MODELS or math.isnan(value):
+    if models < MIN_MODELS or math.isnan(value):
         return np.nan, np.nan
-    seen = _seen(kind, models)
+    seen = _simulate_correlations(kind, models)
     slack = 1e-9
     as_high = (seen >= value - slack).mean(axis=1)
     as_low = (seen <= value + slack).mean(axis=1)
-    low = float(np.interp(_TAIL, np.maximum.accumulate(as_high), _LATENT))
-    high = float(-np.interp(_TAIL, np.maximum.accumulate(as_low[::-1]), -_LATENT[::-1]))
-    if as_high[0] > _TAIL:
+    low = float(np.interp(_TAIL_PROBABILITY, np.maximum.accumulate(as_high), _LATENT_GRID))
+    high = float(-np.interp(_TAIL_PROBABILITY, np.maximum.accumulate(as_low[::-1]), -_LATENT_GRID[::-1]))
+    if as_high[0] > _TAIL_PROBABILITY:
         low = -1.0
-    if as_low[-1] > _TAIL:
+    if as_low[-1] > _TAIL_PROBABILITY:
         high = 1.0
-    return _of_latent(kind, low), _of_latent(kind, high)
+    return _from_latent(kind, low), _from_latent(kind, high)
 
 
-def _of_latent(kind: str, latent: float) -> float:
+def _from_latent(kind: str, latent: float) -> float:
     """The correlation in a normal distribution whose Pearson correlation is `latent`."""
     if kind == "spearman":
         return 6 / math.pi * math.asin(latent / 2)
@@ -52,16 +52,16 @@ def _of_latent(kind: str, latent: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def _seen(kind: str, models: int) -> Floats:
+def _simulate_correlations(kind: str, models: int) -> Floats:
     """What is seen under each latent correlation, by the same draws; axes correlation, draw."""
     x, other = np.random.default_rng(0).standard_normal((2, _DRAWS, models))
-    return np.stack([_rows(kind, x, r * x + math.sqrt(1 - r * r) * other) for r in _LATENT])
+    return np.stack([_rowwise_correlation(kind, x, r * x + math.sqrt(1 - r * r) * other) for r in _LATENT_GRID])
 
 
-def _rows(kind: str, x: Floats, y: Floats) -> Floats:
+def _rowwise_correlation(kind: str, x: Floats, y: Floats) -> Floats:
     """The correlation of each row of values that are all different."""
     if kind == "kendall":
-        return kendall_of_rows(x, y)
+        return rowwise_kendall(x, y)
     if kind == "spearman":
         x, y = (np.argsort(np.argsort(v, axis=1), axis=1).astype(np.float64) for v in (x, y))
     x, y = (values - values.mean(axis=1, keepdims=True) for values in (x, y))

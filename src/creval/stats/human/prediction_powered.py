@@ -17,16 +17,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from creval.stats.intervals import NOTHING, Estimate, student
+from creval.stats.intervals import NO_ESTIMATE, Estimate, student_quantile
 from creval.stats.score_table import Floats, Integers
 
-FEWEST_RATED = 30
+MIN_RATED = 30
 """Rated edits below which no interval can be trusted."""
-FEWEST_UNLIKE = 5
+MIN_DEVIATING_RATINGS = 5
 """So many ratings must differ from the commonest one: how far rare ones scatter cannot be told."""
 
 
-class Predicted(NamedTuple):
+class PredictedMean(NamedTuple):
     """A model's mean rating in percent: with the scores' help, and from the ratings alone.
 
     `weight` is that of the scores. `doubt` says why no interval can be trusted, if none can.
@@ -38,40 +38,40 @@ class Predicted(NamedTuple):
     rated: int
     scored: int
     weight: float
-    doubt: str = ""
+    unreliable_reason: str = ""
 
     @property
-    def narrower(self) -> float | None:
+    def interval_reduction(self) -> float | None:
         """The share by which the scores make the interval narrower."""
         one, other = self.predicted.width, self.classical.width
         return None if one is None or not other else 1 - one / other
 
 
-def doubt(ratings: Floats) -> str:
+def unreliable_reason(ratings: Floats) -> str:
     """Why no interval from these ratings can be trusted; nothing where one can."""
-    if len(ratings) < FEWEST_RATED:
-        return f"only {len(ratings)} of the at least {FEWEST_RATED} rated edits that it takes"
+    if len(ratings) < MIN_RATED:
+        return f"only {len(ratings)} of the at least {MIN_RATED} rated edits that it takes"
     _, sizes = np.unique(np.round(ratings, 9), return_counts=True)
     unlike = len(ratings) - int(sizes.max())
-    if unlike < FEWEST_UNLIKE:
+    if unlike < MIN_DEVIATING_RATINGS:
         return f"all but {unlike} of {len(ratings)} ratings are the same"
     return ""
 
 
-def predict(model: str, ratings: Floats, scores: Floats, units: Integers) -> Predicted:
+def predict_mean_rating(model: str, ratings: Floats, scores: Floats, clusters: Integers) -> PredictedMean:
     """A model's mean rating over all edits with a score; a rating is NaN where there is none.
 
     Edits of one unit (made from one picture) are not independent, and are counted together.
     """
     rated = ~np.isnan(ratings)
-    weight = best_weight(ratings[rated], scores[rated], scores[~rated])
-    why = doubt(ratings[rated])
-    both = (mean_rating(ratings, scores, units, w) for w in (weight, 0.0))
+    weight = optimal_score_weight(ratings[rated], scores[rated], scores[~rated])
+    why = unreliable_reason(ratings[rated])
+    both = (prediction_powered_mean(ratings, scores, clusters, w) for w in (weight, 0.0))
     predicted, classical = (Estimate(found.value) if why else found for found in both)
-    return Predicted(model, predicted, classical, int(rated.sum()), len(ratings), weight, why)
+    return PredictedMean(model, predicted, classical, int(rated.sum()), len(ratings), weight, why)
 
 
-def best_weight(ratings: Floats, scores: Floats, others: Floats) -> float:
+def optimal_score_weight(ratings: Floats, scores: Floats, others: Floats) -> float:
     """The weight of the scores that makes the variance least."""
     if len(ratings) < 3 or len(others) < 2:
         return 0.0
@@ -82,11 +82,11 @@ def best_weight(ratings: Floats, scores: Floats, others: Floats) -> float:
     return together / (spread * (1 + len(ratings) / len(others)))
 
 
-def mean_rating(ratings: Floats, scores: Floats, units: Integers, weight: float) -> Estimate:
+def prediction_powered_mean(ratings: Floats, scores: Floats, clusters: Integers, weight: float) -> Estimate:
     """The mean over all edits when scores weigh so much, with its interval."""
     rated = ~np.isnan(ratings)
     if not rated.any():
-        return NOTHING
+        return NO_ESTIMATE
     left = (ratings - weight * scores)[rated]
     others = weight * scores[~rated]
     value = float(left.mean()) + (float(others.mean()) if weight else 0.0)
@@ -98,10 +98,10 @@ def mean_rating(ratings: Floats, scores: Floats, units: Integers, weight: float)
     pull[rated] = (left - left.mean()) / math.sqrt(len(left) * (len(left) - lost))
     if weight:
         pull[~rated] = (others - others.mean()) / math.sqrt(len(others) * (len(others) - 1))
-    _, place = np.unique(units, return_inverse=True)
+    _, place = np.unique(clusters, return_inverse=True)
     together = np.bincount(place.reshape(-1), weights=pull)
-    freedom = max(len(np.unique(units[rated])) - lost, 1)
-    times, variance = student(freedom), float((together**2).sum())
+    freedom = max(len(np.unique(clusters[rated])) - lost, 1)
+    times, variance = student_quantile(freedom), float((together**2).sum())
     if variance == 0:
         return Estimate(value, value, value)
     reach = times * math.sqrt(variance)

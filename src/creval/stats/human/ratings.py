@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from creval.core.human_ratings import Rating, ScoreRow
-from creval.stats.aggregate import mean_of_present
+from creval.stats.aggregate import nan_mean
 from creval.stats.score_table import Floats, Integers, ScoreTable
 
 
 @dataclass(frozen=True)
-class Scores:
+class MetricScores:
     """Automatic scores: `values` has the axes metric, model, sample, NaN where there is none.
 
     `main` is the metric that speaks where people rated something that no metric is named after;
@@ -27,38 +27,37 @@ class Scores:
     models: tuple[str, ...]
     samples: tuple[str, ...]
     values: Floats
-    units: Integers
-    main: str
+    clusters: Integers
+    main_metric: str
     weights: Mapping[str, float]
-    lower: frozenset[str] = frozenset()
+    lower_is_better: frozenset[str] = frozenset()
 
-    def of(self, metric: str) -> Floats:
+    def oriented_values(self, metric: str) -> Floats:
         """A metric's scores, turned so that more is better; axes model, sample."""
         values: Floats = self.values[self.metrics.index(metric)]
-        return -values if metric in self.lower else values
+        return -values if metric in self.lower_is_better else values
 
 
-def scores_of_table(table: ScoreTable) -> Scores:
+def metric_scores_from_table(table: ScoreTable) -> MetricScores:
     """A run's scores; beside a weighted mean of metrics stands the geometric one."""
-    card = table.card
-    scores = Scores(
+    card = table.schema
+    scores = MetricScores(
         metrics=card.columns,
-        models=table.systems,
+        models=table.models,
         samples=table.samples,
         values=table.with_composite().transpose(2, 0, 1),
-        units=table.units,
-        main=card.ranking,
-        weights=card.rests_on(card.ranking),
-        lower=frozenset(c for c in card.columns if not card.higher_is_better(c)),
+        clusters=table.clusters,
+        main_metric=card.ranking_column,
+        weights=card.component_weights(card.ranking_column),
+        lower_is_better=frozenset(c for c in card.columns if not card.higher_is_better(c)),
     )
-    return with_geometric(scores) if len(scores.weights) > 1 else scores
+    return with_geometric_mean(scores) if len(scores.weights) > 1 else scores
 
 
-def scores_of_rows(rows: Sequence[ScoreRow], lower: Iterable[str] = ()) -> Scores:
+def metric_scores_from_rows(rows: Sequence[ScoreRow], lower_is_better: Iterable[str] = ()) -> MetricScores:
     """The scores of a file; the first metric in it is the main one."""
     metrics, models, samples = (
-        tuple(dict.fromkeys(getattr(row, name) for row in rows))
-        for name in ("metric", "model", "sample")
+        tuple(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("metric", "model", "sample")
     )
     places = [{name: at for at, name in enumerate(of)} for of in (metrics, models, samples)]
     values = np.full((len(metrics), len(models), len(samples)), np.nan)
@@ -67,60 +66,57 @@ def scores_of_rows(rows: Sequence[ScoreRow], lower: Iterable[str] = ()) -> Score
     source = {row.sample: row.source or row.sample for row in rows}
     _, units = np.unique([source[name] for name in samples], return_inverse=True)
     main = {metrics[0]: 1.0}
-    return Scores(
-        metrics, models, samples, values, units.reshape(-1), metrics[0], main, frozenset(lower)
+    return MetricScores(
+        metrics, models, samples, values, units.reshape(-1), metrics[0], main, frozenset(lower_is_better)
     )
 
 
-def with_geometric(scores: Scores) -> Scores:
+def with_geometric_mean(scores: MetricScores) -> MetricScores:
     """The same with the weighted geometric mean of the metrics that the main one is made of."""
-    name = f"{scores.main}, geometric"
+    name = f"{scores.main_metric}, geometric"
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = [w * np.log(scores.of(m)) for m, w in scores.weights.items() if w]
+        logs = [w * np.log(scores.oriented_values(m)) for m, w in scores.weights.items() if w]
         made = np.exp(np.sum(logs, axis=0))
-    return _with(scores, name, made)
+    return _append_metric(scores, name, made)
 
 
-def with_means(scores: Scores, parts: Sequence[str]) -> Scores:
+def with_means(scores: MetricScores, metrics: Sequence[str]) -> MetricScores:
     """The same with the arithmetic mean of some metrics, as the main one, and the geometric."""
-    name = f"mean of {', '.join(parts)}"
-    mean = np.mean([scores.of(part) for part in parts], axis=0)
-    made = _with(scores, name, mean)
-    equal = dict.fromkeys(parts, 1 / len(parts))
-    return with_geometric(replace(made, main=name, weights=equal))
+    name = f"mean of {', '.join(metrics)}"
+    mean = np.mean([scores.oriented_values(part) for part in metrics], axis=0)
+    made = _append_metric(scores, name, mean)
+    equal = dict.fromkeys(metrics, 1 / len(metrics))
+    return with_geometric_mean(replace(made, main_metric=name, weights=equal))
 
 
-def without_samples(scores: Scores) -> Scores:
+def average_over_samples(scores: MetricScores) -> MetricScores:
     """Each model's mean alone, to be held against what people said of models as wholes."""
     return replace(
-        scores,
-        samples=("",),
-        values=mean_of_present(scores.values, 2)[..., None],
-        units=np.zeros(1, dtype=np.int64),
+        scores, samples=("",), values=nan_mean(scores.values, 2)[..., None], clusters=np.zeros(1, dtype=np.int64)
     )
 
 
-def _with(scores: Scores, name: str, values: Floats) -> Scores:
+def _append_metric(scores: MetricScores, name: str, values: Floats) -> MetricScores:
     together = np.concatenate([scores.values, values[None]])
     return replace(scores, metrics=(*scores.metrics, name), values=together)
 
 
-class Choice(NamedTuple):
+class Preference(NamedTuple):
     """What one person said of two edits: 1 for the first, -1 for the second, 0 for neither."""
 
     rater: int
     sample: int
     first: int
     second: int
-    word: float
+    value: float
 
     @property
-    def edits(self) -> tuple[int, int, int]:
+    def comparison_key(self) -> tuple[int, int, int]:
         return self.sample, self.first, self.second
 
 
 @dataclass(frozen=True)
-class Word:
+class HumanScores:
     """What people said of one thing, such as instruction following or their preference.
 
     `ratings` has the axes rater, model, sample, in percent, NaN where there is none; where people
@@ -130,19 +126,19 @@ class Word:
     metric: str
     raters: tuple[str, ...]
     ratings: Floats
-    choices: tuple[Choice, ...] = ()
+    preferences: tuple[Preference, ...] = ()
 
     @property
-    def chosen(self) -> bool:
-        return bool(self.choices)
+    def is_preference(self) -> bool:
+        return bool(self.preferences)
 
-    def mean(self) -> Floats:
+    def mean_over_raters(self) -> Floats:
         """The mean over raters; axes model, sample. What differs by rounding only is the same."""
-        return np.round(mean_of_present(self.ratings, 0), 9)
+        return np.round(nan_mean(self.ratings, 0), 9)
 
 
 @dataclass(frozen=True)
-class Unmatched:
+class UnmatchedRatings:
     """What people said of models and samples that have no scores."""
 
     ratings: int
@@ -150,7 +146,7 @@ class Unmatched:
     samples: tuple[str, ...]
 
 
-def words(ratings: Sequence[Rating], scores: Scores) -> tuple[list[Word], Unmatched]:
+def collect_human_scores(ratings: Sequence[Rating], scores: MetricScores) -> tuple[list[HumanScores], UnmatchedRatings]:
     """What people said of each thing, in the scores' order of models and samples."""
     model = {name: at for at, name in enumerate(scores.models)}
     sample = {name: at for at, name in enumerate(scores.samples)}
@@ -159,7 +155,7 @@ def words(ratings: Sequence[Rating], scores: Scores) -> tuple[list[Word], Unmatc
     kept: dict[str, list[Rating]] = {}
     lost = 0
     for rating in ratings:
-        strange = [edit.system for edit in rating.edits if edit.system not in model]
+        strange = [edit.model for edit in rating.edits if edit.model not in model]
         strange_sample = rating.edits[0].sample not in sample
         lost_models.update(strange)
         lost_samples.update([rating.edits[0].sample] * strange_sample)
@@ -167,38 +163,35 @@ def words(ratings: Sequence[Rating], scores: Scores) -> tuple[list[Word], Unmatc
             lost += 1
         else:
             kept.setdefault(rating.metric, []).append(rating)
-    found = [_word(metric, said, model, sample) for metric, said in kept.items()]
+    found = [_build_human_scores(metric, said, model, sample) for metric, said in kept.items()]
     names = (tuple(name for name, _ in of.most_common()) for of in (lost_models, lost_samples))
-    return found, Unmatched(lost, *names)
+    return found, UnmatchedRatings(lost, *names)
 
 
-def _word(
+def _build_human_scores(
     metric: str, said: Sequence[Rating], model: Mapping[str, int], sample: Mapping[str, int]
-) -> Word:
+) -> HumanScores:
     raters = tuple(dict.fromkeys(rating.rater for rating in said))
     rater = {name: at for at, name in enumerate(raters)}
     if said[0].choice is not None:
-        return Word(
+        return HumanScores(
             metric,
             raters,
             np.empty((0, len(model), len(sample))),
-            tuple(_choice(rating, rater, model, sample) for rating in said),
+            tuple(_build_preference(rating, rater, model, sample) for rating in said),
         )
     values = np.full((len(raters), len(model), len(sample)), np.nan)
     for rating in said:
         (edit,) = rating.edits
         assert rating.value is not None  # noqa: S101
-        values[rater[rating.rater], model[edit.system], sample[edit.sample]] = rating.value
-    return Word(metric, raters, values)
+        values[rater[rating.rater], model[edit.model], sample[edit.sample]] = rating.value
+    return HumanScores(metric, raters, values)
 
 
-def _choice(
-    rating: Rating,
-    rater: Mapping[str, int],
-    model: Mapping[str, int],
-    sample: Mapping[str, int],
-) -> Choice:
-    first, second = (edit.system for edit in rating.edits)
+def _build_preference(
+    rating: Rating, rater: Mapping[str, int], model: Mapping[str, int], sample: Mapping[str, int]
+) -> Preference:
+    first, second = (edit.model for edit in rating.edits)
     word = 0.0 if not rating.choice else 1.0 if rating.choice == first else -1.0
     at = sample[rating.edits[0].sample]
-    return Choice(rater[rating.rater], at, model[first], model[second], word)
+    return Preference(rater[rating.rater], at, model[first], model[second], word)

@@ -11,22 +11,28 @@ from typing import NamedTuple
 import numpy as np
 
 from creval.core.human_ratings import Rating
-from creval.stats.aggregate import mean_of_present
-from creval.stats.bootstrap import interval
-from creval.stats.correlation import around, fisher, pearson
-from creval.stats.human.paired_series import FEWEST_VALUES, Resamples, pairs_of_choices, strands
-from creval.stats.human.ratings import Scores, Unmatched, Word, scores_of_table, words
-from creval.stats.intervals import Estimate, estimate, student
+from creval.stats.aggregate import nan_mean
+from creval.stats.bootstrap import percentile_interval
+from creval.stats.correlation import correlation_interval, fisher_z, pearson
+from creval.stats.human.paired_series import MIN_VALUES, ClusterResamples, comparisons_from_preferences, series_by_model
+from creval.stats.human.ratings import (
+    HumanScores,
+    MetricScores,
+    UnmatchedRatings,
+    collect_human_scores,
+    metric_scores_from_table,
+)
+from creval.stats.intervals import Estimate, make_estimate, student_quantile
 from creval.stats.score_table import Floats, Integers, ScoreTable
-from creval.stats.sensitivity import Sensitivity
+from creval.stats.weight_sensitivity import Sensitivity
 
 FOLDS = 10
-_FEWEST_UNITS = 30
-_MOST_METRICS = 8
+_MIN_CLUSTERS = 30
+_MAX_METRICS = 8
 
 
 @dataclass(frozen=True)
-class Weights:
+class FittedWeights:
     """Weights that add up to one and are not negative, with intervals over samples.
 
     `held_out` is the mean Pearson correlation over samples of a sum whose weights were found
@@ -36,11 +42,11 @@ class Weights:
 
     best: Mapping[str, Estimate]
     held_out: Estimate
-    given: Estimate
+    current: Estimate
     difference: Estimate
 
 
-class AgreedWeights(NamedTuple):
+class WeightAgreement(NamedTuple):
     """How well sums of the metrics go with what people said: at best, with the weights as given,
     and at the least."""
 
@@ -51,7 +57,7 @@ class AgreedWeights(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Block:
+class _RegressionBlock:
     """One model's values, or two models' differences: people's, and the metrics' (axis 1)."""
 
     people: Floats
@@ -59,74 +65,71 @@ class _Block:
     samples: Integers
 
 
-def agreed_weights(
-    ratings: Sequence[Rating], table: ScoreTable, found: Sensitivity
-) -> tuple[dict[str, AgreedWeights], Unmatched]:
+def find_agreeing_weights(
+    ratings: Sequence[Rating], table: ScoreTable, sensitivity: Sensitivity
+) -> tuple[dict[str, WeightAgreement], UnmatchedRatings]:
     """For each thing that people said, which of all weights go best with it; and what they said of
     what has no score."""
-    scores = scores_of_table(table)
-    every = np.vstack([found.weights, [found.own]])
+    scores = metric_scores_from_table(table)
+    every = np.vstack([sensitivity.weight_grid, [sensitivity.own_weights]])
     agreed = {}
-    said, unmatched = words(ratings, scores)
+    said, unmatched = collect_human_scores(ratings, scores)
     for word in said:
-        along = agreement_by_weights(word, found.metrics, scores, every)
+        along = correlation_by_weights(word, sensitivity.metrics, scores, every)
         if along is None or np.isnan(along).all():
             continue
         best = int(np.nanargmax(along[:-1]))
         most, own, least = (float(r) for r in (along[best], along[-1], np.nanmin(along)))
-        agreed[word.metric] = AgreedWeights(found.weights[best].tolist(), most, own, least)
+        agreed[word.metric] = WeightAgreement(sensitivity.weight_grid[best].tolist(), most, own, least)
     return agreed, unmatched
 
 
-def best_weights(
-    word: Word, parts: Sequence[str], scores: Scores, drawn: Resamples
-) -> Weights | None:
+def fit_weights(
+    human_scores: HumanScores, metrics: Sequence[str], scores: MetricScores, resamples: ClusterResamples
+) -> FittedWeights | None:
     """The weights of the metrics `parts` in the sum that goes best with what people said.
 
     They are those of least squares within models. None where there are too few samples, or where
     no metric goes with people.
     """
-    blocks = _blocks(word, parts, scores)
-    if not blocks or len(parts) > _MOST_METRICS:
+    blocks = _build_blocks(human_scores, metrics, scores)
+    if not blocks or len(metrics) > _MAX_METRICS:
         return None
-    units = np.unique(scores.units[np.concatenate([block.samples for block in blocks])])
-    if len(units) < _FEWEST_UNITS:
+    units = np.unique(scores.clusters[np.concatenate([block.samples for block in blocks])])
+    if len(units) < _MIN_CLUSTERS:
         return None
-    best = _fitted(blocks, [np.ones((1, len(b.people))) for b in blocks])[0]
+    best = _fit_draws(blocks, [np.ones((1, len(b.people))) for b in blocks])[0]
     if np.isnan(best).any():
         return None
-    counts = [drawn.of(block.samples) for block in blocks]
-    fitted = _fitted(blocks, counts)
-    freedom = len(units) - len(parts)
-    wider = student(freedom) / student(math.inf) * math.sqrt(len(units) / freedom)
-    low, high = (np.clip(best + wider * (end - best), 0, 1) for end in interval(fitted))
-    found = {
-        name: estimate(float(best[at]), (float(low[at]), float(high[at])))
-        for at, name in enumerate(parts)
-    }
-    given = np.array([scores.weights[name] for name in parts])
-    sums = [[block.metrics @ given for block in blocks], _held_out(blocks, scores.units, units)]
-    points, draws = zip(*(_mean(blocks, of, counts) for of in sums), strict=True)
+    counts = [resamples.counts_for(block.samples) for block in blocks]
+    fitted = _fit_draws(blocks, counts)
+    freedom = len(units) - len(metrics)
+    wider = student_quantile(freedom) / student_quantile(math.inf) * math.sqrt(len(units) / freedom)
+    low, high = (np.clip(best + wider * (end - best), 0, 1) for end in percentile_interval(fitted))
+    found = {name: make_estimate(float(best[at]), (float(low[at]), float(high[at]))) for at, name in enumerate(metrics)}
+    given = np.array([scores.weights[name] for name in metrics])
+    sums = [[block.metrics @ given for block in blocks], _held_out_sums(blocks, scores.clusters, units)]
+    points, draws = zip(*(_mean_fisher_z(blocks, of, counts) for of in sums), strict=True)
     old, new = (
-        estimate(float(np.tanh(p)), around(float(np.tanh(p)), np.tanh(d), len(units)))
+        make_estimate(float(np.tanh(p)), correlation_interval(float(np.tanh(p)), np.tanh(d), len(units)))
         for p, d in zip(points, draws, strict=True)
     )
     apart = float(np.tanh(points[1]) - np.tanh(points[0]))
     # What comes from the samples that they are compared on, and what from those they were found
     # on. Both come from the same samples, so that they may add up.
     compared = np.nanstd(np.tanh(draws[1]) - np.tanh(draws[0]))
-    trained = np.nanstd(_reached(blocks, fitted))
-    reach = wider * student(math.inf) * float(compared + trained)
-    return Weights(found, new, old, estimate(apart, (apart - reach, apart + reach)))
+    trained = np.nanstd(_reached_correlation(blocks, fitted))
+    reach = wider * student_quantile(math.inf) * float(compared + trained)
+    return FittedWeights(found, new, old, make_estimate(apart, (apart - reach, apart + reach)))
 
 
-def agreement_by_weights(
-    word: Word, parts: Sequence[str], scores: Scores, weights: Floats
+def correlation_by_weights(
+    human_scores: HumanScores, metrics: Sequence[str], scores: MetricScores, weights: Floats
 ) -> Floats | None:
     """How well the sum of the metrics `parts` goes with what people said, for each row of weights:
     Pearson's correlation within models, of all of them together: so no weights are favoured under
     which a model does not vary. None where there are too few samples."""
-    blocks = _blocks(word, parts, scores)
+    blocks = _build_blocks(human_scores, metrics, scores)
     if not blocks:
         return None
     apart = [(b.metrics - b.metrics.mean(axis=0), b.people - b.people.mean()) for b in blocks]
@@ -138,26 +141,26 @@ def agreement_by_weights(
     return found
 
 
-def _blocks(word: Word, parts: Sequence[str], scores: Scores) -> list[_Block]:
-    values = np.stack([scores.of(name) for name in parts])
+def _build_blocks(human_scores: HumanScores, metrics: Sequence[str], scores: MetricScores) -> list[_RegressionBlock]:
+    values = np.stack([scores.oriented_values(name) for name in metrics])
     some = np.where(np.isnan(values).any(axis=0), np.nan, values[0])
-    if word.chosen:
-        pairs = pairs_of_choices(word.choices, some)
+    if human_scores.is_preference:
+        pairs = comparisons_from_preferences(human_scores.preferences, some)
         blocks = []
         for one, two in sorted(set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))):
             here = (pairs.first == one) & (pairs.second == two)
             at = pairs.samples[here]
             apart = values[:, one, at] - values[:, two, at]
-            blocks.append(_Block(pairs.people[here], apart.T, at))
+            blocks.append(_RegressionBlock(pairs.people[here], apart.T, at))
     else:
         blocks = [
-            _Block(strand.people, values[:, at, strand.samples].T, strand.samples)
-            for at, strand in enumerate(strands(word.mean(), some, scores.models))
+            _RegressionBlock(strand.people, values[:, at, strand.samples].T, strand.samples)
+            for at, strand in enumerate(series_by_model(human_scores.mean_over_raters(), some, scores.models))
         ]
-    return [b for b in blocks if len(b.people) >= FEWEST_VALUES and np.ptp(b.people) > 0]
+    return [b for b in blocks if len(b.people) >= MIN_VALUES and np.ptp(b.people) > 0]
 
 
-def _fitted(blocks: Sequence[_Block], counts: Sequence[Floats]) -> Floats:
+def _fit_draws(blocks: Sequence[_RegressionBlock], counts: Sequence[Floats]) -> Floats:
     """The best weights when samples count as often as said; axes draw, metric; NaN for none."""
     size = blocks[0].metrics.shape[1]
     draws = len(counts[0])
@@ -171,10 +174,10 @@ def _fitted(blocks: Sequence[_Block], counts: Sequence[Floats]) -> Floats:
         inside += (often @ outer).reshape(draws, size, size)
         inside -= total[:, None, None] * means[:, :, None] * means[:, None, :]
         along += often @ (x * y[:, None]) - (total * level)[:, None] * means
-    return _not_negative(inside, along)
+    return _non_negative_least_squares(inside, along)
 
 
-def _not_negative(inside: Floats, along: Floats) -> Floats:
+def _non_negative_least_squares(inside: Floats, along: Floats) -> Floats:
     """Least squares with weights of zero or more, scaled to a sum of one.
 
     Every choice of metrics is tried: of those whose weights are all positive the best is it.
@@ -197,42 +200,39 @@ def _not_negative(inside: Floats, along: Floats) -> Floats:
     return shares
 
 
-def _held_out(blocks: Sequence[_Block], unit_of: Integers, units: Integers) -> list[Floats]:
+def _held_out_sums(blocks: Sequence[_RegressionBlock], cluster_of_sample: Integers, clusters: Integers) -> list[Floats]:
     """Sums of the metrics with weights that were found without each sample's fold."""
-    order = np.random.default_rng(0).permutation(len(units))
-    fold = np.zeros(int(unit_of.max()) + 1, dtype=np.int64)
-    fold[units] = order % FOLDS
-    places = [fold[unit_of[block.samples]] for block in blocks]
+    order = np.random.default_rng(0).permutation(len(clusters))
+    fold = np.zeros(int(cluster_of_sample.max()) + 1, dtype=np.int64)
+    fold[clusters] = order % FOLDS
+    places = [fold[cluster_of_sample[block.samples]] for block in blocks]
     weights = np.stack(
-        [
-            _fitted(blocks, [(p != n).astype(np.float64)[None] for p in places])[0]
-            for n in range(FOLDS)
-        ]
+        [_fit_draws(blocks, [(p != n).astype(np.float64)[None] for p in places])[0] for n in range(FOLDS)]
     )
     even = np.full(weights.shape[1], 1 / weights.shape[1])
     weights = np.where(np.isnan(weights), even, weights)
     return [(b.metrics * weights[p]).sum(axis=1) for b, p in zip(blocks, places, strict=True)]
 
 
-def _reached(blocks: Sequence[_Block], weights: Floats) -> Floats:
+def _reached_correlation(blocks: Sequence[_RegressionBlock], weights: Floats) -> Floats:
     """The mean correlation over all samples that each draw's weights reach."""
     found = []
     for block in blocks:
         x, y = block.metrics - block.metrics.mean(axis=0), block.people - block.people.mean()
         spread = np.sqrt(np.einsum("dk,kl,dl->d", weights, x.T @ x, weights) * (y @ y))
         with np.errstate(invalid="ignore", divide="ignore"):
-            found.append(fisher(weights @ (x.T @ y) / spread))
-    return np.tanh(mean_of_present(np.stack(found), 0))
+            found.append(fisher_z(weights @ (x.T @ y) / spread))
+    return np.tanh(nan_mean(np.stack(found), 0))
 
 
-def _mean(
-    blocks: Sequence[_Block], sums: Sequence[Floats], counts: Sequence[Floats]
+def _mean_fisher_z(
+    blocks: Sequence[_RegressionBlock], sums: Sequence[Floats], counts: Sequence[Floats]
 ) -> tuple[float, Floats]:
     """Fisher's z of the correlation with people, averaged over the blocks; and of each resample."""
     points, draws = [], []
     for block, made, often in zip(blocks, sums, counts, strict=True):
-        points.append(fisher(pearson(block.people, made, np.ones((1, len(made)))))[0])
-        draws.append(fisher(pearson(block.people, made, often)))
+        points.append(fisher_z(pearson(block.people, made, np.ones((1, len(made)))))[0])
+        draws.append(fisher_z(pearson(block.people, made, often)))
     there = ~np.isnan(points)
     if not there.any():
         return np.nan, np.full(len(draws[0]), np.nan)

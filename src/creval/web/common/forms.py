@@ -8,47 +8,47 @@ from urllib.parse import parse_qsl
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-MOST = 256 << 10
+MAX_BODY_BYTES = 256 << 10
 """The longest body that is read, in bytes."""
-_NAMES = 200  # in a form
+_MAX_FIELDS = 200  # in a form
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 
 
-async def read_sent(request: Request) -> dict[str, str]:
+async def read_form(request: Request) -> dict[str, str]:
     """The names and texts in the body of a request; anything else is refused."""
-    kind, body = _kind(request), await _body(request)
+    kind, body = _content_type(request), await _read_body(request)
     if kind == _JSON:
-        return _from_json(body)
+        return _parse_json(body)
     if kind == _FORM:
-        return _from_form(body)
+        return _parse_form(body)
     raise HTTPException(415, "Only a form or JSON can be read here.")
 
 
-def is_script(request: Request) -> bool:
+def is_json_request(request: Request) -> bool:
     """Whether a page's script sent it, which reads JSON; a form wants a page."""
-    return _kind(request) == _JSON
+    return _content_type(request) == _JSON
 
 
-def _kind(request: Request) -> str:
+def _content_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def _body(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     told = request.headers.get("content-length", "")
-    if told.isascii() and told.isdigit() and int(told[:12]) > MOST:
-        raise HTTPException(413, f"More than {MOST >> 10} kB are not read.")
+    if told.isascii() and told.isdigit() and int(told[:12]) > MAX_BODY_BYTES:
+        raise HTTPException(413, f"More than {MAX_BODY_BYTES >> 10} kB are not read.")
     body = bytearray()
     try:
         async for part in request.stream():
             body += part
-            if len(body) > MOST:
-                raise HTTPException(413, f"More than {MOST >> 10} kB are not read.")
+            if len(body) > MAX_BODY_BYTES:
+                raise HTTPException(413, f"More than {MAX_BODY_BYTES >> 10} kB are not read.")
     except ClientDisconnect as error:
         raise HTTPException(400, "It ended before its end.") from error
     return bytes(body)
 
 
-def _from_json(body: bytes) -> dict[str, str]:
+def _parse_json(body: bytes) -> dict[str, str]:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -58,11 +58,9 @@ def _from_json(body: bytes) -> dict[str, str]:
     return found
 
 
-def _from_form(body: bytes) -> dict[str, str]:
+def _parse_form(body: bytes) -> dict[str, str]:
     try:
-        pairs = parse_qsl(
-            body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_NAMES
-        )
+        pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
     except ValueError as error:
         raise HTTPException(400, "The form has too many fields.") from error
     return dict(pairs)

@@ -10,13 +10,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-POLICY = (
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
-_READING, _WRITING = ("GET", "HEAD"), ("GET", "HEAD", "POST")
+_READ_METHODS, _WRITE_METHODS = ("GET", "HEAD"), ("GET", "HEAD", "POST")
 _HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "X-Frame-Options": "DENY",
@@ -27,8 +27,8 @@ _HEADERS = {
 }
 # What writes needs more: a page's own script may ask, and a form says where it comes from, which
 # browsers leave out where they are told to send no referrer.
-_HEADERS_WHERE_WRITTEN = _HEADERS | {
-    "Content-Security-Policy": f"{POLICY}; connect-src 'self'",
+_WRITE_HEADERS = _HEADERS | {
+    "Content-Security-Policy": f"{CONTENT_SECURITY_POLICY}; connect-src 'self'",
     "Referrer-Policy": "same-origin",
 }
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -39,27 +39,25 @@ def is_loopback(host: str) -> bool:
     return host in _LOOPBACK
 
 
-def named_hosts(host: str, names: Iterable[str] = ()) -> frozenset[str]:
+def allowed_hosts(host: str, aliases: Iterable[str] = ()) -> frozenset[str]:
     """The names under which a server that listens at `host` may be asked.
 
     A page of a stranger can let its own name lead here, but not one of these.
     """
-    return _LOOPBACK | {host.casefold(), *(name.casefold() for name in names)} - {""}
+    return _LOOPBACK | {host.casefold(), *(name.casefold() for name in aliases)} - {""}
 
 
-class Guard:
+class RequestGuard:
     """Refuses foreign hosts and whatever would write, and sets the headers of every response.
 
     Where `addresses` is set, any numeric address is a good name: no stranger's name leads there.
     Where `writes` is set, POST is good too, if it comes from one of the server's own pages.
     """
 
-    def __init__(
-        self, app: ASGIApp, hosts: frozenset[str], addresses: bool = False, writes: bool = False
-    ) -> None:
+    def __init__(self, app: ASGIApp, hosts: frozenset[str], addresses: bool = False, writes: bool = False) -> None:
         self._app, self._hosts, self._addresses = app, hosts, addresses
-        self._methods = _WRITING if writes else _READING
-        self._headers = _HEADERS_WHERE_WRITTEN if writes else _HEADERS
+        self._methods = _WRITE_METHODS if writes else _READ_METHODS
+        self._headers = _WRITE_HEADERS if writes else _HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -79,24 +77,22 @@ class Guard:
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
         headers = Headers(scope=scope)
         named = headers.getlist("host")
-        if len(named) != 1 or not self._known(named[0]):
-            return PlainTextResponse(
-                "creval answers only under its own address, as it printed it.\n", 403
-            )
+        if len(named) != 1 or not self._is_allowed_host(named[0]):
+            return PlainTextResponse("creval answers only under its own address, as it printed it.\n", 403)
         if scope["method"] not in self._methods:
             allowed = ", ".join(self._methods)
             refusal = f"Here {allowed} are known, and nothing else.\n"
             return PlainTextResponse(refusal, 405, {"Allow": allowed})
-        if scope["method"] == "POST" and not _is_own(headers):
+        if scope["method"] == "POST" and not _is_same_origin(headers):
             return PlainTextResponse("Only creval's own pages can write here.\n", 403)
         return None
 
-    def _known(self, named: str) -> bool:
-        host = host_of(named)
+    def _is_allowed_host(self, header: str) -> bool:
+        host = parse_host(header)
         return host in self._hosts or (self._addresses and _is_address(host))
 
 
-def _is_own(headers: Headers) -> bool:
+def _is_same_origin(headers: Headers) -> bool:
     """Whether a request comes from a page of this server, as the browser says.
 
     `Origin` is in every POST of a browser; `Sec-Fetch-Site` in those that it trusts.
@@ -111,9 +107,9 @@ def _is_own(headers: Headers) -> bool:
 _HOST = re.compile(r"(?:\[([0-9a-fA-F:.%]+)\]|([^\[\]:@/\s]+))(?::[0-9]{1,5})?")
 
 
-def host_of(named: str) -> str:
+def parse_host(header: str) -> str:
     """A Host header's name, without its port; empty where it is none."""
-    match = _HOST.fullmatch(named)
+    match = _HOST.fullmatch(header)
     return (match[1] or match[2]).casefold() if match else ""
 
 

@@ -16,44 +16,44 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from creval.core.errors import CrevalError
-from creval.core.formatting import visible
+from creval.core.formatting import escape_control
 from creval.report.html.template import COLOURS
-from creval.report.output import spot
+from creval.report.output import as_table_cell
 
-_OWN = Path(__file__).parents[1] / "static"
+_STATIC_FOLDER = Path(__file__).parents[1] / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-_STATIC = {"colours.css": COLOURS} | {path.name: path for path in sorted(_OWN.iterdir())}
+_STATIC = {"colours.css": COLOURS} | {path.name: path for path in sorted(_STATIC_FOLDER.iterdir())}
 _LINES = re.compile(r"\r\n?|\n")
-_MANY = {"sample": "samples", "question": "questions", "model": "models"}
+_PLURALS = {"sample": "samples", "question": "questions", "model": "models"}
 
 
-def shown(value: object) -> object:
+def escape_value(value: object) -> object:
     """Whatever a template puts out: in text, control characters are shown and not obeyed; lines
     stay lines."""
     if isinstance(value, str) and not isinstance(value, Markup):
-        return "\n".join(visible(line) for line in _LINES.split(value))
+        return "\n".join(escape_control(line) for line in _LINES.split(value))
     return value
 
 
-def templates() -> Environment:
+def load_templates() -> Environment:
     """The templates of all pages."""
     made = Environment(
         loader=PackageLoader("creval.web"),
         autoescape=True,
-        finalize=shown,
+        finalize=escape_value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"link": link, "many": many, "spot": spot}
+    made.globals |= {"link": link, "many": count_noun, "spot": as_table_cell}
     for name in made.list_templates():  # so that the first page need not
         made.get_template(name)
     return made
 
 
-def many(count: int, what: str) -> str:
+def count_noun(count: int, what: str) -> str:
     """`1 sample`, `2,712 samples`."""
-    return f"{count:,} {what if count == 1 else _MANY.get(what, what + 's')}"
+    return f"{count:,} {what if count == 1 else _PLURALS.get(what, what + 's')}"
 
 
 def link(path: str, **parameters: object) -> str:
@@ -62,17 +62,17 @@ def link(path: str, **parameters: object) -> str:
     return f"{path}?{urlencode(given, errors='replace')}" if given else path
 
 
-def encodable(text: str) -> str:
+def to_utf8(text: str) -> str:
     """A text as a page or an address can hold it: file names need not be characters."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def given(request: Request) -> dict[str, str]:
+def query_params(request: Request) -> dict[str, str]:
     """What an address asks for; of a parameter that is there twice, the last."""
     return dict(request.query_params)
 
 
-def static(request: Request) -> Response:
+def serve_static(request: Request) -> Response:
     """A file that goes with the pages."""
     path = _STATIC.get(request.path_params["name"])
     if path is None:
@@ -80,11 +80,11 @@ def static(request: Request) -> Response:
     return Response(path.read_bytes(), media_type=_TYPES[path.suffix])
 
 
-PAGE = 25
+PAGE_SIZE = 25
 """Lines of a list."""
 
 
-class Page(NamedTuple):
+class Pagination(NamedTuple):
     """Which lines of a list are shown, and where the others are."""
 
     number: int
@@ -95,21 +95,21 @@ class Page(NamedTuple):
 
     @property
     def first_line(self) -> int:
-        return (self.number - 1) * PAGE + 1
+        return (self.number - 1) * PAGE_SIZE + 1
 
     @property
     def last_line(self) -> int:
-        return min(self.number * PAGE, self.total)
+        return min(self.number * PAGE_SIZE, self.total)
 
 
-def paged(number: str, count: int, path: str, given: Mapping[str, str]) -> Page:
+def paginate(page: str, count: int, path: str, params: Mapping[str, str]) -> Pagination:
     """The page of this number, or the last one there is."""
-    last = max(1, math.ceil(count / PAGE))
-    if number and not (number.isascii() and number.isdigit()):
-        raise CrevalError(f"a page is a number, not {number!r}.")
-    at = min(max(1, int(number[:9] or 1)), last)
+    last = max(1, math.ceil(count / PAGE_SIZE))
+    if page and not (page.isascii() and page.isdigit()):
+        raise CrevalError(f"a page is a number, not {page!r}.")
+    at = min(max(1, int(page[:9] or 1)), last)
 
     def to(page: int) -> str:
-        return link(path, **given, page=page if page > 1 else "") if 1 <= page <= last else ""
+        return link(path, **params, page=page if page > 1 else "") if 1 <= page <= last else ""
 
-    return Page(at, last, count, to(at - 1), to(at + 1))
+    return Pagination(at, last, count, to(at - 1), to(at + 1))

@@ -14,7 +14,7 @@ from creval.core.errors import CrevalError
 from creval.web.common.guard import is_loopback
 
 
-def listen(host: str, port: int) -> socket.socket:
+def open_socket(host: str, port: int) -> socket.socket:
     """A socket that listens; 0 takes a free port."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
@@ -24,7 +24,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise CrevalError(f"{host}, port {port}, cannot be listened at: {reason}.") from error
 
 
-def address(listening: socket.socket) -> str:
+def server_url(listening: socket.socket) -> str:
     """Where a browser finds it."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):  # noqa: S104
@@ -32,40 +32,40 @@ def address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def serve_at(
+def serve_app(
     host: str,
     port: int,
-    make: Callable[[str, tuple[str, ...]], Starlette],
+    make_app: Callable[[str, tuple[str, ...]], Starlette],
     note: Callable[[str], None],
-    what: str,
-    exposed: str,
+    activity: str,
+    exposed_warning: str,
     open_browser: bool,
 ) -> None:
     """Serve until Ctrl-C what `make` gives for a host and this machine's other names.
 
     `note` says `what` is done where, and what it means that others reach it (`exposed`).
     """
-    listening = listen(host, port)
-    url = address(listening)
-    app = make(host, (socket.gethostname(),))
+    listening = open_socket(host, port)
+    url = server_url(listening)
+    app = make_app(host, (socket.gethostname(),))
     if not is_loopback(host):
-        note(exposed)
+        note(exposed_warning)
 
     def ready() -> None:
-        note(f"{what} at {url} (Ctrl-C ends it)")
+        note(f"{activity} at {url} (Ctrl-C ends it)")
         if open_browser:
             webbrowser.open(url)
 
-    serve(app, listening, ready)
+    run_server(app, listening, ready)
 
 
-def serve(app: Starlette, listening: socket.socket, ready: Callable[[], None]) -> None:
+def run_server(app: Starlette, listening: socket.socket, on_ready: Callable[[], None]) -> None:
     """Serve until Ctrl-C, which ends it without a word; call `ready` once it can be asked."""
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            ready()
+            on_ready()
 
     config = uvicorn.Config(
         app,

@@ -17,190 +17,182 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import (
-    HTMLResponse,
-    JSONResponse,
-    PlainTextResponse,
-    RedirectResponse,
-    Response,
-)
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from creval.building.review.model import Review, ReviewGroup
+from creval.building.review.base import Review, ReviewGroup
 from creval.core.errors import CrevalError
-from creval.core.formatting import many, visible
-from creval.core.images import ImageError, size_of
-from creval.web.common.forms import is_script, read_sent
-from creval.web.common.guard import Guard, is_loopback, named_hosts
-from creval.web.common.images import SIDES, Pictures
-from creval.web.common.pages import encodable, given, link, paged, static, templates
-from creval.web.review.cards import Card, card_of, cards_of, group_version
-from creval.web.review.decisions import THEIRS, Outcome, accept_open, decide, place_of
-from creval.web.review.progress import SHOWS, Overview, UnreadError, known_show, summary
-from creval.web.viewer.sample_images import Picture
+from creval.core.formatting import escape_control, pluralise
+from creval.core.images import ImageError, read_image_size
+from creval.web.common.browser_images import THUMBNAIL_SIDES, BrowserImages
+from creval.web.common.forms import is_json_request, read_form
+from creval.web.common.guard import RequestGuard, allowed_hosts, is_loopback
+from creval.web.common.pages import link, load_templates, paginate, query_params, serve_static, to_utf8
+from creval.web.review.cards import ReviewCard, build_card, build_cards, group_version
+from creval.web.review.decisions import TAKE_THEIRS, DecisionResult, accept_all_open, apply_decision, item_index
+from creval.web.review.progress import (
+    LIST_FILTERS,
+    ReviewProgress,
+    UnreadableGroupError,
+    require_list_filter,
+    summarise_group,
+)
+from creval.web.viewer.sample_images import SampleImage
 
-_OLD = "This page is from before creval was started again. Your text is still here: save it again."
+_STALE_FORM = "This page is from before creval was started again. Your text is still here: save it again."
 
 
 class ReviewApp:
     """The pages of one review. It is asked in the thread that serves, and nowhere else."""
 
     def __init__(self, review: Review) -> None:
-        self._review, self._overview = review, Overview(review)
-        self._pictures, self._templates = Pictures(), templates()
+        self._review, self._progress = review, ReviewProgress(review)
+        self._images, self._templates = BrowserImages(), load_templates()
         self._token = secrets.token_urlsafe(32)
 
     def app(self, host: str = "127.0.0.1", names: tuple[str, ...] = ()) -> Starlette:
         """The application, for a server that listens at `host`."""
-        own, addresses = named_hosts(host, names), not is_loopback(host)
+        own, addresses = allowed_hosts(host, names), not is_loopback(host)
         routes = [
             Route("/", self.start),
             Route("/group", self.group),
-            Route("/next", self.onward),
+            Route("/next", self.next_group),
             Route("/decide", self.decide, methods=["POST"]),
             Route("/accept", self.accept, methods=["POST"]),
-            Route("/picture", self.picture),
-            Route("/static/{name}", static),
+            Route("/picture", self.image),
+            Route("/static/{name}", serve_static),
         ]
         return Starlette(
             routes=routes,
-            middleware=[Middleware(Guard, hosts=own, addresses=addresses, writes=True)],
+            middleware=[Middleware(RequestGuard, hosts=own, addresses=addresses, writes=True)],
             exception_handlers={
-                HTTPException: self._refused,
-                CrevalError: self._unknown,
-                UnreadError: self._unread,
+                HTTPException: self._http_error,
+                CrevalError: self._not_found,
+                UnreadableGroupError: self._unavailable,
             },
         )
 
     async def start(self, request: Request) -> Response:
-        asked = given(request)
-        show = known_show(asked.get("show", ""))
-        chosen = self._overview.chosen(show)
-        page = paged(asked.get("page", ""), len(chosen), "/", {"show": show})
+        asked = query_params(request)
+        show = require_list_filter(asked.get("show", ""))
+        chosen = self._progress.listed_groups(show)
+        page = paginate(asked.get("page", ""), len(chosen), "/", {"show": show})
         lines = [
             (
                 one,
-                link("/group", id=encodable(one.id), show=show),
-                link("/picture", group=encodable(one.id), size="small") if one.pictures else "",
+                link("/group", id=to_utf8(one.id), show=show),
+                link("/picture", group=to_utf8(one.id), size="small") if one.images else "",
             )
             for one in chosen[page.first_line - 1 : page.last_line]
         ]
-        counts = self._overview.counts()
-        tabs = [(name, link("/", show=name), counts[name]) for name in SHOWS]
-        left = self._overview.undecided(None, show) is not None
-        onward = _onward(show if left else "")
+        counts = self._progress.counts()
+        tabs = [(name, link("/", show=name), counts[name]) for name in LIST_FILTERS]
+        left = self._progress.next_undecided(None, show) is not None
+        onward = _next_group_url(show if left else "")
         found = {"lines": lines, "page": page, "tabs": tabs, "show": show, "onward": onward}
         return self._page("review", found)
 
     async def group(self, request: Request) -> Response:
-        asked = given(request)
-        show = known_show(asked.get("show", ""))
-        group = self._overview.read(self._overview.named(asked.get("id", "")))
+        asked = query_params(request)
+        show = require_list_filter(asked.get("show", ""))
+        group = self._progress.read(self._progress.resolve_group(asked.get("id", "")))
         cards = [
-            card._replace(said="Saved." if encodable(card.item.id) == asked.get("saved") else "")
-            for card in cards_of(group, show)
+            card._replace(message="Saved." if to_utf8(card.item.id) == asked.get("saved") else "")
+            for card in build_cards(group, show)
         ]
         return self._group_page(group, show, cards)
 
-    async def onward(self, request: Request) -> Response:
+    async def next_group(self, request: Request) -> Response:
         """To the next group with something to decide, or back to the list."""
-        asked = given(request)
-        show, after = known_show(asked.get("show", "")), asked.get("after")
-        here = None if after is None else self._overview.named(after)
-        there = self._overview.undecided(here, show)
-        to = link("/", show=show) if there is None else _to_group(there, show)
+        asked = query_params(request)
+        show, after = require_list_filter(asked.get("show", "")), asked.get("after")
+        here = None if after is None else self._progress.resolve_group(after)
+        there = self._progress.next_undecided(here, show)
+        to = link("/", show=show) if there is None else _group_url(there, show)
         return RedirectResponse(to, 303)
 
-    async def picture(self, request: Request) -> Response:
+    async def image(self, request: Request) -> Response:
         """One of a group's own pictures: the one that is named, or the first."""
-        asked = given(request)
-        there = self._overview.known(self._overview.named(asked.get("group", ""))).pictures
-        named = {encodable(name): path for name, path in there.items()}
+        asked = query_params(request)
+        there = self._progress.cached_group(self._progress.resolve_group(asked.get("group", ""))).images
+        named = {to_utf8(name): path for name, path in there.items()}
         path = named.get(asked.get("name", next(iter(named), "")))
         size = asked.get("size", "")
-        if path is None or (size and size not in SIDES):
+        if path is None or (size and size not in THUMBNAIL_SIDES):
             return PlainTextResponse("There is no such picture in this review.\n", 404)
-        return await run_in_threadpool(self._pictures.answer, request, path, size)
+        return await run_in_threadpool(self._images.respond, request, path, size)
 
     async def decide(self, request: Request) -> Response:
         """Keep what was decided about an item."""
-        group, show, sent = await self._told(request)
-        place = place_of(group, given(request).get("item", ""))
-        if self._is_ours(sent):
-            outcome = decide(self._overview, group, place, show, sent)
+        group, show, sent = await self._read_post(request)
+        place = item_index(group, query_params(request).get("item", ""))
+        if self._has_valid_token(sent):
+            outcome = apply_decision(self._progress, group, place, show, sent)
         else:
-            card = card_of(group, place, show, sent)._replace(wrong=_OLD)
-            outcome = Outcome(403, _OLD, group, [card])
-        card, saved = outcome.cards[0], encodable(group.items[place].id)
-        if sent.get("act") == THEIRS:
+            card = build_card(group, place, show, sent)._replace(error=_STALE_FORM)
+            outcome = DecisionResult(403, _STALE_FORM, group, [card])
+        card, saved = outcome.cards[0], to_utf8(group.items[place].id)
+        if sent.get("act") == TAKE_THEIRS:
             saved = ""
-        back = link("/group", id=encodable(group.id), show=show, saved=saved)
-        return self._answer(request, outcome, show, f"{back}#{card.anchor}")
+        back = link("/group", id=to_utf8(group.id), show=show, saved=saved)
+        return self._respond(request, outcome, show, f"{back}#{card.anchor}")
 
     async def accept(self, request: Request) -> Response:
         """Accept everything in a group that nobody has decided about, as it was shown."""
-        group, show, sent = await self._told(request)
-        if self._is_ours(sent):
-            outcome = accept_open(self._overview, group, show, sent)
+        group, show, sent = await self._read_post(request)
+        if self._has_valid_token(sent):
+            outcome = accept_all_open(self._progress, group, show, sent)
         else:
-            outcome = Outcome(403, _OLD, group, cards_of(group, show))
-        return self._answer(request, outcome, show, _onward(show, group.id))
+            outcome = DecisionResult(403, _STALE_FORM, group, build_cards(group, show))
+        return self._respond(request, outcome, show, _next_group_url(show, group.id))
 
-    async def _told(self, request: Request) -> tuple[ReviewGroup, str, Mapping[str, str]]:
+    async def _read_post(self, request: Request) -> tuple[ReviewGroup, str, Mapping[str, str]]:
         """The group that something was sent about, as it is now; the list; what was sent."""
-        sent, asked = await read_sent(request), given(request)
-        group = self._overview.read(self._overview.named(asked.get("group", "")))
-        return group, known_show(asked.get("show", "")), sent
+        sent, asked = await read_form(request), query_params(request)
+        group = self._progress.read(self._progress.resolve_group(asked.get("group", "")))
+        return group, require_list_filter(asked.get("show", "")), sent
 
-    def _is_ours(self, sent: Mapping[str, str]) -> bool:
+    def _has_valid_token(self, sent: Mapping[str, str]) -> bool:
         word = sent.get("token", "").encode("utf-8", "replace")
         return secrets.compare_digest(word, self._token.encode())
 
-    def _answer(self, request: Request, outcome: Outcome, show: str, to: str) -> Response:
+    def _respond(self, request: Request, outcome: DecisionResult, show: str, to: str) -> Response:
         """What became of it: for a script the cards that changed, for a form a page."""
         good = outcome.status == 200
-        if not is_script(request):
+        if not is_json_request(request):
             if good:
                 return RedirectResponse(to, 303)
             changed = {card.anchor: card for card in outcome.cards}
-            cards = [changed.get(card.anchor, card) for card in cards_of(outcome.group, show)]
-            return self._group_page(outcome.group, show, cards, outcome.said, outcome.status)
-        card, total = self._templates.get_template("review_card.html"), self._overview.total()
+            cards = [changed.get(card.anchor, card) for card in build_cards(outcome.group, show)]
+            return self._group_page(outcome.group, show, cards, outcome.message, outcome.status)
+        card, total = self._templates.get_template("review_card.html"), self._progress.total()
         found = {
             "ok": good,
-            "said": encodable(visible(outcome.said)),
-            "cards": {
-                one.anchor: encodable(card.render(card=one, token=self._token))
-                for one in outcome.cards
-            },
-            "decided": _decided_words(outcome.group),
+            "said": to_utf8(escape_control(outcome.message)),
+            "cards": {one.anchor: to_utf8(card.render(card=one, token=self._token)) for one in outcome.cards},
+            "decided": _format_decided(outcome.group),
             "total": f"{total.decided:,} of {total.total:,} decided",
             "version": group_version(outcome.group),
             "token": self._token,
-            "onward": _onward(show, outcome.group.id),
+            "onward": _next_group_url(show, outcome.group.id),
         }
         return JSONResponse(found, outcome.status)
 
     def _group_page(
-        self,
-        group: ReviewGroup,
-        show: str,
-        cards: Sequence[Card],
-        wrong: str = "",
-        status: int = 200,
+        self, group: ReviewGroup, show: str, cards: Sequence[ReviewCard], wrong: str = "", status: int = 200
     ) -> Response:
-        before, behind = self._overview.near(group.id, show)
-        listed = [one.id for one in self._overview.chosen(show)]
+        before, behind = self._progress.neighbours(group.id, show)
+        listed = [one.id for one in self._progress.listed_groups(show)]
         found = {
             "group": group,
             "cards": cards,
-            "pictures": [_picture(group, name) for name in group.pictures],
-            "decided": _decided_words(group),
+            "images": [_review_image(group, name) for name in group.images],
+            "decided": _format_decided(group),
             "version": group_version(group),
-            "accept": link("/accept", group=encodable(group.id), show=show),
-            "previous": "" if before is None else _to_group(before, show),
-            "next": "" if behind is None else _to_group(behind, show),
-            "onward": _onward(show, group.id),
+            "accept": link("/accept", group=to_utf8(group.id), show=show),
+            "previous": "" if before is None else _group_url(before, show),
+            "next": "" if behind is None else _group_url(behind, show),
+            "onward": _next_group_url(show, group.id),
             "back": link("/", show=show),
             "show": show,
             "place": listed.index(group.id) + 1 if group.id in listed else 0,
@@ -211,32 +203,30 @@ class ReviewApp:
         return self._page("review_group", found, status)
 
     def _page(self, name: str, found: Mapping[str, Any], status: int = 200) -> HTMLResponse:
-        common = {"title": self._review.title, "total": self._overview.total()}
+        common = {"title": self._review.title, "total": self._progress.total()}
         page = self._templates.get_template(f"{name}.html").render({**common, **found})
         # Going back, browsers would show a page as it was, if they may keep it.
         fresh = {"Cache-Control": "no-store"}
         return HTMLResponse(page.encode("utf-8", "replace"), status, fresh)
 
-    def _refused(self, request: Request, error: Exception) -> Response:
+    def _http_error(self, request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
         detail = error.detail if isinstance(error, HTTPException) else ""
         if not detail or detail == HTTPStatus(status).phrase:
             detail = f"{HTTPStatus(status).phrase}: there is no such page here."
-        return self._wrong(request, detail, status)
+        return self._error_response(request, detail, status)
 
-    def _unknown(self, request: Request, error: Exception) -> Response:
+    def _not_found(self, request: Request, error: Exception) -> Response:
         """Something in the address that the review does not have."""
-        return self._wrong(request, str(error), 404)
+        return self._error_response(request, str(error), 404)
 
-    def _unread(self, request: Request, error: Exception) -> Response:
-        return self._wrong(request, f"{error} Try again.", 503)
+    def _unavailable(self, request: Request, error: Exception) -> Response:
+        return self._error_response(request, f"{error} Try again.", 503)
 
-    def _wrong(self, request: Request, sentence: str, status: int) -> Response:
+    def _error_response(self, request: Request, sentence: str, status: int) -> Response:
         sentence = sentence[:1].upper() + sentence[1:]
-        if request.method == "POST" and is_script(request):
-            return JSONResponse(
-                {"ok": False, "said": f"Not saved: {encodable(visible(sentence))}"}, status
-            )
+        if request.method == "POST" and is_json_request(request):
+            return JSONResponse({"ok": False, "said": f"Not saved: {to_utf8(escape_control(sentence))}"}, status)
         return self._page("review_error", {"sentence": sentence}, status)
 
 
@@ -245,49 +235,47 @@ def review_app(review: Review, host: str = "127.0.0.1", names: tuple[str, ...] =
     return ReviewApp(review).app(host, names)
 
 
-def serve_review(
-    review: Review, host: str = "127.0.0.1", port: int = 0, open_browser: bool = False
-) -> None:
+def serve_review(review: Review, host: str = "127.0.0.1", port: int = 0, open_browser: bool = False) -> None:
     """Serve a review's pages until Ctrl-C; then say how much is left."""
-    from creval.web.common.server import serve_at
+    from creval.web.common.server import serve_app
 
     def note(line: str) -> None:
         print(line, file=sys.stderr)
 
-    serve_at(
+    serve_app(
         host,
         port,
         ReviewApp(review).app,
         note,
-        f"reviewing {visible(review.title)}",
+        f"reviewing {escape_control(review.title)}",
         "Whoever reaches this machine can change what is reviewed: there is no password.",
         open_browser,
     )
-    left = review.left()
-    note(f"{many(left, 'item')} left to decide." if left else "Everything is decided.")
+    left = review.count_undecided()
+    note(f"{pluralise(left, 'item')} left to decide." if left else "Everything is decided.")
 
 
-def _decided_words(group: ReviewGroup) -> str:
-    far = summary(group)
-    return f"{far.decided} of {many(far.total, 'item')} decided"
+def _format_decided(group: ReviewGroup) -> str:
+    far = summarise_group(group)
+    return f"{far.decided} of {pluralise(far.total, 'item')} decided"
 
 
-def _picture(group: ReviewGroup, name: str) -> Picture:
+def _review_image(group: ReviewGroup, name: str) -> SampleImage:
     width, height, missing = 0, 0, ""
     try:
-        width, height = size_of(group.pictures[name])
+        width, height = read_image_size(group.images[name])
     except ImageError as error:
         missing = str(error)
-    which = {"group": encodable(group.id), "name": encodable(name)}
+    which = {"group": to_utf8(group.id), "name": to_utf8(name)}
     medium, full = link("/picture", **which, size="medium"), link("/picture", **which)
-    return Picture("", name, missing, width, height, medium, full)
+    return SampleImage("", name, missing, width, height, medium, full)
 
 
-def _to_group(group: str, show: str) -> str:
-    return link("/group", id=encodable(group), show=show)
+def _group_url(group: str, show: str) -> str:
+    return link("/group", id=to_utf8(group), show=show)
 
 
-def _onward(show: str, after: str | None = None) -> str:
+def _next_group_url(show: str, after: str | None = None) -> str:
     """Where the next group is that has something to decide."""
-    here = None if after is None else encodable(after)
+    here = None if after is None else to_utf8(after)
     return link("/next", after=here, show=show)

@@ -9,129 +9,121 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from creval.building.review.model import ACCEPTED, DROPPED, Field, ReviewGroup, ReviewItem
+from creval.building.review.base import ACCEPTED, DROPPED, ReviewField, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError
-from creval.core.formatting import visible
-from creval.web.common.pages import encodable, link
+from creval.core.formatting import escape_control
+from creval.web.common.pages import link, to_utf8
 
-STATES = {ACCEPTED: "accepted", DROPPED: "dropped"}
+STATE_NAMES = {ACCEPTED: "accepted", DROPPED: "dropped"}
 """How a verdict is called on a page; whatever else it is, it is open."""
-AS_IS = "as it is"
-_FEW = 4  # choices that are shown side by side
-_WIDE = 72  # characters in a line of a field, more or less
+KEEP_CURRENT = "as it is"
+_MAX_INLINE_OPTIONS = 4  # choices that are shown side by side
+_LINE_CHARS = 72  # characters in a line of a field, more or less
 
 
-class Option(NamedTuple):
+class FieldOption(NamedTuple):
     value: str
-    words: str
-    chosen: bool
+    label: str
+    selected: bool
 
 
-class Box(NamedTuple):
+class FormField(NamedTuple):
     """A field of a card: words, or options, side by side if they are `few`."""
 
     name: str
     label: str
     text: Markup
     rows: int
-    options: Sequence[Option]
-    few: bool
-    unseen: str
+    options: Sequence[FieldOption]
+    inline: bool
+    invisible_characters: str
 
 
-class Card(NamedTuple):
+class ReviewCard(NamedTuple):
     """An item on its page. `wrong` says what did not work; where something else was saved from
     elsewhere, `theirs` is that, and `mine` what was wanted here and in which words to insist."""
 
     anchor: str
     item: ReviewItem
     state: str
-    boxes: Sequence[Box]
+    form_fields: Sequence[FormField]
     version: str
     href: str
     unsaved: bool = False
-    said: str = ""
-    wrong: str = ""
+    message: str = ""
+    error: str = ""
     theirs: Sequence[tuple[str, str]] = ()
     mine: tuple[str, str] = ("", "")
 
 
-def card_of(
-    group: ReviewGroup,
-    place: int,
-    show: str,
-    typed: Mapping[str, str] | None = None,
-) -> Card:
+def build_card(group: ReviewGroup, index: int, show: str, submitted: Mapping[str, str] | None = None) -> ReviewCard:
     """The card of the item at a place; fields hold what was `typed`, where it was not saved."""
-    item = group.items[place]
+    item = group.items[index]
     boxes = [
-        _box(box_name(number), field, (typed or {}).get(box_name(number)))
+        _form_field(form_field_name(number), field, (submitted or {}).get(form_field_name(number)))
         for number, field in enumerate(item.fields)
     ]
-    href = link("/decide", group=encodable(group.id), item=encodable(item.id), show=show)
-    state = STATES.get(item.verdict, "open")
+    href = link("/decide", group=to_utf8(group.id), item=to_utf8(item.id), show=show)
+    state = STATE_NAMES.get(item.verdict, "open")
     # What was typed is about the item as it was when somebody began.
-    seen = version(item) if typed is None else typed.get("version", "")
-    return Card(f"item-{place + 1}", item, state, boxes, seen, href, typed is not None)
+    seen = item_version(item) if submitted is None else submitted.get("version", "")
+    return ReviewCard(f"item-{index + 1}", item, state, boxes, seen, href, submitted is not None)
 
 
-def cards_of(group: ReviewGroup, show: str) -> list[Card]:
+def build_cards(group: ReviewGroup, show: str) -> list[ReviewCard]:
     """The cards of a group as it stands."""
-    return [card_of(group, place, show) for place in range(len(group.items))]
+    return [build_card(group, place, show) for place in range(len(group.items))]
 
 
-def box_name(number: int) -> str:
+def form_field_name(number: int) -> str:
     return f"field-{number}"
 
 
-def _box(name: str, field: Field, typed: str | None) -> Box:
-    text = plain(field.text)
-    options: list[Option] = []
+def _form_field(name: str, field: ReviewField, submitted: str | None) -> FormField:
+    text = normalise_newlines(field.text)
+    options: list[FieldOption] = []
     if field.choices:
-        given = typed if typed is not None else _place(field)
-        options = [
-            Option(str(place), choice, str(place) == given)
-            for place, choice in enumerate(field.choices)
-        ]
+        given = submitted if submitted is not None else _choice_index(field)
+        options = [FieldOption(str(place), choice, str(place) == given) for place, choice in enumerate(field.choices)]
         if field.text not in field.choices:
             words = f"{field.text or 'nothing'} (none of the choices)"
-            options.append(Option(AS_IS, words, not any(option.chosen for option in options)))
-    elif typed is not None:
-        text = plain(typed)
-    lines = sum(len(line) // _WIDE + 1 for line in text.split("\n"))
-    few = len(options) <= _FEW
-    return Box(name, field.name, escape(text), min(lines, 12), options, few, _unseen(text))
+            options.append(FieldOption(KEEP_CURRENT, words, not any(option.selected for option in options)))
+    elif submitted is not None:
+        text = normalise_newlines(submitted)
+    lines = sum(len(line) // _LINE_CHARS + 1 for line in text.split("\n"))
+    few = len(options) <= _MAX_INLINE_OPTIONS
+    return FormField(name, field.name, escape(text), min(lines, 12), options, few, _invisible_characters(text))
 
 
-def _place(field: Field) -> str:
-    return str(field.choices.index(field.text)) if field.text in field.choices else AS_IS
+def _choice_index(field: ReviewField) -> str:
+    return str(field.choices.index(field.text)) if field.text in field.choices else KEEP_CURRENT
 
 
-def _unseen(text: str) -> str:
+def _invisible_characters(text: str) -> str:
     """The characters of a text that nobody would see in a field, by name."""
-    found = dict.fromkeys(visible(char) for char in text if char not in "\n\t")
+    found = dict.fromkeys(escape_control(char) for char in text if char not in "\n\t")
     return ", ".join(name for name in found if len(name) > 1)
 
 
-def plain(text: str) -> str:
+def normalise_newlines(text: str) -> str:
     """A text as a browser gives it back: with lines as it ends them, and nothing but characters."""
-    return encodable(text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd"))
+    return to_utf8(text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd"))
 
 
-def wanted(item: ReviewItem, sent: Mapping[str, str]) -> dict[str, str]:
+def submitted_fields(item: ReviewItem, sent: Mapping[str, str]) -> dict[str, str]:
     """The fields of an item as a form has them; what was not touched stays to the letter."""
     return {
-        field.name: _wanted(field, sent.get(box_name(number)))
+        field.name: _submitted_text(field, sent.get(form_field_name(number)))
         for number, field in enumerate(item.fields)
     }
 
 
-def _wanted(field: Field, sent: str | None) -> str:
+def _submitted_text(field: ReviewField, sent: str | None) -> str:
     if sent is None:
         return field.text
     if not field.choices:
-        return field.text if plain(sent) == plain(field.text) else plain(sent)
-    if sent == AS_IS:
+        return field.text if normalise_newlines(sent) == normalise_newlines(field.text) else normalise_newlines(sent)
+    if sent == KEEP_CURRENT:
         return field.text
     for place, choice in enumerate(field.choices):
         if sent == str(place):
@@ -140,14 +132,14 @@ def _wanted(field: Field, sent: str | None) -> str:
     raise CrevalError(f"{field.name} is none of its choices; choose among {known}.")
 
 
-def version(item: ReviewItem) -> str:
+def item_version(item: ReviewItem) -> str:
     """A name for an item's state, by which a change from elsewhere is noticed."""
     return _digest([item.id, item.verdict, [[field.name, field.text] for field in item.fields]])
 
 
 def group_version(group: ReviewGroup) -> str:
     """A name for the state of all items of a group."""
-    return _digest([version(item) for item in group.items])
+    return _digest([item_version(item) for item in group.items])
 
 
 def _digest(state: object) -> str:

@@ -7,116 +7,114 @@ from typing import NamedTuple
 
 from starlette.exceptions import HTTPException
 
-from creval.building.review.model import ACCEPTED, DROPPED, OPEN, ReviewGroup, ReviewItem
+from creval.building.review.base import ACCEPTED, DROPPED, OPEN, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError
-from creval.core.formatting import many
-from creval.web.common.pages import encodable
-from creval.web.review.cards import Card, card_of, cards_of, group_version, version, wanted
-from creval.web.review.progress import Overview
+from creval.core.formatting import pluralise
+from creval.web.common.pages import to_utf8
+from creval.web.review.cards import ReviewCard, build_card, build_cards, group_version, item_version, submitted_fields
+from creval.web.review.progress import ReviewProgress
 
 _VERDICTS = {"accept": ACCEPTED, "drop": DROPPED, "reopen": OPEN}
-_SAID = {"accept": "Accepted", "drop": "Dropped", "reopen": "Open again", "save": "Saved"}
-THEIRS = "theirs"
+_MESSAGES = {"accept": "Accepted", "drop": "Dropped", "reopen": "Open again", "save": "Saved"}
+TAKE_THEIRS = "theirs"
 """What a form asks for that gives way to what was saved elsewhere."""
-_INSIST = {
+_OVERRIDE_LABELS = {
     "accept": "Accept mine instead",
     "drop": "Drop it all the same",
     "reopen": "Reopen it all the same",
     "save": "Save mine instead",
 }
-_ELSEWHERE = (
+_CONFLICT_MESSAGE = (
     "Not saved: meanwhile this was changed elsewhere, perhaps in another window. Here is what is "
     "there now; yours is in the fields below."
 )
-_MOVED = "Nothing was accepted: meanwhile something here was changed elsewhere. Look again."
+_STALE_MESSAGE = "Nothing was accepted: meanwhile something here was changed elsewhere. Look again."
 
 
-class Outcome(NamedTuple):
+class DecisionResult(NamedTuple):
     """What became of it: an HTTP status, a sentence, the group as it is now, cards that say so (the
     one in question first)."""
 
     status: int
-    said: str
+    message: str
     group: ReviewGroup
-    cards: Sequence[Card]
+    cards: Sequence[ReviewCard]
 
 
-def decide(
-    overview: Overview, group: ReviewGroup, place: int, show: str, sent: Mapping[str, str]
-) -> Outcome:
+def apply_decision(
+    progress: ReviewProgress, group: ReviewGroup, index: int, show: str, form: Mapping[str, str]
+) -> DecisionResult:
     """Do what a card's form asks: save, accept, drop, reopen, or take what was saved elsewhere."""
-    item, act = group.items[place], sent.get("act", "save")
-    if act == THEIRS:
-        return _done(group, place, show, "Taken as it is.")
-    if act not in _SAID:
+    item, act = group.items[index], form.get("act", "save")
+    if act == TAKE_THEIRS:
+        return _success(group, index, show, "Taken as it is.")
+    if act not in _MESSAGES:
         raise HTTPException(400, "That can be neither saved, accepted, dropped nor reopened.")
     verdict = _VERDICTS.get(act, item.verdict)
     try:
-        fields = wanted(item, sent)
-        if version(item) != sent.get("version") and not _is_so(item, verdict, fields):
-            return _both(group, card_of(group, place, show, sent), act)
-        overview.decide(group.id, item, verdict, fields)
+        fields = submitted_fields(item, form)
+        if item_version(item) != form.get("version") and not _is_unchanged(item, verdict, fields):
+            return _conflict(group, build_card(group, index, show, form), act)
+        progress.decide(group.id, item, verdict, fields)
     except CrevalError as error:
-        card = card_of(group, place, show, sent)._replace(wrong=f"Not saved: {error}")
-        return Outcome(422, card.wrong, group, [card])
-    before, group = group, overview.read(group.id)
+        card = build_card(group, index, show, form)._replace(error=f"Not saved: {error}")
+        return DecisionResult(422, card.error, group, [card])
+    before, group = group, progress.read(group.id)
     changed = act != "save" and any(field.text != fields[field.name] for field in item.fields)
-    said = _SAID[act] + (", with your changes." if changed else ".")
-    done = _done(group, place_of(group, encodable(item.id)), show, said)
-    return done._replace(cards=[*done.cards, *_moved(before, group, item, show)])
+    said = _MESSAGES[act] + (", with your changes." if changed else ".")
+    done = _success(group, item_index(group, to_utf8(item.id)), show, said)
+    return done._replace(cards=[*done.cards, *_changed_cards(before, group, item, show)])
 
 
-def _done(group: ReviewGroup, place: int, show: str, said: str) -> Outcome:
-    return Outcome(200, said, group, [card_of(group, place, show)._replace(said=said)])
+def _success(group: ReviewGroup, index: int, show: str, said: str) -> DecisionResult:
+    return DecisionResult(200, said, group, [build_card(group, index, show)._replace(message=said)])
 
 
-def _moved(before: ReviewGroup, group: ReviewGroup, but: ReviewItem, show: str) -> list[Card]:
+def _changed_cards(before: ReviewGroup, group: ReviewGroup, but: ReviewItem, show: str) -> list[ReviewCard]:
     """The cards of other items that a decision changed too, or put at another place."""
     return [
         card
-        for place, card in enumerate(cards_of(group, show))
+        for place, card in enumerate(build_cards(group, show))
         if card.item.id != but.id and before.items[place : place + 1] != (card.item,)
     ]
 
 
-def _both(group: ReviewGroup, card: Card, act: str) -> Outcome:
+def _conflict(group: ReviewGroup, card: ReviewCard, act: str) -> DecisionResult:
     """Yours in the fields, what was saved elsewhere above them, and which of them it shall be."""
     there = [("decided", card.state), *((field.name, field.text) for field in card.item.fields)]
-    mine = act, _INSIST[act]
-    card = card._replace(version=version(card.item), wrong=_ELSEWHERE, theirs=there, mine=mine)
-    return Outcome(409, _ELSEWHERE, group, [card])
+    mine = act, _OVERRIDE_LABELS[act]
+    card = card._replace(version=item_version(card.item), error=_CONFLICT_MESSAGE, theirs=there, mine=mine)
+    return DecisionResult(409, _CONFLICT_MESSAGE, group, [card])
 
 
-def accept_open(
-    overview: Overview, group: ReviewGroup, show: str, sent: Mapping[str, str]
-) -> Outcome:
+def accept_all_open(progress: ReviewProgress, group: ReviewGroup, show: str, form: Mapping[str, str]) -> DecisionResult:
     """Accept all open items of a group, if they are as they were shown."""
-    if sent.get("version") != group_version(group):
-        return Outcome(409, _MOVED, group, cards_of(group, show))
+    if form.get("version") != group_version(group):
+        return DecisionResult(409, _STALE_MESSAGE, group, build_cards(group, show))
     left = [item for item in group.items if item.verdict not in (ACCEPTED, DROPPED)]
     wrong: dict[str, str] = {}
     for item in left:
         try:
             fields = {field.name: field.text for field in item.fields}
-            overview.decide(group.id, item, ACCEPTED, fields)
+            progress.decide(group.id, item, ACCEPTED, fields)
         except CrevalError as error:
             wrong[item.id] = f"Not accepted: {error}"
-    group = overview.read(group.id)
-    cards = [card._replace(wrong=wrong.get(card.item.id, "")) for card in cards_of(group, show)]
-    said = f"{many(len(left) - len(wrong), 'item')} accepted."
+    group = progress.read(group.id)
+    cards = [card._replace(error=wrong.get(card.item.id, "")) for card in build_cards(group, show)]
+    said = f"{pluralise(len(left) - len(wrong), 'item')} accepted."
     if wrong:
-        return Outcome(422, f"{said} {len(wrong)} could not be.", group, cards)
-    return Outcome(200, said, group, cards)
+        return DecisionResult(422, f"{said} {len(wrong)} could not be.", group, cards)
+    return DecisionResult(200, said, group, cards)
 
 
-def place_of(group: ReviewGroup, given: str) -> int:
+def item_index(group: ReviewGroup, given: str) -> int:
     """Where the item is that an address names."""
     for place, item in enumerate(group.items):
-        if encodable(item.id) == given:
+        if to_utf8(item.id) == given:
             return place
     raise CrevalError(f"there is no item {given[:200]!r} in {group.id!r}.")
 
 
-def _is_so(item: ReviewItem, verdict: str, fields: Mapping[str, str]) -> bool:
+def _is_unchanged(item: ReviewItem, verdict: str, fields: Mapping[str, str]) -> bool:
     """Whether an item already is as somebody wants it."""
     return item.verdict == verdict and {field.name: field.text for field in item.fields} == fields

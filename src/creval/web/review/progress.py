@@ -10,21 +10,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.building.review.model import ACCEPTED, DROPPED, Review, ReviewGroup, ReviewItem
-from creval.core.errors import CrevalError, known_name, unknown
-from creval.web.common.pages import encodable
+from creval.building.review.base import ACCEPTED, DROPPED, Review, ReviewGroup, ReviewItem
+from creval.core.errors import CrevalError, require_known, unknown_name_error
+from creval.web.common.pages import to_utf8
 
-SHOWS = ("", "open", "flagged", "dropped")
+LIST_FILTERS = ("", "open", "flagged", "dropped")
 """Which groups a list can show: all, or those with such an item."""
-_NOTES = 3  # reasons that a list gives for a group
+_MAX_NOTES = 3  # reasons that a list gives for a group
 
 
-class Summary(NamedTuple):
+class GroupProgress(NamedTuple):
     """How far a group is."""
 
     id: str
     heading: str
-    pictures: Mapping[str, Path]
+    images: Mapping[str, Path]
     total: int
     accepted: int
     dropped: int
@@ -39,42 +39,42 @@ class Summary(NamedTuple):
     def open(self) -> int:
         return self.total - self.decided
 
-    def shows(self, show: str) -> bool:
+    def matches(self, show: str) -> bool:
         """Whether a list shows it."""
         found = {"open": self.open, "flagged": self.flagged, "dropped": self.dropped}
         return bool(found.get(show, True))
 
 
-class Overview:
+class ReviewProgress:
     """A review and how far it is. All of it is asked by one thread only."""
 
     def __init__(self, review: Review) -> None:
         self._review = review
-        self._groups = {name: summary(self._read(name)) for name in review.groups()}
-        self._places = {name: place for place, name in enumerate(self._groups)}
-        self._addressed = {encodable(name): name for name in self._groups}
+        self._groups = {name: summarise_group(self._read(name)) for name in review.groups()}
+        self._positions = {name: place for place, name in enumerate(self._groups)}
+        self._names_by_address = {to_utf8(name): name for name in self._groups}
 
     @property
-    def groups(self) -> Iterable[Summary]:
+    def groups(self) -> Iterable[GroupProgress]:
         return self._groups.values()
 
-    def named(self, given: str) -> str:
+    def resolve_group(self, given: str) -> str:
         """The group that an address names; one that is not there is an error."""
-        if given not in self._addressed:
-            raise unknown("group", given[:200], self._addressed)
-        return self._addressed[given]
+        if given not in self._names_by_address:
+            raise unknown_name_error("group", given[:200], self._names_by_address)
+        return self._names_by_address[given]
 
     def read(self, group: str) -> ReviewGroup:
         """A group as it is now."""
         found = self._read(group)
-        self._groups[group] = summary(found)
+        self._groups[group] = summarise_group(found)
         return found
 
     def _read(self, group: str) -> ReviewGroup:
         try:
             return self._review.group(group)
         except (CrevalError, OSError) as error:
-            raise UnreadError(f"{group} cannot be read: {str(error).rstrip('.')}.") from error
+            raise UnreadableGroupError(f"{group} cannot be read: {str(error).rstrip('.')}.") from error
 
     def decide(self, group: str, item: ReviewItem, verdict: str, fields: Mapping[str, str]) -> None:
         """Keep what was decided about an item; the group has to be read again."""
@@ -83,11 +83,11 @@ class Overview:
         except OSError as error:
             raise CrevalError(f"it could not be written: {error}.") from error
 
-    def known(self, group: str) -> Summary:
+    def cached_group(self, group: str) -> GroupProgress:
         """A group as it was when it was last read."""
         return self._groups[group]
 
-    def total(self) -> Summary:
+    def total(self) -> GroupProgress:
         """All groups together."""
 
         def count(name: str) -> int:
@@ -95,51 +95,51 @@ class Overview:
 
         total, accepted, dropped = count("total"), count("accepted"), count("dropped")
         title, flagged = self._review.title, count("flagged")
-        return Summary("", title, {}, total, accepted, dropped, flagged, ())
+        return GroupProgress("", title, {}, total, accepted, dropped, flagged, ())
 
-    def chosen(self, show: str) -> list[Summary]:
+    def listed_groups(self, show: str) -> list[GroupProgress]:
         """The groups that a list shows, in their order."""
-        return [one for one in self.groups if one.shows(show)]
+        return [one for one in self.groups if one.matches(show)]
 
     def counts(self) -> dict[str, int]:
         """How many groups each list shows."""
-        return {show: sum(one.shows(show) for one in self.groups) for show in SHOWS}
+        return {show: sum(one.matches(show) for one in self.groups) for show in LIST_FILTERS}
 
-    def near(self, group: str, show: str) -> tuple[str | None, str | None]:
+    def neighbours(self, group: str, show: str) -> tuple[str | None, str | None]:
         """The groups before and behind one in a list, whether it is itself in that list or not."""
-        place, groups = self._places[group], list(self.groups)
-        before = (one.id for one in reversed(groups[:place]) if one.shows(show))
-        behind = (one.id for one in groups[place + 1 :] if one.shows(show))
+        place, groups = self._positions[group], list(self.groups)
+        before = (one.id for one in reversed(groups[:place]) if one.matches(show))
+        behind = (one.id for one in groups[place + 1 :] if one.matches(show))
         return next(before, None), next(behind, None)
 
-    def undecided(self, after: str | None, show: str) -> str | None:
+    def next_undecided(self, after: str | None, show: str) -> str | None:
         """The next group of a list with something to decide; behind the last comes the first."""
         groups = list(self.groups)
-        start = 0 if after is None else self._places[after] + 1
+        start = 0 if after is None else self._positions[after] + 1
         turned = groups[start:] + groups[:start]
-        return next((one.id for one in turned if one.open and one.shows(show)), None)
+        return next((one.id for one in turned if one.open and one.matches(show)), None)
 
 
-class UnreadError(CrevalError):
+class UnreadableGroupError(CrevalError):
     """A group that is there and cannot be read."""
 
 
-def known_show(given: str) -> str:
+def require_list_filter(given: str) -> str:
     """The list that an address names."""
-    return known_name("list", given, SHOWS)
+    return require_known("list", given, LIST_FILTERS)
 
 
-def summary(group: ReviewGroup) -> Summary:
+def summarise_group(group: ReviewGroup) -> GroupProgress:
     """How far a group is."""
     verdicts = [item.verdict for item in group.items]
     notes = dict.fromkeys(note for item in group.items for note in item.notes)
-    return Summary(
+    return GroupProgress(
         group.id,
         group.heading,
-        group.pictures,
+        group.images,
         len(verdicts),
         verdicts.count(ACCEPTED),
         verdicts.count(DROPPED),
         sum(bool(item.notes) for item in group.items),
-        tuple(notes)[:_NOTES],
+        tuple(notes)[:_MAX_NOTES],
     )

@@ -15,29 +15,29 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from creval.core.errors import CrevalError
-from creval.store.lookup import CloseUp
-from creval.web.common.guard import Guard, is_loopback, named_hosts
-from creval.web.common.images import SIDES, Pictures, path_of
-from creval.web.common.pages import given, static, templates
-from creval.web.viewer import detail_pages, lists, score_pages, search_results
-from creval.web.viewer.filters import known, read_choice
-from creval.web.viewer.live_snapshot import Current
-from creval.web.viewer.neighbours import described
+from creval.store.lookup import RunLookup
+from creval.web.common.browser_images import THUMBNAIL_SIDES, BrowserImages, find_image_path
+from creval.web.common.guard import RequestGuard, allowed_hosts, is_loopback
+from creval.web.common.pages import load_templates, query_params, serve_static
+from creval.web.viewer import detail_pages, list_pages, score_pages, search_results
+from creval.web.viewer.filters import parse_filters, resolve_name
+from creval.web.viewer.live_snapshot import LiveSnapshot
+from creval.web.viewer.neighbours import describe_filters
 
 
-class _UnreadError(CrevalError):
+class _UnreadableRunError(CrevalError):
     """The run is gone, or being made anew."""
 
 
 class Viewer:
     """The pages of one run."""
 
-    def __init__(self, current: Current) -> None:
-        self._current, self._pictures, self._templates = current, Pictures(), templates()
+    def __init__(self, live: LiveSnapshot) -> None:
+        self._live, self._images, self._templates = live, BrowserImages(), load_templates()
 
     def app(self, host: str = "127.0.0.1", names: tuple[str, ...] = ()) -> Starlette:
         """The application, for a server that listens at `host`."""
-        own = named_hosts(host, names)
+        own = allowed_hosts(host, names)
         addresses = not is_loopback(host)
         routes = [
             Route("/", self.start),
@@ -48,116 +48,112 @@ class Viewer:
             Route("/question", self.question),
             Route("/reply", self.reply),
             Route("/search", self.search),
-            Route("/picture", self.picture),
-            Route("/static/{name}", static),
+            Route("/picture", self.image),
+            Route("/static/{name}", serve_static),
         ]
         return Starlette(
             routes=routes,
-            middleware=[Middleware(Guard, hosts=own, addresses=addresses)],
+            middleware=[Middleware(RequestGuard, hosts=own, addresses=addresses)],
             exception_handlers={
-                HTTPException: self._refused,
-                CrevalError: self._unknown,
-                _UnreadError: self._unread,
-                sqlite3.Error: self._unread,
+                HTTPException: self._http_error,
+                CrevalError: self._not_found,
+                _UnreadableRunError: self._unavailable,
+                sqlite3.Error: self._unavailable,
             },
         )
 
     def start(self, request: Request) -> Response:
-        at = self._current.get()
-        return self._page(request, "start", score_pages.start(at, given(request).get("column", "")))
+        at = self._live.get()
+        return self._page(request, "start", score_pages.start_page(at, query_params(request).get("column", "")))
 
     def model(self, request: Request) -> Response:
-        at = self._current.get()
-        name = known("model", given(request).get("name", ""), at.systems)
+        at = self._live.get()
+        name = resolve_name("model", query_params(request).get("name", ""), at.models)
         if not name:
             raise CrevalError("say which model: name=MODEL.")
-        return self._page(request, "model", score_pages.model(at, name))
+        return self._page(request, "model", score_pages.model_page(at, name))
 
     def samples(self, request: Request) -> Response:
-        at, asked = self._current.get(), given(request)
-        choice = read_choice(asked, at)
+        at, asked = self._live.get(), query_params(request)
+        choice = parse_filters(asked, at)
         with self._run() as run:
-            found = lists.samples(at, run, choice, asked.get("page", ""))
-        found |= {"words": described(at, choice)}
+            found = list_pages.samples_page(at, run, choice, asked.get("page", ""))
+        found |= {"words": describe_filters(at, choice)}
         return self._page(request, "samples", found | {"choice": choice})
 
     def questions(self, request: Request) -> Response:
-        at, asked = self._current.get(), given(request)
-        choice = read_choice(asked, at)
+        at, asked = self._live.get(), query_params(request)
+        choice = parse_filters(asked, at)
         with self._run() as run:
-            found = lists.questions(at, run, choice, asked.get("page", ""))
-        found |= {"words": described(at, choice)}
+            found = list_pages.questions_page(at, run, choice, asked.get("page", ""))
+        found |= {"words": describe_filters(at, choice)}
         return self._page(request, "questions", found | {"choice": choice})
 
     def sample(self, request: Request) -> Response:
-        return self._closer(request, "sample", detail_pages.sample)
+        return self._detail_page(request, "sample", detail_pages.sample_page)
 
     def question(self, request: Request) -> Response:
-        return self._closer(request, "question", detail_pages.question)
+        return self._detail_page(request, "question", detail_pages.question_page)
 
-    def _closer(self, request: Request, name: str, look: Callable[..., dict[str, Any]]) -> Response:
-        at, asked = self._current.get(), given(request)
-        choice = read_choice(asked, at)
+    def _detail_page(self, request: Request, name: str, build_page: Callable[..., dict[str, Any]]) -> Response:
+        at, asked = self._live.get(), query_params(request)
+        choice = parse_filters(asked, at)
         with self._run() as run:
-            found = look(at, run, choice, asked)
+            found = build_page(at, run, choice, asked)
         return self._page(request, name, found | {"choice": choice})
 
     def reply(self, request: Request) -> Response:
-        at = self._current.get()
+        at = self._live.get()
         with self._run() as run:
-            found = detail_pages.reply(at, run, given(request).get("id", ""))
+            found = detail_pages.reply_page(at, run, query_params(request).get("id", ""))
         return self._page(request, "reply", found)
 
     def search(self, request: Request) -> Response:
-        at, asked = self._current.get(), given(request)
+        at, asked = self._live.get(), query_params(request)
         with self._run() as run:
-            found = search_results.search(
-                at, run, self._current.index, asked.get("q", ""), asked.get("page", "")
-            )
+            found = search_results.search_page(at, run, self._live.index, asked.get("q", ""), asked.get("page", ""))
         return self._page(request, "search", found)
 
-    def picture(self, request: Request) -> Response:
+    def image(self, request: Request) -> Response:
         """One of the run's own pictures, by what it shows."""
-        at, asked = self._current.get(0), given(request)
+        at, asked = self._live.get(0), query_params(request)
         sample, size = at.samples.get(asked.get("sample", "")), asked.get("size", "")
         path = None
-        if sample is not None and (not size or size in SIDES):
+        if sample is not None and (not size or size in THUMBNAIL_SIDES):
             with self._run() as run:
-                path = path_of(run, sample, asked.get("name", ""))
+                path = find_image_path(run, sample, asked.get("name", ""))
         if path is None:
             return PlainTextResponse("There is no such picture in this run.\n", 404)
-        return self._pictures.answer(request, path, size)
+        return self._images.respond(request, path, size)
 
-    def _run(self) -> CloseUp:
+    def _run(self) -> RunLookup:
         try:
-            return CloseUp(self._current.folder)
+            return RunLookup(self._live.folder)
         except CrevalError as error:
-            raise _UnreadError(str(error)) from error
+            raise _UnreadableRunError(str(error)) from error
 
-    def _page(
-        self, request: Request, name: str, found: dict[str, Any], status: int = 200
-    ) -> HTMLResponse:
-        at = self._current.get(0)
+    def _page(self, request: Request, name: str, found: dict[str, Any], status: int = 200) -> HTMLResponse:
+        at = self._live.get(0)
         common = {
             "at": at,
             "here": name,
-            "q": given(request).get("q", ""),
-            "problem": self._current.problem,
-            "outcomes": score_pages.outcome_words(at),
+            "q": query_params(request).get("q", ""),
+            "problem": self._live.problem,
+            "outcomes": score_pages.outcome_labels(at),
         }
         page = self._templates.get_template(f"{name}.html")
         return HTMLResponse(page.render(common | found), status)
 
-    def _refused(self, request: Request, error: Exception) -> Response:
+    def _http_error(self, request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
         sentence = HTTPStatus(status).phrase + ": there is no such page here."
         return self._page(request, "error", {"sentence": sentence}, status)
 
-    def _unknown(self, request: Request, error: Exception) -> Response:
+    def _not_found(self, request: Request, error: Exception) -> Response:
         """Something in the address that the run does not know."""
         sentence = str(error)
         return self._page(request, "error", {"sentence": sentence[:1].upper() + sentence[1:]}, 404)
 
-    def _unread(self, request: Request, error: Exception) -> Response:
+    def _unavailable(self, request: Request, error: Exception) -> Response:
         sentence = f"The run cannot be read at the moment: {str(error).rstrip('.')}. Try again."
         return self._page(request, "error", {"sentence": sentence}, 503)

@@ -9,20 +9,27 @@ from creval.core import formatting
 from creval.core.errors import CrevalError
 from creval.core.probe import Measurement, Question
 from creval.core.sample import Sample
-from creval.store.lookup import CloseUp, Heard
+from creval.store.lookup import RunLookup, VerdictRow
 from creval.web.common.pages import link
-from creval.web.viewer.answers import Said, Told, said_by, scale_of, told, voice
-from creval.web.viewer.filters import Choice, known
-from creval.web.viewer.lists import ranked
-from creval.web.viewer.neighbours import counted, neighbours
-from creval.web.viewer.sample_images import compared, pictures_of, pretty, ways_of
-from creval.web.viewer.snapshot import Item, Snapshot
+from creval.web.viewer.answer_views import (
+    ModelAnswer,
+    VoiceAnswer,
+    model_answer,
+    scale_text,
+    voice_answers,
+    voice_label,
+)
+from creval.web.viewer.filters import Filters, resolve_name
+from creval.web.viewer.list_pages import models_by_rank
+from creval.web.viewer.neighbours import filtered_question_mask, find_neighbours
+from creval.web.viewer.sample_images import format_json, list_edit_histories, list_sample_images, select_compared
+from creval.web.viewer.snapshot import SampleProbe, Snapshot
 
 
-class Row(NamedTuple):
+class QuestionDetail(NamedTuple):
     """A question of a sample, with each model's answer and each voice's words."""
 
-    item: Item
+    item: SampleProbe
     anchor: str
     text: str
     weight: str
@@ -31,77 +38,80 @@ class Row(NamedTuple):
     scale: str
     href: str
     failed: bool
-    chosen: bool
-    said: Sequence[Said]
-    told: Sequence[Told]
+    selected: bool
+    answers: Sequence[ModelAnswer]
+    voice_answers: Sequence[VoiceAnswer]
 
 
-def sample(at: Snapshot, run: CloseUp, choice: Choice, given: dict[str, str]) -> dict[str, Any]:
+def sample_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: dict[str, str]) -> dict[str, Any]:
     """What a sample's page shows."""
-    found = at.samples[_sample_named(at, given.get("id", ""))]
-    edits = run.made(found.id)
-    pictures = pictures_of(at, found, edits)
-    rows = _rows(at, choice, found, run.heard([found.id]))
-    left, right = compared(pictures, choice, given)
+    found = snapshot.samples[_resolve_sample(snapshot, params.get("id", ""))]
+    edits = run.edits_of(found.id)
+    images = list_sample_images(snapshot, found, edits)
+    rows = _question_details(snapshot, filters, found, run.verdicts_for([found.id]))
+    left, right = select_compared(images, filters, params)
     return {
         "sample": found,
         "tags": [
-            (level.name.replace("_", " "), found.tags[level.name],
-             link("/samples", group=f"{level.name}:{found.tags[level.name]}"))
-            for level in at.card.levels
-            if level.tagged and found.tags.get(level.name) in level.groups
+            (
+                level.name.replace("_", " "),
+                found.tags[level.name],
+                link("/samples", group=f"{level.name}:{found.tags[level.name]}"),
+            )
+            for level in snapshot.schema.levels
+            if level.groups_samples and found.tags.get(level.name) in level.groups
         ],
-        "pictures": pictures,
-        "shown": [picture for picture in pictures if not picture.missing],
-        "ways": ways_of(at, found, edits),
+        "images": images,
+        "shown": [image for image in images if not image.missing],
+        "ways": list_edit_histories(snapshot, found, edits),
         "left": left,
         "right": right,
         "metrics": [
             (metric, [row for row in rows if row.item.probe.metric == metric.name])
-            for metric in at.card.metrics
+            for metric in snapshot.schema.metrics
             if metric.name in {row.item.probe.metric for row in rows}
         ],
-        "systems": ranked(at),
-        "near": neighbours(at, choice, found.id, {s: given.get(s, "") for s in ("left", "right")}),
-    }  # fmt: skip
+        "models": models_by_rank(snapshot),
+        "near": find_neighbours(snapshot, filters, found.id, {s: params.get(s, "") for s in ("left", "right")}),
+    }
 
 
-def question(at: Snapshot, run: CloseUp, choice: Choice, given: dict[str, str]) -> dict[str, Any]:
+def question_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: dict[str, str]) -> dict[str, Any]:
     """What a question's page shows."""
-    found = at.samples[_sample_named(at, given.get("sample", ""))]
-    items = at.probes(found.id)
-    name = known("question", given.get("id", ""), tuple(item.probe.id for item in items))
+    found = snapshot.samples[_resolve_sample(snapshot, params.get("sample", ""))]
+    items = snapshot.sample_items(found.id)
+    name = resolve_name("question", params.get("id", ""), tuple(item.probe.id for item in items))
     if not name:
         raise CrevalError("say which question: id=METRIC/NUMBER.")
     item = next(item for item in items if item.probe.id == name)
-    heard = run.heard([found.id], [name])
-    row = _row(at, choice, item, heard)
+    heard = run.verdicts_for([found.id], [name])
+    row = _question_detail(snapshot, filters, item, heard)
     near = {
-        side: link("/question", sample=found.id, id=items[place].probe.id, **choice.given)
+        side: link("/question", sample=found.id, id=items[place].probe.id, **filters.params)
         if 0 <= place < len(items)
         else ""
-        for side, place in (("previous", item.place - 1), ("next", item.place + 1))
+        for side, place in (("previous", item.position - 1), ("next", item.position + 1))
     }
     return {
         "sample": found,
         "row": row,
-        "metric": at.card.metric(item.probe.metric),
+        "metric": snapshot.schema.find_metric(item.probe.metric),
         "question": item.probe if isinstance(item.probe, Question) else None,
         "measurement": item.probe if isinstance(item.probe, Measurement) else None,
-        "detail": _detail(item),
-        "systems": ranked(at),
-        "pictures": pictures_of(at, found, run.made(found.id)),
+        "detail": _probe_facts(item),
+        "models": models_by_rank(snapshot),
+        "images": list_sample_images(snapshot, found, run.edits_of(found.id)),
         "near": near,
-        "back": link("/sample", id=found.id, **choice.given) + f"#{row.anchor}",
-        "place": item.place + 1,
+        "back": link("/sample", id=found.id, **filters.params) + f"#{row.anchor}",
+        "place": item.position + 1,
         "count": len(items),
     }
 
 
-def reply(at: Snapshot, run: CloseUp, number: str) -> dict[str, Any]:
+def reply_page(snapshot: Snapshot, run: RunLookup, number: str) -> dict[str, Any]:
     """What a reply's page shows: what the judge sent, letter by letter."""
     there = number.isascii() and number.isdigit() and len(number) < 18
-    found = run.reply(int(number)) if there else None
+    found = run.find_call(int(number)) if there else None
     if found is None:
         raise CrevalError("there is no such reply in this run.")
     prompt = str(found.detail.get("prompt", ""))
@@ -109,81 +119,81 @@ def reply(at: Snapshot, run: CloseUp, number: str) -> dict[str, Any]:
         ("Status", found.reply.status.value),
         ("Attempt", str(found.reply.attempt)),
         ("From", found.reply.origin),
-        ("Tokens in", _number(found.reply.tokens_in)),
-        ("Tokens out", _number(found.reply.tokens_out)),
-        ("Cost", "" if found.reply.cost is None else formatting.money(found.reply.cost)),
+        ("Tokens in", _format_count(found.reply.tokens_in)),
+        ("Tokens out", _format_count(found.reply.tokens_out)),
+        ("Cost", "" if found.reply.cost is None else formatting.format_money(found.reply.cost)),
         ("Latency", "" if found.reply.latency is None else f"{found.reply.latency:.2f} s"),
     ]
     return {
         "request": found,
-        "voice": voice(found.judge, found.repeat, found.variant),
+        "voice": voice_label(found.judge, found.repeat, found.variant),
         "number": number,
-        "questions": [
-            (name, link("/question", sample=found.edit.sample, id=name)) for name in found.probes
-        ],
+        "questions": [(name, link("/question", sample=found.edit.sample, id=name)) for name in found.probes],
         "facts": [(name, value) for name, value in facts if value],
-        "parameters": pretty(found.detail.get("parameters")),
+        "parameters": format_json(found.detail.get("parameters")),
         "prompt": prompt,
-        "prompt_text": str(at.manifest.get("prompts", {}).get(prompt, "")),
+        "prompt_text": str(snapshot.manifest.get("prompts", {}).get(prompt, "")),
         "back": link("/sample", id=found.edit.sample),
     }
 
 
-def _sample_named(at: Snapshot, given: str) -> str:
-    name = known("sample", given, tuple(at.samples))
+def _resolve_sample(snapshot: Snapshot, given: str) -> str:
+    name = resolve_name("sample", given, tuple(snapshot.samples))
     if not name:
         raise CrevalError("say which sample: id=SAMPLE.")
     return name
 
 
-def _rows(at: Snapshot, choice: Choice, sample: Sample, heard: Sequence[Heard]) -> list[Row]:
-    by_probe: dict[str, list[Heard]] = {}
-    for one in heard:
+def _question_details(
+    snapshot: Snapshot, filters: Filters, sample: Sample, verdicts: Sequence[VerdictRow]
+) -> list[QuestionDetail]:
+    by_probe: dict[str, list[VerdictRow]] = {}
+    for one in verdicts:
         by_probe.setdefault(one.probe, []).append(one)
-    span = at.spans[sample.id]
-    inside = counted(choice, at)[span.start : span.stop]
+    span = snapshot.item_ranges[sample.id]
+    inside = filtered_question_mask(filters, snapshot)[span.start : span.stop]
     rows = []
-    for item in at.probes(sample.id):
-        row = _row(at, choice, item, by_probe.get(item.probe.id, ()))
-        here = bool(inside[item.place])
-        rows.append(row._replace(failed=row.failed and here, chosen=choice.narrow and here))
+    for item in snapshot.sample_items(sample.id):
+        row = _question_detail(snapshot, filters, item, by_probe.get(item.probe.id, ()))
+        here = bool(inside[item.position])
+        rows.append(row._replace(failed=row.failed and here, selected=filters.selects_questions and here))
     return rows
 
 
-def _row(at: Snapshot, choice: Choice, item: Item, heard: Sequence[Heard]) -> Row:
+def _question_detail(
+    snapshot: Snapshot, filters: Filters, item: SampleProbe, verdicts: Sequence[VerdictRow]
+) -> QuestionDetail:
     probe = item.probe
-    systems = ranked(at)
-    by_system: dict[str, list[Heard]] = {system: [] for system in systems}
-    for one in heard:
-        by_system.setdefault(one.edit.system, []).append(one)
-    said = [said_by(at, probe, by_system[name], (name, item.sample)) for name in systems]
-    counted = [
-        one.state for system, one in zip(systems, said, strict=True) if choice.model in ("", system)
-    ]
+    models = models_by_rank(snapshot)
+    by_model: dict[str, list[VerdictRow]] = {model: [] for model in models}
+    for one in verdicts:
+        by_model.setdefault(one.edit.model, []).append(one)
+    said = [model_answer(snapshot, probe, by_model[name], (name, item.sample)) for name in models]
+    counted = [one.state for model, one in zip(models, said, strict=True) if filters.model in ("", model)]
     asked = probe if isinstance(probe, Question) else None
-    return Row(
+    return QuestionDetail(
         item,
-        f"q{item.place + 1}",
-        asked.text if asked else f"measured by {getattr(probe, 'gauge', '')}",
-        f"{asked.weight:g}" if asked and at.known_weights else "",
+        f"q{item.position + 1}",
+        asked.text if asked else f"measured by {getattr(probe, 'image_metric', '')}",
+        f"{asked.weight:g}" if asked and snapshot.distinct_weights else "",
         (asked.reference or "") if asked else "",
-        asked.released if asked and asked.released != (asked.reference or "") else "",
-        scale_of(probe),
-        link("/question", sample=item.sample, id=probe.id, **choice.given),
+        asked.released_reference if asked and asked.released_reference != (asked.reference or "") else "",
+        scale_text(probe),
+        link("/question", sample=item.sample, id=probe.id, **filters.params),
         "wrong" in counted,
         False,
         said,
-        [one for system in systems for one in told(at, probe, by_system[system])],
+        [one for model in models for one in voice_answers(snapshot, probe, by_model[model])],
     )
 
 
-def _detail(item: Item) -> list[tuple[str, str]]:
+def _probe_facts(item: SampleProbe) -> list[tuple[str, str]]:
     """What else is known about a question, or about a measurement."""
     if isinstance(item.probe, Measurement):
-        return [("Gauge", item.probe.gauge), ("Rests on", pretty(dict(item.probe.parameters)))]
+        return [("Gauge", item.probe.image_metric), ("Rests on", format_json(dict(item.probe.parameters)))]
     probe = item.probe
     found = [
-        ("Answered with", scale_of(probe)),
+        ("Answered with", scale_text(probe)),
         ("The judge sees", ", ".join(probe.shows)),
         ("About step", "" if probe.step is None else str(probe.step + 1)),
         ("Rubric", probe.rubric),
@@ -192,5 +202,5 @@ def _detail(item: Item) -> list[tuple[str, str]]:
     return [(name, value) for name, value in found if value]
 
 
-def _number(value: int | None) -> str:
+def _format_count(value: int | None) -> str:
     return "" if value is None else f"{value:,}"

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
-from creval.core.formatting import visible
-from creval.store.lookup import CloseUp, Heard
-from creval.web.common.pages import PAGE, link, paged
-from creval.web.viewer.search import EXPLANATION, KINDS, MANY, Index, words
+from creval.core.formatting import escape_control
+from creval.store.lookup import RunLookup, VerdictRow
+from creval.web.common.pages import PAGE_SIZE, link, paginate
+from creval.web.viewer.search_index import EXPLANATION, KINDS, MAX_COUNTED, TextIndex, search_terms
 from creval.web.viewer.snapshot import Snapshot
 
-_AROUND = 90  # characters on each side of what was found
+_CONTEXT_CHARS = 90  # characters on each side of what was found
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """Something that a search found."""
 
     where: str
@@ -25,48 +25,48 @@ class Found(NamedTuple):
     excerpt: Markup
 
 
-def search(at: Snapshot, run: CloseUp, index: Index, given: str, number: str) -> dict[str, Any]:
+def search_page(snapshot: Snapshot, run: RunLookup, index: TextIndex, query: str, page_number: str) -> dict[str, Any]:
     """What holds all words of a search: instructions, questions, explanations."""
-    wanted = words(given)
-    totals = {kind: index.count(given, kind) if wanted else 0 for kind in KINDS}
-    page = paged(number, max(totals.values()), "/search", {"q": given})
+    wanted = search_terms(query)
+    totals = {kind: index.count(query, kind) if wanted else 0 for kind in KINDS}
+    page = paginate(page_number, max(totals.values()), "/search", {"q": query})
     parts = []
     for kind, total in totals.items():
-        hits = index.find(given, kind, PAGE, page.first_line - 1) if total else []
-        rows = run.rows([hit.row for hit in hits]) if kind == EXPLANATION else {}
+        hits = index.find(query, kind, PAGE_SIZE, page.first_line - 1) if total else []
+        rows = run.verdicts_by_row([hit.row for hit in hits]) if kind == EXPLANATION else {}
         found = [
-            _explanation(rows[hit.row], wanted) if hit.row else _text(at, *hit[:2], wanted)
+            _explanation_result(rows[hit.row], wanted) if hit.row else _text_result(snapshot, *hit[:2], wanted)
             for hit in hits
-            if hit.row in rows or hit.sample in at.samples
+            if hit.row in rows or hit.sample in snapshot.samples
         ]
         parts.append((f"{kind}s".capitalize(), total, found))
-    return {"parts_found": parts, "page": page, "wanted": wanted, "most": MANY}
+    return {"parts_found": parts, "page": page, "wanted": wanted, "most": MAX_COUNTED}
 
 
-def _text(at: Snapshot, sample: str, probe: str, wanted: Sequence[str]) -> Found:
+def _text_result(snapshot: Snapshot, sample: str, probe: str, terms: Sequence[str]) -> SearchResult:
     if not probe:
         href = link("/sample", id=sample)
-        return Found(sample, href, excerpt(at.samples[sample].instruction, wanted))
-    asked = next((item.probe for item in at.probes(sample) if item.probe.id == probe), None)
+        return SearchResult(sample, href, highlight_excerpt(snapshot.samples[sample].instruction, terms))
+    asked = next((item.probe for item in snapshot.sample_items(sample) if item.probe.id == probe), None)
     href = link("/question", sample=sample, id=probe)
-    return Found(f"{sample} · {probe}", href, excerpt(getattr(asked, "text", ""), wanted))
+    return SearchResult(f"{sample} · {probe}", href, highlight_excerpt(getattr(asked, "text", ""), terms))
 
 
-def _explanation(heard: Heard, wanted: Sequence[str]) -> Found:
-    where = f"{heard.edit.sample} · {heard.probe} · {heard.edit.system}"
-    href = link("/question", sample=heard.edit.sample, id=heard.probe, model=heard.edit.system)
-    answer = f" · {heard.said}" if heard.said else ""
-    return Found(f"{where}{answer}", href, excerpt(heard.explanation, wanted))
+def _explanation_result(verdict: VerdictRow, terms: Sequence[str]) -> SearchResult:
+    where = f"{verdict.edit.sample} · {verdict.probe} · {verdict.edit.model}"
+    href = link("/question", sample=verdict.edit.sample, id=verdict.probe, model=verdict.edit.model)
+    answer = f" · {verdict.raw_answer}" if verdict.raw_answer else ""
+    return SearchResult(f"{where}{answer}", href, highlight_excerpt(verdict.explanation, terms))
 
 
-def excerpt(whole: str, wanted: Sequence[str]) -> Markup:
+def highlight_excerpt(whole: str, terms: Sequence[str]) -> Markup:
     """The part of a text in which the first of these words stands, with all of them marked."""
-    parts = [re.escape(word) for word in wanted]
+    parts = [re.escape(word) for word in terms]
     pattern = re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
     first = pattern.search(whole)
-    start = max(0, (first.start() if first else 0) - _AROUND)
-    end = min(len(whole), (first.end() if first else 0) + 2 * _AROUND)
-    shown = visible(whole[start:end])
+    start = max(0, (first.start() if first else 0) - _CONTEXT_CHARS)
+    end = min(len(whole), (first.end() if first else 0) + 2 * _CONTEXT_CHARS)
+    shown = escape_control(whole[start:end])
     marked = Markup("…") if start else Markup("")
     at = 0
     for match in pattern.finditer(shown):

@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from creval.analysis.score_table import tabulate
-from creval.benchmarks import protocol_named
+from creval.analysis.scoring import build_score_table
+from creval.benchmarks import get_protocol
 from creval.core.benchmark import Protocol
 from creval.core.errors import CrevalError
-from creval.core.files import many_small_objects
+from creval.core.files import gc_paused
 from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
-from creval.core.schema import Card, Level
-from creval.report import missing, sentences
+from creval.core.schema import Level, ScoreSchema
+from creval.report import missing_edits, sentences
 from creval.stats.score_table import ScoreTable
-from creval.stats.scorecard import Scorecard, scorecard
+from creval.stats.scorecard import Scorecard, build_scorecard
 
 if TYPE_CHECKING:
-    from creval.store.lookup import CloseUp
-    from creval.store.run import Missing, Run
+    from creval.store.lookup import RunLookup
+    from creval.store.run import MissingEdit, Run
 
 RESAMPLES = 2_000
 
 
-class State(IntEnum):
+class AnswerState(IntEnum):
     """How a question ended for a model. Right is more than half of what an answer can be worth."""
 
     UNASKED = 0
@@ -40,12 +40,12 @@ class State(IntEnum):
     UNSCORED = 4  # measured, answered where no reference says what is right, or not supported
 
 
-class Item(NamedTuple):
+class SampleProbe(NamedTuple):
     """A question or measurement of a sample, and its place among those of the sample."""
 
     sample: str
     probe: Probe
-    place: int
+    position: int
 
 
 @dataclass(frozen=True)
@@ -60,34 +60,34 @@ class Snapshot:
     folder: str
     manifest: Mapping[str, Any]
     protocol: Protocol
-    card: Card
-    systems: tuple[str, ...]
+    schema: ScoreSchema
+    models: tuple[str, ...]
     samples: Mapping[str, Sample]
-    items: tuple[Item, ...]
+    items: tuple[SampleProbe, ...]
     states: NDArray[np.uint8]
     verdicts: int
     table: ScoreTable | None
     scores: Scorecard | None
     notes: tuple[str, ...]
-    missing: tuple[Missing, ...] = ()
+    missing: tuple[MissingEdit, ...] = ()
     unsupported: frozenset[tuple[str, str]] = frozenset()
-    behind: bool = True
+    scores_outdated: bool = True
 
     @cached_property
-    def places(self) -> Mapping[str, int]:
+    def sample_positions(self) -> Mapping[str, int]:
         """Each sample's place in the benchmark's order."""
         return {name: at for at, name in enumerate(self.samples)}
 
     @cached_property
-    def sample_of(self) -> NDArray[np.int64]:
+    def item_samples(self) -> NDArray[np.int64]:
         """The place of each item's sample."""
-        return np.array([self.places[item.sample] for item in self.items], dtype=np.int64)
+        return np.array([self.sample_positions[item.sample] for item in self.items], dtype=np.int64)
 
     @cached_property
-    def spans(self) -> Mapping[str, range]:
+    def item_ranges(self) -> Mapping[str, range]:
         """Where each sample's items stand."""
-        ends = np.searchsorted(self.sample_of, np.arange(len(self.samples) + 1)).tolist()
-        return {name: range(ends[at], ends[at + 1]) for name, at in self.places.items()}
+        ends = np.searchsorted(self.item_samples, np.arange(len(self.samples) + 1)).tolist()
+        return {name: range(ends[at], ends[at + 1]) for name, at in self.sample_positions.items()}
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
@@ -95,31 +95,31 @@ class Snapshot:
         return np.array([getattr(item.probe, "weight", 0.0) for item in self.items])
 
     @cached_property
-    def known_weights(self) -> tuple[float, ...]:
+    def distinct_weights(self) -> tuple[float, ...]:
         """The weights that questions have, where they are not all the same."""
         asked = [isinstance(item.probe, Question) for item in self.items]
         found = np.unique(self.weights[np.array(asked, dtype=bool)]).tolist()
         return tuple(found) if len(found) > 1 else ()
 
     @cached_property
-    def metric_of(self) -> NDArray[np.str_]:
+    def item_metrics(self) -> NDArray[np.str_]:
         """The metric of each item."""
         return np.array([item.probe.metric for item in self.items], dtype=np.str_)
 
     @cached_property
-    def group_of(self) -> Mapping[str, NDArray[np.int64]]:
+    def item_groups(self) -> Mapping[str, NDArray[np.int64]]:
         """Each item's group in each level that has any, as its place in the level's order."""
         found = {}
-        for level in self.card.levels:
-            if level.tagged or level.parts:
+        for level in self.schema.levels:
+            if level.groups_samples or level.groups_sub_scores:
                 place = {group: at for at, group in enumerate(level.groups)}
                 groups = (self._group(level, item) for item in self.items)
                 found[level.name] = np.array([place.get(group, -1) for group in groups])
         return found
 
-    def _group(self, level: Level, item: Item) -> str:
+    def _group(self, level: Level, item: SampleProbe) -> str:
         sample = self.samples[item.sample]
-        if not level.parts:
+        if not level.groups_sub_scores:
             return sample.tags.get(level.name, "")
         step = getattr(item.probe, "step", None)
         return sample.steps[step].kind if step is not None and step < len(sample.steps) else ""
@@ -128,110 +128,110 @@ class Snapshot:
     def metrics(self) -> tuple[str, ...]:
         """The metrics that something was asked or measured for."""
         there = {item.probe.metric for item in self.items}
-        return tuple(metric.name for metric in self.card.metrics if metric.name in there)
+        return tuple(metric.name for metric in self.schema.metrics if metric.name in there)
 
     @cached_property
-    def graded(self) -> bool:
+    def has_grades(self) -> bool:
         """Whether answers are grades on a scale, of which none is simply right."""
-        return any(isinstance(i.probe, Question) and i.probe.reference is None and
-                   i.probe.contract != "yes/no" for i in self.items)  # fmt: skip
+        return any(
+            isinstance(i.probe, Question) and i.probe.reference is None and i.probe.scale != "yes/no"
+            for i in self.items
+        )
 
     @cached_property
     def measured_only(self) -> bool:
         """Whether nothing was asked of a judge."""
         return all(isinstance(item.probe, Measurement) for item in self.items)
 
-    def ready(self) -> None:
+    def precompute(self) -> None:
         """Work out now what the first page would have to."""
-        for name in ("spans", "known_weights", "metric_of", "group_of", "metrics", "graded"):
+        for name in ("item_ranges", "distinct_weights", "item_metrics", "item_groups", "metrics", "has_grades"):
             getattr(self, name)
 
-    def probes(self, sample: str) -> Sequence[Item]:
+    def sample_items(self, sample: str) -> Sequence[SampleProbe]:
         """What was asked and measured of a sample."""
-        span = self.spans[sample]
+        span = self.item_ranges[sample]
         return self.items[span.start : span.stop]
 
-    def scored(self) -> Snapshot:
+    def with_scores(self) -> Snapshot:
         """The same with scores."""
         if self.table is None:
-            return replace(self, scores=None, behind=False)
-        return replace(self, scores=scorecard(self.table, resamples=RESAMPLES), behind=False)
+            return replace(self, scores=None, scores_outdated=False)
+        return replace(self, scores=build_scorecard(self.table, resamples=RESAMPLES), scores_outdated=False)
 
 
-def take(run: CloseUp, before: Snapshot | None = None) -> Snapshot:
+def take_snapshot(run: RunLookup, previous: Snapshot | None = None) -> Snapshot:
     """A snapshot of a run, still without scores of its own."""
-    protocol = protocol_named(run.manifest["protocol"])
+    protocol = get_protocol(run.manifest["protocol"])
     items = tuple(
-        Item(sample, probe, place)
-        for sample, probes in run.probes.items()
-        for place, probe in enumerate(probes)
+        SampleProbe(sample, probe, place) for sample, probes in run.probes.items() for place, probe in enumerate(probes)
     )
     try:
-        table = tabulate(run) if run.samples else None
+        table = build_score_table(run) if run.samples else None
     except CrevalError:  # there are no edits yet
         table = None
     return Snapshot(
         folder=str(run.folder),
         manifest=run.manifest,
         protocol=protocol,
-        card=protocol.card.over(run.levels),
-        systems=run.systems,
+        schema=protocol.schema.with_levels(run.levels),
+        models=run.models,
         samples=run.samples,
         items=items,
-        states=_states(run, protocol, items),
+        states=_answer_states(run, protocol, items),
         verdicts=run.count(),
         table=table,
-        scores=before.scores if before is not None else None,
-        notes=_notes(run, table),
-        missing=tuple(run.missing()),
+        scores=previous.scores if previous is not None else None,
+        notes=_snapshot_notes(run, table),
+        missing=tuple(run.missing_edits()),
         unsupported=run.unsupported,
     )
 
 
-def _notes(run: Run, table: ScoreTable | None) -> tuple[str, ...]:
+def _snapshot_notes(run: Run, table: ScoreTable | None) -> tuple[str, ...]:
     if table is None:
         return ("This run holds no edits yet.",)
     # Sentences about a card need no intervals.
     card = Scorecard(table, {}, ())
     problems = int(run.manifest.get("problems", 0))
-    gone = missing.of_table(run, table)
+    gone = missing_edits.missing_from_table(run, table)
     return (
-        sentences.strictness(card, problems),
-        *sentences.unsupported(card.table),
-        *sentences.voices(run, card),
-        *missing.told(gone),
-        *missing.rule(table, gone),
+        sentences.strictness_sentence(card, problems),
+        *sentences.unsupported_sentences(card.table),
+        *sentences.voice_sentences(run, card),
+        *missing_edits.missing_sentences(gone),
+        *missing_edits.missing_policy_sentences(table, gone),
     )
 
 
-def _states(run: Run, protocol: Protocol, items: Sequence[Item]) -> NDArray[np.uint8]:
+def _answer_states(run: Run, protocol: Protocol, items: Sequence[SampleProbe]) -> NDArray[np.uint8]:
     """How each item ended for each system. Of several draws the mean counts."""
-    column = {name: at for at, name in enumerate(run.systems)}
+    column = {name: at for at, name in enumerate(run.models)}
     row = {(item.sample, item.probe.id): at for at, item in enumerate(items)}
     states = np.zeros((len(items), len(column)), dtype=np.uint8)
     sums = np.zeros((2, len(items), len(column)))  # credit, and how often there was one
-    with many_small_objects():
-        for key, values in run.values():
-            system = column[key.system]
+    with gc_paused():
+        for key, values in run.values_by_edit():
+            model = column[key.model]
             for name, value in values.items():
                 at = row.get((key.sample, name))
                 if at is None:
                     continue
                 credit = _credit(protocol, items[at].probe, value)
                 if credit is not None:
-                    sums[0, at, system] += credit
-                    sums[1, at, system] += 1
-                elif states[at, system] != State.UNSCORED:
-                    states[at, system] = State.UNANSWERED if value is None else State.UNSCORED
+                    sums[0, at, model] += credit
+                    sums[1, at, model] += 1
+                elif states[at, model] != AnswerState.UNSCORED:
+                    states[at, model] = AnswerState.UNANSWERED if value is None else AnswerState.UNSCORED
     there = sums[1] > 0
     right = sums[0] > 0.5 * sums[1]
-    states[there & right] = State.RIGHT
-    states[there & ~right] = State.WRONG
+    states[there & right] = AnswerState.RIGHT
+    states[there & ~right] = AnswerState.WRONG
     places: dict[str, list[int]] = {}
     for at, item in enumerate(items if run.unsupported else ()):
         places.setdefault(item.sample, []).append(at)
     for name, sample in run.unsupported:
-        states[places.get(sample, []), column[name]] = State.UNSCORED
+        states[places.get(sample, []), column[name]] = AnswerState.UNSCORED
     return states
 
 
@@ -239,9 +239,9 @@ def _credit(protocol: Protocol, probe: Probe, value: float | None) -> float | No
     return protocol.credit(probe, value) if isinstance(probe, Question) else None
 
 
-def state_of(protocol: Protocol, probe: Probe, value: float | None) -> State:
+def answer_state(protocol: Protocol, probe: Probe, value: float | None) -> AnswerState:
     """How a question ended that has one value, or none."""
     credit = _credit(protocol, probe, value)
     if credit is None:
-        return State.UNANSWERED if value is None else State.UNSCORED
-    return State.RIGHT if credit > 0.5 else State.WRONG
+        return AnswerState.UNANSWERED if value is None else AnswerState.UNSCORED
+    return AnswerState.RIGHT if credit > 0.5 else AnswerState.WRONG

@@ -1,0 +1,118 @@
+"""Questions one by one: how hard each is, what it tells, and which are worth rewriting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from creval.analysis.scoring import score
+from creval.benchmarks import get_protocol
+from creval.core.probe import Question
+from creval.stats.intervals import Proportion
+from creval.store.run import Run
+
+_MIN_MODELS = 3  # systems from which a question can be called too easy, too hard or against the grain
+_MAX_UNANSWERED_SHARE = 0.5
+ITEM_ISSUES = (
+    "it has no words",
+    "its reference cannot be read",
+    "most answers to it cannot be used",
+    "judges or repeats mostly dispute it",
+    "better models fail it more often",
+    "every model fails it",
+    "every model passes it",
+)
+"""Reasons to look at a question again, the most certain first."""
+
+
+@dataclass(frozen=True)
+class ItemStatistics:
+    """One question of one sample, over all systems and voices.
+
+    `credit` is the mean credit that it gave, 1 where all passed; `tells` is the correlation, over
+    systems, of its credit with the system's score; `unanswered` counts verdicts
+    without a value, and `disputed` edits on which voices gave different answers. `faults` are the
+    reasons to look at it again.
+    """
+
+    sample: str
+    question: Question
+    credit: float | None
+    model_count: int
+    discrimination: float | None
+    unanswered: Proportion
+    disputed: Proportion
+    issues: tuple[str, ...]
+
+
+def item_statistics(run: Run, subset: str | None = None) -> list[ItemStatistics]:
+    """Every question of a run, in the benchmark's order."""
+    protocol = get_protocol(run.manifest["protocol"])
+    samples = run.sample_ids(subset)
+    card = score(run, subset=subset, resamples=100)
+    level = {name: card.cell(name, card.table.schema.ranking_column).value for name in card.models}
+    said: dict[tuple[str, str], dict[str, dict[int, list[float | None]]]] = {}
+    for _, _, edit, probe, value in run.verdicts_by_voice():
+        answers = said.setdefault((edit.sample, probe), {})
+        answers.setdefault(edit.model, {}).setdefault(edit.draw, []).append(value)
+    found = []
+    for sample in samples:
+        for question in run.probes[sample]:
+            if isinstance(question, Question):
+                given = said.get((sample, question.id), {})
+                credits_: dict[str, float] = {}
+                for model, draws in given.items():
+                    values = [v for several in draws.values() for v in several if v is not None]
+                    scored = [protocol.credit(question, value) for value in values]
+                    there = [one for one in scored if one is not None]
+                    if there:
+                        credits_[model] = sum(there) / len(there)
+                every = [several for draws in given.values() for several in draws.values()]
+                found.append(_build_statistics(sample, question, credits_, every, level))
+    return found
+
+
+def _build_statistics(
+    sample: str,
+    question: Question,
+    credits_: Mapping[str, float],
+    answers_by_edit: list[list[float | None]],
+    scores_by_model: Mapping[str, float | None],
+) -> ItemStatistics:
+    credit = sum(credits_.values()) / len(credits_) if credits_ else None
+    unanswered = Proportion(
+        sum(value is None for several in answers_by_edit for value in several),
+        sum(len(several) for several in answers_by_edit),
+    )
+    several = [{v for v in voices if v is not None} for voices in answers_by_edit if len(voices) > 1]
+    disputed = Proportion(sum(len(values) > 1 for values in several), len(several))
+    tells = _discrimination(credits_, scores_by_model)
+    faults = []
+    if not question.text.strip():
+        faults.append("it has no words")
+    elif credit is not None and len(credits_) >= _MIN_MODELS:
+        if credit == 1.0:
+            faults.append("every model passes it")
+        elif credit == 0.0:
+            faults.append("every model fails it")
+        elif tells is not None and tells < -0.5:
+            faults.append("better models fail it more often")
+    if unanswered.total and unanswered.hits / unanswered.total >= _MAX_UNANSWERED_SHARE:
+        faults.append("most answers to it cannot be used")
+    if disputed.total and 2 * disputed.hits > disputed.total:
+        faults.append("judges or repeats mostly dispute it")
+    if question.reference is None and question.scale == "yes/no" and question.text.strip():
+        faults.append("its reference cannot be read")
+    return ItemStatistics(sample, question, credit, len(credits_), tells, unanswered, disputed, tuple(faults))
+
+
+def _discrimination(credits_: Mapping[str, float], scores_by_model: Mapping[str, float | None]) -> float | None:
+    pairs = [(one, other) for n, one in credits_.items() if (other := scores_by_model.get(n)) is not None]
+    if len(pairs) < _MIN_MODELS:
+        return None
+    first, second = np.array(pairs).T
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None
+    return float(np.corrcoef(first, second)[0, 1])

@@ -1,0 +1,45 @@
+"""What models write back where items are built, read from whatever form they give it."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from creval.parsing.records import parse_records, single_value
+from creval.parsing.written_instructions import parse_instruction
+
+CAPTION_FORMAT = 'Answer with JSON: {"caption": "the description"}'
+FILL_FORMAT = (
+    'Answer with JSON: {"instruction": "the template with its places filled"}. Where the task '
+    'makes no sense for what is shown, answer {"unsuited": "why"} instead.'
+)
+_DENIED = re.compile(r"\W*(?:no|none|false|null|n/?a|not applicable)\W*", re.IGNORECASE)
+
+
+class FilledTemplate(NamedTuple):
+    """An instruction or, in its place, why the task does not suit."""
+
+    instruction: str
+    unsuitable_reason: str = ""
+
+
+def read_caption(text: str) -> str:
+    """The one description in a reply, also where it is nothing else; or nothing."""
+    found = parse_records(text)
+    if found:
+        return single_value(found, "caption")
+    told = parse_instruction(text)
+    return told.text if told else ""
+
+
+def read_filled_template(text: str) -> FilledTemplate | None:
+    """The one instruction in a reply, or why there is none; nothing where it has both."""
+    found = parse_records(text)
+    instruction, unsuited = single_value(found, "instruction"), single_value(found, "unsuited")
+    if _DENIED.fullmatch(unsuited):
+        unsuited = ""
+    if unsuited and not instruction:
+        return FilledTemplate("", unsuited)
+    if not found and (told := parse_instruction(text)):
+        instruction = told.text
+    return FilledTemplate(instruction) if instruction and not unsuited else None

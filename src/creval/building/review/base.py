@@ -1,0 +1,68 @@
+"""What people look through before a benchmark is used: accept, edit or drop.
+
+A pipeline brings a `Review` of what it made; `web/` shows any of them, a group (mostly: a picture)
+a page. What is decided is written at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+ACCEPTED, DROPPED, OPEN = "accepted", "dropped", ""
+VERDICTS = (ACCEPTED, DROPPED, OPEN)
+
+
+class ReviewField(NamedTuple):
+    """A part of an item that can be changed: words, or one of some choices."""
+
+    name: str
+    text: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReviewItem:
+    """One thing to decide about, such as an instruction or a question.
+
+    `notes` are reasons to look twice, such as what a second model said of it; `facts` is where it
+    comes from.
+    """
+
+    id: str
+    kind: str
+    fields: tuple[ReviewField, ...]
+    verdict: str = OPEN
+    notes: tuple[str, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReviewGroup:
+    """What is looked at together: the items about some pictures, mostly one, by their names."""
+
+    id: str
+    heading: str
+    images: Mapping[str, Path]
+    items: tuple[ReviewItem, ...]
+
+
+class Review(Protocol):
+    """What a pipeline made, to be looked through."""
+
+    title: str
+
+    def groups(self) -> Sequence[str]:
+        """The ids of all groups, in their order."""
+
+    def group(self, identity: str) -> ReviewGroup:
+        """A group with its items as they are now."""
+
+    def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
+        """Keep what was decided about an item, and its fields as they were changed. What is not
+        right is refused with a sentence (`CrevalError`)."""
+
+    def count_undecided(self) -> int:
+        """How many items nobody has decided about."""

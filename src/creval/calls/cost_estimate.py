@@ -1,0 +1,29 @@
+"""Cost of calls before they are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass
+class CostEstimate:
+    """Calls to come and calls that are answered already; pictures, bytes, tokens and money.
+
+    `cost` is none where the price is not known; `unopened` counts edits whose pictures cannot be
+    opened, as far as that shows at a glance. `exact` says that every edit was looked at; bytes
+    are known only then. `role` is what a model does where models do different things.
+    """
+
+    judge: str
+    calls: int = 0
+    cached: int = 0
+    images: int = 0
+    size: float = 0.0
+    tokens_in: float = 0.0
+    tokens_out: float = 0.0
+    cost: float | None = None
+    seconds: float = 0.0
+    pace: float = 5.0
+    unopened: int = 0
+    exact: bool = True
+    role: str = ""

@@ -1,0 +1,58 @@
+"""A model's edits of a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+
+class EditKey(NamedTuple):
+    """Which edit: `system` is a model, or a model with a strategy; `draw` a seed or candidate."""
+
+    model: str
+    sample: str
+    draw: int = 0
+
+
+class EditStatus(str, Enum):
+    """Whether a system brought an image, and if not, why."""
+
+    DONE = "done"
+    ABSENT = "absent"  # it was edited, but the image is not here
+    REFUSED = "refused"
+    FAILED = "failed"
+    UNSUPPORTED = "unsupported"
+    IMPOSSIBLE = "impossible"  # by the benchmark's fault: it lacks a picture, or its id is no name
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class FileStamp(NamedTuple):
+    """A file as it was when somebody looked: its content's digest, its bytes, when it changed."""
+
+    digest: str
+    size: int
+    modified: int
+
+
+class Edit(NamedTuple):
+    """A system's result for a sample: an image, or the reason why there is none.
+
+    `parents` are the edits it was made from (the step before, the candidates it was picked from);
+    `facts` is what its editor knows about it (a plan, a scene graph). `seen` are the files that a
+    judge has seen, by what they show. `before` are the edits on the way to it, the first first:
+    nobody is asked about them.
+    """
+
+    key: EditKey
+    status: EditStatus = EditStatus.DONE
+    image: Path | None = None
+    reason: str = ""
+    parents: tuple[EditKey, ...] = ()
+    metadata: Mapping[str, Any] = MappingProxyType({})
+    judged_files: Mapping[str, FileStamp] = MappingProxyType({})
+    ancestors: tuple[Edit, ...] = ()

@@ -1,0 +1,76 @@
+"""Names to objects: built in, registered at run time, or from an installed package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar, cast
+
+from creval.core.errors import CrevalError, require_known
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Named objects of one kind, imported when they are first asked for.
+
+    `builtins` gives the place of each built-in object as `module:attribute`. Other packages add
+    objects through the entry-point group `creval.<kind>s`, notebooks through `register`.
+
+    >>> colours = Registry[int]("colour", {})
+    >>> colours.register("red", 0xFF0000)
+    16711680
+    >>> colours.get("red")
+    16711680
+    """
+
+    def __init__(self, kind: str, builtins: Mapping[str, str]) -> None:
+        self.kind, self.group = kind, f"creval.{kind.rpartition(' ')[2]}s"
+        self._builtins = dict(builtins)
+        self._registered: dict[str, T] = {}
+
+    @cached_property
+    def _entry_points(self) -> dict[str, EntryPoint]:
+        return {found.name: found for found in entry_points(group=self.group)}
+
+    def names(self) -> list[str]:
+        """Return all names: built-in ones first, then installed, then registered ones."""
+        return list(dict.fromkeys([*self._builtins, *self._entry_points, *self._registered]))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._registered or name in self._builtins or name in self._entry_points
+
+    def origin(self, name: str) -> str:
+        """Return where an object comes from: empty if creval ships it."""
+        if name in self._registered:
+            return "this session"
+        if name in self._builtins:
+            return ""
+        package = self._entry_points[name].dist
+        return package.name if package is not None else self._entry_points[name].value
+
+    def get(self, name: str) -> T:
+        """Return the object of this name. An unknown name is an error that names the nearest."""
+        if name in self._registered:
+            return self._registered[name]
+        if name in self._builtins:
+            module, _, attribute = self._builtins[name].partition(":")
+            return cast(T, getattr(import_module(module), attribute))
+        entry = self._entry_points[require_known(self.kind, name, self.names())]
+        try:
+            return cast(T, entry.load())
+        except Exception as error:  # code of another package
+            raise CrevalError(f"{self.kind} {name!r} ({entry.value}) fails: {error!r}.") from error
+
+    def register(self, name: str, value: T) -> T:
+        """Add an object under a name, or put it in the place of an earlier registered one."""
+        if name in self._builtins:
+            raise CrevalError(f"creval has a {self.kind} {name!r} already; choose another name.")
+        self._registered[name] = value
+        return value
+
+    def decorator(self, name: str) -> Callable[[T], T]:
+        """Return a decorator that registers what it decorates."""
+        return lambda value: self.register(name, value)

@@ -1,0 +1,339 @@
+"""A folder of edits from an editor: what it will take, and the way from samples to pictures."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from creval.calls.cost_estimate import CostEstimate
+from creval.calls.retry import Progress
+from creval.calls.settings import Settings
+from creval.calls.text_generation import GenerationItem, TextGenerator
+from creval.core.benchmark import Benchmark
+from creval.core.edit_record import Edit, EditKey, EditStatus
+from creval.core.errors import CrevalError
+from creval.core.filenames import draw_filename
+from creval.core.files import replace_lone_surrogates
+from creval.core.images import check_header, missing_image_reason
+from creval.core.sample import Sample
+from creval.editing.best_of import make_selector
+from creval.editing.output_folder import invalid_path_reason, list_folder_images, save_edits
+from creval.editing.planning import estimate_plan_stage, make_planner, open_plan_generator
+from creval.editing.session import EditorSession, EditSettings
+from creval.editing.strategies import StrategyResult, StrategyRunner, parse_strategy
+from creval.editors.base import EditorOptions
+from creval.editors.editor_spec import open_editor
+from creval.judging.estimate import estimate_judge_costs
+from creval.judging.judge_run import JudgeRun
+from creval.providers.pricing import Price
+from creval.store import DATABASE, RunWriter
+from creval.store.edit_folders import EDITOR_KEY, PLANS_FOLDER, SELECTION_FOLDER
+from creval.store.manifest import describe_run
+from creval.store.provenance import CallCosts, read_call_costs
+from creval.store.readonly import StoredTexts, read_stored_texts
+
+StageProgressCallback = Callable[[str, Progress], None]
+"""Told what is being done (`editing`, `picking`, `planning`), and how far it is."""
+_MAX_ESTIMATED_CANDIDATES = 100  # candidates looked at for the estimate
+
+
+@dataclass(frozen=True)
+class StrategyOptions:
+    """How an editor is used: its strategy, and who helps. `price` is the helpers', for tokens."""
+
+    strategy: str = "direct"
+    judge: str = ""
+    reasoner: str = ""
+    price: Price | None = None
+    prompts: str | None = None
+
+
+@dataclass
+class EditRunResult:
+    """What came of it: samples by how they ended, why some have no picture, and what is odd about
+    those that have one. `cost` is all that the folder has cost, with what helpers took; none where
+    that is not known. `unable` counts samples that a benchmark of many tasks lets an editor not
+    support."""
+
+    sample_count: int
+    strategy_result: StrategyResult
+    progress: Progress
+    stopped: str = ""
+    notes: list[str] = field(default_factory=list)
+    cost: float | None = None
+    unsupported_count: int = 0
+
+    @property
+    def statuses(self) -> Counter[str]:
+        return Counter(str(edit.status) for edit in self.strategy_result.edits.values())
+
+    @property
+    def reasons(self) -> list[tuple[str, int]]:
+        """Why there is no picture, the most common reason first."""
+        edits = self.strategy_result.edits.values()
+        return Counter(edit.reason for edit in edits if edit.reason).most_common()
+
+    @property
+    def anomalies(self) -> Counter[str]:
+        """How many pictures are not what one expects of an edit, by what they are."""
+        names = ("same_as_source", "another_size", "another_shape", "no_longer_transparent")
+        facts = [edit.metadata for edit in self.strategy_result.edits.values()]
+        return Counter(name for found in facts for name in names if found.get(name))
+
+    @property
+    def share_missing(self) -> float:
+        """The share of the samples that have no picture, of those that the editor supports."""
+        return 1 - self.statuses[str(EditStatus.DONE)] / max(1, self.sample_count - self.unsupported_count)
+
+
+class EditRun:
+    """Everything that is known before the first picture: who edits what, how, and who helps."""
+
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        samples: Sequence[Sample],
+        editor: str,
+        folder: Path,
+        strategy_options: StrategyOptions,
+        editor_options: EditorOptions,
+        settings: EditSettings,
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        self.benchmark, self.samples, self.folder, self.strategy_options = (
+            benchmark,
+            samples,
+            folder,
+            strategy_options,
+        )
+        self.settings, self.strategy = settings, parse_strategy(strategy_options.strategy)
+        self._dry_run = dry_run
+        root = benchmark.dataset.root
+        self.editor = open_editor(editor, replace(editor_options, benchmark_folder=root, key_optional=dry_run))
+        for name, given, needed in (
+            ("judge", strategy_options.judge, self.strategy.best_of > 1),
+            ("reasoner", strategy_options.reasoner, self.strategy.reasoned),
+        ):
+            if given and not needed:
+                raise CrevalError(f"--{name} does nothing with --strategy {self.strategy.name}.")
+        self._helper_settings = Settings(
+            concurrency=settings.concurrency,
+            budget=settings.budget,
+            price=strategy_options.price,
+            prompts=strategy_options.prompts,
+        )
+        self._check_folder()
+        self._check_budget()
+        self.session = EditorSession(self.editor, folder, settings)
+
+    def _check_folder(self) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise CrevalError(f"--out {self.folder} is a file; give a folder, named as the model.")
+        if self.folder.resolve() == self.benchmark.dataset.root.resolve():
+            raise CrevalError(f"--out {self.folder} is the benchmark itself; give another folder.")
+        if not (self.folder / DATABASE).is_file():
+            there = next(list_folder_images(self.folder), None)
+            if there is not None:
+                raise CrevalError(
+                    f"{self.folder} holds pictures that creval edit did not make, such as "
+                    f"{there.name}; give another --out."
+                )
+
+    def _check_budget(self) -> None:
+        if self.settings.budget is None:
+            return
+        if self.editor.price is None:
+            raise CrevalError(f"--budget needs the price of {self.editor.name}: add --price, US dollars a picture.")
+        helpers = [spec for spec in (self.strategy_options.judge, self.strategy_options.reasoner) if spec]
+        for spec in helpers:
+            if any(judge.price is None for judge in self._open_helper(spec)):
+                raise CrevalError(
+                    f"--budget needs the price of {spec}: add --token-price IN,OUT, US dollars for a million tokens."
+                )
+
+    def _open_helper(self, spec: str) -> Sequence[Any]:
+        from creval.judges.judge_spec import open_judges
+
+        return open_judges(spec, replace(self._helper_settings.judge_options(), key_optional=True))
+
+    @property
+    def model(self) -> str:
+        """The name under which edits are kept: the folder's when it was begun."""
+        return str(self._read_stored_texts().manifest.get("system") or self.folder.resolve().name)
+
+    def _read_stored_texts(self) -> StoredTexts:
+        """What the folder holds already; nothing is written."""
+        return read_stored_texts(self.folder)
+
+    @cached_property
+    def skipped_edits(self) -> dict[EditKey, Edit]:
+        """Of which samples it is known before that there will be no picture, and why."""
+        found, model, dataset = {}, self.model, self.benchmark.dataset
+        for sample in self.samples:
+            key = EditKey(model, sample.id)
+            if reason := invalid_path_reason(self.folder, sample.id):
+                found[key] = Edit(key, EditStatus.IMPOSSIBLE, reason=f"the sample {reason}")
+            elif lack := missing_image_reason(sample.input_images, check_header):
+                found[key] = Edit(key, EditStatus.IMPOSSIBLE, reason=lack)
+            elif dataset.requires_all_inputs and (reason := self.editor.unsupported_reason(sample)):
+                found[key] = Edit(key, EditStatus.UNSUPPORTED, reason=reason)
+        return found
+
+    def _make_runner(self, watch: StageProgressCallback | None = None) -> StrategyRunner:
+        told = partial(watch, "picking") if watch is not None else None
+        planned = partial(watch, "planning") if watch is not None else None
+        pick = think = None
+        if self.strategy_options.judge:
+            pick = make_selector(
+                self.benchmark, self.strategy_options.judge, self.folder, self._settings_within_budget, told
+            )
+        if self.strategy_options.reasoner:
+            think = make_planner(self._open_plan_generator, planned)
+        skipped = {key.sample for key in self.skipped_edits}
+        samples = [sample for sample in self.samples if sample.id not in skipped]
+        whole = self.benchmark.dataset.samples
+        among = [sample for sample in whole if not invalid_path_reason(self.folder, sample.id)]
+        return StrategyRunner(
+            self.session, self.model, samples, self.strategy, all_samples=among, selector=pick, planner=think
+        )
+
+    def _open_plan_generator(self) -> TextGenerator[str]:
+        settings = self._settings_within_budget(self.folder / PLANS_FOLDER)
+        return open_plan_generator(self.folder, self.strategy_options.reasoner, settings, dry_run=self._dry_run)
+
+    def _settings_within_budget(self, folder: Path) -> Settings:
+        """A helper's settings; what it may spend is what the others have left."""
+        return replace(self._helper_settings, budget=self._remaining_budget(folder))
+
+    def _remaining_budget(self, subfolder: Path) -> float | None:
+        """What a part of the folder may cost altogether."""
+        if self.settings.budget is None:
+            return None
+        others = (read_call_costs(folder).cost for folder in _find_cost_folders(self.folder) if folder != subfolder)
+        return self.settings.budget - sum(cost or 0.0 for cost in others)
+
+    def estimate(self) -> list[CostEstimate]:
+        """What the editor and those who help will take."""
+        editors, held, most = self._make_runner(), self._read_stored_texts(), self.strategy.best_of
+        if held.manifest:
+            self._require_same_settings(held.manifest, self._build_manifest())
+        names = (replace_lone_surrogates(sample.id) for sample in editors.candidate_samples)
+        kept = (held.texts[self.editor.name, self.model, name] for name in names)
+        editor = CostEstimate(self.editor.name, pace=self.editor.seconds_per_edit, role="editor")
+        editor.cached = sum(min(number, most) for number in kept)
+        editor.calls = editor.images = editors.image_count - editor.cached
+        if self.editor.price is not None:
+            editor.cost = self.editor.price * editor.calls
+        editor.seconds = max(
+            editor.calls * editor.pace / self.settings.concurrency,
+            60 * editor.calls / (self.settings.requests_per_minute or float("inf")),
+        )
+        found = [editor]
+        if self.strategy_options.reasoner:
+            items = [GenerationItem(sample.id, sample.source) for sample in editors.candidate_samples]
+            found += self._open_plan_generator().estimate(items, [estimate_plan_stage(self._helper_settings)])
+        if self.strategy_options.judge:
+            found += self._estimate_selection(editors.candidate_samples)
+        return found
+
+    def _estimate_selection(self, samples: Sequence[Sample]) -> list[CostEstimate]:
+        """What picking will take, with the sources in the place of candidates."""
+        with tempfile.TemporaryDirectory(prefix="creval-") as folder:
+            shown = [s for s in samples if s.source is not None and s.source.is_file()]
+            for sample in shown:
+                source = Path(sample.source or "").resolve()
+                for draw in range(1, 1 + self.strategy.best_of):
+                    place = Path(folder) / "M" / f"{draw_filename(sample.id, draw)}{source.suffix}"
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    place.symlink_to(source)
+            if not shown:
+                return []
+            dataset = replace(self.benchmark.dataset, samples=tuple(shown), subsets={}, match_edit_file=None)
+            judging = JudgeRun(
+                replace(self.benchmark, dataset=dataset),
+                [Path(folder) / "M"],
+                self.strategy_options.judge,
+                Path(folder) / "run",
+                replace(self._helper_settings, budget=None),
+                dry_run=True,
+            )
+            return [
+                replace(made, role="judge") for made in estimate_judge_costs(judging, {}, _MAX_ESTIMATED_CANDIDATES)
+            ]
+
+    def run(self, watch: StageProgressCallback | None = None) -> EditRunResult:
+        """Make the edits, and put them under their samples' names. What came is kept, whatever
+        happens."""
+        manifest = self._build_manifest()
+        with RunWriter(self.folder) as store, store.transaction():
+            self._require_same_settings(store.manifest, manifest)
+            store.put_manifest(manifest)
+        self.session.get_budget = lambda: self._remaining_budget(self.folder)
+        editors = self._make_runner(watch)
+        editors.result.edits |= self.skipped_edits
+        try:
+            editors.run(partial(watch, "editing") if watch is not None else None)
+        finally:
+            save_edits(self.folder, editors.result)
+        return EditRunResult(
+            len(self.samples),
+            editors.result,
+            self.session.progress,
+            self.session.stopped,
+            list(self.editor.notes),
+            sum(map(read_call_costs, _find_cost_folders(self.folder)), CallCosts()).cost,
+            self._count_unsupported(editors.result),
+        )
+
+    def _count_unsupported(self, result: StrategyResult) -> int:
+        statuses = [edit.status for edit in result.edits.values()]
+        return self.benchmark.dataset.requires_all_inputs * statuses.count(EditStatus.UNSUPPORTED)
+
+    def _build_manifest(self) -> dict[str, Any]:
+        facts = json.loads(json.dumps(dict(self.editor.manifest_entry), default=str))
+        return describe_run(self.benchmark, self.strategy_options.judge) | {
+            EDITOR_KEY: self.editor.name,
+            "editor_facts": facts,
+            "strategy": self.strategy.name,
+            "reasoner": self.strategy_options.reasoner,
+            "seed": self.settings.seed,
+            "system": self.model,
+        }
+
+    def _require_same_settings(self, stored: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+        """Refuse to put beside what the folder holds what was made in another way."""
+        if stored and EDITOR_KEY not in stored:
+            raise CrevalError(f"{self.folder} holds a run; give another --out.")
+        names = {
+            "benchmark": "benchmark",
+            EDITOR_KEY: "editor",
+            "editor_facts": "editor's settings",
+            "strategy": "strategy",
+            "judge": "judge",
+            "reasoner": "reasoner",
+            "seed": "seed",
+        }
+        for name, words in names.items():
+            if stored and stored.get(name) != manifest[name]:
+                raise CrevalError(
+                    f"{self.folder} was made with the {words} {_format_value(stored.get(name))}, not "
+                    f"{_format_value(manifest[name])}; give another --out."
+                )
+
+
+def _format_value(value: object) -> str:
+    return value if isinstance(value, str) and value else json.dumps(value)
+
+
+def _find_cost_folders(folder: Path) -> Iterator[Path]:
+    """The folder and those inside in which something was paid for."""
+    yield folder
+    yield folder / PLANS_FOLDER
+    yield from sorted((folder / SELECTION_FOLDER).glob("*/run"))

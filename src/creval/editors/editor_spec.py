@@ -1,0 +1,66 @@
+"""Editors by name: `openai:gpt-image-1`, `openai:MODEL@URL`, `command:...`, `touchstone:lazy`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import NamedTuple
+
+from creval import registry
+from creval.core.errors import CrevalError
+from creval.editors.base import Editor, EditorOptions
+from creval.providers.addresses import read_api_key, split_address
+from creval.providers.catalog import CUSTOM_SERVER_KEY_ENV
+
+FLAG = "--editor"
+
+
+class EditorProvider(NamedTuple):
+    """Who serves editing models: the address, the variable that holds the key, and the class."""
+
+    url: str
+    key_env: str
+    editor_class: str
+
+
+EDITOR_PROVIDERS = {
+    "openai": EditorProvider("https://api.openai.com/v1", "OPENAI_API_KEY", "openai:OpenAIEditor"),
+    "google": EditorProvider(
+        "https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY", "google:GoogleEditor"
+    ),
+    "bfl": EditorProvider("https://api.bfl.ai/v1", "BFL_API_KEY", "bfl:BFLEditor"),
+    "dashscope": EditorProvider(
+        "https://dashscope-intl.aliyuncs.com/api/v1", "DASHSCOPE_API_KEY", "dashscope:DashScopeEditor"
+    ),
+    "seedream": EditorProvider("https://ark.cn-beijing.volces.com/api/v3", "ARK_API_KEY", "seedream:SeedreamEditor"),
+}
+
+
+def open_editor(spec: str, options: EditorOptions) -> Editor:
+    """The editor that a name stands for, ready to be opened."""
+    kind, colon, rest = spec.partition(":")
+    if not colon or not rest.strip():
+        raise CrevalError(
+            f"{FLAG} {spec or '(nothing)'}: give KIND:MODEL, such as openai:gpt-image-1, or for a "
+            "server of your own openai:MODEL@http://localhost:8000/v1. "
+            f"Kinds: {', '.join(registry.editors.names())}."
+        )
+    return registry.editors.get(kind)(spec, rest, options)
+
+
+def open_remote(spec: str, rest: str, options: EditorOptions) -> Editor:
+    """Open an editor behind a server. A provider's key is never sent to another address."""
+    provider = EDITOR_PROVIDERS[spec.partition(":")[0]]
+    model, at, url = split_address(rest, FLAG)
+    if not model:
+        raise CrevalError(f"{FLAG} {spec}: give the model's name before the address.")
+    variable = options.key_env or (CUSTOM_SERVER_KEY_ENV if at else provider.key_env)
+    needed = (not at or bool(options.key_env)) and not options.key_optional
+    key = read_api_key(variable, f"{FLAG} {spec}", required=needed)
+
+    from creval.providers.http import HttpEndpoint
+
+    server = HttpEndpoint(spec, model, url or provider.url, key, variable, options.timeout)
+    module, _, name = provider.editor_class.partition(":")
+    made = getattr(import_module(f"creval.editors.remote.{module}"), name)
+    editor: Editor = made(server, options, custom_url=bool(at))
+    return editor

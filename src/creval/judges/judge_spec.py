@@ -1,0 +1,122 @@
+"""Judges by name: `openai:gpt-4o`, `openai:MODEL@URL`, `hf:org/model`, `panel:A+B+C`, `pixel`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from creval import registry
+from creval.core.errors import CrevalError, unknown_name_error
+from creval.core.images import ResizeRule
+from creval.judges.base import Judge, JudgeOptions, sampling_parameters
+from creval.providers.addresses import read_api_key, split_address
+from creval.providers.catalog import CHAT_PROVIDERS, CUSTOM_SERVER_KEY_ENV, find_list_price
+from creval.providers.vision import VisionSpec, find_vision, fit_within_square
+
+LOCAL_KIND = "hf"
+
+
+def panel_members(spec: str, flag: str = "--judge") -> list[str]:
+    """The judges that a name stands for: those of a panel, or the one."""
+    kind, _, rest = spec.partition(":")
+    if kind != "panel":
+        return [spec]
+    kinds = "|".join(map(re.escape, registry.judges.names()))
+    found = [part.strip() for part in re.split(rf"\+(?=(?:{kinds})(?::|\+|$))", rest)]
+    if len(found) < 2 or len(set(found)) < len(found):
+        raise CrevalError(
+            f"{flag} {spec}: a panel has two different judges or more, joined by +, such as "
+            "panel:openai:gpt-4o+google:gemini-2.5-flash."
+        )
+    return found
+
+
+def open_judges(spec: str, options: JudgeOptions) -> list[Judge]:
+    """The judges that a name stands for, ready to be opened."""
+    parts = panel_members(spec, options.flag)
+    if options.key_env and len({part.partition(":")[0] + "@".join(split_address(part)[1:]) for part in parts}) > 1:
+        raise CrevalError(
+            "--key-env names one key, and these judges are at different places: put each one's key "
+            "into its own variable."
+        )
+    return [_open_judge(part, options) for part in parts]
+
+
+def _key_destination(part: str) -> str:
+    """Whom a judge's key is sent to: its own address, or its provider."""
+    kind, _, rest = part.partition(":")
+    return split_address(rest)[2] or kind
+
+
+def resize_rule(vision: VisionSpec, image_fit: str) -> ResizeRule | None:
+    """How pictures are fitted: as they are, to what the provider's model sees, or into PIXELS."""
+    if image_fit == "original":
+        return None
+    if image_fit == "provider":
+        return vision.resize
+    if not image_fit.isdigit() or not 16 <= int(image_fit) <= 16384:
+        raise CrevalError(
+            f"--image-fit takes original, provider, or a number of pixels from 16 to 16384 for "
+            f"the longest side, not {image_fit!r}."
+        )
+    return fit_within_square(int(image_fit))
+
+
+def _open_judge(spec: str, options: JudgeOptions) -> Judge:
+    kind, colon, rest = spec.partition(":")
+    if kind == "recorded":
+        raise CrevalError("recorded answers are replayed: creval replay BENCH --answers DIR --run RUN.")
+    known = kind in registry.judges
+    if (kind in CHAT_PROVIDERS and not rest.strip()) or not (colon or known):
+        raise CrevalError(
+            f"{options.flag} {spec or '(nothing)'}: give PROVIDER:MODEL, such as openai:gpt-4o, or "
+            "for a server of your own openai:MODEL@http://localhost:8000/v1. "
+            f"Providers: {', '.join(CHAT_PROVIDERS)}; local models: hf:ORG/MODEL or hf:FOLDER; "
+            "for touchstone's pictures: pixel, truth, noisy:0.9,0.8."
+        )
+    if not known:
+        raise unknown_name_error(options.flag.removeprefix("--"), kind, [*registry.judges.names(), "panel"])
+    return registry.judges.get(kind)(spec, rest, options)
+
+
+def open_chat(spec: str, rest: str, options: JudgeOptions) -> Judge:
+    """Open a judge behind a server that speaks the OpenAI chat format."""
+    kind = spec.partition(":")[0]
+    model, at, url = split_address(rest, options.flag)
+    if not model:
+        raise CrevalError(f"{options.flag} {spec}: give the model's name before the address.")
+    parameters = sampling_parameters(options)
+    provider = CHAT_PROVIDERS[kind]
+    if at:
+        own = replace(
+            provider, key_env=options.key_env or CUSTOM_SERVER_KEY_ENV, supports_n=True, max_reply_tokens=None
+        )
+        # A server of one's own is known by nothing but its model's name.
+        provider = replace(own, supports_logprobs=True, supports_schema=True) if kind == "openai" else own
+    elif options.key_env:
+        provider = replace(provider, key_env=options.key_env)
+    if options.logprobs and not provider.supports_logprobs:
+        raise CrevalError(f"--logprobs: {kind} gives no log-probabilities.")
+    needed = (not at or bool(options.key_env)) and not options.key_optional
+    key = read_api_key(provider.key_env, f"{options.flag} {spec}", required=needed)
+    if provider.max_reply_tokens and not {"max_tokens", "max_completion_tokens"} & parameters.keys():
+        parameters["max_tokens"] = provider.max_reply_tokens
+    given = {"temperature"} if options.temperature is not None else set()
+    optional = frozenset(parameters.keys() - options.parameters.keys() - given)
+
+    from creval.judges.chat import ChatJudge
+
+    return ChatJudge(
+        spec,
+        model,
+        provider,
+        url=url or provider.url,
+        key=key,
+        vision=find_vision(model, "" if at else kind),
+        price=options.price or (None if at else find_list_price(model)),
+        parameters=parameters,
+        optional=optional,
+        logprobs=options.logprobs,
+        timeout=options.timeout,
+        connections=options.concurrency,
+    )

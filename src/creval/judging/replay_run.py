@@ -1,0 +1,104 @@
+"""A run from recorded answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from creval.core.benchmark import Benchmark
+from creval.core.call import CallKey, Reply
+from creval.core.edit_record import Edit, EditKey, EditStatus
+from creval.core.errors import CrevalError
+from creval.core.files import gc_paused
+from creval.core.probe import Question
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.judges.recorded import RecordedAnswers, RecordedFile, find_recorded_answers, read_recorded_answers
+from creval.store import RunWriter
+from creval.store.manifest import describe_run, require_same_run
+
+TrackFiles = Callable[[Sequence[RecordedFile], str], Iterable[RecordedFile]]
+
+
+@dataclass
+class ReplaySummary:
+    """What a replay did: how many questions of each model ended in which way, and the files that
+    could not be read, with the reason."""
+
+    recording: RecordedAnswers
+    statuses: dict[str, Counter[VerdictStatus]] = field(default_factory=dict)
+    unreadable_files: dict[str, str] = field(default_factory=dict)
+
+
+def replay(
+    benchmark: Benchmark,
+    answers: str | Path,
+    run: str | Path,
+    *,
+    raw: bool = False,
+    models: Sequence[str] = (),
+    track: TrackFiles = lambda files, _: files,
+) -> ReplaySummary:
+    """Read recorded answers into a run, in the place of what it held of the same models.
+
+    It is written as a whole or, when killed, not at all.
+    """
+    protocol, samples = benchmark.protocol, benchmark.dataset.samples
+    asked = {sample.id: protocol.probes(sample) for sample in samples}
+    probes = [probe for several in asked.values() for probe in several]
+    metrics = tuple(dict.fromkeys(p.metric for p in probes if isinstance(p, Question)))
+    questions = {
+        (sample, metric): [q for q in several if isinstance(q, Question) and q.metric == metric]
+        for sample, several in asked.items()
+        for metric in metrics
+    }
+    recording = find_recorded_answers(Path(answers), metrics, list(asked), raw=raw, only_models=models)
+    done = ReplaySummary(recording)
+    with RunWriter(run) as store, store.bulk(), gc_paused():
+        manifest = describe_run(benchmark, recording.judge)
+        manifest |= {"answers_folder": str(recording.folder.resolve()), "raw": raw}
+        _require_same_recording(store, manifest, recording.models)
+        pairs = [(sample, asked[sample.id]) for sample in samples]
+        store.put_samples(pairs, benchmark.dataset.subsets)
+        store.put_manifest(manifest)
+        store.delete_answers(recording.judge, recording.models)
+        keys = dict.fromkeys(EditKey(file.model, file.sample) for file in recording.files)
+        reason = "recorded answers came without the edited image"
+        held = store.edits
+        store.put_edits(Edit(key, EditStatus.ABSENT, reason=reason) for key in keys if key not in held)
+        files = track(recording.files, "reading answers")
+        store.put_replies(_read_replies(files, questions, done))
+    return done
+
+
+def _read_replies(
+    files: Iterable[RecordedFile], questions: Mapping[tuple[str, str], Sequence[Question]], summary: ReplaySummary
+) -> Iterator[tuple[CallKey, Reply, list[Verdict]]]:
+    recording = summary.recording
+    summary.statuses = {model: Counter() for model in recording.models}
+    ids = {key: tuple(question.id for question in asked) for key, asked in questions.items()}
+    for file in files:
+        key = (file.sample, file.metric)
+        reply, verdicts = read_recorded_answers(recording.folder, file, questions[key])
+        summary.statuses[file.model].update([verdict.status for verdict in verdicts])
+        if reply.status is VerdictStatus.FAILED:
+            summary.unreadable_files[file.origin] = _first_reason(verdicts)
+        yield CallKey(recording.judge, EditKey(file.model, file.sample), ids[key]), reply, verdicts
+
+
+def _first_reason(verdicts: Sequence[Verdict]) -> str:
+    return verdicts[0].explanation if verdicts else "there are no questions for it"
+
+
+def _require_same_recording(store: RunWriter, manifest: Mapping[str, object], models: Sequence[str]) -> None:
+    """Refuse to put answers to other questions, or from elsewhere, beside what a run holds."""
+    require_same_run(store, manifest, ("benchmark", "protocol", "judge"))
+    held = store.manifest
+    kept = sorted(set(store.models) - set(models))
+    for what, name in (("questions", "questions_digest"), ("answers", "answers_folder")):
+        if kept and held.get(name, manifest[name]) != manifest[name]:
+            raise CrevalError(
+                f"{store.folder} holds {', '.join(kept)} with other {what} than these. "
+                "Replay them together, or give another --run."
+            )

@@ -1,0 +1,292 @@
+"""An edit as gauges look at it: with the pictures and texts of its sample, each decoded once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from threading import Lock, local
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from creval.core.images import ImageError, file_digest, open_image, open_mask, read_image_size
+from creval.core.sample import Sample
+
+MASK_THRESHOLD = 128
+"""A mask's pixels above this belong to the region that is to be edited."""
+PIXELS_PER_BATCH = 32_000_000
+"""Of the pictures that one thread has before it; one edit's may have more."""
+EMPTY_MASK = "the mask marks no region"
+_MAX_FILES = 1024  # whose digests are remembered
+Mask = NDArray[np.uint8]
+"""255 where pixels count, 0 where they do not; as high and wide as the picture."""
+
+
+class NotMeasurable(Exception):  # noqa: N818
+    """That there is nothing to measure in an edit, why, and what it is about; and the `values` of
+    the same gauge that could be measured nevertheless."""
+
+    def __init__(self, reason: str, about: str = "", values: Mapping[str, float] = MappingProxyType({})) -> None:
+        super().__init__(reason)
+        self.about, self.values = about, values
+
+
+class NonFiniteResult(Exception):  # noqa: N818
+    """That a model, or a formula, gave no number for an edit."""
+
+    def __init__(self, reason: str = "the model gave no number") -> None:
+        super().__init__(reason)
+
+
+class LazyImage:
+    """A picture that can be looked at: a file's, or one made of others.
+
+    `digest` names its content, `image` is what is to be seen, in RGB; `pixels` are as many as its
+    file says, and none where that cannot be read.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        cache: ImageCache,
+        compute_digest: Callable[[], str],
+        load: Callable[[], Image.Image],
+        count_pixels: Callable[[], int] = int,
+    ) -> None:
+        self._key, self._cache = key, cache
+        self._compute_digest, self._load, self._count_pixels = compute_digest, load, count_pixels
+
+    @cached_property
+    def digest(self) -> str:
+        return self._compute_digest()
+
+    @cached_property
+    def pixel_count(self) -> int:
+        return self._count_pixels()
+
+    @property
+    def image(self) -> Image.Image:
+        return self._cache.get_or_load(self._key, self._load)
+
+
+class ImageWithContext(LazyImage):
+    """A picture that is looked at together with another, or with words."""
+
+    def __init__(self, image: LazyImage, context: LazyImage | str) -> None:
+        self._image, self.context = image, context
+
+    @cached_property
+    def digest(self) -> str:
+        other = self.context if isinstance(self.context, str) else self.context.digest
+        return _combine_digests(self._image.digest, other)
+
+    @property
+    def image(self) -> Image.Image:
+        return self._image.image
+
+
+class ImageCache:
+    """The pictures that were used last, decoded, up to so many pixels; for several threads."""
+
+    def __init__(self, max_pixels: int = PIXELS_PER_BATCH) -> None:
+        self._max_pixels, self._cached_pixels = max_pixels, 0
+        self._images: OrderedDict[str, Future[Image.Image]] = OrderedDict()
+        self._files: OrderedDict[str, LazyImage] = OrderedDict()
+        self._pin_counts: Counter[str] = Counter()
+        self._thread_local = local()
+        self._lock = Lock()
+
+    def get_image(self, path: Path, open_: Callable[[Path], Image.Image] = open_image) -> LazyImage:
+        """The picture in a file, which is read and decoded once by all who ask for it."""
+        key = f"{path}\x1f{open_.__name__}"
+        with self._lock:
+            if key not in self._files:
+                self._files[key] = LazyImage(
+                    key, self, lambda: file_digest(path), lambda: open_(path), lambda: _count_file_pixels(path)
+                )
+                if len(self._files) > _MAX_FILES:
+                    self._files.popitem(last=False)
+            return self._files[key]
+
+    def get_or_load(self, key: str, load: Callable[[], Image.Image]) -> Image.Image:
+        """The picture under a key; where it is not there, it is made, by one thread only."""
+        with self._lock:
+            needed: set[str] | None = getattr(self._thread_local, "needed", None)
+            if needed is not None and key not in needed:
+                needed.add(key)
+                self._pin_counts[key] += 1
+            held = self._images.get(key)
+            if held is not None:
+                self._images.move_to_end(key)
+            else:
+                mine = self._images[key] = Future[Image.Image]()
+        if held is not None:
+            return held.result()
+        try:
+            image = load()
+        except BaseException as error:
+            with self._lock:
+                del self._images[key]
+            mine.set_exception(error)
+            raise
+        mine.set_result(image)
+        with self._lock:
+            self._cached_pixels += _count_pixels(image)
+            self._evict(key)
+        return image
+
+    @contextmanager
+    def pin_images(self) -> Iterator[None]:
+        """Until its end, what this thread takes stays, even where there is no room."""
+        self._thread_local.needed = set[str]()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._pin_counts -= Counter(self._thread_local.needed)
+                self._thread_local.needed = None
+                self._evict()
+
+    def _evict(self, new: str = "") -> None:
+        """Let go of what was used longest ago, until all finds room."""
+        for old, there in list(self._images.items()) if self._cached_pixels > self._max_pixels else ():
+            if old != new and old not in self._pin_counts and there.done():
+                del self._images[old]
+                self._cached_pixels -= _count_pixels(there.result())
+                if self._cached_pixels <= self._max_pixels:
+                    break
+
+
+class MetricInputs:
+    """An edit, and what its sample brings to measure it with.
+
+    What a sample does not have raises `NotMeasurable`. `parameters` are the measurement's own;
+    `used` are the files that were looked at, by what they show; `path` is the edit's.
+    """
+
+    def __init__(
+        self,
+        sample: Sample,
+        edit: Path,
+        image_cache: ImageCache | None = None,
+        parameters: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self.sample, self.parameters = sample, parameters
+        self.used_files: dict[str, tuple[Path, LazyImage]] = {}
+        self.edit_path, self.image_cache = edit, image_cache or ImageCache()
+
+    @property
+    def edit(self) -> LazyImage:
+        return self._open_input("edit", self.edit_path)
+
+    @property
+    def source(self) -> LazyImage:
+        if self.sample.source is None:
+            raise NotMeasurable("there is no source to compare with")
+        return self._open_input("source", self.sample.source)
+
+    @property
+    def reference(self) -> LazyImage:
+        """The first reference: others are not measured."""
+        if not self.sample.references:
+            raise NotMeasurable("there is no reference to compare with")
+        return self._open_input("references", self.sample.references[0])
+
+    @property
+    def mask(self) -> LazyImage | None:
+        """The region that is to be edited, where the sample says so."""
+        if self.sample.mask is None:
+            return None
+        return self._open_input("mask", self.sample.mask, open_mask)
+
+    def caption(self, which: str) -> str:
+        """What the source shows, or what the target is to show."""
+        text = self.sample.captions.get(which, "").strip()
+        if not text:
+            raise NotMeasurable(f"there is no caption of the {which}")
+        return text
+
+    def edit_at_source_size(self) -> LazyImage:
+        """The edit in its source's size."""
+        edit, source = self.edit, self.source
+        if edit.image.size == source.image.size:
+            return edit
+        size = source.image.size
+        return LazyImage(
+            f"{self.edit_path}\x1f{size[0]}x{size[1]}",
+            self.image_cache,
+            lambda: _combine_digests(edit.digest, *map(str, size)),
+            lambda: resize_bicubic(edit.image, size),
+        )
+
+    def editable_region(self, size: tuple[int, int]) -> Mask | None:
+        """255 where the mask lets edit, in a picture of this size; none without a mask."""
+        mask = self.mask
+        return None if mask is None else _threshold_mask(mask.image, size)
+
+    def masked_edit(self) -> LazyImage:
+        """The edit with white around the region that is to be edited; all of it without a mask.
+
+        To look at it where the mask marks nothing raises `NotMeasurable`.
+        """
+        edit, mask = self.edit, self.mask
+        if mask is None:
+            return edit
+
+        def make() -> Image.Image:
+            region = _threshold_mask(mask.image, edit.image.size)
+            if not region.any():
+                raise NotMeasurable(EMPTY_MASK)
+            white = Image.new("RGB", edit.image.size, (255, 255, 255))
+            return Image.composite(edit.image, white, Image.fromarray(region))
+
+        key = f"{self.edit_path}\x1f{self.sample.mask}"
+        return LazyImage(key, self.image_cache, lambda: _combine_digests("region", edit.digest, mask.digest), make)
+
+    def pixel_counts(self) -> dict[str, int]:
+        """Of each picture that can be looked at here, by a name for it."""
+        sample = self.sample
+        paths = (self.edit_path, sample.source, sample.mask, *sample.references[:1])
+        found = {str(path): self.image_cache.get_image(path).pixel_count for path in paths if path is not None}
+        # What is made of them: the edit in its source's size, and its edited region.
+        edit, source = found[str(self.edit_path)], found.get(str(sample.source), 0)
+        again = (source if source != edit else 0) + (edit if sample.mask is not None else 0)
+        return found | {f"{self.edit_path}\x1f": again}
+
+    def _open_input(self, role: str, path: Path, open_: Callable[[Path], Image.Image] = open_image) -> LazyImage:
+        image = self.image_cache.get_image(path, open_)
+        self.used_files[role] = path, image
+        return image
+
+
+def resize_bicubic(image: Image.Image, size: tuple[int, int]) -> Image.Image:
+    """A picture in another size; bicubic, as the authors of the benchmarks do it."""
+    return image if image.size == size else image.resize(size, Image.Resampling.BICUBIC)
+
+
+def _threshold_mask(mask: Image.Image, size: tuple[int, int]) -> Mask:
+    return np.where(np.asarray(resize_bicubic(mask, size)) > MASK_THRESHOLD, 255, 0).astype(np.uint8)
+
+
+def _count_pixels(image: Image.Image) -> int:
+    return image.size[0] * image.size[1]
+
+
+def _count_file_pixels(path: Path) -> int:
+    try:
+        width, height = read_image_size(path)
+    except ImageError:
+        return 0
+    return width * height
+
+
+def _combine_digests(*parts: str) -> str:
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,142 @@
+"""The instruction that a model wrote, whatever form it gave it; read as questions are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from creval.parsing.answer_entries import normalise_text
+from creval.parsing.written_questions import (
+    LABELLED_LINE,
+    MARKUP,
+    MAX_DEPTH,
+    MAX_TEXT_CHARS,
+    field_for_label,
+    iter_json_objects,
+    one_line,
+)
+
+
+class WrittenInstruction(NamedTuple):
+    """An instruction as a model wrote it, and what it said of it."""
+
+    text: str
+    dimension: str = ""
+    attributes: tuple[str, ...] = ()
+
+
+def instruction_reply_format(with_dimension: bool = False, only_added: bool = False) -> str:
+    """What tells a model how to write down an instruction, and where it is to choose its dimension
+    or only to add attributes."""
+    entry: dict[str, object] = {"dimension": "..."} if with_dimension else {}
+    entry |= {"attributes": ["...", "..."], "instruction": "..."}
+    named = "the name of the dimension as it is given above, " if with_dimension else ""
+    which = "the attributes that you added" if only_added else "the attributes"
+    return (
+        f"Reply with one JSON object and nothing else, in this form:\n{json.dumps(entry)}\n"
+        f"It holds {named}{which} in a few words each, and the instruction."
+    )
+
+
+def dimension_reply_format() -> str:
+    """What tells a model how to name the dimension of an instruction."""
+    return (
+        "Reply with one JSON object and nothing else, in this form:\n"
+        '{"dimension": "..."}\nIt holds the name of the dimension as it is given above.'
+    )
+
+
+def match_one_of(text: str, names: Sequence[str]) -> str | None:
+    """The one of some names that a reply gives; none where it gives none, or several."""
+    said = normalise_text(text[: 10 * MAX_TEXT_CHARS])
+    found = [name for name in names if normalise_text(name) in said]
+    return found[0] if len(found) == 1 else None
+
+
+_FENCE = re.compile(r"^[ \t]*```[A-Za-z]*[ \t\r]*$", re.MULTILINE)
+_LIST_NUMBER = re.compile(r"^1[.)]\s+")
+_WORD_COUNT = re.compile(r"\W*(?:word count|words|字数|[0-9]+ words)\b", re.IGNORECASE)
+_HIGHLIGHTED = re.compile(r"\s*(?:[\"“「『>]|\*\*|__)[\s\S]+?(?:[\"”」』]|\*\*|__|(?<=\.))\s*")
+
+
+def parse_instruction(text: str) -> WrittenInstruction | None:
+    """The one instruction in a reply; none where there is none, or more than one."""
+    found = [made for value in iter_json_objects(text) for made in _iter_instructions(value, 0)]
+    if not found:
+        found = _labelled_instructions(text)
+    if not found:
+        found = [WrittenInstruction(words) for words in _candidate_paragraphs(text)]
+    return found[0] if found and len({normalise_text(made.text) for made in found}) == 1 else None
+
+
+def _iter_instructions(value: Any, depth: int) -> Iterator[WrittenInstruction]:
+    if isinstance(value, list) and depth <= MAX_DEPTH:
+        for inner in value:
+            yield from _iter_instructions(inner, depth + 1)
+    if not isinstance(value, dict) or depth > MAX_DEPTH:
+        return
+    fields = {slot: inner for key, inner in value.items() if (slot := field_for_label(key))}
+    text = fields.get("instruction")
+    if isinstance(text, str) and one_line(text):
+        yield WrittenInstruction(
+            _strip_quotes(text), _parse_dimension(fields.get("dimension")), _parse_attributes(fields.get("attributes"))
+        )
+        return
+    for inner in value.values():
+        yield from _iter_instructions(inner, depth + 1)
+
+
+def _parse_dimension(value: object) -> str:
+    return one_line(value.strip(MARKUP + ".,")) if isinstance(value, str) else ""
+
+
+def _parse_attributes(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = re.split(r"[;；、]", value)
+    if not isinstance(value, list):
+        return ()
+    return tuple(words for part in value if isinstance(part, str) if (words := one_line(part)))
+
+
+def _strip_quotes(text: str) -> str:
+    """Without quotes around the whole, a number before it, or a quote that closes nothing."""
+    words = _LIST_NUMBER.sub("", one_line(text))
+    for opening, closing in ('""', "“”", "「」"):
+        inner = words.rstrip(",").removeprefix(opening).removesuffix(closing)
+        if len(words) - len(inner) >= 1 and opening not in inner and closing not in inner:
+            return inner.strip()
+    return words
+
+
+def _labelled_instructions(text: str) -> list[WrittenInstruction]:
+    """What stands behind `Instruction:`, or below it."""
+    found: list[WrittenInstruction] = []
+    dimension, waiting = "", False
+    attributes: tuple[str, ...] = ()
+    for line in text.splitlines():
+        field = LABELLED_LINE.match(line) if len(line) <= 2 * MAX_TEXT_CHARS else None
+        slot = field_for_label(field[1]) if field else None
+        if field and slot == "instruction":
+            waiting = not field[2].strip(MARKUP)
+            if not waiting:
+                found.append(WrittenInstruction(_strip_quotes(field[2])))
+        elif field and slot == "dimension":
+            dimension = _parse_dimension(field[2])
+        elif field and slot == "attributes":
+            attributes = _parse_attributes(field[2])
+        elif waiting and line.strip(MARKUP):
+            found.append(WrittenInstruction(_strip_quotes(line.strip(" \t>"))))
+            waiting = False
+    return [made._replace(dimension=dimension, attributes=attributes) for made in found]
+
+
+def _candidate_paragraphs(text: str) -> Sequence[str]:
+    """The paragraphs that can be an instruction: those set off, or all that lead to nothing."""
+    parts = [part.strip() for part in re.split(r"\n\s*\n", _FENCE.sub("", text[: 10 * MAX_TEXT_CHARS]))]
+    parts = [part for part in parts if part and not part.endswith((":", "：")) and "{" not in part]
+    parts = [part for part in parts if not _WORD_COUNT.match(part)]
+    marked = [part for part in parts if _HIGHLIGHTED.fullmatch(part)]
+    words = [_strip_quotes(part.lstrip("> ")) for part in (marked or parts)]
+    return [part for part in words if part]

@@ -1,0 +1,128 @@
+"""What other weights of the metrics would say: who wins where, and how stable the order is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from creval.core.errors import CrevalError
+from creval.stats.correlation import rowwise_kendall
+from creval.stats.score_table import Floats
+from creval.stats.scorecard import Scorecard
+
+GRID_STEPS = 100
+"""Into how many steps each weight is divided."""
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """All systems under all weights of the metrics.
+
+    `values` are the systems' metrics, `own` the weights as given. `weights` has a row for each
+    choice of weights, spread evenly over all that there are, `scores` its systems' scores; `wins`
+    is the share of all choices under which each system is best, divided where several are, `places`
+    the best and the worst place that each has. `tau` is Kendall's correlation of each choice's
+    order with that of the own weights. `changes` says, for each other system, how far weights must
+    move (the largest single change) for it to pass the best one, or none.
+    """
+
+    models: tuple[str, ...]
+    metrics: tuple[str, ...]
+    own_weights: tuple[float, ...]
+    values: Floats
+    weight_grid: Floats
+    grid_scores: Floats
+    win_shares: Mapping[str, float]
+    rank_ranges: Mapping[str, tuple[int, int]]
+    kendall_tau: Floats
+    weight_changes: Mapping[str, float | None]
+
+    @property
+    def best(self) -> str:
+        return self.models[0]
+
+
+def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensitivity:
+    """How a run's order depends on the weights of its metrics."""
+    made = scorecard.table.schema.composite
+    if made is None:
+        raise CrevalError("this protocol has no composite of weighted metrics, so no weights.")
+    metrics = tuple(made.weights)
+    models = scorecard.models
+    values = [[scorecard.cell(name, metric).value for metric in metrics] for name in models]
+    if any(value is None for row in values for value in row):
+        raise CrevalError("a model has no value in one of the metrics, so no score under weights.")
+    cells = np.array(values, dtype=np.float64)
+    weights = simplex_grid(len(metrics), steps)
+    total = sum(made.weights.values())
+    own = np.array([weight / total for weight in made.weights.values()])
+    scores = weights @ cells.T
+    base = cells @ own
+    top = scores >= scores.max(axis=1, keepdims=True) - 1e-9
+    wins = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
+    better = (scores[:, None, :] > scores[:, :, None] + 1e-9).sum(axis=2) + 1
+    changes = {name: weight_change_to_pass(cells[at] - cells[0], own) for at, name in enumerate(models)}
+    del changes[models[0]]
+    return Sensitivity(
+        models,
+        metrics,
+        tuple(own.tolist()),
+        cells,
+        weights,
+        scores,
+        dict(zip(models, wins.tolist(), strict=True)),
+        {name: (int(better[:, n].min()), int(better[:, n].max())) for n, name in enumerate(models)},
+        rowwise_kendall(scores, base[None]),
+        changes,
+    )
+
+
+def weight_change_to_pass(lead_by_metric: Floats, own_weights: Floats) -> float | None:
+    """By how much some weight must move from `own` for a system to pass another that it is `ahead`
+    of, metric by metric; none where it never does.
+
+    >>> passes_after(np.array([1.0, -1.0]), np.array([0.25, 0.75]))
+    0.25
+    """
+
+    def most(moved: float) -> float:
+        """The lead when no weight moves further: what is free goes where the lead is largest."""
+        low = np.maximum(own_weights - moved, 0.0)
+        room = np.minimum(own_weights + moved, 1.0) - low
+        free, lead = 1.0 - low.sum(), float(low @ lead_by_metric)
+        for at in np.argsort(-lead_by_metric, kind="stable"):
+            given = min(free, room[at])
+            lead, free = lead + given * float(lead_by_metric[at]), free - given
+        return lead
+
+    if most(1.0) <= 1e-9:
+        return None
+    short, enough = 0.0, 1.0
+    for _ in range(50):
+        middle = (short + enough) / 2
+        short, enough = (short, middle) if most(middle) >= 0 else (middle, enough)
+    return round(enough, 12)
+
+
+def simplex_grid(count: int, steps: int) -> Floats:
+    """Ways of sharing out a weight of one: the middles of the small simplices into which even steps
+    divide all of them. Of more than three weights, only those that lie as the whole does.
+
+    >>> simplex(2, 2).tolist()
+    [[0.25, 0.75], [0.75, 0.25]]
+    """
+    middles = [
+        (_integer_compositions(count, steps - turn) + turn / count) / steps for turn in range(1, 3 if count == 3 else 2)
+    ]
+    return np.concatenate(middles)
+
+
+def _integer_compositions(count: int, total: int) -> Floats:
+    """All ways of sharing out a whole number."""
+    rows: list[list[int]] = [[]]
+    for place in range(count):
+        last = place == count - 1
+        rows = [[*row, part] for row in rows for part in ([total - sum(row)] if last else range(total - sum(row) + 1))]
+    return np.array(rows, dtype=np.float64)

@@ -1,0 +1,90 @@
+"""The tables of a store, and the steps from each version of them to the next.
+
+Everything is text, numbers and JSON, so that `sqlite3 RUN/creval.db` reads it too: the view
+`answers` has one row an answer. A voice is one judge in one repeat and one variant.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from creval.core.errors import CrevalError
+
+APPLICATION_ID = 0x43524556  # "CREV"
+
+_VERSION_1 = """
+CREATE TABLE manifest (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE samples (
+    id TEXT PRIMARY KEY, position INTEGER NOT NULL, instruction TEXT NOT NULL, source TEXT,
+    tags TEXT NOT NULL, detail TEXT NOT NULL);
+CREATE TABLE subsets (name TEXT, sample TEXT, PRIMARY KEY (name, sample)) WITHOUT ROWID;
+CREATE TABLE probes (
+    sample TEXT NOT NULL, id TEXT NOT NULL, metric TEXT NOT NULL, text TEXT, label TEXT,
+    reference TEXT, released TEXT, weight REAL, detail TEXT NOT NULL,
+    UNIQUE (sample, id));
+CREATE TABLE edits (
+    id INTEGER PRIMARY KEY, system TEXT NOT NULL, sample TEXT NOT NULL, draw INTEGER NOT NULL,
+    status TEXT NOT NULL, image TEXT, reason TEXT NOT NULL, detail TEXT NOT NULL,
+    UNIQUE (system, sample, draw));
+CREATE TABLE voices (
+    id INTEGER PRIMARY KEY, judge TEXT NOT NULL, repeat INTEGER NOT NULL, variant TEXT NOT NULL,
+    UNIQUE (judge, repeat, variant));
+CREATE TABLE asks (
+    id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, edit INTEGER NOT NULL REFERENCES edits,
+    voice INTEGER NOT NULL REFERENCES voices, probes TEXT NOT NULL, detail TEXT NOT NULL);
+CREATE TABLE replies (
+    id INTEGER PRIMARY KEY, ask INTEGER NOT NULL REFERENCES asks, attempt INTEGER NOT NULL,
+    status TEXT NOT NULL, text TEXT, origin TEXT NOT NULL,
+    tokens_in INTEGER, tokens_out INTEGER, cost REAL, latency REAL);
+CREATE TABLE verdicts (
+    edit INTEGER NOT NULL REFERENCES edits, probe TEXT NOT NULL,
+    voice INTEGER NOT NULL REFERENCES voices, status TEXT NOT NULL, value REAL,
+    said TEXT NOT NULL, explanation TEXT NOT NULL, reply INTEGER REFERENCES replies);
+CREATE UNIQUE INDEX verdicts_once ON verdicts (edit, probe, voice);
+CREATE VIEW answers AS
+    SELECT edits.system, edits.sample, edits.draw, probes.metric, verdicts.probe,
+        probes.text AS question, probes.weight, probes.reference, verdicts.said AS answer,
+        verdicts.status, verdicts.value, verdicts.explanation,
+        voices.judge, voices.repeat, voices.variant
+    FROM verdicts JOIN edits ON edits.id = verdicts.edit
+    JOIN voices ON voices.id = verdicts.voice
+    JOIN probes ON probes.sample = edits.sample AND probes.id = verdicts.probe;
+"""
+
+# MIGRATIONS[n] takes a store from version n to version n + 1; version 0 is an empty file.
+MIGRATIONS: Sequence[str] = (_VERSION_1,)
+
+
+def read_version(connection: sqlite3.Connection, path: Path) -> int:
+    """The version of a store that this creval can read; otherwise the error that says why not."""
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError as error:
+        raise CrevalError(f"{path} is not a run: {error}.") from error
+    if application != APPLICATION_ID:
+        raise CrevalError(f"{path} is a database, but not one of creval's.")
+    if found > len(MIGRATIONS):
+        raise CrevalError(
+            f"{path} was written by a newer creval (its tables have version {found}, this creval "
+            f"knows {len(MIGRATIONS)}). Upgrade creval to open it."
+        )
+    return found
+
+
+def migrate(connection: sqlite3.Connection, from_version: int, migrations: Sequence[str] | None = None) -> None:
+    """Bring a store from version `found` to the newest, in one transaction."""
+    migrations = MIGRATIONS if migrations is None else migrations
+    script = "".join(migrations[from_version:])
+    script += f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {len(migrations)};"
+    try:
+        connection.executescript(f"BEGIN IMMEDIATE; {script} COMMIT;")
+    except sqlite3.Error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

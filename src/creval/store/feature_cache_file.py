@@ -1,0 +1,112 @@
+"""What models made of pictures and texts, kept beside a run: whoever deletes it loses only time."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+CACHE_FILE = "vectors.db"
+_DTYPES = ("float32", "float64", "uint8")
+_QUERY_BATCH = 500  # keys in a query
+_TABLE = """
+CREATE TABLE IF NOT EXISTS vectors (
+    model TEXT NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, shape TEXT NOT NULL,
+    content BLOB NOT NULL, UNIQUE (model, key))
+"""
+
+
+class FeatureCacheFile:
+    """Arrays by model and key, in a file of a folder; for several threads.
+
+    A file that cannot be read or written is as good as none: what it would hold is made again. A
+    damaged one is deleted, so that what is made again is kept again.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self._path = Path(folder) / CACHE_FILE
+        self._connection: sqlite3.Connection | None = None
+        self._lock = Lock()
+
+    def get(self, model: str, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """The arrays of these keys, as far as they are there."""
+        found = {}
+        with self._lock, self._ignore_errors():
+            if self._connection is None and not self._path.is_file():
+                return {}
+            for start in range(0, len(keys), _QUERY_BATCH):
+                some = keys[start : start + _QUERY_BATCH]
+                query = (
+                    "SELECT key, kind, shape, content FROM vectors WHERE model = ?"
+                    f" AND key IN ({', '.join('?' * len(some))})"
+                )
+                for key, *row in self._connect().execute(query, (model, *some)):
+                    if (vector := _decode_array(*row)) is not None:
+                        found[key] = vector
+        return found
+
+    def put(self, model: str, features: Mapping[str, NDArray[Any]]) -> None:
+        """Keep arrays, in the place of those with the same key."""
+        rows = [
+            (model, key, vector.dtype.name, ",".join(map(str, vector.shape)), vector.tobytes())
+            for key, vector in features.items()
+            if vector.dtype.name in _DTYPES
+        ]
+        query = "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)"
+        with self._lock, self._ignore_errors(), self._connect() as connection:
+            connection.executemany(query, rows)
+
+    def close(self) -> None:
+        with self._lock:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def _ignore_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            pass
+        except sqlite3.Error as error:
+            if type(error) is sqlite3.DatabaseError:  # it is no database, or a damaged one
+                self._disconnect()
+                with suppress(OSError):
+                    self._path.unlink()
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = _open_connection(self._path)
+        return self._connection
+
+
+def _open_connection(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=10, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(_TABLE)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _decode_array(kind: str, shape: str, content: bytes) -> NDArray[Any] | None:
+    """An array as it was kept; none where what is there cannot be one."""
+    try:
+        if kind not in _DTYPES:
+            return None
+        sides = [int(side) for side in shape.split(",")] if shape else []
+        return np.frombuffer(content, dtype=kind).reshape(sides)
+    except (ValueError, TypeError, AttributeError):
+        return None

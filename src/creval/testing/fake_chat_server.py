@@ -1,0 +1,276 @@
+"""A server that speaks the OpenAI chat wire format and answers what creval asks, by chance.
+
+What building asks for it writes, too (`fake_writer`).
+
+Answers follow from the seed, the question and the pictures, whatever the order of requests. It is
+for rehearsing a run, for tests, and for measurements; faults of every kind can be mixed in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from aiohttp import web
+
+from creval.core.scales import SCALES, AnswerScale, get_scale
+from creval.testing import fake_chains, fake_creval, fake_ice
+
+FAULT_KINDS = (
+    "rate limit",
+    "server error",
+    "overload",
+    "timeout",
+    "reset",
+    "cut-off body",
+    "HTML",
+    "empty",
+    "refusal",
+    "content filter",
+    "length",
+    "left out",
+    "garbled",
+)
+_QUESTION_LINE = re.compile(r"^(Q[0-9]+): (.+)$", re.MULTILINE)
+_LAST_ANSWER = re.compile(r'(.*"answer": "?)(\w+)(.*)', re.DOTALL)
+_MAX_BODY_BYTES = 1 << 28
+_ERROR_RATE = 0.03  # of answers about a source alone
+
+
+class ChatQuery(NamedTuple):
+    """What a request asks: questions by label, on a scale, with a name for its pictures."""
+
+    questions: Mapping[str, str]
+    scale: AnswerScale
+    images_key: str
+    bare: bool
+    choice_count: int
+    logprobs: bool
+    text: str = ""
+
+
+class FakeServer:
+    """The endpoint. `faults` is the share of replies that are faulty, each kind as often.
+
+    Questions that contain `never` are left out of every reply. `declines` is the share of pictures
+    about which nothing is written. `latency` and `stall`, the time for which a request hangs that
+    times out, are in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        latency: float = 0.0,
+        fault_rate: float = 0.0,
+        fault_kinds: Sequence[str] = FAULT_KINDS,
+        skipped_phrase: str = "",
+        decline_rate: float = 0.0,
+        stall_seconds: float = 600.0,
+    ) -> None:
+        self.seed, self.latency, self.fault_rate = seed, latency, fault_rate
+        self.fault_kinds, self.skipped_phrase, self.stall_seconds = (tuple(fault_kinds), skipped_phrase, stall_seconds)
+        self.decline_rate = decline_rate
+        self.stats: Counter[str] = Counter()
+        self._rng = random.Random(seed)  # noqa: S311
+        self._in_flight = 0
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=_MAX_BODY_BYTES)
+        app.router.add_post("/v1/chat/completions", self.complete)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_get("/stats", self._stats)
+        return app
+
+    async def _models(self, _: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "fake", "object": "model"}]})
+
+    async def _stats(self, _: web.Request) -> web.Response:
+        return web.json_response(dict(self.stats))
+
+    async def complete(self, request: web.Request) -> web.StreamResponse:
+        self._in_flight += 1
+        self.stats["requests"] += 1
+        self.stats["most at once"] = max(self.stats["most at once"], self._in_flight)
+        try:
+            content = await request.read()
+            self.stats["bytes"] += len(content)
+            if self.latency:
+                await asyncio.sleep(self.latency)
+            try:
+                body = json.loads(content)
+                asked = parse_chat_request(body)
+            except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+                return _error(400, f"not a chat request: {error!r}")
+            return await self.reply(request, body, asked)
+        finally:
+            self._in_flight -= 1
+
+    async def reply(self, request: web.Request, body: Mapping[str, Any], query: ChatQuery) -> web.StreamResponse:
+        """A reply, or with the given chance a faulty one."""
+        if self._rng.random() < self.fault_rate:
+            kind = self._rng.choice(self.fault_kinds)
+            self.stats[kind] += 1
+            return await self.send_fault(kind, request, body, query)
+        self.stats["answered"] += 1
+        return web.json_response(self.build_reply(body, query))
+
+    def build_reply(self, body: Mapping[str, Any], query: ChatQuery) -> dict[str, Any]:
+        """A whole and proper reply."""
+        texts = [self._write_reply(query, choice) for choice in range(query.choice_count)]
+        choices = []
+        for at, text in enumerate(texts):
+            message = {"role": "assistant", "content": text, "refusal": None}
+            choice = {"index": at, "message": message, "finish_reason": "stop"}
+            if query.logprobs:
+                choice["logprobs"] = {"content": self._logprobs(query, text)}
+            choices.append(choice)
+        words = sum(map(len, texts)) // 4
+        return {
+            "id": "chatcmpl-fake",
+            "object": "chat.completion",
+            "model": str(body.get("model", "fake")),
+            "choices": choices,
+            "usage": {"prompt_tokens": 1000, "completion_tokens": words, "total_tokens": 1000 + words},
+        }
+
+    def _write_reply(self, query: ChatQuery, choice: int) -> str:
+        chance = random.Random(self._hash_fraction(query, query.text, choice))  # noqa: S311
+        writers = (fake_creval.write_creval_reply, fake_chains.write_chain_reply, fake_ice.write_ice_reply)
+        written = next(filter(None, (write(query.text, chance) for write in writers)), None)
+        if written is not None:
+            unwilling = self.decline_rate > self._hash_fraction(query, "declined?", 0)
+            return fake_creval.REFUSAL if unwilling else written
+        answers = {
+            label: self._choose_answer(query, question, choice)
+            for label, question in query.questions.items()
+            if not self.skipped_phrase or self.skipped_phrase not in question
+        }
+        if query.bare:
+            return str(next(iter(answers.values()), ""))
+        entries = {label: {"explanation": "as the images show", "answer": value} for label, value in answers.items()}
+        return json.dumps(entries)
+
+    def _choose_answer(self, query: ChatQuery, question: str, choice: int) -> str | int:
+        drawn = self._hash_fraction(query, question, choice)
+        choices = query.scale.choices
+        alone = bool(query.images_key) and "|" not in query.images_key
+        if alone and (so := fake_creval.is_true_of_source(question)) is not None:
+            return choices[so is (drawn > _ERROR_RATE)]
+        # Better answers are more frequent: two in three are yes.
+        return choices[min(len(choices) - 1, int(len(choices) * drawn**0.6))]
+
+    def _hash_fraction(self, query: ChatQuery, question: str, choice: int) -> float:
+        key = f"{self.seed}|{choice}|{query.images_key}|{question}".encode("utf-8", "replace")
+        return int.from_bytes(hashlib.blake2b(key, digest_size=6).digest(), "big") / 2**48
+
+    def _logprobs(self, query: ChatQuery, text: str) -> list[dict[str, Any]]:
+        """A reply as tokens: its last answer is one, and what stands around it are others."""
+        match = None if query.bare else _LAST_ANSWER.fullmatch(text)
+        if match is None:
+            return [self._token(query, text)]
+        before, after = (_certain_token(match[part]) for part in (1, 3))
+        return [before, self._token(query, match[2]), after]
+
+    def _token(self, query: ChatQuery, text: str) -> dict[str, Any]:
+        question = next(iter(query.questions.values()), "")
+        sure = 0.5 + 0.5 * self._hash_fraction(query, f"sure? {question}", 0)
+        others = [str(choice) for choice in query.scale.choices if str(choice) != text]
+        options = [{"token": text, "logprob": math.log(sure)}]
+        options += [{"token": other, "logprob": math.log((1 - sure + 1e-9) / len(others))} for other in others]
+        return {"token": text, "logprob": math.log(sure), "top_logprobs": options}
+
+    async def send_fault(
+        self, kind: str, request: web.Request, body: Mapping[str, Any], query: ChatQuery
+    ) -> web.StreamResponse:
+        """A faulty reply of one kind."""
+        if kind == "rate limit":
+            return _error(429, "too many requests", {"retry-after-ms": "20"})
+        if kind in ("server error", "overload"):
+            return _error(500 if kind == "server error" else 503, "try again later")
+        if kind == "HTML":
+            page = "<html><body><h1>Bad gateway</h1></body></html>"
+            return web.Response(text=page, content_type="text/html")
+        if kind == "timeout":
+            await asyncio.sleep(self.stall_seconds)
+        if kind in ("timeout", "reset"):
+            if request.transport is not None:
+                request.transport.abort()
+            return web.Response()
+        good = self.build_reply(body, query)
+        if kind == "cut-off body":
+            content = json.dumps(good).encode()
+            response = web.StreamResponse(headers={"Content-Type": "application/json"})
+            response.content_length = len(content)
+            await response.prepare(request)
+            await response.write(content[: len(content) // 2])
+            if request.transport is not None:
+                request.transport.close()
+            return response
+        for choice in good["choices"]:
+            _spoil_choice(choice, kind)
+        return web.json_response(good)
+
+
+def _certain_token(token: str) -> dict[str, Any]:
+    return {"token": token, "logprob": 0.0, "top_logprobs": []}
+
+
+def _spoil_choice(choice: dict[str, Any], kind: str) -> None:
+    """Make a proper choice a faulty one."""
+    message = choice["message"]
+    text = message["content"]
+    choice.pop("logprobs", None)
+    if kind == "empty":
+        message["content"] = ""
+    elif kind == "refusal":
+        message["content"], message["refusal"] = None, "I cannot help with this image."
+    elif kind == "content filter":
+        message["content"], choice["finish_reason"] = "", "content_filter"
+    elif kind == "length":
+        message["content"], choice["finish_reason"] = text[: len(text) // 2], "length"
+    elif kind == "left out" and (entries := _entries(text)):
+        entries.popitem()
+        message["content"] = json.dumps(entries)
+    else:
+        message["content"] = "It is hard to say, and it depends."
+
+
+def _entries(text: str) -> dict[str, Any]:
+    """A reply's entries, if it is one JSON object."""
+    try:
+        entries = json.loads(text)
+    except ValueError:
+        return {}
+    return entries if isinstance(entries, dict) else {}
+
+
+def parse_chat_request(body: Mapping[str, Any]) -> ChatQuery:
+    """What a request in creval's words asks."""
+    content = body["messages"][-1]["content"]
+    parts: Any = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    images = [str(part["image_url"]["url"]) for part in parts if part["type"] == "image_url"]
+    text = "\n".join(texts)
+    contract = next((c for c in SCALES.values() if c.description in text), get_scale("yes/no"))
+    return ChatQuery(
+        dict(_QUESTION_LINE.findall(text)) or {"Q1": text},
+        contract,
+        "|".join(f"{len(url)} {url[-200:]}" for url in images),
+        contract.bare_reply_format() in text,
+        int(body.get("n") or 1),
+        bool(body.get("logprobs")),
+        text,
+    )
+
+
+def _error(status: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    content = {"error": {"message": message, "type": "fake", "code": None}}
+    return web.json_response(content, status=status, headers=headers)

@@ -1,0 +1,315 @@
+"""What can be asked about a picture: the words of each question, and its right answer in a scene.
+
+A question about something that is not there is answered with no: what is absent was not kept, and
+is not well drawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from creval.touchstone.scene import SIZES, Scene
+from creval.touchstone.shapes import SUBJECT_KINDS
+
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
+PLURALS = {"star": "stars", "heart": "hearts", "ball": "balls", "leaf": "leaves", "bell": "bells", "gem": "gems"}
+_SINGULARS = {plural: single for single, plural in PLURALS.items()}
+_PLACES = {"left": "to the left of the centre", "centre": "in the centre", "right": "to the right of the centre"}
+CORNERS = {
+    "top left": "in the upper left corner",
+    "top right": "in the upper right corner",
+    "bottom left": "in the lower left corner",
+    "bottom right": "in the lower right corner",
+}
+_EXTRA_WORDS = {
+    "wings": "have wings",
+    "wheels": "have wheels",
+    "crown": "wear a crown",
+    "hat": "wear a pointed hat",
+    "sash": "wear a sash",
+}
+SCENERIES = {
+    "room": "a room with a wooden floor",
+    "meadow": "a meadow with hills",
+    "beach": "a beach by the sea",
+    "night": "a night sky with a moon",
+    "studio": "a plain studio",
+    "street": "a street with houses",
+}
+_FRAMES = {
+    "stamp": "the perforated border of a postage stamp",
+    "playing card": "the rounded white border of a playing card",
+    "film strip": "the black bands of a film strip",
+}
+_STYLES = {
+    "painting": "a smooth, shaded illustration in colour",
+    "pencil sketch": "a pencil sketch",
+    "pixel art": "pixel art",
+    "flat poster": "a poster of few flat colours",
+    "blueprint": "a blueprint",
+}
+AnswerFunction = Callable[..., bool]
+
+
+class _Template(NamedTuple):
+    """How a kind of question is put, and answered from the source's and the edit's scene."""
+
+    kind: str
+    words: str
+    truth: AnswerFunction
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question: a template's name and what fills its gaps, in order."""
+
+    name: str
+    given: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """What it is about: colour, count, place ..."""
+        return _TEMPLATES[self.name].kind
+
+    @property
+    def text(self) -> str:
+        """The question in words."""
+        return _TEMPLATES[self.name].words.format(*map(_Word, self.given))
+
+    @property
+    def reworded(self) -> str:
+        """The question in other words."""
+        return _REWORDED[self.name].format(*map(_Word, self.given))
+
+    def answer(self, source: Scene, edit: Scene) -> bool:
+        """The right answer, from what both pictures show."""
+        return _TEMPLATES[self.name].truth(source, edit, *self.given)
+
+
+def parse_check(text: str) -> Check | None:
+    """The check that a question's words stand for, if they are touchstone's."""
+    for name, pattern in _patterns():
+        match = pattern.fullmatch(text.strip())
+        if match is not None:
+            check = Check(name, tuple(_NAMES_BY_PHRASE.get(word, word) for word in match.groups()))
+            with suppress(KeyError):  # words that stand for nothing: another's question
+                if text.strip() in (check.text, check.reworded):
+                    return check
+    return None
+
+
+_PHRASES = {**_PLACES, **CORNERS, **_EXTRA_WORDS, **SCENERIES, **_FRAMES, **_STYLES}
+_NAMES_BY_PHRASE = {words: name for name, words in _PHRASES.items()} | _SINGULARS
+_NAMES_BY_PHRASE |= {f"{article} {kind}": kind for kind in SUBJECT_KINDS for article in ("a", "an")}
+
+
+def with_article(words: str) -> str:
+    """Words with their article.
+
+    >>> an("owl"), an("cat")
+    ('an owl', 'a cat')
+    """
+    return ("an " if words[0] in "aeiou" else "a ") + words
+
+
+class _Word(str):
+    """A name as it is spoken: as it is, with its article, in the plural, or in the words that stand
+    for it."""
+
+    def __format__(self, form: str) -> str:
+        name = str(self)
+        if form == "plural":
+            return PLURALS[name]
+        if form == "one":
+            return with_article(name)
+        return _PHRASES[name] if form == "spoken" else name
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> list[tuple[str, re.Pattern[str]]]:
+    found = []
+    for name, template in _TEMPLATES.items():
+        for words in (template.words, _REWORDED[name]):
+            parts = re.split(r"\{[^}]*\}", words)
+            found.append((name, re.compile("(.+?)".join(map(re.escape, parts)))))
+    return found
+
+
+def _subject(_: Scene, edit: Scene, kind: str) -> bool:
+    return edit.kind == kind
+
+
+def _colour(_: Scene, edit: Scene, kind: str, colour: str) -> bool:
+    own = edit.material in ("plain", "wool")
+    return edit.kind == kind and edit.has_visible_colours and own and edit.colour == colour
+
+
+def _material(_: Scene, edit: Scene, kind: str, material: str) -> bool:
+    return edit.kind == kind and edit.style == "painting" and edit.material == material
+
+
+def _place(_: Scene, edit: Scene, kind: str, place: str) -> bool:
+    return edit.kind == kind and edit.panels == 1 and edit.place == place
+
+
+def _same_size(source: Scene, edit: Scene, kind: str) -> bool:
+    return edit.kind == kind and edit.panels == source.panels and edit.size == source.size
+
+
+def _larger(source: Scene, edit: Scene, kind: str) -> bool:
+    there = edit.kind == kind == source.kind and edit.panels == source.panels
+    return there and SIZES[edit.size] > SIZES[source.size]
+
+
+def _has(_: Scene, edit: Scene, kind: str, extra: str) -> bool:
+    return edit.kind == kind and edit.find_extra(extra) is not None
+
+
+def _extra_colour(_: Scene, edit: Scene, extra: str, colour: str) -> bool:
+    found = edit.find_extra(extra)
+    return found is not None and edit.has_visible_colours and found.colour == colour
+
+
+def _pattern(_: Scene, edit: Scene, pattern: str) -> bool:
+    sash = edit.find_extra("sash")
+    return sash is not None and edit.style == "painting" and sash.pattern == pattern
+
+
+def _count(_: Scene, edit: Scene, small: str, number: str) -> bool:
+    return edit.count(small) == NUMBERS.index(number)
+
+
+def _any(_: Scene, edit: Scene, small: str) -> bool:
+    return edit.count(small) > 0
+
+
+def _all_colour(_: Scene, edit: Scene, small: str, colour: str) -> bool:
+    there = edit.count(small)
+    return there > 0 and edit.has_visible_colours and edit.count(small, colour) == there
+
+
+def _corner(_: Scene, edit: Scene, small: str, slot: str) -> bool:
+    return any(other.kind == small and other.slot == slot for other in edit.others)
+
+
+def _background(_: Scene, edit: Scene, background: str) -> bool:
+    return edit.background == background
+
+
+def _same_tint(source: Scene, edit: Scene) -> bool:
+    seen, before = ((s.background, s.backdrop, s.style) for s in (edit, source))
+    return seen == before and edit.has_visible_colours
+
+
+def _container(_: Scene, edit: Scene, kind: str, container: str) -> bool:
+    return edit.kind == kind and edit.container == container
+
+
+def _frame(_: Scene, edit: Scene, frame: str) -> bool:
+    return edit.frame == frame
+
+
+def _panels(_: Scene, edit: Scene) -> bool:
+    return edit.panels == 2
+
+
+def _sticker(_: Scene, edit: Scene, kind: str) -> bool:
+    return edit.kind == kind and edit.sticker
+
+
+def _reads(_: Scene, edit: Scene, words: str) -> bool:
+    return edit.has_legible_text and edit.text == words
+
+
+def _banner(_: Scene, edit: Scene) -> bool:
+    return bool(edit.text)
+
+
+def _style(_: Scene, edit: Scene, style: str) -> bool:
+    return edit.style == style
+
+
+def _lacks_flaw(flaw: str) -> AnswerFunction:
+    def clean(_: Scene, edit: Scene, kind: str) -> bool:
+        return edit.kind == kind and flaw not in edit.flaws
+
+    return clean
+
+
+def _has_flaw(flaw: str) -> AnswerFunction:
+    def flawed(_: Scene, edit: Scene) -> bool:
+        return flaw in edit.flaws
+
+    return flawed
+
+
+_TEMPLATES: dict[str, _Template] = {
+    "subject": _Template("shape", "Is the main subject of the edited image {:one}?", _subject),
+    "colour": _Template("colour", "Is the {} in the edited image {}?", _colour),
+    "material": _Template("material", "Does the {} look as if it were made of {}?", _material),
+    "place": _Template("place", "Does the {} stand {:spoken} of the picture?", _place),
+    "same size": _Template("size", "Is the {} as large as in the source image?", _same_size),
+    "larger": _Template("size", "Is the {} larger than in the source image?", _larger),
+    "has": _Template("presence", "Does the {} {:spoken}?", _has),
+    "extra colour": _Template("colour", "Is the colour of the {} {}?", _extra_colour),
+    "pattern": _Template("pattern", "Is the sash {}?", _pattern),
+    "count": _Template("count", "Is the number of {:plural} in the picture {}?", _count),
+    "any": _Template("presence", "Can any {:plural} be seen in the picture?", _any),
+    "all colour": _Template("colour", "Are all {:plural} that can be seen {}?", _all_colour),
+    "corner": _Template("place", "Is there a {} {:spoken} of the picture?", _corner),
+    "background": _Template("background", "Does the background show {:spoken}?", _background),
+    "same tint": _Template(
+        "background", "Does the background have the same colours as in the source image?", _same_tint
+    ),
+    "container": _Template("container", "Is the {} inside a {}?", _container),
+    "frame": _Template("frame", "Does the picture have {:spoken}?", _frame),
+    "panels": _Template("frame", "Is the picture divided into two panels?", _panels),
+    "sticker": _Template("frame", "Does the {} have the white border of a sticker?", _sticker),
+    "reads": _Template("text", "Does the banner read “{}”?", _reads),
+    "banner": _Template("text", "Is there a banner with lettering below?", _banner),
+    "style": _Template("style", "Is the picture drawn as {:spoken}?", _style),
+    "outlines": _Template("artefact", "Are the outlines of the {} drawn without gaps?", _lacks_flaw("broken outlines")),
+    "complete": _Template("artefact", "Is the {} complete, with no part of it cut off?", _lacks_flaw("cut limbs")),
+    "once": _Template(
+        "artefact", "Is the {} free of a second, half-seen copy laid over it?", _lacks_flaw("doubled parts")
+    ),
+    "clear": _Template("artefact", "Can the {} be recognised without doubt?", _subject),
+    "noise": _Template("artefact", "Is the picture disturbed by noise?", _has_flaw("noise")),
+    "banding": _Template("artefact", "Is the picture disturbed by bands that run across it?", _has_flaw("banding")),
+}
+_REWORDED: dict[str, str] = {
+    "subject": "Would you say that the edited image is above all about {:one}?",
+    "colour": "Would you call the colour of the {} in the edited image {}?",
+    "material": "Is the {} drawn like something made of {}?",
+    "place": "Would you find the {} {:spoken} of the edited image?",
+    "same size": "Has the {} kept the size that it has in the source image?",
+    "larger": "Has the {} become larger than it is in the source image?",
+    "has": "Looking at the {}, does it {:spoken}?",
+    "extra colour": "Would you call the {} {}?",
+    "pattern": "Is the pattern of the sash {}?",
+    "count": "If you count the {:plural} in the edited image, are there {}?",
+    "any": "Does the edited image contain any {:plural}?",
+    "all colour": "Do all the {:plural} in the edited image have the colour {}?",
+    "corner": "Has a {} been drawn {:spoken} of the edited image?",
+    "background": "Behind everything else, is there {:spoken}?",
+    "same tint": "Have the colours of the background stayed as they are in the source image?",
+    "container": "Has the {} been put into a {}?",
+    "frame": "Is the edited image surrounded by {:spoken}?",
+    "panels": "Does the edited image consist of two panels side by side?",
+    "sticker": "Is the {} surrounded by a white rim, like a sticker?",
+    "reads": "Are the words on the banner “{}”?",
+    "banner": "Does the edited image have a banner with words on it?",
+    "style": "Does the edited image look like {:spoken}?",
+    "outlines": "Are all lines around the {} closed?",
+    "complete": "Is every part of the {} there, none of it cut away?",
+    "once": "Is it true that no half-seen copy lies over the {}?",
+    "clear": "Is there no doubt that {:one} is shown?",
+    "noise": "Does noise spoil the edited image?",
+    "banding": "Do bands run across the edited image and spoil it?",
+}
+"""The same questions in other words."""

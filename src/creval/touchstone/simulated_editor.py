@@ -1,0 +1,54 @@
+"""Editors that know what touchstone's images show."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from creval.core.errors import CrevalError, require_known
+from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask, require_no_settings
+from creval.providers.call_errors import CallError, ProviderUnusable
+from creval.touchstone.files import read_scene, read_touchstone_samples, save_scene
+from creval.touchstone.samples import TouchstoneSample
+from creval.touchstone.scene import Scene
+from creval.touchstone.simulated_edits import SIMULATED_EDITORS, simulate_edit
+
+
+class SimulatedEditor(Editor):
+    """One of touchstone's editors, which know what their pictures show. A step's instruction is
+    carried out on what the picture shows by then."""
+
+    price = 0.0
+    seconds_per_edit = 0.1
+
+    def __init__(self, name: str, editor: str, options: EditorOptions) -> None:
+        require_known("touchstone's editor", editor, SIMULATED_EDITORS)
+        require_no_settings("touchstone's editor", options)
+        self.name, self.model, self.notes = name, editor, []
+        if options.benchmark_folder is None:
+            raise CrevalError(f"{name} edits touchstone's pictures: give its benchmark.")
+        self._samples = {sample.id: sample for sample in read_touchstone_samples(options.benchmark_folder)}
+
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
+        del ticket
+        sample = self._samples.get(job.sample)
+        if sample is None or job.source is None:
+            raise ProviderUnusable(f"{self.name} knows no sample {job.sample!r} of touchstone's.")
+        scene = self._edited_scene(sample, job)
+        return EditOutput(await asyncio.to_thread(_draw_png, scene), "image/png", 0.0)
+
+    def _edited_scene(self, sample: TouchstoneSample, job: EditRequest) -> Scene:
+        if job.instruction in sample.steps:
+            now = read_scene(job.source.read_bytes()) if job.source is not None else None
+            if now is None:
+                raise CallError("unknown picture", "it does not say what it shows", retryable=False)
+            sample = sample.step_sample(now, sample.steps.index(job.instruction))
+        return simulate_edit(sample, self.model, job.seed + job.draw)
+
+
+def _draw_png(scene: Scene) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "edit.png"
+        save_scene(scene, path)
+        return path.read_bytes()

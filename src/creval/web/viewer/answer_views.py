@@ -1,0 +1,141 @@
+"""What was answered, as it is shown: one model's answer to one question, and each voice's words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from creval.core import formatting
+from creval.core.edit_record import EditKey
+from creval.core.probe import Measurement, Probe
+from creval.core.scales import get_scale
+from creval.core.schema import Digits
+from creval.core.verdict import VerdictStatus
+from creval.store.lookup import VerdictRow
+from creval.store.run import METRIC_VOICE_PREFIX, reduce_answers
+from creval.web.common.pages import link
+from creval.web.viewer.snapshot import AnswerState, Snapshot, answer_state
+
+STATE_SIGNS = {
+    AnswerState.RIGHT: "✓",
+    AnswerState.WRONG: "✗",
+    AnswerState.UNANSWERED: "–",
+    AnswerState.UNASKED: "·",
+    AnswerState.UNSCORED: "",
+}
+
+
+class ModelAnswer(NamedTuple):
+    """A model's answer to a question: how it ended, and in which words."""
+
+    state: str
+    sign: str
+    text: str
+
+
+class VoiceAnswer(NamedTuple):
+    """One voice's answer about one edit, with what it explained and where its reply is."""
+
+    edit: EditKey
+    draw: str
+    voice: str
+    answer: ModelAnswer
+    status: str
+    explanation: str
+    reply: str
+
+
+def model_answer(
+    snapshot: Snapshot, probe: Probe, verdicts: Sequence[VerdictRow], edit_of: tuple[str, str] = ("", "")
+) -> ModelAnswer:
+    """What all voices together said about one system's edits; of several draws the mean counts.
+
+    `whose` is the system and the sample: nobody is asked about what a system does not support.
+    """
+    plain = [one for one in verdicts if not one.variant]
+    if not plain and edit_of in snapshot.unsupported:
+        return _make_answer(snapshot, AnswerState.UNSCORED, "not supported")
+    if not plain:
+        return _make_answer(snapshot, AnswerState.UNASKED, "")
+    draws: dict[int, list[float | None]] = {}
+    for one in plain:
+        draws.setdefault(one.edit.draw, []).append(one.value)
+    values = [reduce_answers(probe, given, uses_probabilities(snapshot)) for given in draws.values()]
+    return _make_answer(snapshot, _combined_state(snapshot, probe, values), _summarise_answers(snapshot, probe, plain))
+
+
+def _summarise_answers(snapshot: Snapshot, probe: Probe, verdicts: Sequence[VerdictRow]) -> str:
+    """Several answers in a few words: how often each was given, or on a scale their mean."""
+    counts = Counter(_answer_text(snapshot, probe, one) for one in verdicts)
+    if len(counts) == 1:
+        return next(iter(counts))
+    given = [one.value for one in verdicts if one.value is not None]
+    if given and (isinstance(probe, Measurement) or probe.scale != "yes/no" or uses_probabilities(snapshot)):
+        mean = formatting.format_value(sum(given) / len(given), Digits(2 if max(given) > 1 else 4))
+        rest = f" of {len(verdicts)}" if len(given) < len(verdicts) else ""
+        return f"{mean} (mean of {len(given)}{rest})"
+    return ", ".join(f"{word} × {count}" if count > 1 else word for word, count in counts.most_common())
+
+
+def voice_answers(snapshot: Snapshot, probe: Probe, verdicts: Sequence[VerdictRow]) -> list[VoiceAnswer]:
+    """Each voice's answer by itself."""
+    several = len({(one.judge, one.repeat, one.variant) for one in verdicts}) > 1
+    draws = len({one.edit.draw for one in verdicts}) > 1
+    return [
+        VoiceAnswer(
+            one.edit,
+            f"draw {one.edit.draw}" if draws else "",
+            voice_label(one.judge, one.repeat, one.variant) if several else "",
+            _make_answer(snapshot, _combined_state(snapshot, probe, [one.value]), _answer_text(snapshot, probe, one)),
+            "" if one.status == VerdictStatus.ANSWERED.value else one.status,
+            one.explanation,
+            "" if one.reply_id is None else link("/reply", id=one.reply_id),
+        )
+        for one in verdicts
+    ]
+
+
+def voice_label(judge: str, repeat: int, variant: str) -> str:
+    """Who spoke: a judge, in which repeat, and in which variant if it is not the plain one."""
+    name = judge.removeprefix(METRIC_VOICE_PREFIX)
+    again = f", repeat {repeat + 1}" if repeat else ""
+    return f"{name}{again}{f' ({variant})' if variant else ''}"
+
+
+def uses_probabilities(snapshot: Snapshot) -> bool:
+    """Whether values are probabilities."""
+    return bool(snapshot.manifest.get("settings", {}).get("logprobs"))
+
+
+def scale_text(probe: Probe) -> str:
+    """The scale that a question is answered on, in words."""
+    return "" if isinstance(probe, Measurement) else get_scale(probe.scale).description
+
+
+def _combined_state(snapshot: Snapshot, probe: Probe, values: Sequence[float | None]) -> AnswerState:
+    states = [answer_state(snapshot.protocol, probe, value) for value in values]
+    graded = [
+        credit
+        for value in values
+        if not isinstance(probe, Measurement) and (credit := snapshot.protocol.credit(probe, value)) is not None
+    ]
+    if graded:
+        return AnswerState.RIGHT if sum(graded) > 0.5 * len(graded) else AnswerState.WRONG
+    return AnswerState.UNSCORED if AnswerState.UNSCORED in states else AnswerState.UNANSWERED
+
+
+def _answer_text(snapshot: Snapshot, probe: Probe, verdict: VerdictRow) -> str:
+    if verdict.value is None:
+        return verdict.status
+    if isinstance(probe, Measurement):
+        return formatting.format_value(verdict.value, snapshot.schema.find_metric(probe.metric).digits)
+    said = verdict.raw_answer or f"{verdict.value:g}"
+    return f"{said} ({verdict.value:.2f})" if uses_probabilities(snapshot) and verdict.value not in (0.0, 1.0) else said
+
+
+def _make_answer(snapshot: Snapshot, state: AnswerState, words: str) -> ModelAnswer:
+    sign = STATE_SIGNS[state]
+    if snapshot.has_grades and state in (AnswerState.RIGHT, AnswerState.WRONG):
+        sign = ""
+    return ModelAnswer(state.name.lower(), sign, words)

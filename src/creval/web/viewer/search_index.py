@@ -1,0 +1,147 @@
+"""Full-text search over instructions, questions and explanations.
+
+The index is SQLite's FTS5, in memory: at 8 models x 904 samples x 17 questions it is made in a
+second, and a search takes a millisecond or two, where a scan of the explanations takes 90 to 160.
+It knows numbers of rows; what is shown is read from the run, so that it is always as it is there.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from creval.store.lookup import RunLookup
+
+KINDS = INSTRUCTION, QUESTION, EXPLANATION = "instruction", "question", "explanation"
+MAX_COUNTED = 10_000
+"""So many texts are counted at most."""
+_BATCH_SIZE = 5_000  # texts for which a search may have to wait
+_MAX_QUERY_CHARS = 200  # characters of a search
+_WORD = re.compile(r'"([^"]*)"|([^\s"]+)')
+_LETTERS = re.compile(r"\w")
+
+
+class SearchHit(NamedTuple):
+    """Where something was found: in a sample's instruction, a question, or a verdict's row."""
+
+    sample: str
+    probe: str
+    row: int
+
+
+class TextIndex:
+    """The index of a run's texts. It may be searched while it is brought up to date."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connection = sqlite3.connect(":memory:", check_same_thread=False)
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew."""
+        with self._lock:
+            self._clear()
+
+    def _clear(self) -> None:
+        for kind in KINDS:
+            self._connection.executescript(
+                f"DROP TABLE IF EXISTS {kind}_texts; DROP TABLE IF EXISTS {kind}_places;"
+                f"CREATE VIRTUAL TABLE {kind}_texts USING fts5 (text, content = '',"
+                " columnsize = 0, tokenize = 'unicode61 remove_diacritics 2');"
+                f"CREATE TABLE {kind}_places (id INTEGER PRIMARY KEY, sample TEXT, probe TEXT,"
+                " row INTEGER);"
+            )
+        self._texts: frozenset[tuple[str, str, str]] = frozenset()
+        self._row = self._reply = self._count = 0
+
+    def update(self, run: RunLookup) -> None:
+        """Add what has come since the last time; where something has gone, begin anew."""
+        texts = frozenset(_iter_texts(run))
+        count = run.count()
+        with self._lock:
+            if count < self._count or not self._texts <= texts:
+                self._clear()
+            fresh = [text for text in _iter_texts(run) if text not in self._texts]
+        for kind in (INSTRUCTION, QUESTION):
+            mine = [text for text in fresh if bool(text[1]) == (kind == QUESTION)]
+            self._add(kind, ((text, (sample, probe, 0)) for sample, probe, text in mine))
+        self._add(EXPLANATION, self._explanations(run))
+        self._texts, self._count = texts, count
+
+    def _explanations(self, run: RunLookup) -> Iterator[tuple[str, tuple[str, str, int]]]:
+        for row, reply, explanation in run.explanations(self._row, self._reply):
+            self._row, self._reply = max(row, self._row), max(reply, self._reply)
+            if explanation:
+                yield explanation, ("", "", row)
+
+    def _add(self, kind: str, texts: Iterable[tuple[str, tuple[str, str, int]]]) -> None:
+        remaining = iter(texts)
+        while batch := list(islice(remaining, _BATCH_SIZE)):
+            with self._lock:
+                for text, place in batch:
+                    added = self._connection.execute(
+                        f"INSERT INTO {kind}_places (sample, probe, row) VALUES (?, ?, ?)", place
+                    )
+                    self._connection.execute(
+                        f"INSERT INTO {kind}_texts (rowid, text) VALUES (?, ?)", (added.lastrowid, text)
+                    )
+                self._connection.commit()
+
+    def count(self, query: str, kind: str) -> int:
+        """How many texts of a kind hold all these words; beyond `MAX_COUNTED` it is not counted.
+
+        A word stands for all that begin with it; words in quotation marks stand together.
+        """
+        expression = fts_query(query)
+        if not expression:
+            return 0
+        inside = f"SELECT 1 FROM {kind}_texts WHERE {kind}_texts MATCH ? LIMIT {MAX_COUNTED}"
+        with self._lock:
+            counted = self._connection.execute(f"SELECT count(*) FROM ({inside})", (expression,))
+            return int(counted.fetchone()[0])
+
+    def find(self, query: str, kind: str, limit: int, skip: int = 0) -> list[SearchHit]:
+        """Some of these texts, in the run's order."""
+        expression = fts_query(query)
+        if not expression:
+            return []
+        found = (
+            f"SELECT sample, probe, row FROM {kind}_places WHERE id IN (SELECT rowid FROM"
+            f" {kind}_texts WHERE {kind}_texts MATCH ? ORDER BY rowid LIMIT ? OFFSET ?) ORDER BY id"
+        )
+        with self._lock:
+            rows = self._connection.execute(found, (expression, limit, skip))
+            return list(dict.fromkeys(SearchHit(*row) for row in rows))
+
+
+def search_terms(query: str) -> list[str]:
+    """The words and phrases of a search."""
+    return [quoted or word for quoted, word in _split_query(query)]
+
+
+def _split_query(query: str) -> list[tuple[str, str]]:
+    """Phrases and words; what has no letter or digit is left out."""
+    found = _WORD.findall(query[:_MAX_QUERY_CHARS].replace("\0", " "))
+    return [part for part in found if _LETTERS.search(part[0] or part[1])]
+
+
+def fts_query(query: str) -> str:
+    """A search in FTS5's language. Whatever was typed is quoted, so none of it is syntax.
+
+    >>> expression('red "top hat" OR NEAR(')
+    '"red"* "top hat" "OR"* "NEAR("*'
+    """
+    return " ".join(f'"{quoted}"' if quoted else f'"{word}"*' for quoted, word in _split_query(query))
+
+
+def _iter_texts(run: RunLookup) -> Iterator[tuple[str, str, str]]:
+    """Sample, question or nothing, and text."""
+    for sample in run.samples.values():
+        yield sample.id, "", sample.instruction
+        for probe in run.probes[sample.id]:
+            if text := getattr(probe, "text", ""):
+                yield sample.id, probe.id, text

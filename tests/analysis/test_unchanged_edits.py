@@ -1,0 +1,65 @@
+"""Doing nothing is not consistency."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from creval.analysis.scoring import score
+from creval.analysis.unchanged_edits import summarise_unchanged
+from creval.analysis.unchanged_scan import scan_for_changes
+from creval.benchmarks import open_benchmark
+from creval.core.errors import CrevalError
+from creval.judging.judge_run import judge
+from creval.report.plots import plane, save_figure
+from creval.store import open_run
+from creval.touchstone.builder import build_touchstone
+
+EDITORS = ("faithful", "lazy", "forgetful")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("unchanged")
+    build_touchstone(folder / "bench", 9, 5, edits=folder / "edits", editors=EDITORS)
+    edits = [folder / "edits" / editor for editor in EDITORS]
+    (folder / "edits" / "faithful" / "t0009.png").unlink()
+    judge(open_benchmark(folder), edits, "truth", folder / "run")
+    return folder / "run"
+
+
+def test_who_did_nothing_and_what_the_others_kept(run: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    assert scan_for_changes(run, lambda *count: seen.append(count)) == 0
+    assert seen[-1] == (26, 26)
+    with open_run(run) as opened:
+        card = score(opened, resamples=100)
+        found = {one.model: one for one in summarise_unchanged(opened, card)}
+    assert found["lazy"].unchanged == (9, 9)
+    assert found["faithful"].unchanged == (0, 8)
+    assert (found["lazy"].followed_count, found["lazy"].consistency_when_followed) == (0, None)
+    assert (found["faithful"].followed_count, found["faithful"].consistency_when_followed) == (8, 100.0)
+
+
+def test_nothing_is_looked_at_twice_unless_it_changed(run: Path) -> None:
+    scan_for_changes(run)
+    seen: list[tuple[int, int]] = []
+    scan_for_changes(run, lambda *count: seen.append(count))
+    assert seen == []
+    image = run.parent / "edits" / "lazy" / "t0001.png"
+    os.utime(image, (1, 1))
+    scan_for_changes(run, lambda *count: seen.append(count))
+    assert seen == [(1, 1)]
+
+
+def test_a_run_without_images(miniature_run: Path) -> None:
+    with pytest.raises(CrevalError, match="are not there any more"):
+        scan_for_changes(miniature_run)
+
+
+def test_the_plane_is_drawn(run: Path, tmp_path: Path) -> None:
+    with open_run(run) as opened:
+        save_figure(plane(score(opened, resamples=100)), tmp_path / "plane.svg")
+    assert (tmp_path / "plane.svg").stat().st_size > 5000
