@@ -7,6 +7,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import NamedTuple
 
 from creval.cli import app
+from creval.cli.flags import current_spelling, with_flags
 from creval.core.errors import CrevalError
 
 
@@ -21,8 +22,8 @@ def creval(*arguments: object) -> Done:
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         try:
-            status = int(app([str(part) for part in arguments], standalone_mode=False) or 0)
+            status = int(app(current_spelling([str(part) for part in arguments]), standalone_mode=False) or 0)
         except CrevalError as error:
             status = 2
-            print(error, file=err)
+            print(with_flags(str(error)), file=err)
     return Done(status, out.getvalue(), err.getvalue())

@@ -103,7 +103,7 @@ def test_what_items_ask_alike_is_asked_once_in_a_stage_that_is_shared(tmp_path: 
 
 
 def test_a_budget_needs_prices(tmp_path: Path) -> None:
-    with pytest.raises(CrevalError, match=r"--budget needs the price of openai:one@"):
+    with pytest.raises(CrevalError, match=r"`budget` needs the price of openai:one@"):
         writing(tmp_path, "http://127.0.0.1:9", budget=1.0)
     writing(tmp_path, "http://127.0.0.1:9", budget=1.0, price=Price(1, 2))
 

@@ -231,7 +231,7 @@ def test_a_folder_is_one_thing(bench: Path, tmp_path: Path) -> None:
         ("strategy direct", {"strategy": "sequential"}),
         ("seed 0", {"settings": EditSettings(seed=1)}),
     ):
-        with pytest.raises(CrevalError, match=f"was made with the {words}.*another --out"):
+        with pytest.raises(CrevalError, match=f"was made with the {words}.*another `out`"):
             run_of(bench, tmp_path / "M", **other).run()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "a.png").write_bytes(b"x")
@@ -249,17 +249,17 @@ def test_a_folder_is_one_thing(bench: Path, tmp_path: Path) -> None:
 
 def test_what_does_nothing_is_refused(bench: Path, tmp_path: Path) -> None:
     for name in ("judge", "reasoner"):
-        with pytest.raises(CrevalError, match=f"--{name} does nothing with --strategy direct"):
+        with pytest.raises(CrevalError, match=f"`{name}` does nothing with `strategy` direct"):
             run_of(bench, tmp_path / "M", **{name: "truth"})  # type: ignore[arg-type]
-    with pytest.raises(CrevalError, match="--set x: touchstone's editor takes no settings"):
+    with pytest.raises(CrevalError, match="`settings` x: touchstone's editor takes no settings"):
         run_of(bench, tmp_path / "M", options=EditorOptions({"x": 1}))
 
 
 def test_a_budget_needs_prices(bench: Path, tmp_path: Path, fake: str) -> None:
     settings = EditSettings(budget=1.0)
-    with pytest.raises(CrevalError, match="add --price, US dollars a picture"):
+    with pytest.raises(CrevalError, match="add `price`, US dollars a picture"):
         run_of(bench, tmp_path / "M", f"python:{HERE}:shrink", settings=settings)
-    with pytest.raises(CrevalError, match="add --token-price"):
+    with pytest.raises(CrevalError, match="add `token_price`"):
         run_of(bench, tmp_path / "M", settings=settings, strategy="reasoned", reasoner=fake)
 
 

@@ -159,11 +159,11 @@ def test_a_step_that_fails_ends_its_chain(bench: Path, tmp_path: Path) -> None:
 def test_what_a_strategy_needs(bench: Path, tmp_path: Path) -> None:
     editing = EditorSession(Stubborn(), tmp_path, EditSettings())
     plain = [replace(sample, steps=()) for sample in stepped(bench)]
-    with pytest.raises(CrevalError, match="give --judge"):
+    with pytest.raises(CrevalError, match="give `judge`"):
         StrategyRunner(editing, "M", plain, Strategy(best_of=2))
     with pytest.raises(CrevalError, match="has none"):
         StrategyRunner(editing, "M", plain, Strategy(sequential=True))
-    with pytest.raises(CrevalError, match="give --reasoner"):
+    with pytest.raises(CrevalError, match="give `reasoner`"):
         StrategyRunner(editing, "M", plain, Strategy(reasoned=True))
 
 

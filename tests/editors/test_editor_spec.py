@@ -64,7 +64,7 @@ def test_prices_are_known_or_given() -> None:
         ("opnai:x", "did you mean 'openai'"),
         ("openai:@http://h/v1", "give the model's name"),
         ("openai:m@localhost:8000/v1", "begins with http"),
-        ("openai:m@http://user:key@h/v1", "--editor: the address of m must be like"),
+        ("openai:m@http://user:key@h/v1", "`editor`: the address of m must be like"),
     ],
 )
 def test_names_that_are_wrong(spec: str, sentence: str) -> None:
@@ -74,7 +74,7 @@ def test_names_that_are_wrong(spec: str, sentence: str) -> None:
 
 def test_keys_that_are_missing_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BFL_API_KEY")
-    with pytest.raises(CrevalError, match=r"--editor bfl:m: put the key into .* BFL_API_KEY"):
+    with pytest.raises(CrevalError, match=r"`editor` bfl:m: put the key into .* BFL_API_KEY"):
         one("bfl:m")
     assert one("bfl:m", key_optional=True)._endpoint.key == ""
     monkeypatch.setenv("BFL_API_KEY", "a\nb")

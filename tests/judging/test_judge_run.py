@@ -248,7 +248,7 @@ def test_the_budget_is_kept(miniature: Path, tmp_path: Path) -> None:
         again = ask(miniature, tmp_path / "run", spec, price=price, budget=12.0, batch_by="sample")
         assert again.stopped == "budget"
         assert server.stats["requests"] - made <= 2, "what was spent before counts"
-        with pytest.raises(CrevalError, match="--price"):
+        with pytest.raises(CrevalError, match="`price`"):
             ask(miniature, tmp_path / "other", spec, budget=5.0)
 
 
@@ -331,13 +331,13 @@ def test_a_run_is_asked_in_one_way(miniature: Path, tmp_path: Path) -> None:
     with spec_of(FakeServer()) as spec, spec_of(FakeServer()) as other:
         ask(miniature, tmp_path / "run", spec, limit=1)
         for changed, sentence in (
-            ({"ask": "question"}, "with --ask metric, now it is question"),
-            ({"image_fit": "512"}, "--image-fit"),
-            ({"repeat": 2}, r"--temperature 0.0, now it is 1.0 \(if not given"),
-            ({"show_instruction": True}, "--show-instruction"),
-            ({"reasoning": False}, "--reasoning"),
-            ({"rubric": False}, "--no-rubric"),
-            ({"parameters": {"top_p": 0.5}}, "--set"),
+            ({"batch_by": "question"}, "`batch_by`"),
+            ({"image_fit": "512"}, "`image_fit`"),
+            ({"repeat": 2}, r"`temperature` 0.0, now it is 1.0 \(if not given"),
+            ({"show_instruction": True}, "`show_instruction`"),
+            ({"reasoning": False}, "`reasoning`"),
+            ({"rubric": False}, "`no_rubric`"),
+            ({"parameters": {"top_p": 0.5}}, "`parameters`"),
         ):
             with pytest.raises(CrevalError, match=sentence):
                 ask(miniature, tmp_path / "run", spec, limit=1, **changed)

@@ -140,7 +140,7 @@ def test_asked_first_and_measured_later_or_the_other_way_round(bench: Path, edit
 
 
 def test_without_a_judge_only_what_is_measured(bench: Path, edits: Path) -> None:
-    with pytest.raises(CrevalError, match="give --judge"):
+    with pytest.raises(CrevalError, match="give `judge`"):
         run_of(bench, edits, bench / "run")
 
 
@@ -181,7 +181,7 @@ def test_two_ways_of_measuring_do_not_mix(bench: Path, edits: Path) -> None:
     assert run_of(bench, edits, bench / "new", **MEASURED).measured_edits == 1, "nor is it kept in mind"
     with pytest.raises(CrevalError, match="no use of a model 'box'; did you mean 'boxes'"):
         Settings(metric_models={"box": "x"})
-    with pytest.raises(CrevalError, match="--gauge clip: nothing is measured with it"):
+    with pytest.raises(CrevalError, match="`metric_models` clip: nothing is measured with it"):
         run_of(bench, edits, bench / "run", **MEASURED, metric_models={"clip": "x"})
 
 

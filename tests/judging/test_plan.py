@@ -69,7 +69,7 @@ def test_filters(miniature: Path) -> None:
         ({"metrics": ("XX",)}, "there is no metric"),
         ({"models": ("keeper",)}, "did you mean 'Keeper'"),
         ({"groups": ("Surreal",)}, "did you mean 'Surreal Fantasy'"),
-        ({"limit": 0}, "--limit"),
+        ({"limit": 0}, "`limit`"),
     ):
         with pytest.raises(CrevalError, match=sentence):
             plan(miniature, **wrong)
@@ -101,9 +101,9 @@ def test_the_instruction_is_shown_when_asked_for(miniature: Path) -> None:
 
 def test_settings_that_do_not_go_together() -> None:
     for wrong, sentence in (
-        ({"ask": "metrc"}, "did you mean 'metric'"),
-        ({"logprobs": True}, "--ask question"),
-        ({"repeat": 0}, "--repeat"),
+        ({"batch_by": "metrc"}, "did you mean 'metric'"),
+        ({"logprobs": True}, "`batch_by` question"),
+        ({"repeat": 0}, "`repeat`"),
         ({"parameters": {"n": 3}}, "creval sets that itself"),
     ):
         with pytest.raises(CrevalError, match=sentence):

@@ -214,6 +214,6 @@ def test_what_cannot_be_decided_is_said_before_the_first_call(bench: Path, tmp_p
     server = Knowing()
     with pytest.raises(CrevalError, match="give two or more"):
         ask(bench, tmp_path / "run", server, "Good", stopping_rule=StoppingRule())
-    with pytest.raises(CrevalError, match="needs VQ: add it to --metrics"):
+    with pytest.raises(CrevalError, match="needs VQ: add it to `metrics`"):
         ask(bench, tmp_path / "run", server, stopping_rule=StoppingRule(), metrics=("IF", "VC"))
     assert server.stats["requests"] == 0

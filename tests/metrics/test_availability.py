@@ -83,7 +83,7 @@ def test_what_must_be_given() -> None:
     card = MetricInfo("x", "", VALUE, "", models=(head,))
     ready, (line,) = metric_availability(card)
     assert not ready
-    assert line == "give --gauge head=FILE: head.pth (6 MB) from https://example.org"
+    assert line == "give `metric_models` head=FILE: head.pth (6 MB) from https://example.org"
     assert metric_availability(card, {"head": "head.pth"}) == (True, ())
     optional = MetricInfo("x", "", VALUE, "", models=(ModelInfo("b", "", 0, "", "", "optional"),))
     assert metric_availability(optional) == (True, ())

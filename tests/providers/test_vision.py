@@ -81,5 +81,5 @@ def test_how_images_are_fitted_can_be_chosen() -> None:
     assert chosen is not None
     assert chosen(2048, 1024) == (512, 256)
     for wrong in ("big", "0", "-5", "1e3", "99999"):
-        with pytest.raises(CrevalError, match="--image-fit takes"):
+        with pytest.raises(CrevalError, match="`image_fit` takes"):
             resize_rule(seen, wrong)

@@ -130,7 +130,7 @@ def test_a_ranking_is_settled_pair_by_pair() -> None:
 
 @pytest.mark.parametrize("wrong", [{"alpha": 0.0}, {"alpha": 0.7}, {"margin": -1.0}])
 def test_a_rule_takes_only_what_makes_sense(wrong: dict[str, float]) -> None:
-    with pytest.raises(CrevalError, match=r"--alpha|--margin"):
+    with pytest.raises(CrevalError, match=r"`alpha`|`margin`"):
         StoppingRule(**wrong)  # type: ignore[arg-type]
     with pytest.raises(CrevalError, match="did you mean 'best'"):
         StoppingRule("bestt")

@@ -213,7 +213,7 @@ def test_rules_that_are_none(run: Run, small_run: Run) -> None:
         score(run, missing="zero", common=True)
     with pytest.raises(CrevalError, match="recorded answers do not say"):
         score(small_run, missing="zero")
-    with pytest.raises(CrevalError, match="--correct is for answers"):
+    with pytest.raises(CrevalError, match="`correct` is for answers"):
         correct_scores(run, score(run, resamples=100, missing="zero"), Calibration("j", {}))
 
 

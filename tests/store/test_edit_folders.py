@@ -93,7 +93,7 @@ def test_what_cannot_be_right(tmp_path: Path, files: tuple[str, ...], sentence: 
 
 def test_folders_that_are_none(tmp_path: Path) -> None:
     inner = folder(tmp_path, "outputs/ModelA", "a.png")
-    with pytest.raises(CrevalError, match=r"Give each system's own: --edits .*ModelA"):
+    with pytest.raises(CrevalError, match=r"Give each system's own: `edits` .*ModelA"):
         find_edits([inner.parent], SAMPLES)
     with pytest.raises(CrevalError, match="does not exist"):
         find_edits([tmp_path / "nowhere"], SAMPLES)

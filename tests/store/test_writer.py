@@ -195,8 +195,8 @@ def test_killed_in_the_middle_nothing_is_half_there(tmp_path: Path) -> None:
     script = textwrap.dedent(
         """
         import os, sys
-        from creval.store import Store
-        store = Store(sys.argv[1])
+        from creval.store import RunWriter
+        store = RunWriter(sys.argv[1])
         scope = store.bulk() if sys.argv[2] == "bulk" else store.transaction()
         scope.__enter__()
         store.forget("j", ["A"])

@@ -55,7 +55,7 @@ def collect_answers(runs: Sequence[Run]) -> AnswerTable:
     if len(voices) < 2:
         raise CrevalError(
             "one voice alone agrees with nobody: give a second run, or one with several judges or "
-            "repeats (creval judge --repeat K)."
+            "repeats (`creval judge` with `repeat`)."
         )
     shared = [key for key in items if asked[key] == len(runs) and key not in unlike]
     if not shared:

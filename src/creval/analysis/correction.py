@@ -43,10 +43,10 @@ def correct_scores(
     """A run's scores, corrected; intervals include what the calibration itself does not know."""
     table, rates = scorecard.table, calibration.rates_by_metric
     if table.missing == ZERO:
-        raise CrevalError("--correct is for answers, and --missing zero counts where none are.")
+        raise CrevalError("`correct` is for answers, and `missing` zero counts where none are.")
     voices = run.count_answers_by_voice()
     if len({judge for judge, _ in voices}) > 1:
-        raise CrevalError("--correct: a calibration is of one judge, and this run has several.")
+        raise CrevalError("`correct`: a calibration is of one judge, and this run has several.")
     if len(voices) > 1:
         table = build_score_table(run, strict=table.strict, subset=table.subset, models=table.models, averaged=True)
         table = replace(table, schema=scorecard.table.schema)
@@ -55,7 +55,7 @@ def correct_scores(
     metrics = [metric.name for metric in table.schema.metrics]
     missing = [name for name in metrics if name not in rates]
     if missing:
-        raise CrevalError(f"--correct: the calibration says nothing about {', '.join(missing)}.")
+        raise CrevalError(f"`correct`: the calibration says nothing about {', '.join(missing)}.")
     share = replace(table, values=_affirmative_share(run, table))
     chance = np.random.default_rng(seed)
     scale, shift = _correction_terms(rates, metrics, None, chance, 1)
@@ -101,7 +101,7 @@ def _affirmative_share(run: Run, table: ScoreTable) -> Floats:
         weights = {metric: [0.0, 0.0] for metric in metrics}
         for question in run.probes[name]:
             if not isinstance(question, Question) or question.scale != "yes/no":
-                raise CrevalError("--correct is for yes/no questions.")
+                raise CrevalError("`correct` is for yes/no questions.")
             if question.reference is not None:
                 weights[question.metric][0] += question.weight * (question.reference == "Yes")
                 weights[question.metric][1] += question.weight
@@ -129,7 +129,7 @@ def _correction_terms(
         gain = both[0] + both[1] - 1
         if draws is None and gain[0] < _MIN_YOUDEN:
             raise CrevalError(
-                f"--correct: in {metric} the judge's answers are hardly better than chance "
+                f"`correct`: in {metric} the judge's answers are hardly better than chance "
                 f"(sensitivity + specificity - 1 = {gain[0]:.2f}); nothing can be corrected."
             )
         gain = np.maximum(gain, _MIN_YOUDEN / 2)

@@ -61,7 +61,7 @@ def measure_repeat_variation(run: Run, seed: int = 0) -> RepeatVariation:
     if most < 2:
         raise CrevalError(
             "everything was measured once, so nothing is known about how it varies: "
-            "creval judge --repeat K asks K times."
+            "`creval judge` with `repeat` asks several times."
         )
     observed = {
         metric: {count: observed_variation(array, count, seed) for count in _observable_counts(array)}

@@ -86,8 +86,8 @@ def restrict_to(
         there = (~np.isnan(table.values)).any(axis=2).sum(axis=1)
         least = int(there.argmin())
         raise CrevalError(
-            f"--common-samples: no sample has a score of all {len(table.models)} models; "
-            f"{table.models[least]!r} has one of {there[least]}. Choose others with --models."
+            f"`common_samples`: no sample has a score of all {len(table.models)} models; "
+            f"{table.models[least]!r} has one of {there[least]}. Choose others with `models`."
         )
     less = _ScoreTableBuilder(run, kept, table.strict, weights, table.models, averaged, table.missing).build()
     less = replace(less, schema=table.schema, subset=table.subset, missing=table.missing)
@@ -109,7 +109,7 @@ class _ScoreTableBuilder:
     ) -> None:
         protocol = get_protocol(run.manifest["protocol"])
         if strict and not protocol.has_strict:
-            raise CrevalError(f"--strict: {protocol.name} is scored in one way only.")
+            raise CrevalError(f"`strict`: {protocol.name} is scored in one way only.")
         self._run, self._samples, self._strict, self._averaged = run, samples, strict, averaged
         self._protocol = protocol if weights is None else protocol.with_weights(weights)
         self._schema = self._protocol.schema.with_levels(run.levels)
@@ -314,7 +314,7 @@ def find_failed_edits(run: Run, missing: str, models: Collection[str], samples: 
     if not statuses:
         return []
     if missing == ZERO and "answers_folder" in run.manifest:
-        raise CrevalError("--missing zero: recorded answers do not say whether an edit that has none was ever made.")
+        raise CrevalError("`missing` zero: recorded answers do not say whether an edit that has none was ever made.")
     found = [
         gone.edit
         for gone in run.missing_edits()
@@ -330,7 +330,7 @@ def find_failed_edits(run: Run, missing: str, models: Collection[str], samples: 
         count = sum(key.model == name for key in open_)
         if count:
             raise CrevalError(
-                f"--missing zero: {count} edits of {name!r} are not judged, and beside the others "
+                f"`missing` zero: {count} edits of {name!r} are not judged, and beside the others "
                 "those that are missing would weigh too much. Repeat `creval judge` until all are, "
                 "or leave missing ones out."
             )

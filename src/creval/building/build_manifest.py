@@ -44,7 +44,7 @@ def require_same_build(generator: TextGenerator[Any], fingerprint: BuildFingerpr
         held = record if isinstance(record, dict) else {}
     there = [registry.benchmarks.get(name).recognise(folder) for name in registry.benchmarks.names()]
     if not held and any(found and found.is_relative_to(folder) for found in there):
-        raise CrevalError(f"{folder} holds another benchmark already. Give another --out.")
+        raise CrevalError(f"{folder} holds another benchmark already. Give another `out`.")
     require_same_fingerprint(folder, held, fingerprint)
 
 
@@ -77,11 +77,11 @@ def write_build_record(
 def require_same_fingerprint(folder: Path, stored: Mapping[str, Any], fingerprint: BuildFingerprint) -> None:
     """Refuse to go on in a folder that was begun with something else."""
     if stored and stored.get("system") != fingerprint["system"]:
-        raise CrevalError(f"{folder} holds something else already. Give another --out.")
+        raise CrevalError(f"{folder} holds something else already. Give another `out`.")
     for name, value in fingerprint.items():
         if name in stored and stored[name] != value:
             other = "other" if name.endswith("s") else "another"
             raise CrevalError(
                 f"{folder} was begun with {other} {name} ({stored[name]!r}, not {value!r}). Give "
-                "another --out, or the same again."
+                "another `out`, or the same again."
             )

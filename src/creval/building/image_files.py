@@ -64,7 +64,7 @@ def require_separate(folder: Path, out: Path) -> None:
     if not folder.is_dir():
         raise CrevalError(f"{folder} is not a folder of pictures.")
     if folder.resolve().is_relative_to(out.resolve()):
-        raise CrevalError(f"--out {out} is where the pictures are; give a folder elsewhere.")
+        raise CrevalError(f"`out` {out} is where the pictures are; give a folder elsewhere.")
 
 
 def list_image_names(folder: Path, out: Path) -> list[str]:

@@ -95,6 +95,6 @@ def raise_open_file_limit(needed: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < needed:
         raise CrevalError(
-            f"this machine lets a process open {most} files and connections, and --concurrency "
+            f"this machine lets a process open {most} files and connections, and `concurrency` "
             f"needs {needed}: lower it, or allow more (ulimit -n)."
         )

@@ -65,21 +65,21 @@ class Settings:
         for name in self.metric_models:
             require_known("use of a model", name, MODEL_SLOTS)
         if self.logprobs and self.batch_by != "question":
-            raise CrevalError("--logprobs takes one question a call: add --ask question.")
+            raise CrevalError("`logprobs` takes one question a call: add `batch_by` question.")
         for name in ("repeat", "concurrency", "attempts"):
             if getattr(self, name) < 1:
-                raise CrevalError(f"--{name} must be 1 or more.")
+                raise CrevalError(f"`{name}` must be 1 or more.")
         taken = {"model", "messages", "n", "stream", "response_format", "logprobs", "top_logprobs"}
         for name in sorted(taken & self.parameters.keys()):
-            raise CrevalError(f"--set {name}: creval sets that itself.")
+            raise CrevalError(f"`parameters` {name}: creval sets that itself.")
         if "temperature" in self.parameters:
-            raise CrevalError("give the temperature as --temperature, not with --set.")
+            raise CrevalError("give the temperature as `temperature`, not with `parameters`.")
         try:
             json.dumps([dict(self.parameters), self.temperature, self.timeout], allow_nan=False)
         except ValueError as error:
-            raise CrevalError("--set, --temperature and --timeout take finite numbers.") from error
+            raise CrevalError("`parameters`, `temperature` and `timeout` take finite numbers.") from error
         if not 0 < self.timeout <= 86400:
-            raise CrevalError("--timeout takes up to 86400 seconds.")
+            raise CrevalError("`timeout` takes up to 86400 seconds.")
 
     def judge_options(self) -> JudgeOptions:
         return JudgeOptions(
@@ -98,7 +98,7 @@ class Settings:
         for judge in judges if self.budget is not None else ():
             if judge.price is None:
                 raise CrevalError(
-                    f"--budget needs the price of {judge.name}: add --price IN,OUT in US dollars for a million tokens."
+                    f"`budget` needs the price of {judge.name}: add `price` IN,OUT in US dollars for a million tokens."
                 )
 
     def answer_affecting(self) -> dict[str, Any]:

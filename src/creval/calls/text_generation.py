@@ -139,9 +139,9 @@ class TextGenerator(Generic[T]):
         options = replace(settings.judge_options(), key_optional=dry_run)
         for role, spec in roles.items():
             heat = (temperatures or {}).get(role, options.temperature)
-            found = open_judges(spec, replace(options, temperature=heat, flag=f"--{role}"))
+            found = open_judges(spec, replace(options, temperature=heat, option_name=role))
             if len(found) != 1:
-                raise CrevalError(f"--{role} takes one model, not a panel.")
+                raise CrevalError(f"`{role}` takes one model, not a panel.")
             self.judges[role] = found[0]
         settings.check_prices(self.judges.values())
         self._resize_rules = {

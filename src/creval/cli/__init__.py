@@ -38,6 +38,7 @@ from creval.cli import (
     unchanged,
     view,
 )
+from creval.cli.flags import current_spelling, with_flags
 from creval.core.errors import CrevalError
 
 app = typer.Typer(name="creval", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -67,6 +68,7 @@ for command in (
     fake_server.fake_server,
 ):
     app.command()(command)
+app.command("gauges", hidden=True)(metrics.metrics)
 app.add_typer(build.app)
 
 
@@ -95,7 +97,7 @@ def main() -> None:
     console.log_to_stderr()
     try:
         # What a command exits with comes back as a value; an interrupt as 130.
-        status = app(standalone_mode=False)
+        status = app(args=current_spelling(sys.argv[1:]), standalone_mode=False)
         sys.stdout.flush()
         if status == _INTERRUPTED:
             raise KeyboardInterrupt
@@ -104,7 +106,7 @@ def main() -> None:
         message = error.format_message().rstrip(".")
         _exit_with_message(f"{message}. `creval --help` and `creval COMMAND --help` tell more.", 2)
     except CrevalError as error:
-        _exit_with_message(str(error), 2)
+        _exit_with_message(with_flags(str(error)), 2)
     except (KeyboardInterrupt, typer.Abort):
         _exit_with_message("stopped.", _INTERRUPTED)
     except BrokenPipeError:

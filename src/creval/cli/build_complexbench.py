@@ -22,7 +22,9 @@ def complexbench(
     out: build_common.Out,
     writer: build_common.Writer,
     coco: Annotated[str | None, typer.Option(metavar="FILE", help="COCO's annotations of the pictures.")] = None,
-    gauge: Annotated[list[str] | None, typer.Option(metavar="boxes=MODEL", help="Or a detector for objects.")] = None,
+    metric_model: Annotated[
+        list[str] | None, typer.Option(metavar="boxes=MODEL", help="Or a detector for objects.")
+    ] = None,
     checker: Annotated[str | None, typer.Option(metavar="SPEC", help="Who says whether steps are feasible.")] = None,
     level: Annotated[str, typer.Option(metavar="parallel|two-chain|three-chain|all", help="What to make.")] = "all",
     temperature: Annotated[float, typer.Option(min=0, help="Of the writer.")] = 0.7,
@@ -36,7 +38,7 @@ def complexbench(
     from creval.core.errors import require_known
 
     require_known("level", level, (*LEVELS, "all"))
-    settings = common.settings(out, options.parse_metric_models(gauge or ()))
+    settings = common.settings(out, options.parse_metric_models(metric_model or ()))
     folder, source = Path(out), Path(images)
     work = ComplexBenchBuilder(
         source,
@@ -67,7 +69,7 @@ def _object_finder(source: Path, folder: Path, coco: str | None, model: str | No
     from creval.core.errors import CrevalError
 
     if (coco is None) == (model is None):
-        raise CrevalError("give --coco FILE, or --gauge boxes=MODEL to let a detector look.")
+        raise CrevalError("give --coco FILE, or --metric-model boxes=MODEL to let a detector look.")
 
     def look(names: Sequence[str]) -> Detections:
         if coco is not None:

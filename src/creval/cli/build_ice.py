@@ -31,7 +31,9 @@ def ice(
     derive: Annotated[
         bool, typer.Option("--derive", help="Make edges, grey, blur and borders of photographs.")
     ] = False,
-    gauge: Annotated[list[str] | None, typer.Option(metavar="depth=MODEL", help="With --derive: depth, too.")] = None,
+    metric_model: Annotated[
+        list[str] | None, typer.Option(metavar="depth=MODEL", help="With --derive: depth, too.")
+    ] = None,
     source_type: Annotated[str, typer.Option(metavar="real|generated", help="Where the sources come from.")] = "",
     temperature: Annotated[float, typer.Option(min=0, help="Of the writer; descriptions are written at 0.")] = 0.7,
     *,
@@ -44,7 +46,7 @@ def ice(
     from creval.core.formatting import pluralise
 
     require_known("choice of who fills in", fill, (MODEL, PEOPLE))
-    settings = common.settings(out, _parse_depth_model(gauge or (), derive))
+    settings = common.settings(out, _parse_depth_model(metric_model or (), derive))
     wish = IceBuildOptions(
         tasks, each, _optional_path(items), derive, fill == PEOPLE, _optional_path(templates), source_type.casefold()
     )
@@ -80,7 +82,7 @@ def _parse_depth_model(given: list[str] | tuple[()], derive: bool) -> dict[str, 
 
     found = options.parse_metric_models(given)
     if found and (set(found) != {"depth"} or not derive):
-        raise CrevalError("--gauge takes depth=MODEL here, together with --derive.")
+        raise CrevalError("--metric-model takes depth=MODEL here, together with --derive.")
     return found
 
 

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from creval.cli.flags import with_flags
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -36,7 +38,7 @@ def stdout_console() -> Console:
 
 def print_note(line: str) -> None:
     """A line on standard error."""
-    print(line, file=sys.stderr)
+    print(with_flags(line), file=sys.stderr)
 
 
 class _NoteHandler(logging.Handler):
@@ -67,7 +69,7 @@ def print_output(output: CommandOutput, as_json: bool = False) -> None:
         return
     out = stdout_console()
     for sentence in output.sentences:
-        out.print(sentence)
+        out.print(with_flags(sentence))
     for grid in output.tables:
         print_table(grid)
     for line in output.notes:

@@ -59,7 +59,7 @@ def judge(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of every request.")
     ] = None,
-    gauge: Annotated[
+    metric_model: Annotated[
         list[str] | None, typer.Option(metavar="USE=MODEL", help="Measure with a model: boxes=..., clip=...")
     ] = None,
     prompts: options.Prompts = None,
@@ -97,7 +97,7 @@ def judge(
         temperature=temperature,
         parameters=options.parse_parameters(set_ or ()),
         prompts=prompts,
-        metric_models=options.parse_metric_models(gauge or ()),
+        metric_models=options.parse_metric_models(metric_model or ()),
         repeat=repeat,
         limit=limit,
         metrics=options.parse_names(metrics, "--metrics"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def measure(
-    metric_names: Annotated[str, typer.Argument(metavar="GAUGE[,GAUGE]", help="What to measure (creval gauges).")],
+    metric_names: Annotated[str, typer.Argument(metavar="METRIC[,METRIC]", help="What to measure (creval metrics).")],
     files: Annotated[
         list[str] | None, typer.Argument(metavar="[SOURCE] EDIT", help="Two pictures, or one, as the gauge needs.")
     ] = None,
@@ -25,7 +25,7 @@ def measure(
         list[str] | None, typer.Option(metavar="DIR...", help="A folder for each model: DIR or NAME=DIR.")
     ] = None,
     bench: Annotated[str | None, typer.Option(metavar="BENCH", help="The benchmark that the edits are of.")] = None,
-    gauge: Annotated[
+    metric_model: Annotated[
         list[str] | None, typer.Option(metavar="USE=MODEL", help="Measure with a model: clip=ORG/NAME or a folder.")
     ] = None,
     mask: Annotated[str | None, typer.Option(metavar="FILE", help="White is what was to be edited.")] = None,
@@ -43,7 +43,7 @@ def measure(
     """Measure a benchmark's edits, or one or two pictures, with gauges."""
     from creval.metrics.base import open_image_metrics, require_used_slots
 
-    models = options.parse_metric_models(gauge or ())
+    models = options.parse_metric_models(metric_model or ())
     names = options.parse_names(metric_names, "GAUGE") or ()
     gauges = open_image_metrics(names, models)
     require_used_slots(models, gauges)

@@ -170,7 +170,7 @@ def parse_metric_models(given: Sequence[str]) -> dict[str, str]:
     for part in given:
         use, equals, model = part.partition("=")
         if not equals or not model.strip():
-            raise CrevalError(f"--gauge takes USE=MODEL, such as clip=ORG/MODEL, not {part!r}.")
+            raise CrevalError(f"--metric-model takes USE=MODEL, such as clip=ORG/MODEL, not {part!r}.")
         found[use.strip()] = model.strip()
     return found
 

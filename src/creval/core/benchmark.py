@@ -103,7 +103,7 @@ class Protocol(ABC):
             raise unknown_name_error("choice of weights", weights, [])
         flat = {name: of for name, of in weights.items() if isinstance(of, int | float)}
         if len(flat) < len(weights):
-            raise CrevalError(f"--weights: {self.name} has one set of weights for all groups.")
+            raise CrevalError(f"`weights`: {self.name} has one set of weights for all groups.")
         made = copy(self)
         made.schema = self.schema.with_weights(flat)
         return made

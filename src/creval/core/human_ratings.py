@@ -102,7 +102,7 @@ def read_human_ratings(path: str | Path, scale: RatingScale | None = None) -> Hu
         if scale is None and "scale" not in columns:
             raise CrevalError(
                 f"{path} does not say on which scale people rated: add a column `scale` with a "
-                "scale such as 1-5 in each row, or give --scale 1-5."
+                "scale such as 1-5 in each row, or give `scale` 1-5."
             )
         ratings, left_out = _collect_rows(rows, lambda row: _parse_rating(row, scale))
     else:

@@ -122,7 +122,7 @@ class EditRun:
             ("reasoner", strategy_options.reasoner, self.strategy.reasoned),
         ):
             if given and not needed:
-                raise CrevalError(f"--{name} does nothing with --strategy {self.strategy.name}.")
+                raise CrevalError(f"`{name}` does nothing with `strategy` {self.strategy.name}.")
         self._helper_settings = Settings(
             concurrency=settings.concurrency,
             budget=settings.budget,
@@ -135,27 +135,27 @@ class EditRun:
 
     def _check_folder(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
-            raise CrevalError(f"--out {self.folder} is a file; give a folder, named as the model.")
+            raise CrevalError(f"`out` {self.folder} is a file; give a folder, named as the model.")
         if self.folder.resolve() == self.benchmark.dataset.root.resolve():
-            raise CrevalError(f"--out {self.folder} is the benchmark itself; give another folder.")
+            raise CrevalError(f"`out` {self.folder} is the benchmark itself; give another folder.")
         if not (self.folder / DATABASE).is_file():
             there = next(list_folder_images(self.folder), None)
             if there is not None:
                 raise CrevalError(
                     f"{self.folder} holds pictures that creval edit did not make, such as "
-                    f"{there.name}; give another --out."
+                    f"{there.name}; give another `out`."
                 )
 
     def _check_budget(self) -> None:
         if self.settings.budget is None:
             return
         if self.editor.price is None:
-            raise CrevalError(f"--budget needs the price of {self.editor.name}: add --price, US dollars a picture.")
+            raise CrevalError(f"`budget` needs the price of {self.editor.name}: add `price`, US dollars a picture.")
         helpers = [spec for spec in (self.strategy_options.judge, self.strategy_options.reasoner) if spec]
         for spec in helpers:
             if any(judge.price is None for judge in self._open_helper(spec)):
                 raise CrevalError(
-                    f"--budget needs the price of {spec}: add --token-price IN,OUT, US dollars for a million tokens."
+                    f"`budget` needs the price of {spec}: add `token_price` IN,OUT, US dollars for a million tokens."
                 )
 
     def _open_helper(self, spec: str) -> Sequence[Any]:
@@ -310,7 +310,7 @@ class EditRun:
     def _require_same_settings(self, stored: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
         """Refuse to put beside what the folder holds what was made in another way."""
         if stored and EDITOR_KEY not in stored:
-            raise CrevalError(f"{self.folder} holds a run; give another --out.")
+            raise CrevalError(f"{self.folder} holds a run; give another `out`.")
         names = {
             "benchmark": "benchmark",
             EDITOR_KEY: "editor",
@@ -324,7 +324,7 @@ class EditRun:
             if stored and stored.get(name) != manifest[name]:
                 raise CrevalError(
                     f"{self.folder} was made with the {words} {_format_value(stored.get(name))}, not "
-                    f"{_format_value(manifest[name])}; give another --out."
+                    f"{_format_value(manifest[name])}; give another `out`."
                 )
 
 

@@ -54,7 +54,7 @@ def parse_strategy(text: str) -> Strategy:
             found = found._replace(**{part.strip(): True})
         elif part.strip() != DIRECT:
             raise CrevalError(
-                f"--strategy {text}: {part!r} is none of direct, sequential, best-of:N and "
+                f"`strategy` {text}: {part!r} is none of direct, sequential, best-of:N and "
                 "reasoned, or stands there twice; several are joined by +."
             )
     return found
@@ -137,9 +137,9 @@ class StrategyRunner:
         planner: Planner | None = None,
     ) -> None:
         if strategy.best_of > 1 and selector is None:
-            raise CrevalError("best-of needs a judge that picks: give --judge SPEC.")
+            raise CrevalError("best-of needs a judge that picks: give `judge` SPEC.")
         if strategy.reasoned and planner is None:
-            raise CrevalError("reasoned needs a model that plans: give --reasoner SPEC.")
+            raise CrevalError("reasoned needs a model that plans: give `reasoner` SPEC.")
         stepless = [sample.id for sample in samples if not sample.steps]
         if strategy.sequential and stepless:
             raise CrevalError(

@@ -72,7 +72,7 @@ class EditorOptions:
 def require_no_settings(name: str, options: EditorOptions) -> None:
     """`CrevalError` where settings are given to an editor that has none."""
     for setting in options.settings:
-        raise CrevalError(f"--set {setting}: {name} takes no settings.")
+        raise CrevalError(f"`settings` {setting}: {name} takes no settings.")
 
 
 class Editor(ABC):

@@ -11,7 +11,7 @@ from creval.editors.base import Editor, EditorOptions
 from creval.providers.addresses import read_api_key, split_address
 from creval.providers.catalog import CUSTOM_SERVER_KEY_ENV
 
-FLAG = "--editor"
+FIELD = "editor"
 
 
 class EditorProvider(NamedTuple):
@@ -40,7 +40,7 @@ def open_editor(spec: str, options: EditorOptions) -> Editor:
     kind, colon, rest = spec.partition(":")
     if not colon or not rest.strip():
         raise CrevalError(
-            f"{FLAG} {spec or '(nothing)'}: give KIND:MODEL, such as openai:gpt-image-1, or for a "
+            f"`{FIELD}` {spec or '(nothing)'}: give KIND:MODEL, such as openai:gpt-image-1, or for a "
             "server of your own openai:MODEL@http://localhost:8000/v1. "
             f"Kinds: {', '.join(registry.editors.names())}."
         )
@@ -50,12 +50,12 @@ def open_editor(spec: str, options: EditorOptions) -> Editor:
 def open_remote(spec: str, rest: str, options: EditorOptions) -> Editor:
     """Open an editor behind a server. A provider's key is never sent to another address."""
     provider = EDITOR_PROVIDERS[spec.partition(":")[0]]
-    model, at, url = split_address(rest, FLAG)
+    model, at, url = split_address(rest, FIELD)
     if not model:
-        raise CrevalError(f"{FLAG} {spec}: give the model's name before the address.")
+        raise CrevalError(f"`{FIELD}` {spec}: give the model's name before the address.")
     variable = options.key_env or (CUSTOM_SERVER_KEY_ENV if at else provider.key_env)
     needed = (not at or bool(options.key_env)) and not options.key_optional
-    key = read_api_key(variable, f"{FLAG} {spec}", required=needed)
+    key = read_api_key(variable, f"`{FIELD}` {spec}", required=needed)
 
     from creval.providers.http import HttpEndpoint
 

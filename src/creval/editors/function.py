@@ -39,7 +39,7 @@ class FunctionEditor(Editor):
         self._settings = dict(options.settings)
         for setting in self._settings:
             if not _accepts_argument(self._function, setting):
-                raise CrevalError(f"--set {setting}: python:{where} takes no such argument.")
+                raise CrevalError(f"`settings` {setting}: python:{where} takes no such argument.")
         self.price = options.price
         self._timeout = options.timeout
         self._exit_stack = contextlib.ExitStack()

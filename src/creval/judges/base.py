@@ -141,7 +141,7 @@ class JudgeOptions:
     price: Price | None = None
     key_env: str | None = None
     key_optional: bool = False
-    flag: str = "--judge"
+    option_name: str = "judge"
 
 
 def sampling_parameters(options: JudgeOptions) -> dict[str, Any]:

@@ -197,7 +197,7 @@ class ChatJudge(Judge):
         if missing := server.missing_model_error(status, error, "/chat/completions"):
             return missing
         if status == 413:
-            return CallError("too large", f"{reason}; try --image-fit 1024", retryable=False)
+            return CallError("too large", f"{reason}; try `image_fit` 1024", retryable=False)
         if self._logprobs and "logprobs" in words:
             return ProviderUnusable(f"{self.name} gives no log-probabilities ({reason}).")
         if status in (400, 405, 422):

@@ -16,7 +16,7 @@ from creval.providers.vision import VisionSpec, find_vision, fit_within_square
 LOCAL_KIND = "hf"
 
 
-def panel_members(spec: str, flag: str = "--judge") -> list[str]:
+def panel_members(spec: str, field: str = "judge") -> list[str]:
     """The judges that a name stands for: those of a panel, or the one."""
     kind, _, rest = spec.partition(":")
     if kind != "panel":
@@ -25,7 +25,7 @@ def panel_members(spec: str, flag: str = "--judge") -> list[str]:
     found = [part.strip() for part in re.split(rf"\+(?=(?:{kinds})(?::|\+|$))", rest)]
     if len(found) < 2 or len(set(found)) < len(found):
         raise CrevalError(
-            f"{flag} {spec}: a panel has two different judges or more, joined by +, such as "
+            f"`{field}` {spec}: a panel has two different judges or more, joined by +, such as "
             "panel:openai:gpt-4o+google:gemini-2.5-flash."
         )
     return found
@@ -33,10 +33,10 @@ def panel_members(spec: str, flag: str = "--judge") -> list[str]:
 
 def open_judges(spec: str, options: JudgeOptions) -> list[Judge]:
     """The judges that a name stands for, ready to be opened."""
-    parts = panel_members(spec, options.flag)
+    parts = panel_members(spec, options.option_name)
     if options.key_env and len({part.partition(":")[0] + "@".join(split_address(part)[1:]) for part in parts}) > 1:
         raise CrevalError(
-            "--key-env names one key, and these judges are at different places: put each one's key "
+            "`key_env` names one key, and these judges are at different places: put each one's key "
             "into its own variable."
         )
     return [_open_judge(part, options) for part in parts]
@@ -56,7 +56,7 @@ def resize_rule(vision: VisionSpec, image_fit: str) -> ResizeRule | None:
         return vision.resize
     if not image_fit.isdigit() or not 16 <= int(image_fit) <= 16384:
         raise CrevalError(
-            f"--image-fit takes original, provider, or a number of pixels from 16 to 16384 for "
+            f"`image_fit` takes original, provider, or a number of pixels from 16 to 16384 for "
             f"the longest side, not {image_fit!r}."
         )
     return fit_within_square(int(image_fit))
@@ -65,26 +65,26 @@ def resize_rule(vision: VisionSpec, image_fit: str) -> ResizeRule | None:
 def _open_judge(spec: str, options: JudgeOptions) -> Judge:
     kind, colon, rest = spec.partition(":")
     if kind == "recorded":
-        raise CrevalError("recorded answers are replayed: creval replay BENCH --answers DIR --run RUN.")
+        raise CrevalError("recorded answers are replayed with `creval replay`.")
     known = kind in registry.judges
     if (kind in CHAT_PROVIDERS and not rest.strip()) or not (colon or known):
         raise CrevalError(
-            f"{options.flag} {spec or '(nothing)'}: give PROVIDER:MODEL, such as openai:gpt-4o, or "
+            f"`{options.option_name}` {spec or '(nothing)'}: give PROVIDER:MODEL, such as openai:gpt-4o, or "
             "for a server of your own openai:MODEL@http://localhost:8000/v1. "
             f"Providers: {', '.join(CHAT_PROVIDERS)}; local models: hf:ORG/MODEL or hf:FOLDER; "
             "for touchstone's pictures: pixel, truth, noisy:0.9,0.8."
         )
     if not known:
-        raise unknown_name_error(options.flag.removeprefix("--"), kind, [*registry.judges.names(), "panel"])
+        raise unknown_name_error(options.option_name, kind, [*registry.judges.names(), "panel"])
     return registry.judges.get(kind)(spec, rest, options)
 
 
 def open_chat(spec: str, rest: str, options: JudgeOptions) -> Judge:
     """Open a judge behind a server that speaks the OpenAI chat format."""
     kind = spec.partition(":")[0]
-    model, at, url = split_address(rest, options.flag)
+    model, at, url = split_address(rest, options.option_name)
     if not model:
-        raise CrevalError(f"{options.flag} {spec}: give the model's name before the address.")
+        raise CrevalError(f"`{options.option_name}` {spec}: give the model's name before the address.")
     parameters = sampling_parameters(options)
     provider = CHAT_PROVIDERS[kind]
     if at:
@@ -96,9 +96,9 @@ def open_chat(spec: str, rest: str, options: JudgeOptions) -> Judge:
     elif options.key_env:
         provider = replace(provider, key_env=options.key_env)
     if options.logprobs and not provider.supports_logprobs:
-        raise CrevalError(f"--logprobs: {kind} gives no log-probabilities.")
+        raise CrevalError(f"`logprobs`: {kind} gives no log-probabilities.")
     needed = (not at or bool(options.key_env)) and not options.key_optional
-    key = read_api_key(provider.key_env, f"{options.flag} {spec}", required=needed)
+    key = read_api_key(provider.key_env, f"`{options.option_name}` {spec}", required=needed)
     if provider.max_reply_tokens and not {"max_tokens", "max_completion_tokens"} & parameters.keys():
         parameters["max_tokens"] = provider.max_reply_tokens
     given = {"temperature"} if options.temperature is not None else set()

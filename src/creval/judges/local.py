@@ -40,7 +40,7 @@ class LocalJudge(Judge):
         except (TypeError, ValueError):
             self._batch_size = 0
         if self._batch_size < 1:
-            raise CrevalError("--set batch_size takes a whole number from 1.")
+            raise CrevalError("`parameters` batch_size takes a whole number from 1.")
         self._logprobs = logprobs
         # Without chance all choices would be the same.
         self.supports_n = float(self._parameters.get("temperature", 0.0)) > 0
@@ -190,5 +190,5 @@ def _is_out_of_memory(error: Exception) -> bool:
 def open_local(spec: str, rest: str, options: JudgeOptions) -> Judge:
     """Open a judge that runs in this process: `hf:ORG/MODEL` or `hf:FOLDER`."""
     if not rest.strip():
-        raise CrevalError(f"{options.flag} {spec}: give hf:ORG/MODEL or hf:FOLDER.")
+        raise CrevalError(f"`{options.option_name}` {spec}: give hf:ORG/MODEL or hf:FOLDER.")
     return LocalJudge(spec, rest, parameters=sampling_parameters(options), logprobs=options.logprobs)

@@ -87,7 +87,7 @@ class JudgeRun:
         asked, measured = (any(of.values()) for of in (self.plan.questions, self.plan.measurements))
         there = (edit for edit in self.plan.all_edits() if edit.status is EditStatus.DONE)
         if not self.judges and any(self.plan.questions[edit.key.sample] for edit in there):
-            raise CrevalError("give --judge SPEC, such as --judge openai:gpt-4o.")
+            raise CrevalError("give `judge` SPEC, such as `judge` openai:gpt-4o.")
         if not asked and not measured:
             raise CrevalError(
                 f"the protocol {self.benchmark.protocol.name!r} has nothing to ask about the "
@@ -99,7 +99,7 @@ class JudgeRun:
             require_decidable(self.plan)
         scales = {q.scale for questions in self.plan.questions.values() for q in questions}
         if self.settings.logprobs and any(len(get_scale(s).choices) > 10 for s in scales):
-            raise CrevalError("--logprobs: on this scale an answer takes more than one token.")
+            raise CrevalError("`logprobs`: on this scale an answer takes more than one token.")
         if self.settings.metric_models:
             require_used_slots(self.settings.metric_models, self.benchmark.image_metrics)
         if not any(edit.status is EditStatus.DONE for edit in self.plan.all_edits()):
@@ -123,11 +123,11 @@ class JudgeRun:
         for name, prompt in self.prompts.items():
             has = "instruction" in prompt.placeholders
             if self.settings.show_instruction and not has:
-                raise CrevalError(f"--show-instruction: {prompt.name}.md has no place {{{{instruction}}}}.")
+                raise CrevalError(f"`show_instruction`: {prompt.name}.md has no place {{{{instruction}}}}.")
             if has and name in hiding and not prompt.is_optional("instruction"):
                 raise CrevalError(
                     f"{prompt.name}.md tells the instruction among other things, and it is not "
-                    "shown: add --show-instruction, or take it out of that text."
+                    "shown: add `show_instruction`, or take it out of that text."
                 )
 
     def warnings(self) -> list[str]:
@@ -214,21 +214,21 @@ class JudgeRun:
         before = {version.partition("@")[0]: version for version in held.get("prompts", {})}
         for prompt in self.prompts.values():
             if before.get(prompt.name, prompt.version) != prompt.version:
-                raise CrevalError(f"{store.folder} was asked in another prompt ({prompt.name}). Give another --run.")
+                raise CrevalError(f"{store.folder} was asked in another prompt ({prompt.name}). Give another `run`.")
         then, now = held.get("settings", {}), self.settings.answer_affecting()
         for name in now if then and self.judges else ():
             if then.get(name) != now[name]:
-                option = {"parameters": "set"}.get(name, name.replace("_", "-"))
+                field = {"ask": "batch_by"}.get(name, name)
                 why = ""
                 if name == "temperature" and self.settings.temperature is None:
-                    why = " (if not given it is 0, and 1 with --repeat)"
+                    why = " (if not given it is 0, and 1 with `repeat`)"
                 raise CrevalError(
-                    f"{store.folder} was asked with --{option} {then.get(name)}, now it is "
-                    f"{now[name]}{why}. Go on with the same, or give another --run."
+                    f"{store.folder} was asked with `{field}` {then.get(name)}, now it is "
+                    f"{now[name]}{why}. Go on with the same, or give another `run`."
                 )
         if held.get("questions_digest") != manifest["questions_digest"]:
             raise CrevalError(
-                f"{store.folder} was asked other questions: the benchmark has changed since. Give another --run."
+                f"{store.folder} was asked other questions: the benchmark has changed since. Give another `run`."
             )
 
     def run(self, watch: ProgressCallback | None = None) -> JudgeSummary:

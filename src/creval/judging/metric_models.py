@@ -40,11 +40,11 @@ class RunMetrics:
         """What is measured with that was not chosen now, what was chosen for nothing, and what has
         to be done before all can be measured."""
         found = [
-            f"measured as before with --gauge {use}={self._models[use]}"
+            f"measured as before with `metric_models` {use}={self._models[use]}"
             for use in sorted(self._models.keys() - self._selected_models.keys())
         ]
         found += [
-            f"--gauge {use}: nothing of what was chosen is measured with it."
+            f"`metric_models` {use}: nothing of what was chosen is measured with it."
             for use in unused_slots(self._selected_models, self._names)
         ]
         for name, gauge in self.image_metrics.items():
@@ -92,7 +92,7 @@ class RunMetrics:
             path = Path(model)
             if use not in self._selected_models and path.is_absolute() and not path.exists():
                 raise CrevalError(
-                    f"{self._run} was measured with {model}, which is not there. Give --gauge {use}=MODEL."
+                    f"{self._run} was measured with {model}, which is not there. Give `metric_models` {use}=MODEL."
                 )
         return held
 
@@ -103,7 +103,7 @@ def _models_in_manifest(manifest: Mapping[str, object], run: Path) -> dict[str, 
     if not isinstance(held, dict) or not all(isinstance(model, str) for model in held.values()):
         raise CrevalError(
             f"{run} does not say which models it was measured with: its {METRIC_MODELS_KEY} is damaged. Give "
-            "another --run."
+            "another `run`."
         )
     return dict(held)
 

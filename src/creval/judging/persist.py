@@ -69,7 +69,7 @@ def find_changed_edits(plan: Plan, stored: Mapping[EditKey, Edit], run: Path) ->
             if then.resolve() != now.resolve():
                 raise CrevalError(
                     f"{run} holds {edit.key.model!r} from {then}; {now} holds other "
-                    f"pictures. Give it another name, --edits NAME={now}, or another --run."
+                    f"pictures. Give it another name, `edits` NAME={now}, or another `run`."
                 )
             changed.append(edit.key)
     return changed

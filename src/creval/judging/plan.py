@@ -178,7 +178,7 @@ def select_samples(
     samples = stratified_shuffle(samples, card, seed)
     if limit is not None:
         if limit < 1:
-            raise CrevalError("--limit must be 1 or more.")
+            raise CrevalError("`limit` must be 1 or more.")
         edited = {sample.id for sample in samples} if edited_ids is None else edited_ids
         here = [at for at, sample in enumerate(samples) if sample.id in edited]
         kept = edited | unsupported_ids

@@ -100,5 +100,5 @@ def _require_same_recording(store: RunWriter, manifest: Mapping[str, object], mo
         if kept and held.get(name, manifest[name]) != manifest[name]:
             raise CrevalError(
                 f"{store.folder} holds {', '.join(kept)} with other {what} than these. "
-                "Replay them together, or give another --run."
+                "Replay them together, or give another `run`."
             )

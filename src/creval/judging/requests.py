@@ -116,7 +116,7 @@ def read_verdicts(
     if use_logprobs:
         verdicts = [_apply_logprobs(verdict, completion, request) for verdict in verdicts]
     if completion.finish_reason == "length":
-        why = "the reply was cut off at its greatest length (--set max_tokens=N allows more)"
+        why = "the reply was cut off at its greatest length (`parameters` max_tokens=N allows more)"
     elif not completion.text.strip():
         why = "the reply was empty"
     else:

@@ -99,12 +99,12 @@ def require_decidable(plan: Plan) -> None:
     for name in card.component_weights(card.ranking_column):
         if name not in asked:
             raise CrevalError(
-                f"--until-decided goes by {card.ranking_column}, and no judge is asked for {name}: what "
+                f"`stopping_rule` goes by {card.ranking_column}, and no judge is asked for {name}: what "
                 "is measured costs nothing, so measure all."
             )
         if name not in plan.metrics:
             raise CrevalError(
-                f"--until-decided goes by {card.ranking_column}, which needs {name}: add it to --metrics."
+                f"`stopping_rule` goes by {card.ranking_column}, which needs {name}: add it to `metrics`."
             )
 
 

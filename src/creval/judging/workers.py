@@ -195,7 +195,7 @@ class JudgeWorkers:
         except (ImageError, OSError) as error:
             if getattr(error.__cause__ or error, "errno", None) in (errno.EMFILE, errno.ENFILE):
                 raise CrevalError(
-                    "too many files and connections are open: lower --concurrency, or allow more (ulimit -n)."
+                    "too many files and connections are open: lower `concurrency`, or allow more (ulimit -n)."
                 ) from error
             reason = str(error)
             self.progress.unreadable_edits[f"{work.edit.key.model}/{work.edit.key.sample}"] = reason

@@ -104,7 +104,7 @@ class AestheticScore(ImageMetric):
         if self._head is None:
             raise DependencyMissing(
                 f"the predictor's head is not here: download {HEAD_FILE} (AGPL-3.0, 6 MB) from "
-                f"{_HOME} and give --gauge aesthetic=FILE"
+                f"{_HOME} and give `metric_models` aesthetic=FILE"
             )
         path = find_weights(self._head, (HEAD_FILE,))
         return _read_layers(load_weights(path), str(path))

@@ -37,7 +37,7 @@ def _model_steps(info: MetricInfo, models: Mapping[str, str], *, installed: bool
             continue
         what = f"{model.default} ({_format_size(model)})"
         if model.origin == "given":
-            to_do.append(f"give --gauge {model.slot}=FILE: {what} from {model.home}")
+            to_do.append(f"give `metric_models` {model.slot}=FILE: {what} from {model.home}")
         elif model.origin == "shipped" or (installed and _is_downloaded(model)):
             continue
         elif installed and model.origin == "hub" and _is_offline():

@@ -148,4 +148,4 @@ def unused_slots(models: Iterable[str], image_metrics: Iterable[str]) -> list[st
 def require_used_slots(models: Iterable[str], image_metrics: Iterable[str]) -> None:
     """Refuse a model for which no gauge has a use."""
     for use in unused_slots(models, image_metrics):
-        raise CrevalError(f"--gauge {use}: nothing is measured with it here.")
+        raise CrevalError(f"`metric_models` {use}: nothing is measured with it here.")

@@ -61,7 +61,7 @@ class FaceExtractor(FeatureExtractor):
             if isinstance(error, OSError) and not self._explicit:
                 raise CrevalError(
                     f"{self.model} cannot be downloaded ({error.strerror or 'no connection'}): "
-                    "fetch it elsewhere, unpack it, and give --gauge face=FOLDER"
+                    "fetch it elsewhere, unpack it, and give `metric_models` face=FOLDER"
                 ) from error
             reason = " ".join(str(error).split()) or "it has no model that finds faces"
             said = f"{self.model} cannot be loaded by insightface: {reason[:200]}"

@@ -16,7 +16,7 @@ from creval.metrics.metric_inputs import ImageWithContext, MetricInputs, NotMeas
 from creval.metrics.object_detection import ObjectDetector
 from creval.metrics.pixel_distance import mask_outside_boxes, measure_pixel_distance
 
-_NO_BOX = "no box is known of what is to be changed (a detector can find it: --gauge boxes=MODEL)"
+_NO_BOX = "no box is known of what is to be changed (a detector can find it: `metric_models` boxes=MODEL)"
 
 
 class OutsideBoxes(ImageMetric):

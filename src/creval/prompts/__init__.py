@@ -106,7 +106,7 @@ def load_prompt(name: str, folder: str | Path | None = None) -> Prompt:
     if not Path(folder).is_dir():
         raise CrevalError(f"{folder} is not a folder of prompts.")
     if not any((Path(folder) / f"{known}.md").is_file() for known in prompt_names()):
-        raise CrevalError(f"{folder} holds no {name}.md; `creval prompts --out DIR` writes one.")
+        raise CrevalError(f"{folder} holds no {name}.md; `creval prompts` writes one.")
     if not path.is_file():
         return shipped
     try:

@@ -22,7 +22,7 @@ def read_api_key(key_env: str, owner: str, *, required: bool) -> str:
     return key
 
 
-def split_address(rest: str, flag: str = "--judge") -> tuple[str, str, str]:
+def split_address(rest: str, field: str = "judge") -> tuple[str, str, str]:
     """`MODEL@URL` in its parts; the at sign is empty where there is no address."""
     match = re.search(r"@(?=https?://)", rest)
     if match is None:
@@ -37,7 +37,7 @@ def split_address(rest: str, flag: str = "--judge") -> tuple[str, str, str]:
         raise CrevalError(f"{model}: its address is not one ({error}).") from error
     if not host or parts.username or parts.password or parts.query or parts.fragment:
         raise CrevalError(
-            f"{flag}: the address of {model} must be like http://host:8000/v1, without a user, "
-            "a key or a query in it. A key belongs into an environment variable (--key-env)."
+            f"`{field}`: the address of {model} must be like http://host:8000/v1, without a user, "
+            "a key or a query in it. A key belongs into an environment variable (`key_env`)."
         )
     return model, "@", url.removesuffix("/chat/completions")

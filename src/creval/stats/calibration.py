@@ -164,7 +164,7 @@ def parse_calibration(content: object, where: str) -> Calibration:
         found = {str(name): _parse_judge_rates(entry) for name, entry in metrics.items()}
         return Calibration(str(content["judge"]), found)  # type: ignore[index]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CrevalError(f"{where} is not a calibration (creval calibrate --judge SPEC --out FILE).") from error
+        raise CrevalError(f"{where} is not a calibration (`creval calibrate` makes one).") from error
 
 
 def _parse_judge_rates(entry: Mapping[str, Any]) -> JudgeRates:

@@ -230,7 +230,7 @@ class SequentialTest:
 def require_several_models(models: Sequence[str]) -> None:
     """Refuse to decide where there is nothing to compare."""
     if len(models) < 2:
-        raise CrevalError("--until-decided compares models: give two or more.")
+        raise CrevalError("`stopping_rule` compares models: give two or more.")
 
 
 def _assign_strata(schema: ScoreSchema, tags: Sequence[Mapping[str, str]]) -> tuple[Integers, dict[str, Integers]]:

@@ -25,9 +25,9 @@ class StoppingRule:
     def __post_init__(self) -> None:
         require_known("question to decide", self.question, QUESTIONS)
         if not 0 < self.alpha <= 0.5:
-            raise CrevalError("--alpha takes a risk above 0 and up to 0.5, such as 0.05.")
+            raise CrevalError("`alpha` takes a risk above 0 and up to 0.5, such as 0.05.")
         if not 0 <= self.margin < float("inf"):
-            raise CrevalError("--margin takes points, 0 or more, such as 1.5.")
+            raise CrevalError("`margin` takes points, 0 or more, such as 1.5.")
 
 
 class Elimination:

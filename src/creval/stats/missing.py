@@ -19,10 +19,10 @@ _FAILED_STATUSES = frozenset({EditStatus.REFUSED, EditStatus.FAILED, EditStatus.
 def check_missing_policy(missing: str, common: bool) -> None:
     """Refuse rules that are none, or that contradict each other."""
     if missing not in (EXCLUDE, ZERO):
-        raise CrevalError(f"--missing takes exclude or zero, not {missing!r}.")
+        raise CrevalError(f"`missing` takes exclude or zero, not {missing!r}.")
     if missing == ZERO and common:
         raise CrevalError(
-            "--missing zero counts samples that a model has no edit of, --common-samples leaves them out: choose one."
+            "`missing` zero counts samples that a model has no edit of, `common_samples` leaves them out: choose one."
         )
 
 

@@ -72,7 +72,7 @@ def find_edits(
     strategy are a system of their own, such as `OmniGen+sequential`.
     """
     if not folders:
-        raise CrevalError("give the folders of edited pictures: --edits outputs/ModelA ...")
+        raise CrevalError("give the folders of edited pictures: `edits` outputs/ModelA ...")
     found = FoundEdits()
     stems, ids = _samples_by_stem(samples), {sample.id for sample in samples}
     places: dict[str, Path] = {}
@@ -82,7 +82,7 @@ def find_edits(
         if name in places:
             raise CrevalError(
                 f"{places[name]} and {folder} are both called {name!r}; give one of them another "
-                f"name: --edits {name}-2={folder}"
+                f"name: `edits` {name}-2={folder}"
             )
         places[name] = folder
         found.folders += (folder,)
@@ -182,10 +182,10 @@ def _parse_folder_argument(given: str | Path) -> tuple[str, Path]:
         folder = Path(rest)
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "does not exist"
-        raise CrevalError(f"--edits {folder} {what}; give a folder of edited pictures.")
+        raise CrevalError(f"`edits` {folder} {what}; give a folder of edited pictures.")
     name = replace_lone_surrogates(name.strip() or folder.resolve().name)
     if not name:
-        raise CrevalError(f"--edits {folder} has no name; give NAME={folder}.")
+        raise CrevalError(f"`edits` {folder} has no name; give NAME={folder}.")
     return name, folder
 
 
@@ -275,5 +275,5 @@ def _raise_no_match(folder: Path, names: list[str], images: list[str], stems: di
     inside = [name for name in names if (folder / name).is_dir() and not name.startswith(".")]
     if inside:
         shown = " ".join(f"{folder}/{name}" for name in inside[:3])
-        raise CrevalError(f"{folder} holds no pictures, but folders. Give each system's own: --edits {shown}")
+        raise CrevalError(f"{folder} holds no pictures, but folders. Give each system's own: `edits` {shown}")
     raise CrevalError(f"{folder} holds no pictures, such as {example}.png.")

@@ -46,7 +46,7 @@ def require_same_run(store: RunWriter, manifest: Mapping[str, object], names: It
         if held.get(name) and manifest[name] and held[name] != manifest[name]:
             raise CrevalError(
                 f"{store.folder} holds a run of the {name} {held[name]!r}, not of "
-                f"{manifest[name]!r}. Give another --run."
+                f"{manifest[name]!r}. Give another `run`."
             )
 
 

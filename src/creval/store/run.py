@@ -84,10 +84,7 @@ class Run:
         if not self.folder.exists():
             raise CrevalError(f"{folder} does not exist. Give the folder of a run.")
         if not path.is_file():
-            raise CrevalError(
-                f"{folder} is not a run: it holds no {DATABASE}. Make one with "
-                f"`creval replay BENCH --answers DIR --run {folder}`."
-            )
+            raise CrevalError(f"{folder} is not a run: it holds no {DATABASE}. Make one with `creval replay`.")
         self._connection = open_readonly(path)
         if "protocol" not in self.manifest:
             self._connection.close()

@@ -31,7 +31,7 @@ def build_touchstone(
     if folder.exists() and not folder.is_dir():
         raise CrevalError(f"{folder} is a file; give a folder.")
     if folder.is_dir() and any(folder.iterdir()):
-        raise CrevalError(f"{folder} is there already and not empty; give another --out.")
+        raise CrevalError(f"{folder} is there already and not empty; give another `out`.")
     made = make_samples(samples, seed)
     names = list(editors) if edits is not None else []
     jobs = partial(_draw_sample, folder, edits or folder, names, seed)

@@ -89,7 +89,7 @@ def read_touchstone_samples(folder: Path) -> list[TouchstoneSample]:
     if not path.is_file():
         raise CrevalError(
             f"{folder} holds no {SCENES_FILE}: only touchstone knows what its pictures show "
-            "(creval build touchstone --out DIR)."
+            "(`creval build touchstone` makes one)."
         )
     return [_parse_sample(folder, entry) for entry in read_json(path)]
 

@@ -29,24 +29,25 @@ _NO_ANSWER = "not applicable"
 def open_touchstone_judge(spec: str, rest: str, options: JudgeOptions) -> Judge:
     """Open the judge `pixel`, `truth` or `noisy:SENSITIVITY,SPECIFICITY`."""
     kind, colon, _ = spec.partition(":")
-    flag, parameters = options.flag, options.parameters
+    field, parameters = options.option_name, options.parameters
     if kind == "noisy":
-        return NoisyJudge(spec, *_parse_rates(rest, flag), seed=_parse_seed(parameters))
+        return NoisyJudge(spec, *_parse_rates(rest, field), seed=_parse_seed(parameters))
     if colon:
-        raise CrevalError(f"{flag} {spec}: {kind} takes nothing behind its name.")
+        raise CrevalError(f"`{field}` {spec}: {kind} takes nothing behind its name.")
     for name in parameters:
-        raise CrevalError(f"--set {name}: {kind} has nothing to set.")
+        raise CrevalError(f"`parameters` {name}: {kind} has nothing to set.")
     return TruthJudge(spec) if kind == "truth" else PixelJudge(spec)
 
 
-def _parse_rates(given: str, flag: str) -> tuple[float, float]:
+def _parse_rates(given: str, field: str) -> tuple[float, float]:
     try:
         sensitivity, specificity = map(float, given.split(","))
     except ValueError:
         sensitivity = specificity = -1.0
     if not (0 <= sensitivity <= 1 and 0 <= specificity <= 1):
         raise CrevalError(
-            f"{flag} noisy:{given}: give its sensitivity and its specificity, each from 0 to 1, such as noisy:0.9,0.8."
+            f"`{field}` noisy:{given}: give its sensitivity and its specificity, each from 0 to 1, "
+            "such as noisy:0.9,0.8."
         )
     return sensitivity, specificity
 
@@ -56,7 +57,7 @@ def _parse_seed(parameters: Mapping[str, Any]) -> int:
         require_known("parameter of this judge", name, ("seed",))
     seed = parameters.get("seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool):
-        raise CrevalError(f"--set seed={seed}: give a whole number.")
+        raise CrevalError(f"`parameters` seed={seed}: give a whole number.")
     return seed
 
 
@@ -120,7 +121,7 @@ class _SceneJudge(Judge):
 class TruthJudge(_SceneJudge):
     """Reads what the pictures show in the files that they come in."""
 
-    unknown_image_reason = "one of these files does not say what it shows; --image-fit would take that away"
+    unknown_image_reason = "one of these files does not say what it shows; `image_fit` would take that away"
 
     async def _scenes(self, source: EncodedImage, edit: EncodedImage) -> tuple[Scene, Scene] | None:
         before, after = read_scene(source.content), read_scene(edit.content)

@@ -134,9 +134,9 @@ def test_models_for_what_is_not_chosen_are_named_and_not_refused(tmp_path: Path)
         return JudgeRun(open_benchmark(release), [edits], "", tmp_path / "run", settings)
 
     said, *others = made(models).warnings()
-    assert said == "--gauge clip: nothing of what was chosen is measured with it."
+    assert said == "`metric_models` clip: nothing of what was chosen is measured with it."
     assert others[0].startswith("to measure aesthetic: "), "what is to be done first"
-    with pytest.raises(CrevalError, match="--gauge boxes: nothing is measured with it here"):
+    with pytest.raises(CrevalError, match="`metric_models` boxes: nothing is measured with it here"):
         made(models | {"boxes": "no-model"})
 
 

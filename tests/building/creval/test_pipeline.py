@@ -201,7 +201,7 @@ def test_peoples_own_instructions_are_sharpened(tmp_path: Path) -> None:
     assert entry["made"]["given"] == "Make the cat of jade"
     (item, *_) = CrevalReview(tmp_path / "bench").group("cat").items
     assert item.facts["given"] == "Make the cat of jade"
-    with pytest.raises(CrevalError, match="--instructions"):
+    with pytest.raises(CrevalError, match="`instructions`"):
         CrevalBuildOptions(rewrite=True)
 
 

@@ -54,7 +54,7 @@ def test_images_in_the_benchmark_are_no_sources(url: str, tmp_path: Path) -> Non
     drawn(1).save(draw_plain(images / "out" / "x", 0) / "y.png")
     table = tmp_path / "items.csv"
     table.write_text("image,task\nout/x/y.png,Color Editing\n")
-    with pytest.raises(CrevalError, match="lies in --out"):
+    with pytest.raises(CrevalError, match="lies in `out`"):
         building(images, images / "out", url, IceBuildOptions(item_table=table))
 
 
@@ -102,7 +102,7 @@ def test_images_of_tasks_that_are_not_chosen_are_not_looked_at(url: str, tmp_pat
     work = building(images, tmp_path / "bench", url, IceBuildOptions(tasks="5"), limit=2)
     assert (work.item_count, work.warnings()) == (2, [])
     assert work.run().left_out == {}
-    with pytest.raises(CrevalError, match="--tasks leaves out all that there is"):
+    with pytest.raises(CrevalError, match="`tasks` leaves out all that there is"):
         building(images, tmp_path / "other", url, IceBuildOptions(tasks="6"))
 
 

@@ -183,7 +183,7 @@ def test_a_benchmark_step_by_step(tiny: Tiny, tmp_path: Path) -> None:
     assert edited.progress.requests_sent > 2, "a picture for each step"
     again = run(batch=4, device="cpu")
     assert (again.progress.requests_sent, again.progress.cached) == (0, edited.progress.requests_sent)
-    with pytest.raises(CrevalError, match="another --out"):
+    with pytest.raises(CrevalError, match="another `out`"):
         run(steps=2)
 
 
@@ -267,7 +267,7 @@ def test_words_alone(tiny: Tiny, images: list[Path], monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(DiffusersPipeline, "load", lambda _: pytest.fail("it cannot edit"))
     (refused,) = came(opened(folder), [EditRequest("a", "red", images[0])])
     assert isinstance(refused, CallError)
-    assert "--set pipeline=StableDiffusionImg2ImgPipeline" in str(refused)
+    assert "`settings` pipeline=StableDiffusionImg2ImgPipeline" in str(refused)
     inpainting = opened(tiny("StableDiffusionInpaintPipeline"))
     (refused,) = came(inpainting, [EditRequest("a", "a red hat")])
     assert "needs a picture" in str(refused)
@@ -309,7 +309,7 @@ def test_batches_get_smaller_for_want_of_memory(
     (alone,) = came(editor, [EditRequest("a", "hat", images[0])])
     assert isinstance(alone, CallError)
     assert alone.kind == "out of memory"
-    assert "--set offload=model" in str(alone)
+    assert "`settings` offload=model" in str(alone)
 
 
 def test_what_a_safety_checker_holds_back_is_refused(
@@ -420,7 +420,7 @@ def test_damaged_weights_stop_everything_once(tiny: Tiny, images: list[Path], tm
 
 def test_batches_need_concurrency() -> None:
     options = EditorOptions({"batch": 5}, concurrency=4)
-    with pytest.raises(CrevalError, match="--concurrency 5"):
+    with pytest.raises(CrevalError, match="`concurrency` 5"):
         DiffusersEditor("x", "x", options)
 
 

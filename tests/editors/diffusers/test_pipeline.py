@@ -60,7 +60,7 @@ def test_other_weights_are_another_model(tiny: Tiny, tmp_path: Path) -> None:
         ({"latents": 4}, "no setting"),
         ({"steps": 4, "num_inference_steps": 5}, "steps=4 is num_inference_steps"),
         ({"offload": "model", "device": "cpu"}, "spares a GPU's memory"),
-        ({"device": "toaster"}, "--set device=toaster"),
+        ({"device": "toaster"}, "`settings` device=toaster"),
         ({"revision": "main"}, "is a folder"),
         ({"pipeline": "FluxKontxtPipeline"}, "did you mean 'FluxKontextPipeline'"),
         ({"pipeline": "WanImageToVideoPipeline"}, "makes videos"),
@@ -83,9 +83,9 @@ def test_settings_that_are_none(settings: dict[str, Any], reason: str, tiny: Tin
         ({"pixels": 9}, "pixels takes a whole number from 4096"),
         ({"dtype": "float8"}, "no --set dtype 'float8'"),
         ({"offload": "all"}, "no --set offload 'all'"),
-        ({"prompt": "x"}, "--set prompt: .* by creval itself"),
-        ({"generator": 1}, "--set generator"),
-        ({"num_images_per_prompt": 2}, "--set num_images_per_prompt"),
+        ({"prompt": "x"}, "`settings` prompt: .* by creval itself"),
+        ({"generator": 1}, "`settings` generator"),
+        ({"num_images_per_prompt": 2}, "`settings` num_images_per_prompt"),
     ],
 )
 def test_settings_that_no_model_takes(settings: dict[str, Any], reason: str) -> None:

@@ -155,7 +155,7 @@ def test_more_images_than_are_taken(kind: str, tmp_path: Path) -> None:
 @EVERY
 def test_what_creval_says_itself_is_not_set(kind: str, job: EditRequest) -> None:
     name = {"bfl": "prompt", "google": "contents"}.get(kind, "model")
-    with pytest.raises(CrevalError, match=f"--set {name}"):
+    with pytest.raises(CrevalError, match=f"`settings` {name}"):
         ask(kind, SERVERS[kind](), job, settings={name: "x"})
 
 

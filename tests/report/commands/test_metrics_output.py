@@ -87,7 +87,7 @@ def test_reasons_that_are_too_many_are_counted() -> None:
     done = [gauged(at, {}, {"grey": f"{at}.png is damaged"}) for at in range(11)]
     notes = measurements_output(done, [GREY]).notes
     assert len(notes) == 9
-    assert notes[-1] == "and 3 more reasons (--json has all)"
+    assert notes[-1] == "and 3 more reasons (`json` has all)"
     assert "more" not in measurements_output(done[:8], [GREY]).notes[-1]
 
 
@@ -126,7 +126,7 @@ def test_where_nothing_can_be_written(tmp_path: Path) -> None:
         for attempt in (require_writable, lambda where: write_measurements(where, [], [])):
             with pytest.raises(CrevalError, match="cannot be written") as caught:
                 attempt(path)
-            assert f"--out {path} cannot" in str(caught.value), "not a temporary file"
+            assert f"`out` {path} cannot" in str(caught.value), "not a temporary file"
     require_writable(tmp_path / "c.csv")
     assert not (tmp_path / "c.csv").exists()
 

@@ -372,11 +372,11 @@ def test_what_cannot_be_drawn_is_said_with_what_to_do() -> None:
     card = made(1)
     with pytest.raises(CrevalError, match="one model"):
         plots.ternary(analyse_sensitivity(card))
-    with pytest.raises(CrevalError, match=r"no levels of complexity.*groups --level"):
+    with pytest.raises(CrevalError, match=r"no levels of complexity.*groups `level`"):
         plots.complexity(card)
     with pytest.raises(CrevalError, match="no level 'dimensoin'; did you mean 'dimension'"):
         plots.radar(card, "dimensoin")
-    with pytest.raises(CrevalError, match="needs 3: give --level, one of: category, dimension"):
+    with pytest.raises(CrevalError, match="needs 3: give `level`, one of: category, dimension"):
         plots.radar(card, "overall")
     with pytest.raises(CrevalError, match="no metric 'IFF'"):
         plots.forest(card, metrics=["IFF"])

@@ -111,7 +111,7 @@ class ComplexBenchBuilder:
         notes = [f"{kept:,} picture{'' if kept == 1 else 's'} kept."]
         notes += [f"{reason}." for reason in self._suitable.describe_unsuitable()]
         if judges["writer"].name == judges["checker"].name:
-            notes.append("warning: the writer checks its own work; --checker SPEC names another model.")
+            notes.append("warning: the writer checks its own work; `checker` SPEC names another model.")
         return notes
 
     def estimate(self) -> list[CostEstimate]:

@@ -72,7 +72,7 @@ class CrevalBuildOptions:
         if self.dimension not in (BALANCED, FITTING):
             require_known("dimension", self.dimension, (*CLASS_DIMENSIONS, BALANCED, FITTING))
         if self.rewrite and self.instructions is None:
-            raise CrevalError("--rewrite sharpens the instructions of --instructions FILE.")
+            raise CrevalError("`rewrite` sharpens the instructions of `instructions` FILE.")
 
 
 @dataclass
@@ -159,7 +159,7 @@ class CrevalBuilder:
         if models["writer"] == models["asker"]:
             notes.append(
                 f"warning: {models['writer']} writes the instructions and the questions on them; "
-                "two different models (--asker) keep one from marking its own work."
+                "two different models (`asker`) keep one from marking its own work."
             )
         if models.get("checker") == models["asker"] != models["writer"]:
             notes.append(f"warning: {models['asker']} checks the questions that it wrote itself.")
@@ -223,7 +223,7 @@ class CrevalBuilder:
         # What cannot be written in the end is not begun.
         record, entries = read_build_record(self.out), read_sample_list(self.out / SAMPLE_LIST)
         if entries and not record and not (self.out / DATABASE).exists():
-            raise CrevalError(f"{self.out} holds another benchmark already. Give another --out.")
+            raise CrevalError(f"{self.out} holds another benchmark already. Give another `out`.")
         with RunWriter(self.out) as store, store.transaction():
             held = store.manifest if store.reply_texts() else {}
             self._require_same_build(held or record)
@@ -246,7 +246,7 @@ class CrevalBuilder:
             more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
             raise CrevalError(
                 f"{self.out} was begun with your own instruction for {lost[0]}{more}, which is not "
-                "given now. Give the same --instructions again, or another --out."
+                "given now. Give the same `instructions` again, or another `out`."
             )
 
     def _choose_dimensions(self, assigned: Mapping[str, str]) -> dict[str, str]:

@@ -121,7 +121,7 @@ class IceBuilder:
         if not self._new_jobs and not self.items.entries:
             faults = list(self._plan.unusable.items())[:3]
             why = "; ".join(f"{name}: {why}" for name, why in faults)
-            none = "--tasks leaves out all that there is" if options.tasks else "the table is empty"
+            none = "`tasks` leaves out all that there is" if options.tasks else "the table is empty"
             raise CrevalError(f"there is no item to be made ({why or none}).")
 
     def _find_incomplete(self, selection: TaskSelection) -> dict[str, ItemInputs]:

@@ -85,7 +85,7 @@ def _read_jobs(path: Path, folder: Path, out: Path) -> Iterator[tuple[int, ItemJ
             job = _parse_job(row, folder)
             for one in job.image_set.list_paths():
                 if one.resolve().is_relative_to(made):
-                    raise CrevalError(f"{one} lies in --out; give a copy elsewhere.")
+                    raise CrevalError(f"{one} lies in `out`; give a copy elsewhere.")
         except CrevalError as error:
             raise CrevalError(f"{path}, row {number}: {error}") from error
         yield number, job

@@ -199,8 +199,8 @@ def unfit_task_reason(
 def _derive_hint(what: str) -> str:
     """How to have what is missing made, if that can be."""
     if what == DEPTH:
-        return "; --derive --gauge depth=MODEL makes it"
-    return "; --derive makes it" if what in DERIVABLE else ""
+        return "; `derive` `metric_models` depth=MODEL makes it"
+    return "; `derive` makes it" if what in DERIVABLE else ""
 
 
 def find_unused_images(task: Task, image_set: ImageSet) -> list[Path]:

@@ -156,7 +156,7 @@ def _find_guidance_parameter(named: Mapping[str, inspect.Parameter]) -> str:
 
 def check_not_reserved(settings: Collection[str]) -> None:
     for name in sorted(_RESERVED & set(settings)):
-        raise CrevalError(f"--set {name}: the pipeline is given that by creval itself.")
+        raise CrevalError(f"`settings` {name}: the pipeline is given that by creval itself.")
 
 
 class PipelineInput(NamedTuple):

@@ -33,7 +33,7 @@ class DiffusersEditor(Editor):
         self.seconds_per_edit = _SECONDS_PER_IMAGE * options.concurrency  # however many wait, one is made after another
         if self._batch_size > options.concurrency:
             raise CrevalError(
-                f"--set batch={self._batch_size} needs as many pictures under way: give --concurrency "
+                f"`settings` batch={self._batch_size} needs as many pictures under way: give `concurrency` "
                 f"{self._batch_size} or more."
             )
         self._pipeline: DiffusersPipeline | None = None
@@ -108,7 +108,7 @@ class DiffusersEditor(Editor):
         if images and not form.image_parameter:
             reason = f"{form.class_name} makes pictures of words alone, and edits none"
             if instead := pipeline.editing_class():
-                reason += f"; with --set pipeline={instead} the same weights do"
+                reason += f"; with `settings` pipeline={instead} the same weights do"
         elif images > form.max_images:
             reason = f"{form.class_name} takes {form.max_images} pictures at most, and these are {images}"
         elif form.mask_parameter and not images:

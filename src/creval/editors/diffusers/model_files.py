@@ -90,7 +90,7 @@ def locate_model(name: str, revision: str = "") -> LocatedModel:
     folder = Path(name).expanduser()
     if folder.is_dir():
         if revision:
-            raise CrevalError(f"--set revision={revision}: {name} is a folder, not on the hub.")
+            raise CrevalError(f"`settings` revision={revision}: {name} is a folder, not on the hub.")
         return LocatedModel(name, folder)
     if not _HUB_ID.fullmatch(name) or name.startswith("."):
         raise CrevalError(f"there is no folder {name}; give one, or ORG/MODEL on the hub.")
@@ -163,9 +163,9 @@ def choose_placement(torch: Any, device: str, dtype: str, offload: str) -> Devic
     try:
         kind = torch.device(device).type
     except RuntimeError as error:
-        raise CrevalError(f"--set device={device}: {_first_line(error)}") from error
+        raise CrevalError(f"`settings` device={device}: {_first_line(error)}") from error
     if kind == "cpu" and offload != "none":
-        raise CrevalError(f"--set offload={offload} spares a GPU's memory, and device is {device}.")
+        raise CrevalError(f"`settings` offload={offload} spares a GPU's memory, and device is {device}.")
     if not dtype:
         dtype = "float32" if kind == "cpu" else "bfloat16"
         if kind == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
@@ -197,8 +197,8 @@ def memory_hint(error: Exception) -> str:
     if not isinstance(error, MemoryError) and not any(words in said for words in _OUT_OF_MEMORY_PHRASES):
         return ""
     return (
-        "--set dtype=bfloat16 halves the model; --set offload=model (or sequential, slower) leaves "
-        "on the GPU only what is at work; --set batch=1 and fewer --set pixels=N take less, too"
+        "`settings` dtype=bfloat16 halves the model; `settings` offload=model (or sequential, slower) leaves "
+        "on the GPU only what is at work; `settings` batch=1 and fewer `settings` pixels=N take less, too"
     )
 
 

@@ -60,10 +60,10 @@ class PipelineSettings:
         self._get_whole_number("steps", 1)
         guidance = values.get("guidance")
         if guidance is not None and not _is_number(guidance):
-            raise CrevalError(f"--set guidance takes a number, not {guidance!r}.")
+            raise CrevalError(f"`settings` guidance takes a number, not {guidance!r}.")
         self.dtype, self.offload = self.get_text("dtype"), self.get_text("offload") or OFFLOADS[0]
-        require_known("--set dtype", self.dtype or DTYPES[0], DTYPES)
-        require_known("--set offload", self.offload, OFFLOADS)
+        require_known("`settings` dtype", self.dtype or DTYPES[0], DTYPES)
+        require_known("`settings` offload", self.offload, OFFLOADS)
 
     def get_text(self, name: str) -> str:
         value = self.values.get(name)
@@ -74,7 +74,7 @@ class PipelineSettings:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise CrevalError(f"--set {name} takes a whole number from {least}, not {value!r}.")
+            raise CrevalError(f"`settings` {name} takes a whole number from {least}, not {value!r}.")
         return value
 
     def call_arguments(self, form: CallSignature) -> dict[str, Any]:
@@ -89,12 +89,12 @@ class PipelineSettings:
                 continue
             require_known(what, name or short, form.settable)
             if found.setdefault(name, value) != value:
-                raise CrevalError(f"--set {short}={value} is {name}, which is set, too.")
+                raise CrevalError(f"`settings` {short}={value} is {name}, which is set, too.")
         missing = [name for name in form.required if name not in found]
         if missing:
             raise CrevalError(
                 f"{form.class_name} needs {', '.join(missing)}, of which creval knows nothing: give it "
-                "with --set, or call the pipeline with python:MODULE:FUNCTION."
+                "with `settings`, or call the pipeline with python:MODULE:FUNCTION."
             )
         both = form.defaults() | found
         return {name: value for name, value in both.items() if value is not None}
@@ -222,7 +222,7 @@ class DiffusersPipeline:
             reason = "the model's safety checker holds the picture back"
             return CallError("content filter", reason, retryable=False)
         if _is_black(image) and not (given.images and _is_black(given.images[0])):
-            reason = "as numbers out of range leave it: try --set dtype=float32"
+            reason = "as numbers out of range leave it: try `settings` dtype=float32"
             return CallError("a black picture", reason, retryable=False)
         facts: dict[str, Any] = {"device": self._placement.device, "torch": str(self._libraries.torch.__version__)}
         if given.source_size is not None and image.size != given.source_size:

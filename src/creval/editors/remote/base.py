@@ -72,7 +72,7 @@ class RemoteEditor(Editor):
         self._connections = options.concurrency
         self._settings = dict(options.settings)
         for name in sorted(self.reserved_settings & self._settings.keys()):
-            raise CrevalError(f"--set {name}: {self.name} is given that by creval itself.")
+            raise CrevalError(f"`settings` {name}: {self.name} is given that by creval itself.")
         self._user_price = options.price
         self.price = options.price
         if options.price is None and not custom_url:

@@ -22,7 +22,7 @@ def items_output(statistics: Sequence[ItemStatistics], top: int) -> CommandOutpu
         "that need not be its fault."
     ]
     if len(faulty) > top:
-        notes.insert(0, f"... and {len(faulty) - top:,} more: --top N, or --json for all.")
+        notes.insert(0, f"... and {len(faulty) - top:,} more: `top` N, or `json` for all.")
     grids = [_metric_table(statistics)]
     if faulty[:top]:
         grids.append(_faulty_table(faulty[:top]))

@@ -53,7 +53,7 @@ def metric_list_output(metric_infos: Iterable[tuple[MetricInfo, MetricAvailabili
     # In a column of their own words that are to be copied would be broken.
     first: list[Row] = [[TableCell(line, below=f"for {', '.join(of)}")] for line, of in to_do.items()]
     grids = [OutputTable(heads, rows, text_columns=5), *([OutputTable(["to do first"], first)] if first else [])]
-    note = "A model of your own: --gauge USE=FOLDER or USE=ORG/NAME. docs/gauges.md tells more."
+    note = "A model of your own: `metric_models` USE=FOLDER or USE=ORG/NAME. docs/gauges.md tells more."
     return CommandOutput((), grids, {"gauges": data}, (note,))
 
 
@@ -107,7 +107,7 @@ def _unmeasured_notes(measured_edits: Sequence[MeasuredEdit]) -> list[str]:
         for (reason, keys), names in often
     ]
     if len(notes) > _MAX_REASONS:
-        notes[_MAX_REASONS:] = [f"and {pluralise(len(notes) - _MAX_REASONS, 'more reason')} (--json has all)"]
+        notes[_MAX_REASONS:] = [f"and {pluralise(len(notes) - _MAX_REASONS, 'more reason')} (`json` has all)"]
     return notes
 
 
@@ -189,14 +189,14 @@ def require_writable(path: Path) -> None:
 
 
 def _unwritable_error(path: Path, error: OSError) -> CrevalError:
-    return CrevalError(f"--out {path} cannot be written: {error.strerror or error}.")
+    return CrevalError(f"`out` {path} cannot be written: {error.strerror or error}.")
 
 
 def require_table_suffix(path: Path) -> str:
     """The kind of a file of rows, by its suffix."""
     kind = path.suffix.lower()
     if kind not in (".csv", ".parquet", ".json"):
-        raise CrevalError(f"--out takes a file that ends in .csv, .parquet or .json, not {path}.")
+        raise CrevalError(f"`out` takes a file that ends in .csv, .parquet or .json, not {path}.")
     return kind
 
 

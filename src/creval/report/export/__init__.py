@@ -51,11 +51,11 @@ def export_run(
 def check_export_folder(folder: Path, *, force: bool) -> None:
     """Refuse a folder that holds what an export would be mixed up with."""
     if folder.exists() and not folder.is_dir():
-        raise CrevalError(f"--out {folder} is a file. Give a folder.")
+        raise CrevalError(f"`out` {folder} is a file. Give a folder.")
     if force or not folder.is_dir() or (folder / MARKER).is_file() or not any(folder.iterdir()):
         return
     raise CrevalError(
-        f"{folder} holds other things. Give another --out, or --force to write the export's files among them."
+        f"{folder} holds other things. Give another `out`, or `force` to write the export's files among them."
     )
 
 

@@ -29,7 +29,7 @@ def complexity(
     if level == DEFAULT_LEVEL and level not in levels:
         raise CrevalError(
             "this run has no levels of complexity, as Complex-Edit's have (its levels: "
-            f"{', '.join(levels)}): `creval plot RUN groups --level LEVEL` draws any of them."
+            f"{', '.join(levels)}): `creval plot RUN groups` draws any of them."
         )
     level = selection.resolve_level(card, level, min_groups=2)
     steps = card.groups(level)

@@ -34,7 +34,7 @@ _FONTS = re.compile(r"(font(?:-family)?: [^;\"]*?)'DejaVu Sans'[^;\"]*")
 def check_suffix(path: str | Path) -> None:
     """Refuse a file whose name does not say what it is, before anything is drawn."""
     if Path(path).suffix.casefold() not in SUFFIXES:
-        raise CrevalError(f"--out {path}: give a file that ends in .svg, .png or .pdf.")
+        raise CrevalError(f"`out` {path}: give a file that ends in .svg, .png or .pdf.")
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:

@@ -38,7 +38,7 @@ def radar(
     crowded = len(groups) > _CROWDED_SPOKES
     if crowded and not metrics and len(columns) > 1:
         columns = columns[:1]
-        left_out += "--metrics draws others. "
+        left_out += "`metrics` draws others. "
     across = 1 if crowded or len(columns) == 1 else 2
     rows = math.ceil(len(columns) / across)
     ends = [wrap_label(group, 20, 2) if crowded else wrap_label(group, 16, 3) for group in groups]

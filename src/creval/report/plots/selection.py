@@ -87,7 +87,7 @@ def resolve_level(card: Scorecard, level: str, min_groups: int = 1) -> str:
         found = tagged[-1]
     if len(card.groups(found)) < min_groups:
         others = ", ".join(one.name for one in levels if len(card.groups(one.name)) >= min_groups)
-        more = f"give --level, one of: {others}" if others else "`creval plot RUN groups` draws it"
+        more = f"give `level`, one of: {others}" if others else "`creval plot RUN groups` draws it"
         raise CrevalError(
             f"the level {found} has {len(card.groups(found))} groups with samples, and this plot "
             f"needs {min_groups}: {more}."
@@ -102,5 +102,5 @@ def top_models(card: Scorecard, limit: int) -> tuple[tuple[str, ...], str]:
         return shown, ""
     return shown, (
         f"Of {len(card.models)} models the first {limit} by {escape_plot_text(card.table.schema.ranking_column)}; "
-        "--models chooses others. "
+        "`models` chooses others. "
     )

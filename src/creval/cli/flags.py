@@ -1,0 +1,54 @@
+"""Field names in messages of the library, as the options that a user of the command line types."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+# Options that are not spelt as their field.
+_SPELT = {
+    "batch_by": "--ask",
+    "metric_models": "--metric-model",
+    "parameters": "--set",
+    "settings": "--set",
+    "stopping_rule": "--until-decided",
+}
+# Old spellings of options, which are still understood.
+_OLD_SPELLINGS = {"--gauge": "--metric-model"}
+_FIELD = re.compile(r"`([a-z][a-z_]*)`")
+
+
+def with_flags(text: str) -> str:
+    """Return a message with each `field` that is an option written as that option.
+
+    >>> with_flags("`batch_by` must be question.")
+    '--ask must be question.'
+    """
+    return _FIELD.sub(lambda match: _flag(match[1]) or match[0], text)
+
+
+def _flag(field: str) -> str:
+    return _SPELT.get(field) or (f"--{field.replace('_', '-')}" if field in _option_names() else "")
+
+
+def current_spelling(arguments: list[str]) -> list[str]:
+    """Return a command's arguments with old spellings of options replaced."""
+    replaced = []
+    for argument in arguments:
+        flag, equals, value = argument.partition("=")
+        replaced.append(f"{_OLD_SPELLINGS.get(flag, flag)}{equals}{value}")
+    return replaced
+
+
+@lru_cache(maxsize=1)
+def _option_names() -> frozenset[str]:
+    """The parameters of all commands."""
+    from typer.main import get_command
+
+    from creval.cli import app
+
+    names, groups = set[str](), [get_command(app)]
+    for command in groups:
+        names.update(str(param.name) for param in command.params)
+        groups.extend(getattr(command, "commands", {}).values())
+    return frozenset(names)
