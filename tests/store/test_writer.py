@@ -199,7 +199,7 @@ def test_killed_in_the_middle_nothing_is_half_there(tmp_path: Path) -> None:
         store = RunWriter(sys.argv[1])
         scope = store.bulk() if sys.argv[2] == "bulk" else store.transaction()
         scope.__enter__()
-        store.forget("j", ["A"])
+        store.delete_answers("j", ["A"])
         for n in range(9):
             store.put_manifest({"judge": "x", f"k{n}": "x" * 10_000_000})
         os.kill(os.getpid(), 9)

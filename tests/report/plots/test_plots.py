@@ -372,7 +372,7 @@ def test_what_cannot_be_drawn_is_said_with_what_to_do() -> None:
     card = made(1)
     with pytest.raises(CrevalError, match="one model"):
         plots.ternary(analyse_sensitivity(card))
-    with pytest.raises(CrevalError, match=r"no levels of complexity.*groups `level`"):
+    with pytest.raises(CrevalError, match=r"no levels of complexity.*groups` draws"):
         plots.complexity(card)
     with pytest.raises(CrevalError, match="no level 'dimensoin'; did you mean 'dimension'"):
         plots.radar(card, "dimensoin")
