@@ -61,7 +61,7 @@ def test_what_cannot_be_drawn_is_a_sentence(miniature_run: Path, tmp_path: Path)
 
     assert "did you mean 'radar'? Known: radar, forest" in said("rader", "--out", str(out))
     assert "ends in .svg, .png or .pdf" in said("radar", "--out", str(tmp_path / "plot.doc"))
-    assert "--repeat K" in said("repeats", "--out", str(out))
+    assert "--repeat" in said("repeats", "--out", str(out))
     assert "no levels of complexity" in said("complexity", "--out", str(out))
     assert "--level goes with" in said("plane", "--level", "category", "--out", str(out))
     assert "--metrics goes with" in said("plane", "--metrics", "IF", "--out", str(out))

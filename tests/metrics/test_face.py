@@ -85,7 +85,7 @@ def test_smaller_sizes_are_tried_until_there_is_a_face(tmp_path: Path) -> None:
     for at, tried in ((640, 1), (256, 4), (128, 5)):
         gauge = opened(None)
         picky = Picky(at)
-        gauge._faces._model._made = picky  # type: ignore[attr-defined]
+        gauge._faces._model._value = picky  # type: ignore[attr-defined]
         assert look(gauge, sample, tmp_path / "a.png") == {"face": 1.0}
         assert picky.asked == list(DETECTION_SIZES[:tried])
 
@@ -100,7 +100,7 @@ def test_no_face_in_the_edit_is_zero_and_none_in_the_reference_is_unmeasured(tmp
             return super().get(pixels) if same else []
 
     gauge = opened(None)
-    gauge._faces._model._made = Half(640)  # type: ignore[attr-defined]
+    gauge._faces._model._value = Half(640)  # type: ignore[attr-defined]
     with_face = Sample("s", "", references=(tmp_path / "a.png",))
     assert look(gauge, with_face, tmp_path / "b.png") == {"face": 0.0}
     without = Sample("s", "", references=(tmp_path / "b.png",))
@@ -141,5 +141,5 @@ def test_a_model_that_cannot_be_downloaded_is_missing_with_what_to_do(
     with pytest.raises(DependencyMissing) as caught:
         look(opened(None), sample, tmp_path / "a.png")
     assert str(caught.value) == (
-        "buffalo_l cannot be downloaded (no connection): fetch it elsewhere, unpack it, and give --gauge face=FOLDER"
+        "buffalo_l cannot be downloaded (no connection): fetch it elsewhere, unpack it, and give `metric_models` face=FOLDER"
     )
