@@ -69,7 +69,7 @@ def test_adding_a_protocol(tmp_path: Path) -> None:
 
 
 def test_measuring_the_demos_edits(tmp_path: Path) -> None:
-    (block,) = (block for block in blocks("gauges.md", "console") if "creval-demo" in block)
+    (block,) = (block for block in blocks("metrics.md", "console") if "creval-demo" in block)
     command, _, shown = block.partition("\n")
     made = tmp_path / "creval-demo"
     samples = signature(demo.demo).parameters["samples"].default

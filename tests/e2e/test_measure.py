@@ -1,4 +1,4 @@
-"""`creval gauges` and `creval measure`, as a user types them."""
+"""`creval metrics` and `creval measure`, as a user types them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast and how flat gauges are: SSIM beside scikit-image, masked L1 beside NumPy, memory over
+"""How fast and how flat metrics are: SSIM beside scikit-image, masked L1 beside NumPy, memory over
 many pictures, and what sharing a model's vectors saves."""
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ def sharing(folder: Path) -> None:
     edits = _made(folder, 64, 1)
     clip.Clip = Slow  # type: ignore[assignment, misc]
     for names in (("clip_src",), CLIPS):
-        gauges = open_image_metrics(names, {})
+        metrics = open_image_metrics(names, {})
         start = time.perf_counter()
-        _look(gauges.values(), edits)
+        _look(metrics.values(), edits)
         took[names] = time.perf_counter() - start
-        seen[names] = next(iter(gauges.values())).clip.seen  # type: ignore[attr-defined]
+        seen[names] = next(iter(metrics.values())).clip.seen  # type: ignore[attr-defined]
     one, four = took.values()
     print(
-        f"four gauges that share CLIP's vectors: {four / one:.2f} times one of them (1.5 allowed); "
+        f"four metrics that share CLIP's vectors: {four / one:.2f} times one of them (1.5 allowed); "
         f"{seen[CLIPS]} pictures embedded of {len(edits) + 1}"
     )
 
@@ -146,13 +146,13 @@ def _made(folder: Path, many: int, sources: int) -> Edits:
     return edits
 
 
-def _look(gauges: Collection[ImageMetric], edits: Edits) -> None:
+def _look(metrics: Collection[ImageMetric], edits: Edits) -> None:
     shelf, embeddings = ImageCache(), FeatureCache()
     for start in range(0, len(edits), 8):
         jobs = [
-            MetricJob(gauge, MetricInputs(sample, edit, shelf))
+            MetricJob(metric, MetricInputs(sample, edit, shelf))
             for sample, edit in edits[start : start + 8]
-            for gauge in gauges
+            for metric in metrics
         ]
         for found in evaluate_batch(jobs, embeddings):
             assert not isinstance(found, Exception), found
@@ -172,8 +172,8 @@ def measure_many(many: int) -> None:
     clip.Clip = Slow  # type: ignore[assignment, misc]
     with tempfile.TemporaryDirectory() as folder:
         edits = _made(Path(folder), many, many // 4)
-        gauges = open_image_metrics(["ssim", "l1_src", "canny", "grey", "clip_src"], {})
-        _look(gauges.values(), edits)
+        metrics = open_image_metrics(["ssim", "l1_src", "canny", "grey", "clip_src"], {})
+        _look(metrics.values(), edits)
     scale = 1 if sys.platform == "darwin" else 1024
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6)
 

@@ -1,0 +1,156 @@
+"""What the version before the redesign made opens, scores to the same numbers, and is continued without paying twice.
+
+The fixtures and their format: tests/fixtures/before_redesign/README.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import importlib.util
+import json
+import math
+import re
+import runpy
+import sqlite3
+import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from creval.testing.fake_chat_server import FakeServer
+from tests.commands import creval
+from tests.serving import serving
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "before_redesign"
+MADE_AT = "127.0.0.1:18734"
+move_port = runpy.run_path(str(FIXTURES / "tools" / "port.py"))["move"]
+TORCH = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
+NOT_COMPARED = {
+    "written",  # digests of texts that name the server's address
+    "creval",  # the version that exported
+}
+
+
+def read_expected(path: Path) -> Any:
+    """Return what the version before printed or wrote, or None if that was not recorded."""
+    packed = path.with_name(f"{path.name}.gz")
+    if not path.exists() and not packed.exists():
+        return None
+    text = (gzip.decompress(packed.read_bytes()) if packed.exists() else path.read_bytes()).decode()
+    return json.loads(text) if path.suffix == ".json" else text
+
+
+def read_files(folder: Path, suffixes: list[str], port: int) -> dict[str, object]:
+    """Return the files of a folder: JSON and texts as they are, others by digest. Databases are left out."""
+    found: dict[str, object] = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        internal = path.name.startswith(("creval.db", "creval.lock", "vectors.db")) or {".judged", ".plans"} & set(
+            path.relative_to(folder).parts
+        )
+        if not path.is_file() or internal or (suffixes and path.suffix not in suffixes):
+            continue
+        if path.suffix in (".json", ".jsonl", ".md", ".csv", ".tex", ".txt"):
+            text = path.read_text(encoding="utf-8").replace(f"127.0.0.1:{port}", MADE_AT)
+            found[name] = json.loads(text) if path.suffix == ".json" else text
+        else:
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def is_prose(text: object) -> bool:
+    return isinstance(text, str) and " " in text
+
+
+def differences(want: object, got: object, *, prose: bool, at: str = "") -> Iterator[str]:
+    """Where two values differ. Floats may differ by 1e-9, and sentences in anything if `prose` is false."""
+    if isinstance(want, dict) and isinstance(got, dict):
+        for key in sorted((want.keys() ^ got.keys()) - NOT_COMPARED):
+            yield f"{at}/{key}: only {'wanted' if key in want else 'found'}"
+        for key in sorted((want.keys() & got.keys()) - NOT_COMPARED):
+            yield from differences(want[key], got[key], prose=prose, at=f"{at}/{key}")
+    elif isinstance(want, list) and isinstance(got, list) and len(want) == len(got):
+        for number, (first, second) in enumerate(zip(want, got, strict=True)):
+            yield from differences(first, second, prose=prose, at=f"{at}/{number}")
+    elif isinstance(want, float) and isinstance(got, float):
+        if not math.isclose(want, got, rel_tol=1e-9, abs_tol=1e-12):
+            yield f"{at}: wanted {want!r}, found {got!r}"
+    elif want != got and (prose or not (is_prose(want) and is_prose(got))):
+        yield f"{at}: wanted {str(want)[:200]!r}, found {str(got)[:200]!r}"
+
+
+class Fixture:
+    """An unpacked fixture, with the fake server at another port than when it was made."""
+
+    def __init__(self, name: str, folder: Path, server: FakeServer, port: int) -> None:
+        self.source, self.folder, self.server, self.port = FIXTURES / name, folder, server, port
+        with tarfile.open(self.source / "data.tar.xz") as archive:
+            archive.extractall(folder, filter="data")
+        move_port(folder, int(MADE_AT.partition(":")[2]), port)
+
+    def check(self, step: Mapping[str, Any], outcome: Mapping[str, int]) -> Iterator[str]:
+        """Run a command, and yield what differs from the version before."""
+        name, expected = step["name"], self.source / "expected"
+        if "sql" in step:
+            self.execute(*step["sql"])
+        before = self.server.stats["requests"]
+        done = creval(*(part.replace(MADE_AT, f"127.0.0.1:{self.port}") for part in step["command"]))
+        found = {"status": done.returncode, "calls": self.server.stats["requests"] - before}
+        if found != outcome:
+            yield f"{name}: wanted {outcome}, found {found}\n{done.stderr[-600:]}"
+        printed = done.stdout.replace(str(self.folder), "{here}").replace(f"127.0.0.1:{self.port}", MADE_AT)
+        if not step.get("silent"):
+            yield from self.compare_printed(name, printed, step.get("ignore", ()))
+        for folder in step.get("trees", ()):
+            files = read_files(self.folder / folder, step.get("only", []), self.port)
+            wanted = read_expected(expected / f"{step.get('tree', name)}.tree.json")
+            yield from differences(wanted, files, prose=True, at=f"{name}:{folder}")
+
+    def execute(self, database: str, *statements: str) -> None:
+        with contextlib.closing(sqlite3.connect(self.folder / database)) as opened, opened:
+            for statement in statements:
+                opened.execute(statement.replace("{here}", str(self.folder)))
+
+    def compare_printed(self, name: str, printed: str, ignored: list[str]) -> Iterator[str]:
+        """Compare JSON by keys and values, and a table by its numbers."""
+        wanted = read_expected(self.source / "expected" / f"{name}.json")
+        if wanted is not None:
+            yield from differences(wanted, without(json.loads(printed), ignored), prose=False, at=name)
+            return
+        texts = read_expected(self.source / "expected" / f"{name}.txt"), printed
+        numbers = [re.findall(r"\d+(?:\.\d+)?", text) for text in texts]
+        yield from differences(*numbers, prose=True, at=name)
+
+
+def without(value: Any, keys: list[str]) -> Any:
+    if isinstance(value, dict):
+        return {key: without(part, keys) for key, part in value.items() if key not in keys}
+    return [without(part, keys) for part in value] if isinstance(value, list) else value
+
+
+def test_differences_are_found() -> None:
+    wanted = {"share": 0.5, "why": "no edit", "status": "answered", "gone": 1}
+    found = {"share": 0.5 + 1e-12, "why": "no image", "status": "unsure", "new": 1, "creval": "2"}
+    assert list(differences(wanted, found, prose=False)) == [
+        "/gone: only wanted",
+        "/new: only found",
+        "/status: wanted 'answered', found 'unsure'",
+    ]
+    assert "/why: wanted 'no edit', found 'no image'" in differences(wanted, found, prose=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [path.parent.name for path in sorted(FIXTURES.glob("*/checks.json"))])
+def test_what_the_version_before_made(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = json.loads((FIXTURES / name / "expected" / "outcomes.json").read_text())
+    monkeypatch.chdir(tmp_path)
+    server = FakeServer()
+    with serving(server.app()) as address:
+        fixture = Fixture(name, tmp_path, server, int(address.rpartition(":")[2]))
+        for step in json.loads((FIXTURES / name / "checks.json").read_text()):
+            if TORCH or "needs" not in step:
+                assert list(fixture.check(step, outcomes[step["name"]])) == []
