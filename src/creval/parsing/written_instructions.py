@@ -7,16 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from creval.parsing.answer_entries import normalise_text
-from creval.parsing.written_questions import (
-    LABELLED_LINE,
-    MARKUP,
-    MAX_DEPTH,
-    MAX_TEXT_CHARS,
-    field_for_label,
-    iter_json_objects,
-    one_line,
-)
+from creval.parsing.json_objects import MAX_DEPTH, iter_json_objects
+from creval.parsing.labels import MARKUP, MAX_TEXT_CHARS, labelled_lines, normalise_text, strip_markup
+from creval.parsing.written_questions import WRITTEN_FIELDS
 
 
 class WrittenInstruction(NamedTuple):
@@ -77,9 +70,9 @@ def _iter_instructions(value: Any, depth: int) -> Iterator[WrittenInstruction]:
             yield from _iter_instructions(inner, depth + 1)
     if not isinstance(value, dict) or depth > MAX_DEPTH:
         return
-    fields = {slot: inner for key, inner in value.items() if (slot := field_for_label(key))}
+    fields = WRITTEN_FIELDS.select(value)
     text = fields.get("instruction")
-    if isinstance(text, str) and one_line(text):
+    if isinstance(text, str) and strip_markup(text):
         yield WrittenInstruction(
             _strip_quotes(text), _parse_dimension(fields.get("dimension")), _parse_attributes(fields.get("attributes"))
         )
@@ -89,7 +82,7 @@ def _iter_instructions(value: Any, depth: int) -> Iterator[WrittenInstruction]:
 
 
 def _parse_dimension(value: object) -> str:
-    return one_line(value.strip(MARKUP + ".,")) if isinstance(value, str) else ""
+    return strip_markup(value.strip(MARKUP + ".,"))[:MAX_TEXT_CHARS] if isinstance(value, str) else ""
 
 
 def _parse_attributes(value: object) -> tuple[str, ...]:
@@ -97,12 +90,12 @@ def _parse_attributes(value: object) -> tuple[str, ...]:
         value = re.split(r"[;；、]", value)
     if not isinstance(value, list):
         return ()
-    return tuple(words for part in value if isinstance(part, str) if (words := one_line(part)))
+    return tuple(words for part in value if isinstance(part, str) if (words := strip_markup(part)[:MAX_TEXT_CHARS]))
 
 
 def _strip_quotes(text: str) -> str:
     """Without quotes around the whole, a number before it, or a quote that closes nothing."""
-    words = _LIST_NUMBER.sub("", one_line(text))
+    words = _LIST_NUMBER.sub("", strip_markup(text)[:MAX_TEXT_CHARS])
     for opening, closing in ('""', "“”", "「」"):
         inner = words.rstrip(",").removeprefix(opening).removesuffix(closing)
         if len(words) - len(inner) >= 1 and opening not in inner and closing not in inner:
@@ -115,17 +108,15 @@ def _labelled_instructions(text: str) -> list[WrittenInstruction]:
     found: list[WrittenInstruction] = []
     dimension, waiting = "", False
     attributes: tuple[str, ...] = ()
-    for line in text.splitlines():
-        field = LABELLED_LINE.match(line) if len(line) <= 2 * MAX_TEXT_CHARS else None
-        slot = field_for_label(field[1]) if field else None
-        if field and slot == "instruction":
-            waiting = not field[2].strip(MARKUP)
+    for line, slot, value in labelled_lines(text.splitlines(), WRITTEN_FIELDS.find):
+        if slot == "instruction":
+            waiting = not value.strip(MARKUP)
             if not waiting:
-                found.append(WrittenInstruction(_strip_quotes(field[2])))
-        elif field and slot == "dimension":
-            dimension = _parse_dimension(field[2])
-        elif field and slot == "attributes":
-            attributes = _parse_attributes(field[2])
+                found.append(WrittenInstruction(_strip_quotes(value)))
+        elif slot == "dimension":
+            dimension = _parse_dimension(value)
+        elif slot == "attributes":
+            attributes = _parse_attributes(value)
         elif waiting and line.strip(MARKUP):
             found.append(WrittenInstruction(_strip_quotes(line.strip(" \t>"))))
             waiting = False
