@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from creval.parsing.json_objects import MAX_DEPTH, iter_json_objects
 from creval.parsing.labels import MARKUP, MAX_TEXT_CHARS, labelled_lines, normalise_text, strip_markup
+from creval.parsing.reply_format import TEXT, ReplyFormat, choice_schema, object_schema
 from creval.parsing.written_questions import WRITTEN_FIELDS
 
 
@@ -20,24 +21,27 @@ class WrittenInstruction(NamedTuple):
     attributes: tuple[str, ...] = ()
 
 
-def instruction_reply_format(with_dimension: bool = False, only_added: bool = False) -> str:
-    """What tells a model how to write down an instruction, and where it is to choose its dimension
-    or only to add attributes."""
-    entry: dict[str, object] = {"dimension": "..."} if with_dimension else {}
+def instruction_reply_format(dimensions: Sequence[str] = (), only_added: bool = False) -> ReplyFormat:
+    """Return what tells a model how to write down an instruction, with one of these dimensions, or
+    with only the attributes that it added."""
+    entry: dict[str, object] = {"dimension": "..."} if dimensions else {}
     entry |= {"attributes": ["...", "..."], "instruction": "..."}
-    named = "the name of the dimension as it is given above, " if with_dimension else ""
+    named = "the name of the dimension as it is given above, " if dimensions else ""
     which = "the attributes that you added" if only_added else "the attributes"
-    return (
+    fields = {"dimension": choice_schema(dimensions)} if dimensions else {}
+    return ReplyFormat(
         f"Reply with one JSON object and nothing else, in this form:\n{json.dumps(entry)}\n"
-        f"It holds {named}{which} in a few words each, and the instruction."
+        f"It holds {named}{which} in a few words each, and the instruction.",
+        object_schema(**fields, attributes={"type": "array", "items": TEXT}, instruction=TEXT),
     )
 
 
-def dimension_reply_format() -> str:
-    """What tells a model how to name the dimension of an instruction."""
-    return (
+def dimension_reply_format(dimensions: Sequence[str]) -> ReplyFormat:
+    """Return what tells a model how to name the dimension of an instruction."""
+    return ReplyFormat(
         "Reply with one JSON object and nothing else, in this form:\n"
-        '{"dimension": "..."}\nIt holds the name of the dimension as it is given above.'
+        '{"dimension": "..."}\nIt holds the name of the dimension as it is given above.',
+        object_schema(dimension=choice_schema(dimensions)),
     )
 
 

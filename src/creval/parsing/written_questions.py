@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from creval.core.scales import get_scale
 from creval.parsing.json_objects import LENIENT_DECODER, MAX_DEPTH, iter_json_objects
 from creval.parsing.labels import MARKUP, MAX_TEXT_CHARS, FieldAliases, labelled_lines, strip_markup
+from creval.parsing.reply_format import TEXT, ReplyFormat, choice_schema, list_schema, object_schema
 
 _YES_NO = get_scale("yes/no")
 
@@ -29,17 +30,24 @@ class WrittenQuestion(NamedTuple):
     reason: str = ""
 
 
-def question_reply_format(metric: str) -> str:
-    """What tells a model how to write down questions of a metric."""
+def question_reply_format(metric: str) -> ReplyFormat:
+    """Return what tells a model how to write down questions of a metric."""
     weight = "its weight, 1, 2 or 3" if metric == "VC" else "the weight 1"
     entry = {"reason": "...", "question": "...?", "answer": "Yes", "weight": 1}
     example = json.dumps({"metric": metric, "questions": [entry]})
-    return (
+    schema = list_schema(
+        reason=TEXT,
+        question=TEXT,
+        answer=choice_schema(("Yes", "No")),
+        weight={"type": "integer", "enum": [1, 2, 3] if metric == "VC" else [1]},
+    )
+    text = (
         "Think first, in as many words as you need. Then close with one JSON object that holds "
         f"every question, in this form:\n{example}\nEach has the reason for it in a sentence, the "
         "question itself, the answer that a faultless edit would get (Yes or No, nothing else), "
         f"and {weight}."
     )
+    return ReplyFormat(text, object_schema(thinking=TEXT, questions=schema))
 
 
 WRITTEN_FIELDS = FieldAliases(

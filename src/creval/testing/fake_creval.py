@@ -298,7 +298,7 @@ BARE_INSTRUCTION_FORMATS: Mapping[str, Callable[[WrittenInstruction], str]] = {
 }
 
 
-def _write_instruction(text: str, rng: random.Random, chosen: bool = False, added: bool = False) -> str:
+def _write_instruction(text: str, rng: random.Random, chosen: Sequence[str] = (), added: bool = False) -> str:
     asked, _, _ = text.partition(instruction_reply_format(chosen, added))
     told = _rewrite_instruction(asked, rng) if added else _random_instruction(rng)
     forms = INSTRUCTION_FORMATS if chosen else {**INSTRUCTION_FORMATS, **BARE_INSTRUCTION_FORMATS}
@@ -327,10 +327,10 @@ RESPONDERS: list[PromptResponder] = [
         PromptResponder(
             instruction_reply_format(chosen, added), partial(_write_instruction, chosen=chosen, added=added)
         )
-        for chosen in (True, False)
+        for chosen in (CLASS_DIMENSIONS, ())
         for added in (True, False)
     ),
-    PromptResponder(dimension_reply_format(), _write_dimension),
+    PromptResponder(dimension_reply_format(CLASS_DIMENSIONS), _write_dimension),
     *(PromptResponder(question_reply_format(metric), _write_questions(metric)) for metric in METRICS),
 ]
 

@@ -21,7 +21,7 @@ from creval.building.complex_edit.chain_replies import (
     read_simplified,
 )
 from creval.testing.fake_chains import render_numbered_list, render_records, write_chain_reply
-from tests.building.reply_texts import HOSTILE, PLAIN, form, hostile_piece, invented_words, some
+from tests.building.reply_texts import HOSTILE, PLAIN, form, hostile_piece, invented_words, json_of_schema, some
 
 QUOTED = st.sampled_from(["'OPEN'", "“Grüße”", "«nord»"])
 SENTENCE = st.one_of(PLAIN, st.builds(lambda a, b: f"Write {b} there, {a}", PLAIN, QUOTED))
@@ -130,3 +130,14 @@ def test_the_fake_writer_knows_the_forms_that_are_asked_for() -> None:
     for asked in forms:
         assert write_chain_reply(asked, chance) is not None
     assert write_chain_reply("Q1: Is it red?", chance) is None
+
+
+def test_replies_in_the_form_of_their_schemas() -> None:
+    said = json_of_schema(chain_replies.SEQUENCE_FORMAT.schema)
+    assert read_sequence(said) == [AtomicInstruction(OPERATIONS[-1], "some instruction", "some reason")]
+    said = json_of_schema(chain_replies.SIMPLIFY_FORMAT.schema, needed="yes")
+    assert read_simplified(said) == SimplifyReply(True, "some instruction")
+    said = json_of_schema(chain_replies.SIMPLIFY_FORMAT.schema, instruction="")
+    assert read_simplified(said) == SimplifyReply(False)
+    said = json_of_schema(chain_replies.COMPOUND_FORMAT.schema)
+    assert read_compound(said) == CompoundInstruction("some instruction", "some reasoning")

@@ -17,7 +17,7 @@ from creval.building.complexbench.step_replies import (
     read_step_checks,
 )
 from creval.testing.fake_chains import render_records, write_chain_reply
-from tests.building.reply_texts import HOSTILE, PLAIN, form, hostile_piece, invented_words, some
+from tests.building.reply_texts import HOSTILE, PLAIN, form, hostile_piece, invented_words, json_of_schema, some
 
 
 @form
@@ -65,3 +65,11 @@ def test_hostile_text_is_cheap(piece: str) -> None:
 def test_the_fake_writer_knows_the_forms_that_are_asked_for() -> None:
     for asked in (STEP_FORMAT, CHECK_FORMAT):
         assert write_chain_reply(asked, random.Random(1)) is not None
+
+
+def test_replies_in_the_form_of_their_schemas() -> None:
+    said = json_of_schema(STEP_FORMAT.schema, new="nothing")
+    assert read_step(said) == ChainStep("some instruction", "some old", "")
+    checks = [{"number": at, "scene": "yes", "reference": "yes", "conflict": "no", "reason": ""} for at in (1, 2)]
+    said = json_of_schema(CHECK_FORMAT.schema, checks=checks)
+    assert read_step_checks(said, 2) == [StepCheck(1, True, True, False), StepCheck(2, True, True, False)]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from creval.building.complex_edit.atomic_operations import match_operation
+from creval.building.complex_edit.atomic_operations import OPERATIONS, match_operation
 from creval.parsing.labels import MAX_LINE_CHARS, labelled_lines, strip_markup
 from creval.parsing.records import parse_records, parse_yes_no, single_value
+from creval.parsing.reply_format import TEXT, YES_NO, ReplyFormat, choice_schema, list_schema, object_schema
 
 _NUMBERED = re.compile(r"[\s>*#_-]{0,12}([0-9]{1,2})\s{0,4}[.)、:：]\s{0,4}(\S.*)")
 _NAMED = re.compile(r"[\s*_\"“]{0,8}([^:：\]\)】\"”—–*-]{3,40}?)[\s*_\"”]{0,8}[:：—–-][\s*_]{0,8}([^\s*_].*)")
@@ -27,9 +28,12 @@ class AtomicInstruction(NamedTuple):
     reason: str = ""
 
 
-SEQUENCE_FORMAT = (
+SEQUENCE_FORMAT = ReplyFormat(
     "Think first, in a few sentences. Then give the sequence as a JSON array, in its order: "
-    '[{"operation": "a name from the list", "instruction": "...", "reason": "..."}, ...]'
+    '[{"operation": "a name from the list", "instruction": "...", "reason": "..."}, ...]',
+    object_schema(
+        thinking=TEXT, sequence=list_schema(operation=choice_schema(OPERATIONS), instruction=TEXT, reason=TEXT)
+    ),
 )
 
 
@@ -72,9 +76,10 @@ class SimplifyReply(NamedTuple):
     instruction: str = ""
 
 
-SIMPLIFY_FORMAT = (
+SIMPLIFY_FORMAT = ReplyFormat(
     'Answer with JSON: {"needed": "yes" or "no", "instruction": "the shorter instruction, or '
-    'nothing where none is needed"}'
+    'nothing where none is needed"}',
+    object_schema(needed=YES_NO, instruction=TEXT),
 )
 
 
@@ -99,7 +104,10 @@ class CompoundInstruction(NamedTuple):
     reason: str = ""
 
 
-COMPOUND_FORMAT = 'Answer with JSON, the thinking first: {"reasoning": "...", "instruction": "the one instruction"}'
+COMPOUND_FORMAT = ReplyFormat(
+    'Answer with JSON, the thinking first: {"reasoning": "...", "instruction": "the one instruction"}',
+    object_schema(reasoning=TEXT, instruction=TEXT),
+)
 
 
 def read_compound(text: str) -> CompoundInstruction | None:

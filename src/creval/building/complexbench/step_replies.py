@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from creval.parsing.records import parse_records, parse_yes_no, single_value
+from creval.parsing.reply_format import TEXT, YES_NO, ReplyFormat, list_schema, object_schema
 
 
 class ChainStep(NamedTuple):
@@ -16,9 +17,10 @@ class ChainStep(NamedTuple):
     new: str = ""
 
 
-STEP_FORMAT = (
+STEP_FORMAT = ReplyFormat(
     'Answer with JSON: {"instruction": "...", "old": "the object that is changed, as it is called '
-    'in the list or above, or nothing", "new": "what is new in the picture, or nothing"}'
+    'in the list or above, or nothing", "new": "what is new in the picture, or nothing"}',
+    object_schema(instruction=TEXT, old=TEXT, new=TEXT),
 )
 
 
@@ -50,10 +52,13 @@ class StepCheck(NamedTuple):
         return self.fits_scene and self.is_clear and not self.has_conflict
 
 
-CHECK_FORMAT = (
+CHECK_FORMAT = ReplyFormat(
     "Answer with a JSON array, one entry for each instruction: "
     '[{"number": 1, "scene": "yes" or "no", "reference": "yes" or "no", "conflict": "yes" or "no", '
-    '"reason": "what is wrong, if anything is"}, ...]'
+    '"reason": "what is wrong, if anything is"}, ...]',
+    object_schema(
+        checks=list_schema(number={"type": "integer"}, scene=YES_NO, reference=YES_NO, conflict=YES_NO, reason=TEXT)
+    ),
 )
 
 
