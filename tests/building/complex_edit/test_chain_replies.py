@@ -20,7 +20,8 @@ from creval.building.complex_edit.chain_replies import (
     read_sequence,
     read_simplified,
 )
-from creval.testing.fake_chains import render_numbered_list, render_records, write_chain_reply
+from creval.testing.fake_chains import render_numbered_list, render_records
+from creval.testing.fake_chat_server import write_text
 from tests.building.reply_texts import HOSTILE, PLAIN, form, hostile_piece, invented_words, json_of_schema, some
 
 QUOTED = st.sampled_from(["'OPEN'", "“Grüße”", "«nord»"])
@@ -128,8 +129,8 @@ def test_the_fake_writer_knows_the_forms_that_are_asked_for() -> None:
     forms = [getattr(chain_replies, name) for name in dir(chain_replies) if name.endswith("_FORMAT")]
     assert len(forms) == 3
     for asked in forms:
-        assert write_chain_reply(asked, chance) is not None
-    assert write_chain_reply("Q1: Is it red?", chance) is None
+        assert write_text(asked, chance) is not None
+    assert write_text("Q1: Is it red?", chance) is None
 
 
 def test_replies_in_the_form_of_their_schemas() -> None:

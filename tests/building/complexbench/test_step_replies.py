@@ -16,7 +16,8 @@ from creval.building.complexbench.step_replies import (
     read_step,
     read_step_checks,
 )
-from creval.testing.fake_chains import render_records, write_chain_reply
+from creval.testing.fake_chains import render_records
+from creval.testing.fake_chat_server import write_text
 from tests.building.reply_texts import HOSTILE, PLAIN, form, hostile_piece, invented_words, json_of_schema, some
 
 
@@ -64,7 +65,7 @@ def test_hostile_text_is_cheap(piece: str) -> None:
 
 def test_the_fake_writer_knows_the_forms_that_are_asked_for() -> None:
     for asked in (STEP_FORMAT, CHECK_FORMAT):
-        assert write_chain_reply(asked, random.Random(1)) is not None
+        assert write_text(asked, random.Random(1)) is not None
 
 
 def test_replies_in_the_form_of_their_schemas() -> None:
