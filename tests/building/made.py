@@ -10,6 +10,7 @@ from pathlib import Path
 from aiohttp import web
 from PIL import Image
 
+from creval.benchmarks.creval.release import CLASS_DIMENSIONS
 from creval.parsing.written_instructions import dimension_reply_format, instruction_reply_format
 from creval.parsing.written_questions import question_reply_format
 
@@ -28,10 +29,10 @@ def drawn(folder: Path, *names: str) -> Path:
 
 
 def stage_of(text: str) -> str:
-    forms = [instruction_reply_format(*which) for which in product((True, False), repeat=2)]
+    forms = [instruction_reply_format(*which) for which in product((CLASS_DIMENSIONS, ()), (True, False))]
     if any(form in text for form in forms):
         return "instruction"
-    if dimension_reply_format() in text:
+    if dimension_reply_format(CLASS_DIMENSIONS) in text:
         return "dimension"
     return next((metric for metric in ("IF", "VC", "VQ") if question_reply_format(metric) in text), "blind")
 

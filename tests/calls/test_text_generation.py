@@ -14,6 +14,7 @@ from PIL import Image
 from creval.calls.settings import Settings
 from creval.calls.text_generation import GenerationItem, ItemSession, StageEstimate, TextGenerator
 from creval.core.errors import CrevalError
+from creval.parsing.reply_format import TEXT, ReplyFormat, object_schema
 from creval.prompts import Prompt
 from creval.providers.pricing import Price
 from creval.store import RunWriter
@@ -27,6 +28,7 @@ class Server:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.schemas: list[object] = []
         self.images = 0
 
     def app(self) -> web.Application:
@@ -40,6 +42,7 @@ class Server:
         text = parts[-1]["text"]
         self.images += sum(part["type"] == "image_url" for part in parts)
         self.asked.append(text)
+        self.schemas.append(body.get("response_format", {}).get("json_schema", {}).get("schema"))
         if "bad" in text:
             return web.json_response({"error": {"message": "no", "code": "x"}}, status=400)
         message: dict[str, object] = {"role": "assistant", "content": f"<think>hm</think>[{text}]"}
@@ -85,6 +88,26 @@ def test_a_text_is_asked_for_once(tmp_path: Path) -> None:
         Image.new("RGB", (64, 48), "red").save(some[0].image or "")
         writing(tmp_path / "kept", url).run(some, story)
         assert len(server.asked) == 7, "another picture is another question"
+
+
+def test_a_reply_format_brings_its_schema(tmp_path: Path) -> None:
+    asked, own = Prompt("a", "Write {{what}}. {{format}}"), Prompt("b", "Write {{what}}, as plain text.")
+
+    def write(prompt: Prompt, form: str) -> str:
+        async def pipeline(desk: ItemSession) -> str:
+            return await desk.generate("writer", "write", prompt, what="it", format=form)
+
+        return writing(tmp_path / "kept", url).run(items(tmp_path, "a"), pipeline).results["a"]
+
+    server = Server()
+    with serving(server.app()) as url:
+        first = write(asked, ReplyFormat("As JSON.", object_schema(text=TEXT)))
+        assert server.schemas == [object_schema(text=TEXT)]
+        for form in (ReplyFormat("As JSON.", object_schema(words=TEXT)), "As JSON."):
+            assert write(asked, form) == first
+        assert len(server.schemas) == 1, "a text is cached under its words, not under its schema"
+        write(own, ReplyFormat("As JSON.", object_schema(text=TEXT)))
+        assert server.schemas[1:] == [None], "the prompt asks for a form of its own"
 
 
 def test_what_items_ask_alike_is_asked_once_in_a_stage_that_is_shared(tmp_path: Path) -> None:

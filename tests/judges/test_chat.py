@@ -66,6 +66,7 @@ def ask(
     labels: tuple[str, ...] = ("Q1",),
     choices: int = 1,
     images: tuple[EncodedImage, ...] = (IMAGE,),
+    schema: Body | None = None,
     **options: Any,
 ) -> tuple[JudgeResponse, ChatJudge]:
     wire = answer if isinstance(answer, Wire) else Wire(answer)
@@ -87,6 +88,8 @@ def ask(
                 prepared = [judge.prepare_image(image) for image in images]
                 contract = get_scale("yes/no")
                 request = JudgeRequest(prepared, "Is it “red”?\n\u2028", contract, labels, range(choices))
+                if schema is not None:
+                    request = JudgeRequest(prepared, "Write.", None, (), form="free", schema=schema)
                 for _ in range(times):
                     found = await judge.ask(request)
                 return found
@@ -150,6 +153,16 @@ def test_a_schema_that_is_refused_is_left_out_from_then_on() -> None:
     wire = Wire(picky)
     _, judge = ask(wire, times=3)
     assert ["response_format" in body for body in wire.bodies] == [True, False, False, False]
+    assert judge.notes == ["openai:m does not take structured output: asked without."]
+
+
+def test_a_text_is_asked_for_with_its_own_schema() -> None:
+    schema = {"type": "object", "properties": {"caption": {"type": "string"}}, "required": ["caption"]}
+    wire = Wire(lambda body: error(400, "no json_schema")(body) if "response_format" in body else reply())
+    _, judge = ask(wire, times=2, schema=schema)
+    sent = {"name": "reply", "strict": True, "schema": schema}
+    assert wire.bodies[0]["response_format"] == {"type": "json_schema", "json_schema": sent}
+    assert ["response_format" in body for body in wire.bodies] == [True, False, False]
     assert judge.notes == ["openai:m does not take structured output: asked without."]
 
 

@@ -1,12 +1,6 @@
 from __future__ import annotations
 
-from creval.parsing.answer_entries import (
-    AnswerEntry,
-    find_json_entries,
-    find_line_entries,
-    normalise_label,
-    normalise_text,
-)
+from creval.parsing.answer_entries import AnswerEntry, find_json_entries, find_line_entries, normalise_label
 
 
 def test_spellings_of_one_label() -> None:
@@ -14,10 +8,6 @@ def test_spellings_of_one_label() -> None:
         assert normalise_label(label) == "3"
     assert normalise_label("VC-a") == "vc-a"
     assert normalise_label(" ") is None
-
-
-def test_wording_without_case_space_and_punctuation() -> None:
-    assert normalise_text("Is the  CAT’s hat red?") == normalise_text("is the cat's hat red")
 
 
 def test_the_reference_in_a_recorded_file_is_not_an_answer() -> None:

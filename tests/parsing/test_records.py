@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from creval.parsing.records import parse_records, parse_yes_no, single_value, strip_markup
+from creval.parsing.records import parse_records, parse_yes_no, single_value
 
 
 @pytest.mark.parametrize(
@@ -44,10 +42,3 @@ def test_yes_and_no() -> None:
     assert all(parse_yes_no(said) for said in ("Yes.", "**true**", "ok"))
     assert [parse_yes_no(said) for said in ("No, it is", "none", "Not at all")] == [False] * 3
     assert [parse_yes_no(said) for said in ("", "Nobody", "yesterday", "maybe yes")] == [None] * 4
-
-
-@given(st.text())
-def test_tidying_comes_to_an_end(text: str) -> None:
-    done = strip_markup(text)
-    assert strip_markup(done) == done
-    assert done == done.strip()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from creval.parsing.answer_entries import normalise_text
+from creval.parsing.labels import normalise_text
 from creval.parsing.written_instructions import WrittenInstruction, match_one_of, parse_instruction
 from creval.parsing.written_questions import WrittenQuestion, parse_questions
 from creval.testing.fake_creval import BARE_INSTRUCTION_FORMATS, INSTRUCTION_FORMATS, QUESTION_FORMATS, REFUSAL

@@ -68,6 +68,12 @@ def test_any_other_text_gets_an_answer_too() -> None:
     assert choice["message"]["content"]
 
 
+def test_it_takes_a_schema() -> None:
+    plain, schema = body(SCALES["yes/no"]), {"name": "reply", "schema": {"type": "object"}}
+    asked = {**plain, "response_format": {"type": "json_schema", "json_schema": schema}}
+    assert parse_chat_request(asked) == parse_chat_request(plain)
+
+
 def written(text: str, **more: Any) -> str:
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     content = [image, {"type": "text", "text": text}]

@@ -32,6 +32,7 @@ from creval.core.images import EncodedImage, ImageError, encode_image, read_imag
 from creval.core.verdict import VerdictStatus
 from creval.judges.base import Judge, JudgeRequest, completion_status, strip_thinking
 from creval.judges.judge_spec import open_judges, resize_rule
+from creval.parsing.reply_format import ReplyFormat
 from creval.prompts import Prompt
 from creval.providers.call_errors import CallError
 from creval.store import RunWriter, StoredTexts, read_stored_texts
@@ -97,15 +98,24 @@ class ItemSession:
         **places: str,
     ) -> str:
         """A model's words. It is shown the item's picture, or those given in its place. Another
-        `again` is another try of the same, with another answer.
+        `again` is another try of the same, with another answer. A `ReplyFormat` in the place
+        `format` brings the schema of the reply, which is sent too.
 
         `GenerationFailedError` where there are none.
         """
         if image_paths is None:
             image_paths = [self.item.image] if self.item.image else []
         shown = [await self._get_image(role, path) for path in image_paths]
+        form = places.get("format") if "format" in prompt.placeholders else None
         return await self._generator.generate(
-            self.item, role, stage, prompt.fill(**places), prompt, attempt=attempt, images=shown
+            self.item,
+            role,
+            stage,
+            prompt.fill(**places),
+            prompt,
+            attempt=attempt,
+            images=shown,
+            schema=form.schema if isinstance(form, ReplyFormat) else None,
         )
 
     async def _get_image(self, role: str, path: Path) -> EncodedImage:
@@ -300,6 +310,7 @@ class TextGenerator(Generic[T]):
         *,
         attempt: int,
         images: Sequence[EncodedImage],
+        schema: Mapping[str, object] | None = None,
     ) -> str:
         """The words of a role's model: from the store, in a stage that is shared from another item
         that asked the same, or from the model itself."""
@@ -314,7 +325,7 @@ class TextGenerator(Generic[T]):
             {"text": digest, **self._answer_affecting(role)},
             attempt,
         )
-        request = JudgeRequest(images, text, None, (), (attempt,), "free")
+        request = JudgeRequest(images, text, None, (), (attempt,), "free", schema=schema)
         if stage not in self._shared_stages:
             return await self._fetch_text(ask, request)
         same = ask._replace(subject=EditKey(role, "")).digest

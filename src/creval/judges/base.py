@@ -18,7 +18,7 @@ from creval.providers.vision import VisionSpec
 
 class JudgeRequest(NamedTuple):
     """Pictures, then a text whose questions under `labels` are to be answered on one scale; or,
-    without either, a text that asks for words (the form `free`).
+    without either, a text that asks for words (the form `free`), or for JSON of this `schema`.
 
     `repeats` are the numbers of the independent answers that are wanted; `form` is how they are
     given, as in `Question`; `questions` are the questions' words alone, in the labels' order, and
@@ -33,6 +33,7 @@ class JudgeRequest(NamedTuple):
     form: str = "explained"
     questions: Sequence[str] = ()
     image_roles: Sequence[str] = ("source", "edit")
+    schema: Mapping[str, Any] | None = None
 
     @property
     def completion_count(self) -> int:
@@ -42,7 +43,7 @@ class JudgeRequest(NamedTuple):
     @property
     def is_structured(self) -> bool:
         """Whether answers come as JSON."""
-        return self.form not in ("bare", "free")
+        return self.schema is not None or self.form not in ("bare", "free")
 
 
 class JudgeResponse(NamedTuple):

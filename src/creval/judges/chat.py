@@ -154,9 +154,10 @@ class ChatJudge(Judge):
         parts = [b'{"type":"text","text":', _json(request.text), b"}]}]", self._parameters_json]
         if request.completion_count > 1 and self.supports_n:
             parts.append(b',"n":%d' % request.completion_count)
-        if schema and request.scale is not None:
-            parts.append(b',"response_format":')
-            parts.append(_response_format(request.scale.name, tuple(request.labels)))
+        if schema and request.schema is not None:
+            parts += (b',"response_format":', _response_format("reply", request.schema))
+        elif schema and request.scale is not None:
+            parts += (b',"response_format":', _answers_format(request.scale.name, tuple(request.labels)))
         return b"".join((*parts, b"}"))
 
     def _parse_response(self, content: bytes, headers: Mapping[str, str], request: JudgeRequest) -> JudgeResponse:
@@ -222,9 +223,12 @@ def _image_part_start(media: str) -> bytes:
 
 
 @lru_cache(maxsize=256)
-def _response_format(scale: str, labels: tuple[str, ...]) -> bytes:
-    schema = {"name": "answers", "strict": True, "schema": get_scale(scale).json_schema(labels)}
-    return _json({"type": "json_schema", "json_schema": schema})
+def _answers_format(scale: str, labels: tuple[str, ...]) -> bytes:
+    return _response_format("answers", get_scale(scale).json_schema(labels))
+
+
+def _response_format(name: str, schema: Mapping[str, Any]) -> bytes:
+    return _json({"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}})
 
 
 def _json(value: object) -> bytes:

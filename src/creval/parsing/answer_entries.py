@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-# Broken objects after which a reply is given up as noise; it keeps hostile replies cheap.
-_MAX_BROKEN_OBJECTS = 200
-_MAX_DEPTH = 20
+from creval.parsing.json_objects import MAX_DEPTH, BrokenObject, MultiDict, iter_json_objects
+from creval.parsing.labels import FieldAliases, labelled_lines
+
 _MAX_LABEL_CHARS = 40
 
 
@@ -28,89 +29,54 @@ class AnswerEntry(NamedTuple):
 
 @lru_cache(maxsize=65536)
 def normalise_label(label: str) -> str | None:
-    """What two spellings of one label share: `Q3`, `Question 3`, `**Q03:**` and `3` are all `3`.
+    """Return what the spellings of one label share: `Q3`, `Question 3`, `**Q03:**` and `3` are all `3`.
 
-    >>> label_key("Question 3") == label_key("q03:") == "3"
+    >>> normalise_label("Question 3") == normalise_label("q03:") == "3"
     True
     """
     match = _LABEL.fullmatch(label) if len(label) <= _MAX_LABEL_CHARS else None
     return match[1] if match else label.strip().casefold() or None
 
 
-@lru_cache(maxsize=65536)
-def normalise_text(text: str) -> str:
-    """A question's wording without case, space and punctuation."""
-    return _NOT_WORD.sub("", text.casefold())
-
-
-_NOT_WORD = re.compile(r"[\W_]+")
 _SENTENCE = re.compile(r"\w\s+\w")
 _FENCE = re.compile(r"^\s*```[A-Za-z]*|```\s*$")
 _LABEL = re.compile(r"\W*(?:q(?:uestion)?)?[\s._#-]*0*([0-9]{1,4})\W*", re.IGNORECASE)
 # A label in front of a question; a bare number only with a mark behind it.
 _LABEL_PREFIX = re.compile(
-    r"\W*(?:q(?:uestion)?[\s._#-]*0*([0-9]{1,4})\b|0*([0-9]{1,4})(?=\s*[:.)：、]))[\W_]*(.*)", re.IGNORECASE | re.DOTALL
+    r"\W*(?:q(?:uestion)?[\s._#-]*0*(?=[0-9]{1,4}\b)|0*(?=[0-9]{1,4}\s*[:.)：、]))([0-9]{1,4})[\W_]*(.*)",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
 def _split_label(text: str) -> tuple[str | None, str]:
     match = _LABEL_PREFIX.match(text)
-    if match is None:
-        return None, text
-    return match[1] or match[2], match[3]
+    return (match[1], match[2]) if match else (None, text)
 
 
-class _MultiDict:
-    """A JSON object in which a key stands twice; a dict would show the second only."""
-
-    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
-        self._pairs = pairs
-
-    def __iter__(self) -> Iterator[str]:
-        return (key for key, _ in self._pairs)
-
-    def values(self) -> list[Any]:
-        return [value for _, value in self._pairs]
-
-
-def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _MultiDict:
-    unique = dict(pairs)
-    return unique if len(unique) == len(pairs) else _MultiDict(pairs)
-
-
-_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_build_object)
-_FIELD_ALIASES = {
-    "answer": ("answer", "modelanswer", "finalanswer", "verdict"),
-    "score": ("score", "rating", "finalscore"),
-    "number": ("questionid", "id", "qid", "questionnumber", "number"),
-    "question": ("question", "questiontext"),
-    "explanation": ("explanation", "reason", "reasoning", "rationale", "thinkingprocess"),
-}
-_FIELD_BY_ALIAS = {name: slot for slot, names in _FIELD_ALIASES.items() for name in names}
-
-
-def _field_for_label(key: str) -> str | None:
-    return _FIELD_BY_ALIAS.get(_NOT_WORD.sub("", key.casefold()))
+_FIELDS = FieldAliases(
+    max_label_chars=sys.maxsize,
+    answer="answer modelanswer finalanswer verdict",
+    score="score rating finalscore",
+    number="questionid id qid questionnumber number",
+    question="question questiontext",
+    explanation="explanation reason reasoning rationale thinkingprocess",
+)
 
 
 def find_json_entries(text: str) -> tuple[list[AnswerEntry], bool]:
-    """Every answer that the JSON in a text holds, and whether all of that JSON was sound."""
+    """Return every answer that the JSON in a text holds, and whether all of that JSON was sound."""
     whole = _FENCE.sub("", text).strip()
     if whole.startswith("[") and "{" not in whole:
         return _parse_answer_array(whole), True
     entries: list[AnswerEntry] = []
-    broken, at = 0, 0
-    while (start := text.find("{", at)) >= 0 and broken < _MAX_BROKEN_OBJECTS:
-        try:
-            value, at = _DECODER.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            broken += 1
-            following = _NEXT_OBJECT.search(text, start + 1)
-            at = following.start() if following else len(text)
-            entries += _entries_in_broken_json(text[start:at])
+    sound = True
+    for value in iter_json_objects(text, faithful=True):
+        if isinstance(value, BrokenObject):
+            sound = False
+            entries += _entries_in_broken_json(value)
         else:
             _collect_entries(value, None, 0, entries)
-    return entries, not broken
+    return entries, sound
 
 
 def _parse_answer_array(whole: str) -> list[AnswerEntry]:
@@ -126,7 +92,7 @@ def _parse_answer_array(whole: str) -> list[AnswerEntry]:
 
 def _collect_entries(value: Any, number: str | None, depth: int, into: list[AnswerEntry]) -> None:
     """Add the answers inside a JSON value; `number` is the label it stands under."""
-    if depth > _MAX_DEPTH:
+    if depth > MAX_DEPTH:
         return
     if isinstance(value, list):
         for item in value:
@@ -161,7 +127,7 @@ def _collect_entries(value: Any, number: str | None, depth: int, into: list[Answ
             into.append(AnswerEntry(label, None, inner))
 
 
-_CONTAINERS = frozenset({list, dict, _MultiDict})
+_CONTAINERS = frozenset({list, dict, MultiDict})
 
 
 class _Layout(NamedTuple):
@@ -177,7 +143,7 @@ class _Layout(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _read_layout(keys: tuple[str, ...]) -> _Layout:
-    slots = [_field_for_label(key) for key in keys]
+    slots = [_FIELDS.find(key) for key in keys]
     last = {slot: at for at, slot in enumerate(slots) if slot}
     # A score is the answer where nothing else is.
     kind = "answer" if "answer" in last else "score"
@@ -192,8 +158,6 @@ def _read_layout(keys: tuple[str, ...]) -> _Layout:
     )
 
 
-# An object that follows a broken one: a brace and a quoted key.
-_NEXT_OBJECT = re.compile(r"\{\s*[\"'“”]\w")
 _KEY = re.compile(r"[\"'“”]([A-Za-z][A-Za-z _]{0,20})[\"'“”]\s*[:：]\s*")
 # An answer is taken from broken JSON only if it is closed: `"No` may be the start of `"Not ...`.
 _COMPLETE_VALUE = re.compile(r"[\"'“‘]([^\"'“”‘’{}]*)[\"'”’]|([A-Za-z]+|[0-9]+)\s*[,;}\n]")
@@ -204,7 +168,7 @@ def _entries_in_broken_json(segment: str) -> Iterator[AnswerEntry]:
 
     The known keys cut it into values; a question's key begins a new entry.
     """
-    keys = [(match, _field_for_label(match[1])) for match in _KEY.finditer(segment)]
+    keys = [(match, _FIELDS.find(match[1])) for match in _KEY.finditer(segment)]
     plain_score = all(slot != "answer" for _, slot in keys)
     keys = [(match, slot) for match, slot in keys if slot and (slot != "score" or plain_score)]
     ends = [match.start() for match, _ in keys[1:]] + [len(segment)]
@@ -226,29 +190,27 @@ def _entries_in_broken_json(segment: str) -> Iterator[AnswerEntry]:
             number, explanation = found or number, ""
 
 
-_ANSWER_LINE = re.compile(r"\W*(?:final\s+)?answer\W*?[:：]\s*(.+)", re.IGNORECASE)
+_ANSWER_LINE = re.compile(r"\W*(?:final\s+)?(answer)\W*?[:：]\s*(.+)", re.IGNORECASE)
 _QUESTION_THEN_ANSWER = re.compile(r"(.*[?？])[\W_]*(.+)")
 
 
 def find_line_entries(text: str, is_answer: Callable[[str], bool]) -> list[AnswerEntry]:
-    """Answers in lines: `Q3: Yes`, `3. No`, `Q3: Is it red? Yes`, or `Answer: Yes` below it."""
+    """Return answers in lines: `Q3: Yes`, `3. No`, `Q3: Is it red? Yes`, or `Answer: Yes` below it."""
     entries: list[AnswerEntry] = []
     number: str | None = None
     wording: str | None = None
-    for line in text.splitlines():
-        answer = _ANSWER_LINE.match(line)
-        if answer:
-            entries.append(AnswerEntry(number, wording, answer[1]))
-            continue
-        found, rest = _split_label(line)
-        if found is None:
-            continue
-        number, wording = found, None
-        asked = _QUESTION_THEN_ANSWER.match(rest)
-        if is_answer(rest):
-            entries.append(AnswerEntry(number, None, rest))
-        elif asked and is_answer(asked[2]):
-            entries.append(AnswerEntry(number, asked[1], asked[2]))
-        else:
-            wording = rest or None
+    for _, label, value in labelled_lines(
+        text.splitlines(), str.casefold, _ANSWER_LINE, _LABEL_PREFIX, max_chars=sys.maxsize
+    ):
+        if label == "answer":
+            entries.append(AnswerEntry(number, wording, value))
+        elif label is not None:
+            number, wording = label, None
+            asked = _QUESTION_THEN_ANSWER.match(value)
+            if is_answer(value):
+                entries.append(AnswerEntry(number, None, value))
+            elif asked and is_answer(asked[2]):
+                entries.append(AnswerEntry(number, asked[1], asked[2]))
+            else:
+                wording = value or None
     return entries

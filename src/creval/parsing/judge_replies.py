@@ -13,13 +13,8 @@ from collections.abc import Callable, Sequence
 from creval.core.probe import Question
 from creval.core.scales import get_scale
 from creval.core.verdict import Verdict, VerdictStatus
-from creval.parsing.answer_entries import (
-    AnswerEntry,
-    find_json_entries,
-    find_line_entries,
-    normalise_label,
-    normalise_text,
-)
+from creval.parsing.answer_entries import AnswerEntry, find_json_entries, find_line_entries, normalise_label
+from creval.parsing.labels import normalise_text
 
 _MAX_ANSWER_CHARS = 400
 _MAX_EXPLANATION_CHARS = 4000

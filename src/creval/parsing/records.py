@@ -6,15 +6,13 @@ Nothing is read that is not there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from creval.core.files import replace_lone_surrogates
-from creval.parsing.answer_entries import normalise_text
-from creval.parsing.written_questions import iter_json_objects
+from creval.parsing.json_objects import iter_json_objects
+from creval.parsing.labels import MAX_LINE_CHARS, FieldAliases, labelled_lines, strip_markup
 
 _MAX_DEPTH = 8
-MAX_LINE_CHARS = 4000  # letters of a line that is read
 # A label and what follows it on its line: `**Instruction:** ...`, `2. "old"：“cat”，`.
 _LABELLED_LINE = re.compile(
     r"[\s>*#_\"'“”{-]{0,12}(?:[0-9]{1,2}[.)、:：]\s{0,4})?[\s*_\"'“”]{0,8}"
@@ -22,59 +20,23 @@ _LABELLED_LINE = re.compile(
 )
 _QUOTED_FIELD = re.compile(r"[\"“']([A-Za-z][A-Za-z_ ]{0,29})[\"”']\s{0,4}[:：]\s{0,4}[\"“]([^\"“”\n]*)[\"”]")
 _SENTENCE_END = re.compile(r"[.!?。！？][\"'”’*_)]{0,3}\s*")
-_MARKUP_CHARS = " \t\r\n*_`,，;"
-_QUOTE_PAIRS = ('""', "“”", "''", "‘’")
 
 Record = dict[str, str]
-_FIELD_ALIASES: Mapping[str, Sequence[str]] = {
-    "operation": ("operation", "name", "type", "operationname", "operationtype"),
-    "instruction": (
-        "instruction",
-        "text",
-        "edit",
-        "simplified",
-        "shorter",
-        "compound",
-        "finalinstruction",
-        "compoundinstruction",
-        "simplifiedinstruction",
-        "shorterinstruction",
-        "editinstruction",
-    ),
-    "reason": ("reason", "reasoning", "rationale", "why", "explanation", "thinking"),
-    "needed": ("needed", "isneeded", "simplificationneeded", "neededornot"),
-    "old": ("old", "oldobject", "oriobj", "object"),
-    "new": ("new", "newobject", "newobj"),
-    "scene": ("scene",),
-    "reference": ("reference",),
-    "conflict": ("conflict", "conflicts"),
-    "number": ("number", "step", "id"),
-    "caption": ("caption", "description", "sourcecaption", "targetcaption"),
-    "unsuited": ("unsuited", "unsuitable", "doesnotsuit"),
-}
-_FIELD_BY_ALIAS = {name: slot for slot, names in _FIELD_ALIASES.items() for name in names}
-
-
-def _field_for_label(label: str) -> str | None:
-    return _FIELD_BY_ALIAS.get(normalise_text(label)) if len(label) <= 40 else None
-
-
-def strip_markup(text: str) -> str:
-    """A piece of a reply in one line, without the marks that were put around it.
-
-    >>> tidy('**"Add  a cat."**,')
-    'Add a cat.'
-    """
-    text = " ".join(replace_lone_surrogates(text).split())
-    while True:
-        shorter = text.strip(_MARKUP_CHARS)
-        if len(shorter) > 1 and shorter[0] + shorter[-1] in _QUOTE_PAIRS:
-            inside = shorter[1:-1]
-            if not any(mark in inside for mark in shorter[0] + shorter[-1]):
-                shorter = inside
-        if shorter == text:
-            return text
-        text = shorter
+_FIELDS = FieldAliases(
+    operation="operation name type operationname operationtype",
+    instruction="instruction text edit simplified shorter compound finalinstruction compoundinstruction "
+    "simplifiedinstruction shorterinstruction editinstruction",
+    reason="reason reasoning rationale why explanation thinking",
+    needed="needed isneeded simplificationneeded neededornot",
+    old="old oldobject oriobj object",
+    new="new newobject newobj",
+    scene="scene",
+    reference="reference",
+    conflict="conflict conflicts",
+    number="number step id",
+    caption="caption description sourcecaption targetcaption",
+    unsuited="unsuited unsuitable doesnotsuit",
+)
 
 
 def parse_records(text: str) -> list[Record]:
@@ -94,10 +56,10 @@ def _collect_records(value: Any, number: str, depth: int, into: list[Record]) ->
     elif isinstance(value, dict):
         found: Record = {"number": number} if number else {}
         for key, inner in value.items():
-            slot = _field_for_label(str(key))
+            slot = _FIELDS.find(str(key))
             if slot and isinstance(inner, str | bool | int):
                 said = {True: "yes", False: "no"}[inner] if isinstance(inner, bool) else str(inner)
-                found.setdefault(slot, strip_markup(said))
+                found.setdefault(slot, strip_markup(said, quotes=True))
             elif isinstance(inner, dict | list):
                 digits = re.fullmatch(r"\D{0,15}([0-9]{1,2})", str(key))
                 _collect_records(inner, digits[1] if digits else "", depth + 1, into)
@@ -111,32 +73,31 @@ def _group_fields(pairs: Iterator[tuple[str, str]]) -> list[Record]:
     for slot, value in pairs:
         if not found or slot in found[-1]:
             found.append({})
-        found[-1][slot] = strip_markup(value)
+        found[-1][slot] = strip_markup(value, quotes=True)
     return found
 
 
 def _quoted_records(text: str) -> list[Record]:
     """Quoted keys and values, as in JSON that is broken or has Chinese marks."""
-    pairs = ((_field_for_label(match[1]), match[2]) for match in _QUOTED_FIELD.finditer(text))
+    pairs = ((_FIELDS.find(match[1]), match[2]) for match in _QUOTED_FIELD.finditer(text))
     return _group_fields((slot, value) for slot, value in pairs if slot)
 
 
 def _labelled_records(text: str) -> list[Record]:
     def pairs() -> Iterator[tuple[str, str]]:
         open_slot, parts = "", list[str]()
-        for line in text.splitlines():
-            match = _LABELLED_LINE.fullmatch(line[:MAX_LINE_CHARS])
-            slot = _field_for_label(match[1]) if match else None
-            if match and slot:
+        lines = (line[:MAX_LINE_CHARS] for line in text.splitlines())
+        for line, slot, value in labelled_lines(lines, _FIELDS.find, _LABELLED_LINE):
+            if slot:
                 if open_slot:
                     yield open_slot, " ".join(parts)
-                open_slot, parts = slot, [match[2]]
+                open_slot, parts = slot, [value]
             elif not line.strip():
-                if open_slot and any(map(strip_markup, parts)):
+                if open_slot and any(strip_markup(part, quotes=True) for part in parts):
                     yield open_slot, " ".join(parts)
                     open_slot = ""
             elif open_slot and not _SENTENCE_END.search(parts[-1][-8:]):
-                parts.append(line[:MAX_LINE_CHARS])
+                parts.append(line)
         if open_slot:
             yield open_slot, " ".join(parts)
 

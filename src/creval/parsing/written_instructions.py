@@ -7,16 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from creval.parsing.answer_entries import normalise_text
-from creval.parsing.written_questions import (
-    LABELLED_LINE,
-    MARKUP,
-    MAX_DEPTH,
-    MAX_TEXT_CHARS,
-    field_for_label,
-    iter_json_objects,
-    one_line,
-)
+from creval.parsing.json_objects import MAX_DEPTH, iter_json_objects
+from creval.parsing.labels import MARKUP, MAX_TEXT_CHARS, labelled_lines, normalise_text, strip_markup
+from creval.parsing.reply_format import TEXT, ReplyFormat, choice_schema, object_schema
+from creval.parsing.written_questions import WRITTEN_FIELDS
 
 
 class WrittenInstruction(NamedTuple):
@@ -27,24 +21,27 @@ class WrittenInstruction(NamedTuple):
     attributes: tuple[str, ...] = ()
 
 
-def instruction_reply_format(with_dimension: bool = False, only_added: bool = False) -> str:
-    """What tells a model how to write down an instruction, and where it is to choose its dimension
-    or only to add attributes."""
-    entry: dict[str, object] = {"dimension": "..."} if with_dimension else {}
+def instruction_reply_format(dimensions: Sequence[str] = (), only_added: bool = False) -> ReplyFormat:
+    """Return what tells a model how to write down an instruction, with one of these dimensions, or
+    with only the attributes that it added."""
+    entry: dict[str, object] = {"dimension": "..."} if dimensions else {}
     entry |= {"attributes": ["...", "..."], "instruction": "..."}
-    named = "the name of the dimension as it is given above, " if with_dimension else ""
+    named = "the name of the dimension as it is given above, " if dimensions else ""
     which = "the attributes that you added" if only_added else "the attributes"
-    return (
+    fields = {"dimension": choice_schema(dimensions)} if dimensions else {}
+    return ReplyFormat(
         f"Reply with one JSON object and nothing else, in this form:\n{json.dumps(entry)}\n"
-        f"It holds {named}{which} in a few words each, and the instruction."
+        f"It holds {named}{which} in a few words each, and the instruction.",
+        object_schema(**fields, attributes={"type": "array", "items": TEXT}, instruction=TEXT),
     )
 
 
-def dimension_reply_format() -> str:
-    """What tells a model how to name the dimension of an instruction."""
-    return (
+def dimension_reply_format(dimensions: Sequence[str]) -> ReplyFormat:
+    """Return what tells a model how to name the dimension of an instruction."""
+    return ReplyFormat(
         "Reply with one JSON object and nothing else, in this form:\n"
-        '{"dimension": "..."}\nIt holds the name of the dimension as it is given above.'
+        '{"dimension": "..."}\nIt holds the name of the dimension as it is given above.',
+        object_schema(dimension=choice_schema(dimensions)),
     )
 
 
@@ -77,9 +74,9 @@ def _iter_instructions(value: Any, depth: int) -> Iterator[WrittenInstruction]:
             yield from _iter_instructions(inner, depth + 1)
     if not isinstance(value, dict) or depth > MAX_DEPTH:
         return
-    fields = {slot: inner for key, inner in value.items() if (slot := field_for_label(key))}
+    fields = WRITTEN_FIELDS.select(value)
     text = fields.get("instruction")
-    if isinstance(text, str) and one_line(text):
+    if isinstance(text, str) and strip_markup(text):
         yield WrittenInstruction(
             _strip_quotes(text), _parse_dimension(fields.get("dimension")), _parse_attributes(fields.get("attributes"))
         )
@@ -89,7 +86,7 @@ def _iter_instructions(value: Any, depth: int) -> Iterator[WrittenInstruction]:
 
 
 def _parse_dimension(value: object) -> str:
-    return one_line(value.strip(MARKUP + ".,")) if isinstance(value, str) else ""
+    return strip_markup(value.strip(MARKUP + ".,"))[:MAX_TEXT_CHARS] if isinstance(value, str) else ""
 
 
 def _parse_attributes(value: object) -> tuple[str, ...]:
@@ -97,12 +94,12 @@ def _parse_attributes(value: object) -> tuple[str, ...]:
         value = re.split(r"[;；、]", value)
     if not isinstance(value, list):
         return ()
-    return tuple(words for part in value if isinstance(part, str) if (words := one_line(part)))
+    return tuple(words for part in value if isinstance(part, str) if (words := strip_markup(part)[:MAX_TEXT_CHARS]))
 
 
 def _strip_quotes(text: str) -> str:
     """Without quotes around the whole, a number before it, or a quote that closes nothing."""
-    words = _LIST_NUMBER.sub("", one_line(text))
+    words = _LIST_NUMBER.sub("", strip_markup(text)[:MAX_TEXT_CHARS])
     for opening, closing in ('""', "“”", "「」"):
         inner = words.rstrip(",").removeprefix(opening).removesuffix(closing)
         if len(words) - len(inner) >= 1 and opening not in inner and closing not in inner:
@@ -115,17 +112,15 @@ def _labelled_instructions(text: str) -> list[WrittenInstruction]:
     found: list[WrittenInstruction] = []
     dimension, waiting = "", False
     attributes: tuple[str, ...] = ()
-    for line in text.splitlines():
-        field = LABELLED_LINE.match(line) if len(line) <= 2 * MAX_TEXT_CHARS else None
-        slot = field_for_label(field[1]) if field else None
-        if field and slot == "instruction":
-            waiting = not field[2].strip(MARKUP)
+    for line, slot, value in labelled_lines(text.splitlines(), WRITTEN_FIELDS.find):
+        if slot == "instruction":
+            waiting = not value.strip(MARKUP)
             if not waiting:
-                found.append(WrittenInstruction(_strip_quotes(field[2])))
-        elif field and slot == "dimension":
-            dimension = _parse_dimension(field[2])
-        elif field and slot == "attributes":
-            attributes = _parse_attributes(field[2])
+                found.append(WrittenInstruction(_strip_quotes(value)))
+        elif slot == "dimension":
+            dimension = _parse_dimension(value)
+        elif slot == "attributes":
+            attributes = _parse_attributes(value)
         elif waiting and line.strip(MARKUP):
             found.append(WrittenInstruction(_strip_quotes(line.strip(" \t>"))))
             waiting = False

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from creval.core.scales import get_scale
-from creval.parsing.answer_entries import normalise_text
+from creval.parsing.json_objects import LENIENT_DECODER, MAX_DEPTH, iter_json_objects
+from creval.parsing.labels import MARKUP, MAX_TEXT_CHARS, FieldAliases, labelled_lines, strip_markup
+from creval.parsing.reply_format import TEXT, ReplyFormat, choice_schema, list_schema, object_schema
 
-_MAX_BROKEN_OBJECTS = 200  # objects after which a reply's JSON is given up; it keeps hostile text cheap
-MAX_DEPTH = 20
-MAX_TEXT_CHARS = 2000  # characters of a question or an answer that are worth keeping
 _YES_NO = get_scale("yes/no")
 
 
@@ -31,76 +30,41 @@ class WrittenQuestion(NamedTuple):
     reason: str = ""
 
 
-def question_reply_format(metric: str) -> str:
-    """What tells a model how to write down questions of a metric."""
+def question_reply_format(metric: str) -> ReplyFormat:
+    """Return what tells a model how to write down questions of a metric."""
     weight = "its weight, 1, 2 or 3" if metric == "VC" else "the weight 1"
     entry = {"reason": "...", "question": "...?", "answer": "Yes", "weight": 1}
     example = json.dumps({"metric": metric, "questions": [entry]})
-    return (
+    schema = list_schema(
+        reason=TEXT,
+        question=TEXT,
+        answer=choice_schema(("Yes", "No")),
+        weight={"type": "integer", "enum": [1, 2, 3] if metric == "VC" else [1]},
+    )
+    text = (
         "Think first, in as many words as you need. Then close with one JSON object that holds "
         f"every question, in this form:\n{example}\nEach has the reason for it in a sentence, the "
         "question itself, the answer that a faultless edit would get (Yes or No, nothing else), "
         f"and {weight}."
     )
+    return ReplyFormat(text, object_schema(thinking=TEXT, questions=schema))
 
 
-_FIELD_ALIASES = {
-    "question": ("question", "questiontext", "q", "问题", "提问"),
-    "answer": (
-        "answer",
-        "referenceanswer",
-        "reference",
-        "expectedanswer",
-        "correctanswer",
-        "expected",
-        "idealanswer",
-        "答案",
-        "参考答案",
-        "标准答案",
-        "回答",
-    ),
-    "weight": ("weight", "importance", "points", "权重", "分值"),
-    "reason": (
-        "reason",
-        "reasoning",
-        "rationale",
-        "explanation",
-        "thinkingprocess",
-        "thinking",
-        "thought",
-        "why",
-        "理由",
-        "思考过程",
-        "思考",
-    ),
-    "choices": ("choices", "options", "选项"),
-    "instruction": (
-        "instruction",
-        "editinstruction",
-        "editinginstruction",
-        "finalinstruction",
-        "rewritteninstruction",
-        "newinstruction",
-        "inputprompt",
-        "指令",
-        "编辑指令",
-    ),
-    "dimension": ("dimension", "creativedimension", "维度"),
-    "attributes": ("attributes", "attribute", "属性"),
-}
-_FIELD_BY_ALIAS = {name: slot for slot, names in _FIELD_ALIASES.items() for name in names}
+WRITTEN_FIELDS = FieldAliases(
+    question="question questiontext q 问题 提问",
+    answer="answer referenceanswer reference expectedanswer correctanswer expected idealanswer "
+    "答案 参考答案 标准答案 回答",
+    weight="weight importance points 权重 分值",
+    reason="reason reasoning rationale explanation thinkingprocess thinking thought why 理由 思考过程 思考",
+    choices="choices options 选项",
+    instruction="instruction editinstruction editinginstruction finalinstruction rewritteninstruction newinstruction "
+    "inputprompt 指令 编辑指令",
+    dimension="dimension creativedimension 维度",
+    attributes="attributes attribute 属性",
+)
 _CHINESE_YES_NO = {"是": "Yes", "是的": "Yes", "对": "Yes", "否": "No", "不是": "No", "不": "No"}
-# What models put around words: white space, Markdown, quotes.
-MARKUP = " \t\r\n\ufeff*_`\"'“”‘’#>~"
-_DECODER = json.JSONDecoder(strict=False)
-_OBJECT, _OBJECT_OR_LIST = re.compile(r"\{"), re.compile(r"[{\[]")
 _LABEL = re.compile(r"\W*(?:q(?:uestion)?|问题|题)[\s._#-]*[0-9]{1,3}\s*[.:：、)）]+\s*", re.I)
 _WEIGHT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)\s*(?:/\s*3|points?|分)?(?:\s*[(（][^0-9]{0,200})?", re.I)
-
-
-@lru_cache(maxsize=4096)
-def field_for_label(key: str) -> str | None:
-    return _FIELD_BY_ALIAS.get(normalise_text(key)) if len(key) <= 40 else None
 
 
 def parse_questions(text: str) -> list[WrittenQuestion]:
@@ -111,18 +75,6 @@ def parse_questions(text: str) -> list[WrittenQuestion]:
     it; with Chinese punctuation too.
     """
     return list(_json_questions(text)) or _table_questions(text) or _line_questions(text)
-
-
-def iter_json_objects(text: str, *, lists: bool = False) -> Iterator[Any]:
-    """The JSON objects in a text, one after another; with `lists`, those too."""
-    begins = _OBJECT_OR_LIST if lists else _OBJECT
-    broken, at = 0, 0
-    while broken < _MAX_BROKEN_OBJECTS and (start := begins.search(text, at)):
-        try:
-            value, at = _DECODER.raw_decode(text, start.start())
-            yield value
-        except (ValueError, RecursionError):
-            broken, at = broken + 1, start.end()
 
 
 def _json_questions(text: str) -> Iterator[WrittenQuestion]:
@@ -138,7 +90,7 @@ def _iter_questions(value: Any, depth: int) -> Iterator[WrittenQuestion]:
         for inner in value:
             yield from _iter_questions(inner, depth + 1)
     elif isinstance(value, dict):
-        fields = {slot: inner for key, inner in value.items() if (slot := field_for_label(key))}
+        fields = WRITTEN_FIELDS.select(value)
         labelled = [inner for key, inner in value.items() if _LABEL.fullmatch(f"{key}:")]
         if isinstance(fields.get("question"), str):
             yield from _question_from_fields(fields["question"], fields)
@@ -153,19 +105,15 @@ def _iter_questions(value: Any, depth: int) -> Iterator[WrittenQuestion]:
 
 
 def _question_from_fields(text: str, fields: Mapping[str, Any]) -> Iterator[WrittenQuestion]:
-    words = one_line(_LABEL.sub("", text, count=1) if _LABEL.match(text) else text)
+    words = strip_markup(_LABEL.sub("", text, count=1) if _LABEL.match(text) else text)[:MAX_TEXT_CHARS]
     if words:
         reason = fields.get("reason")
         yield WrittenQuestion(
             words,
             _parse_answer(fields.get("answer")),
             _parse_weight(fields.get("weight")),
-            one_line(reason) if isinstance(reason, str) else "",
+            strip_markup(reason)[:MAX_TEXT_CHARS] if isinstance(reason, str) else "",
         )
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.strip(" \t\r\n*_`").split())[:MAX_TEXT_CHARS]
 
 
 def _parse_answer(value: object) -> str | None:
@@ -201,17 +149,13 @@ def _table_questions(text: str) -> list[WrittenQuestion]:
             continue
         cells = [cell.replace("\\|", "|").strip() for cell in _CELL_BORDER.split(row.strip("|"))]
         if not columns:
-            columns = [field_for_label(cell) for cell in cells]
+            columns = [WRITTEN_FIELDS.find(cell) for cell in cells]
         elif not _TABLE_RULE.fullmatch(row):
             fields = {slot: cell for slot, cell in zip(columns, cells, strict=False) if slot and cell}
             found += _question_from_fields(fields.get("question", ""), fields)
     return found
 
 
-LABELLED_LINE = re.compile(
-    r"[\W_]*([^\W\d_]+(?:[ _][^\W\d_]+){0,2})\s*[0-9]{0,3}(?:\s*[(（][^()（）]{0,30}[)）])?"
-    r"[\s*_`\"'”’]*[:：][\s*_`\"'“‘]*(.*)"
-)
 _NUMBERED_QUESTION = re.compile(
     r"[\s>#*_`+•·–-]*[(\[【（]?(?:(?:q(?:uestion)?|问题|题)[\s._#-]*[0-9]{1,3}|"
     r"[0-9]{1,3}(?=\s*[*_]*\s*[.:：、)）\]】]))[\s*_`]*[.:：、)）\]】]*[\s*_`]*(.*)",
@@ -254,7 +198,7 @@ def _json_line_as_text(line: str) -> str:
     if match is None:
         return line
     try:
-        return f"{match[1]}: {' '.join(_DECODER.decode(match[2]).split())}"
+        return f"{match[1]}: {' '.join(LENIENT_DECODER.decode(match[2]).split())}"
     except ValueError:
         return line
 
@@ -264,23 +208,22 @@ def _line_questions(text: str) -> list[WrittenQuestion]:
     drafts: list[_QuestionDraft] = []
     current: _QuestionDraft | None = None
     waiting, before, reason, listing = False, False, "", False
-    for line in map(_json_line_as_text, text.splitlines()):
-        field = LABELLED_LINE.match(line) if len(line) <= 2 * MAX_TEXT_CHARS else None
-        slot = field_for_label(field[1]) if field else None
+    for line, slot, value in labelled_lines(map(_json_line_as_text, text.splitlines()), WRITTEN_FIELDS.find):
         if slot == "choices" or (listing and slot is None):  # Yes and No, as a list
             listing = "]" not in line and (listing or "[" in line)
             continue
         listing = False
-        if field and slot == "reason":
+        if slot == "reason":
             before = before or not drafts
+            words = strip_markup(value.strip(MARKUP + ","))[:MAX_TEXT_CHARS]
             if current is not None and not before:
-                current.reason = one_line(field[2].strip(MARKUP + ","))
+                current.reason = words
             else:
-                reason = one_line(field[2].strip(MARKUP + ","))
+                reason = words
             continue
-        if field and slot in ("answer", "weight"):
+        if slot in ("answer", "weight"):
             if current is not None:
-                current.set_field(slot, field[2])
+                current.set_field(slot, value)
             continue
         said = _ANSWER_LINE.match(line)
         if said and current is not None and _parse_answer(said[1]) in ("Yes", "No"):
@@ -289,11 +232,11 @@ def _line_questions(text: str) -> list[WrittenQuestion]:
         begin = _NUMBERED_QUESTION.match(line)
         bullet = None if begin else _BULLET.match(line)
         rest = begin[1] if begin else bullet[1] if bullet else line
-        inner = LABELLED_LINE.match(rest) if begin or bullet else None
-        if inner and field_for_label(inner[1]) == "question":
-            rest, slot = inner[2], "question"
-        elif field and slot == "question":
-            rest = field[2]
+        inner = next(labelled_lines([rest], WRITTEN_FIELDS.find, max_chars=sys.maxsize)) if begin or bullet else None
+        if inner and inner.field == "question":
+            rest, slot = inner.value, "question"
+        elif slot == "question":
+            rest = value
         labelled = bool(begin) or waiting or slot == "question"
         split = _split_question(rest)
         if split is not None:
@@ -323,7 +266,7 @@ def _split_question(line: str) -> tuple[str, str | None, float | None] | None:
     if end < 1 or end > MAX_TEXT_CHARS:
         return None
     tail = _parse_tail(line[end + 1 :])
-    text = one_line(line[: end + 1].lstrip(MARKUP))
+    text = strip_markup(line[: end + 1].lstrip(MARKUP))[:MAX_TEXT_CHARS]
     return None if tail is None or len(text) < 2 else (text, *tail)
 
 
@@ -339,7 +282,7 @@ def _parse_tail(text: str) -> tuple[str | None, float | None] | None:
         if not words:
             continue
         match = _TAIL_PART.fullmatch(words)
-        slot = field_for_label(match[1]) if match and match[1] else None
+        slot = WRITTEN_FIELDS.find(match[1]) if match and match[1] else None
         value = match[2] if match and slot else words
         said = _parse_answer(value)
         if said in ("Yes", "No") and slot in (None, "answer") and answer in (None, said):

@@ -34,14 +34,6 @@ _OPERATION = re.compile(r"^- ([^:\n]+): ", re.MULTILINE)
 _LISTED = re.compile(r"^[0-9]+\. (.+)$", re.MULTILINE)
 
 
-def write_chain_reply(text: str, rng: random.Random) -> str | None:
-    """A reply to a prompt that builds chains; nothing where the text is none."""
-    for mark, write in _WRITERS.items():
-        if mark in text:
-            return write(text, rng)
-    return None
-
-
 def render_records(records: Sequence[Fields], form: str) -> str:
     """Records in one of the forms in which models give them."""
     if form in ("json", "fenced", "prose"):
@@ -221,7 +213,7 @@ def _write_plan(text: str, rng: random.Random) -> str:
     return rng.choice((plan, f"<think>Where is it?</think>\n{plan}"))
 
 
-_WRITERS = {
+CHAIN_WRITERS = {
     '"operation": "a name from the list"': _write_sequence,
     '"the shorter instruction': _write_simplified,
     '"the one instruction"': _write_compound,

@@ -21,7 +21,9 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from creval.core.scales import SCALES, AnswerScale, get_scale
-from creval.testing import fake_chains, fake_creval, fake_ice
+from creval.testing.fake_chains import CHAIN_WRITERS
+from creval.testing.fake_creval import CREVAL_WRITERS, REFUSAL, is_true_of_source
+from creval.testing.fake_ice import ICE_WRITERS
 
 FAULT_KINDS = (
     "rate limit",
@@ -42,6 +44,12 @@ _QUESTION_LINE = re.compile(r"^(Q[0-9]+): (.+)$", re.MULTILINE)
 _LAST_ANSWER = re.compile(r'(.*"answer": "?)(\w+)(.*)', re.DOTALL)
 _MAX_BODY_BYTES = 1 << 28
 _ERROR_RATE = 0.03  # of answers about a source alone
+
+
+def write_text(text: str, rng: random.Random) -> str | None:
+    """Return what is written to a prompt of a builder, or None if the text is none."""
+    writers = CREVAL_WRITERS | CHAIN_WRITERS | ICE_WRITERS
+    return next((write(text, rng) for marker, write in writers.items() if marker in text), None)
 
 
 class ChatQuery(NamedTuple):
@@ -143,11 +151,10 @@ class FakeServer:
 
     def _write_reply(self, query: ChatQuery, choice: int) -> str:
         chance = random.Random(self._hash_fraction(query, query.text, choice))  # noqa: S311
-        writers = (fake_creval.write_creval_reply, fake_chains.write_chain_reply, fake_ice.write_ice_reply)
-        written = next(filter(None, (write(query.text, chance) for write in writers)), None)
+        written = write_text(query.text, chance)
         if written is not None:
             unwilling = self.decline_rate > self._hash_fraction(query, "declined?", 0)
-            return fake_creval.REFUSAL if unwilling else written
+            return REFUSAL if unwilling else written
         answers = {
             label: self._choose_answer(query, question, choice)
             for label, question in query.questions.items()
@@ -162,7 +169,7 @@ class FakeServer:
         drawn = self._hash_fraction(query, question, choice)
         choices = query.scale.choices
         alone = bool(query.images_key) and "|" not in query.images_key
-        if alone and (so := fake_creval.is_true_of_source(question)) is not None:
+        if alone and (so := is_true_of_source(question)) is not None:
             return choices[so is (drawn > _ERROR_RATE)]
         # Better answers are more frequent: two in three are yes.
         return choices[min(len(choices) - 1, int(len(choices) * drawn**0.6))]

@@ -1,7 +1,7 @@
 """What the rehearsal server writes when it is asked to: instructions and questions, by chance.
 
-They come in the forms that real models use, and now and then with a slip. `RESPONDERS` is the list
-of what it can write; a request is known by the wording that asks for its form.
+They come in the forms that real models use, and now and then with a slip. `CREVAL_WRITERS` has what
+it can write, by the wording that asks for its form.
 """
 
 from __future__ import annotations
@@ -24,13 +24,6 @@ _RETRY_MARKER = "asked again"  # how a prompt says that it is put once more
 _QUOTED = re.compile(r'"[^"\n]{1,100}"|“[^”\n]{1,100}”')
 
 ReplyWriter = Callable[[str, random.Random], str]
-
-
-class PromptResponder(NamedTuple):
-    """Something that can be written: the wording by which a request for it is known, and how."""
-
-    marker: str
-    write: ReplyWriter
 
 
 class QuestionFormat(NamedTuple):
@@ -298,7 +291,7 @@ BARE_INSTRUCTION_FORMATS: Mapping[str, Callable[[WrittenInstruction], str]] = {
 }
 
 
-def _write_instruction(text: str, rng: random.Random, chosen: bool = False, added: bool = False) -> str:
+def _write_instruction(text: str, rng: random.Random, chosen: Sequence[str] = (), added: bool = False) -> str:
     asked, _, _ = text.partition(instruction_reply_format(chosen, added))
     told = _rewrite_instruction(asked, rng) if added else _random_instruction(rng)
     forms = INSTRUCTION_FORMATS if chosen else {**INSTRUCTION_FORMATS, **BARE_INSTRUCTION_FORMATS}
@@ -322,25 +315,13 @@ def _write_dimension(_: str, rng: random.Random) -> str:
     return rng.choice([name, json.dumps({"dimension": name}), f"This is **{name}**."])
 
 
-RESPONDERS: list[PromptResponder] = [
-    *(
-        PromptResponder(
-            instruction_reply_format(chosen, added), partial(_write_instruction, chosen=chosen, added=added)
-        )
-        for chosen in (True, False)
-        for added in (True, False)
-    ),
-    PromptResponder(dimension_reply_format(), _write_dimension),
-    *(PromptResponder(question_reply_format(metric), _write_questions(metric)) for metric in METRICS),
-]
-
-
-def write_creval_reply(text: str, rng: random.Random) -> str | None:
-    """What is written to a request; none where it asks for no writing."""
-    for writer in RESPONDERS:
-        if writer.marker in text:
-            return writer.write(text, rng)
-    return None
+CREVAL_WRITERS: dict[str, ReplyWriter] = {
+    instruction_reply_format(chosen, added): partial(_write_instruction, chosen=chosen, added=added)
+    for chosen in (CLASS_DIMENSIONS, ())
+    for added in (True, False)
+}
+CREVAL_WRITERS[dimension_reply_format(CLASS_DIMENSIONS)] = _write_dimension
+CREVAL_WRITERS |= {question_reply_format(metric): _write_questions(metric) for metric in METRICS}
 
 
 def is_true_of_source(question: str) -> bool | None:

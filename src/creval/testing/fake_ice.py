@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
 
 from creval.testing.fake_chains import RECORD_FORMATS, maybe_garble, render_records
 
@@ -31,14 +30,6 @@ _SCENES = (
     "a market stall with fruit",
 )
 _LIGHTS = ("in soft morning light", "seen from above", "under a grey sky", "close to the camera")
-
-
-def write_ice_reply(text: str, rng: random.Random) -> str | None:
-    """A reply to a prompt that builds items; nothing where the text is none."""
-    for mark, write in _WRITERS.items():
-        if mark in text:
-            return write(text, rng)
-    return None
 
 
 def _write_filled_template(text: str, rng: random.Random) -> str:
@@ -67,7 +58,7 @@ def _render_field(name: str, said: str, rng: random.Random) -> str:
     return said if form == "plain" else render_records([{name: said}], form)
 
 
-_WRITERS: dict[str, Callable[[str, random.Random], str]] = {
+ICE_WRITERS = {
     '"the template with its places filled"': _write_filled_template,
     '{"caption": "the description"}': _write_caption,
 }

@@ -25,8 +25,8 @@ from creval.building.ice.texts import (
     invalid_text_reason,
 )
 from creval.calls.validated_text import RetriesExhaustedError, ValidatingSession
-from creval.testing import fake_ice
 from creval.testing.fake_chains import RECORD_FORMATS, render_records
+from creval.testing.fake_chat_server import write_text
 from tests.building.chains_made import Script
 
 A, B, C = Path("a.png"), Path("b.png"), Path("c.png")
@@ -235,7 +235,7 @@ def test_the_fake_server_writes_what_can_be_read() -> None:
         template=TEMPLATE,
         format=text_replies.FILL_FORMAT,
     )
-    found = [text_replies.read_filled_template(fake_ice.write_ice_reply(prompt, chance) or "") for _ in range(300)]
+    found = [text_replies.read_filled_template(write_text(prompt, chance) or "") for _ in range(300)]
     assert all(one is not None for one in found)
     assert 2 < sum(bool(one and one.unsuitable_reason) for one in found) < 40
     fine = [
@@ -244,4 +244,4 @@ def test_the_fake_server_writes_what_can_be_read() -> None:
         if one and not one.unsuitable_reason and not invalid_instruction_reason(one.instruction, RECOLOUR, TEMPLATE)
     ]
     assert len(fine) > 250
-    assert fake_ice.write_ice_reply("Is it red?", chance) is None
+    assert write_text("Is it red?", chance) is None

@@ -1,4 +1,4 @@
-"""What models write back where chains are built, read from whatever form they give it.
+"""Replies of the models that build Complex-Edit's chains, read from whatever form they come in.
 
 Each kind of reply has the words that ask for it and the function that reads it, side by side. Where
 two things are there, neither is read.
@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from creval.building.complex_edit.atomic_operations import match_operation
-from creval.parsing.records import MAX_LINE_CHARS, parse_records, parse_yes_no, single_value, strip_markup
+from creval.building.complex_edit.atomic_operations import OPERATIONS, match_operation
+from creval.parsing.labels import MAX_LINE_CHARS, labelled_lines, strip_markup
+from creval.parsing.records import parse_records, parse_yes_no, single_value
+from creval.parsing.reply_format import TEXT, YES_NO, ReplyFormat, choice_schema, list_schema, object_schema
 
 _NUMBERED = re.compile(r"[\s>*#_-]{0,12}([0-9]{1,2})\s{0,4}[.)、:：]\s{0,4}(\S.*)")
 _NAMED = re.compile(r"[\s*_\"“]{0,8}([^:：\]\)】\"”—–*-]{3,40}?)[\s*_\"”]{0,8}[:：—–-][\s*_]{0,8}([^\s*_].*)")
@@ -26,9 +28,12 @@ class AtomicInstruction(NamedTuple):
     reason: str = ""
 
 
-SEQUENCE_FORMAT = (
+SEQUENCE_FORMAT = ReplyFormat(
     "Think first, in a few sentences. Then give the sequence as a JSON array, in its order: "
-    '[{"operation": "a name from the list", "instruction": "...", "reason": "..."}, ...]'
+    '[{"operation": "a name from the list", "instruction": "...", "reason": "..."}, ...]',
+    object_schema(
+        thinking=TEXT, sequence=list_schema(operation=choice_schema(OPERATIONS), instruction=TEXT, reason=TEXT)
+    ),
 )
 
 
@@ -44,18 +49,17 @@ def read_sequence(text: str) -> list[AtomicInstruction]:
 
 def _read_numbered_list(text: str) -> list[AtomicInstruction]:
     """A numbered list: `3. **Change Color**: Make the door red. (Because ...)`."""
-    found: list[tuple[int, AtomicInstruction]] = []
-    for line in text.splitlines():
-        match = _NUMBERED.fullmatch(line[:MAX_LINE_CHARS])
-        named = match and (_BRACKETED.fullmatch(match[2]) or _NAMED.fullmatch(match[2]))
-        name = match_operation(named[1]) if named else None
-        if match and named and name:
-            words, reason = _split_reason(named[2])
-            if strip_markup(words):
-                found.append((int(match[1]), AtomicInstruction(name, strip_markup(words), strip_markup(reason))))
+    lines = [line for each in text.splitlines() if (line := _NUMBERED.match(each[:MAX_LINE_CHARS]))]
+    found: list[tuple[str, AtomicInstruction]] = []
+    for line, (_, name, value) in zip(
+        lines, labelled_lines((line[2] for line in lines), match_operation, _BRACKETED, _NAMED), strict=True
+    ):
+        words, reason = (strip_markup(part, quotes=True) for part in _split_reason(value))
+        if name and words:
+            found.append((line[1], AtomicInstruction(name, words, reason)))
     # A list that starts anew is a second draft; which one is meant cannot be told.
-    numbers = [number for number, _ in found]
-    return [atomic for _, atomic in found] if len(set(numbers)) == len(numbers) else []
+    numbers = {int(number) for number, _ in found}
+    return [atomic for _, atomic in found] if len(numbers) == len(found) else []
 
 
 def _split_reason(text: str) -> tuple[str, str]:
@@ -72,9 +76,10 @@ class SimplifyReply(NamedTuple):
     instruction: str = ""
 
 
-SIMPLIFY_FORMAT = (
+SIMPLIFY_FORMAT = ReplyFormat(
     'Answer with JSON: {"needed": "yes" or "no", "instruction": "the shorter instruction, or '
-    'nothing where none is needed"}'
+    'nothing where none is needed"}',
+    object_schema(needed=YES_NO, instruction=TEXT),
 )
 
 
@@ -99,7 +104,10 @@ class CompoundInstruction(NamedTuple):
     reason: str = ""
 
 
-COMPOUND_FORMAT = 'Answer with JSON, the thinking first: {"reasoning": "...", "instruction": "the one instruction"}'
+COMPOUND_FORMAT = ReplyFormat(
+    'Answer with JSON, the thinking first: {"reasoning": "...", "instruction": "the one instruction"}',
+    object_schema(reasoning=TEXT, instruction=TEXT),
+)
 
 
 def read_compound(text: str) -> CompoundInstruction | None:
@@ -107,69 +115,3 @@ def read_compound(text: str) -> CompoundInstruction | None:
     found = parse_records(text)
     instruction = single_value(found, "instruction")
     return CompoundInstruction(instruction, single_value(found, "reason")) if instruction else None
-
-
-class ChainStep(NamedTuple):
-    """A step as written: its words, the object that it changes, and what it makes."""
-
-    instruction: str
-    old: str = ""
-    new: str = ""
-
-
-STEP_FORMAT = (
-    'Answer with JSON: {"instruction": "...", "old": "the object that is changed, as it is called '
-    'in the list or above, or nothing", "new": "what is new in the picture, or nothing"}'
-)
-
-
-def read_step(text: str) -> ChainStep | None:
-    """The one step in a reply."""
-    found = parse_records(text)
-    instruction = single_value(found, "instruction")
-    if not instruction:
-        return None
-    return ChainStep(instruction, *(_drop_placeholder(single_value(found, slot)) for slot in ("old", "new")))
-
-
-def _drop_placeholder(said: str) -> str:
-    return "" if said.casefold().strip(" .") in ("nothing", "none", "null", "n/a", "-") else said
-
-
-class StepCheck(NamedTuple):
-    """What a second model says of one step: it is sound if it fits the scene, refers to something
-    clearly, and contradicts no other."""
-
-    number: int
-    fits_scene: bool
-    is_clear: bool
-    has_conflict: bool
-    reason: str = ""
-
-    @property
-    def is_sound(self) -> bool:
-        return self.fits_scene and self.is_clear and not self.has_conflict
-
-
-CHECK_FORMAT = (
-    "Answer with a JSON array, one entry for each instruction: "
-    '[{"number": 1, "scene": "yes" or "no", "reference": "yes" or "no", "conflict": "yes" or "no", '
-    '"reason": "what is wrong, if anything is"}, ...]'
-)
-
-
-def read_step_checks(text: str, steps: int) -> list[StepCheck] | None:
-    """What a reply says of all steps, in their order; nothing where one is left open."""
-    found: dict[int, StepCheck] = {}
-    for record in parse_records(text):
-        digits = re.search(r"[0-9]{1,2}", record.get("number", str(len(found) + 1)))
-        said = [parse_yes_no(record.get(slot, "")) for slot in ("scene", "reference", "conflict")]
-        if digits is None or any(one is None for one in said):
-            continue
-        scene, reference, conflict = map(bool, said)
-        number = int(digits[0])
-        checked = StepCheck(number, scene, reference, conflict, record.get("reason", ""))
-        if found.setdefault(number, checked)[:4] != checked[:4]:
-            return None
-    numbers = range(1, steps + 1)
-    return [found[number] for number in numbers] if found.keys() == set(numbers) else None

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from creval.building import text_rules
-from creval.building.complex_edit import chain_replies
-from creval.building.complex_edit.chain_replies import ChainStep, StepCheck
+from creval.building.complexbench import step_replies
 from creval.building.complexbench.edit_types import GLOBAL, MEANINGS, EditTypePlan, draw_edit_types
 from creval.building.complexbench.objects import SceneObject, find_object, format_objects
+from creval.building.complexbench.step_replies import ChainStep, StepCheck
 from creval.calls.text_generation import StageEstimate
 from creval.calls.validated_text import (
     InvalidReplyError,
@@ -111,7 +111,7 @@ async def _write_step(
     last = steps[at]
 
     def read(text: str) -> ChainStep:
-        found = chain_replies.read_step(text)
+        found = step_replies.read_step(text)
         if found is None:
             raise InvalidReplyError("format: one instruction, and only one, is needed")
         if broken := text_rules.find_violation(found.instruction, length=_STEP_LENGTH):
@@ -132,7 +132,7 @@ async def _write_step(
         before=" ".join(step.instruction for step in before),
         others="\n".join(f"- {step.instruction}" for step in apart),
         later=MEANINGS[later] if later else "",
-        format=chain_replies.STEP_FORMAT,
+        format=step_replies.STEP_FORMAT,
     )
 
 
@@ -184,7 +184,7 @@ async def _check_steps(
     steps: Sequence[ChainStep],
 ) -> list[StepCheck]:
     def read(text: str) -> list[StepCheck]:
-        found = chain_replies.read_step_checks(text, len(steps))
+        found = step_replies.read_step_checks(text, len(steps))
         if found is None:
             raise InvalidReplyError("format: every instruction needs one yes or no for each question")
         return found
@@ -202,7 +202,7 @@ async def _check_steps(
         objects=format_objects(scene.objects, scene.size),
         instructions="\n".join(f"{at}. {step.instruction}" for at, step in enumerate(steps, 1)),
         chain=" ".join(chain),
-        format=chain_replies.CHECK_FORMAT,
+        format=step_replies.CHECK_FORMAT,
     )
 
 

@@ -37,6 +37,7 @@ from creval.calls.text_generation import GenerationFailedError, ItemSession, Sta
 from creval.core.probe import Question
 from creval.core.scales import get_scale
 from creval.parsing.judge_replies import parse_reply
+from creval.parsing.reply_format import ReplyFormat
 from creval.parsing.text_checks import is_refusal
 from creval.parsing.written_instructions import (
     WrittenInstruction,
@@ -176,7 +177,7 @@ class SamplePipeline:
                 dimension=kind,
                 examples=shown,
                 faults=format_retry_request(faults),
-                format=instruction_reply_format(open_, only_added=bool(source.given_instruction)),
+                format=instruction_reply_format(CLASS_DIMENSIONS if open_ else (), bool(source.given_instruction)),
             )
             written = None if is_refusal(reply) else parse_instruction(reply)
             faults = explain_unreadable(reply) if written is None else find_instruction_violations(written, rules)
@@ -205,7 +206,7 @@ class SamplePipeline:
                 instruction=instruction,
                 dimension=describe_all_dimensions(),
                 faults=format_retry_request(wrong),
-                format=dimension_reply_format(),
+                format=dimension_reply_format(CLASS_DIMENSIONS),
             )
             if name := match_one_of(reply, CLASS_DIMENSIONS):
                 return name
@@ -316,7 +317,7 @@ class SamplePipeline:
                 self.prompts["creval_blind"],
                 attempt,
                 questions=lines,
-                format=_YES_NO.reply_format(labels),
+                format=ReplyFormat(_YES_NO.reply_format(labels), _YES_NO.json_schema(labels)),
             )
         except GenerationFailedError:  # a question without a second opinion is still a question
             reply = ""

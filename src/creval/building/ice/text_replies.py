@@ -6,12 +6,14 @@ import re
 from typing import NamedTuple
 
 from creval.parsing.records import parse_records, single_value
+from creval.parsing.reply_format import TEXT, TEXT_OR_NULL, ReplyFormat, object_schema
 from creval.parsing.written_instructions import parse_instruction
 
-CAPTION_FORMAT = 'Answer with JSON: {"caption": "the description"}'
-FILL_FORMAT = (
+CAPTION_FORMAT = ReplyFormat('Answer with JSON: {"caption": "the description"}', object_schema(caption=TEXT))
+FILL_FORMAT = ReplyFormat(
     'Answer with JSON: {"instruction": "the template with its places filled"}. Where the task '
-    'makes no sense for what is shown, answer {"unsuited": "why"} instead.'
+    'makes no sense for what is shown, answer {"unsuited": "why"} instead.',
+    object_schema(unsuited=TEXT_OR_NULL, instruction=TEXT_OR_NULL),
 )
 _DENIED = re.compile(r"\W*(?:no|none|false|null|n/?a|not applicable)\W*", re.IGNORECASE)
 
