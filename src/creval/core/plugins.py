@@ -6,18 +6,22 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Generic, TypeVar, cast
 
 from creval.core.errors import CrevalError, require_known
 
 T = TypeVar("T")
+THIS_SESSION = "this session"
+"""The origin of what was registered at run time."""
 
 
 class Registry(Generic[T]):
     """Named objects of one kind, imported when they are first asked for.
 
-    `builtins` gives the place of each built-in object as `module:attribute`. Other packages add
-    objects through the entry-point group `creval.<kind>s`, notebooks through `register`.
+    `builtins` gives the place of each built-in object as `module:attribute`, of a text as its
+    file. Other packages add objects through the entry-point group `creval.<kind>s`, notebooks
+    through `register`.
 
     >>> colours = Registry[int]("colour", {})
     >>> colours.register("red", 0xFF0000)
@@ -26,10 +30,11 @@ class Registry(Generic[T]):
     16711680
     """
 
-    def __init__(self, kind: str, builtins: Mapping[str, str]) -> None:
+    def __init__(self, kind: str, builtins: Mapping[str, str | Path]) -> None:
         self.kind, self.group = kind, f"creval.{kind.rpartition(' ')[2]}s"
         self._builtins = dict(builtins)
         self._registered: dict[str, T] = {}
+        self._loaded: dict[str, T] = {}
 
     @cached_property
     def _entry_points(self) -> dict[str, EntryPoint]:
@@ -45,7 +50,7 @@ class Registry(Generic[T]):
     def origin(self, name: str) -> str:
         """Return where an object comes from: empty if creval ships it."""
         if name in self._registered:
-            return "this session"
+            return THIS_SESSION
         if name in self._builtins:
             return ""
         package = self._entry_points[name].dist
@@ -55,8 +60,16 @@ class Registry(Generic[T]):
         """Return the object of this name. An unknown name is an error that names the nearest."""
         if name in self._registered:
             return self._registered[name]
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        return self._loaded[name]
+
+    def _load(self, name: str) -> T:
         if name in self._builtins:
-            module, _, attribute = self._builtins[name].partition(":")
+            place = self._builtins[name]
+            if isinstance(place, Path):
+                return cast(T, place.read_text(encoding="utf-8"))
+            module, _, attribute = place.partition(":")
             return cast(T, getattr(import_module(module), attribute))
         entry = self._entry_points[require_known(self.kind, name, self.names())]
         try:
@@ -67,7 +80,7 @@ class Registry(Generic[T]):
     def register(self, name: str, value: T) -> T:
         """Add an object under a name, or put it in the place of an earlier registered one."""
         if name in self._builtins:
-            raise CrevalError(f"creval has a {self.kind} {name!r} already; choose another name.")
+            raise CrevalError(f"creval has the {self.kind} {name!r} already; choose another name.")
         self._registered[name] = value
         return value
 

@@ -19,7 +19,7 @@ import pybase64
 from yarl import URL
 
 from creval.core.images import EncodedImage
-from creval.core.scales import get_scale
+from creval.core.scales import AnswerScale
 from creval.judges.base import Judge, JudgeRequest, JudgeResponse
 from creval.providers.call_errors import CallError, ProviderUnusable
 from creval.providers.catalog import ChatProvider
@@ -156,7 +156,7 @@ class ChatJudge(Judge):
             parts.append(b',"n":%d' % request.completion_count)
         if schema and request.scale is not None:
             parts.append(b',"response_format":')
-            parts.append(_response_format(request.scale.name, tuple(request.labels)))
+            parts.append(_response_format(request.scale, tuple(request.labels)))
         return b"".join((*parts, b"}"))
 
     def _parse_response(self, content: bytes, headers: Mapping[str, str], request: JudgeRequest) -> JudgeResponse:
@@ -222,8 +222,8 @@ def _image_part_start(media: str) -> bytes:
 
 
 @lru_cache(maxsize=256)
-def _response_format(scale: str, labels: tuple[str, ...]) -> bytes:
-    schema = {"name": "answers", "strict": True, "schema": get_scale(scale).json_schema(labels)}
+def _response_format(scale: AnswerScale, labels: tuple[str, ...]) -> bytes:
+    schema = {"name": "answers", "strict": True, "schema": scale.json_schema(labels)}
     return _json({"type": "json_schema", "json_schema": schema})
 
 

@@ -36,6 +36,7 @@ from creval.judging.measurements import find_pending_measurements, run_measureme
 from creval.judging.metric_models import METRIC_MODELS_KEY, RunMetrics
 from creval.judging.persist import find_changed_edits, save_plan
 from creval.judging.plan import AnsweredProbes, Plan
+from creval.judging.requests import PLACEHOLDERS
 from creval.judging.summary import JudgeSummary, summarise_run
 from creval.judging.workers import JudgeWorkers
 from creval.metrics.base import require_used_slots
@@ -77,7 +78,8 @@ class JudgeRun:
         self.run_metrics = RunMetrics(self.run_folder, self.plan.image_metric_names, self.settings.metric_models)
         named = {q.prompt for questions in self.plan.questions.values() for q in questions}
         self.prompts: dict[str, Prompt] = {
-            name: load_prompt(name or benchmark.protocol.prompt, self.settings.prompts) for name in sorted(named)
+            name: load_prompt(name or benchmark.protocol.prompt, self.settings.prompts, benchmark.protocol.prompts)
+            for name in sorted(named)
         }
         self._check_inputs()
 
@@ -121,6 +123,9 @@ class JudgeRun:
             if "instruction" not in question.shows
         }
         for name, prompt in self.prompts.items():
+            if "questions" not in prompt.placeholders or prompt.placeholders - PLACEHOLDERS:
+                known = ", ".join(f"{{{{{place}}}}}" for place in sorted(PLACEHOLDERS))
+                raise CrevalError(f"the prompt {prompt.name!r} needs {{{{questions}}}}, and may have {known}.")
             has = "instruction" in prompt.placeholders
             if self.settings.show_instruction and not has:
                 raise CrevalError(f"`show_instruction`: {prompt.name}.md has no place {{{{instruction}}}}.")
