@@ -52,6 +52,8 @@ judges: Registry[Callable[[str, str, Any], Judge]] = Registry(
             ("openai", "google", "anthropic", "openrouter", "dashscope"), "creval.judges.judge_spec:open_chat"
         ),
         "hf": "creval.judges.local:open_local",
+        "python": "creval.judges.python_judge:open_python_judge",
+        "command": "creval.judges.command_judge:CommandJudge",
         "pixel": "creval.touchstone.judges:open_touchstone_judge",
         "truth": "creval.touchstone.judges:open_touchstone_judge",
         "noisy": "creval.touchstone.judges:open_touchstone_judge",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib import import_module
@@ -56,6 +57,11 @@ class Registry(Generic[T]):
         package = self._entry_points[name].dist
         return package.name if package is not None else self._entry_points[name].value
 
+    def label(self, name: str) -> str:
+        """Return the name, with the package that it comes from if that is not creval."""
+        origin = self.origin(name)
+        return f"{name} ({origin})" if origin else name
+
     def get(self, name: str) -> T:
         """Return the object of this name. An unknown name is an error that names the nearest."""
         if name in self._registered:
@@ -87,3 +93,33 @@ class Registry(Generic[T]):
     def decorator(self, name: str) -> Callable[[T], T]:
         """Return a decorator that registers what it decorates."""
         return lambda value: self.register(name, value)
+
+
+def create(base: type[T], factory: Callable[..., object], name: str, *arguments: object) -> T:
+    """Create a judge or an editor with a class or function of another package.
+
+    It is called with the spec and the arguments, or without any if it takes none. `name`, `model`
+    and `notes` are filled in where the object has none.
+    """
+    try:
+        given = (name, *arguments)
+        try:
+            inspect.signature(factory).bind(*given)
+        except TypeError:
+            given = ()
+        made = factory(*given)
+    except CrevalError:
+        raise
+    except Exception as error:  # code of another package
+        raise CrevalError(f"{name} fails: {error!r}.") from error
+    return adopt(base, made, name)
+
+
+def adopt(base: type[T], made: object, name: str) -> T:
+    """Check that an object is of a class, and fill in `name`, `model` and `notes` if they lack."""
+    if not isinstance(made, base):
+        raise CrevalError(f"{name} is not a creval {base.__name__}.")
+    for attribute, value in (("name", name), ("model", name), ("notes", [])):
+        if not hasattr(made, attribute):
+            setattr(made, attribute, value)
+    return made

@@ -265,8 +265,9 @@ class NamedChoice(AnswerScale):
 
     def reduce(self, values: Sequence[float]) -> float | None:
         """The most frequent answer; None if two are equally frequent."""
-        (first, most), *others = Counter(values).most_common(2) or [(None, 0)]
-        return None if others and others[0][1] == most else first
+        counted = Counter(values).most_common(2)
+        tied = len(counted) == 2 and counted[0][1] == counted[1][1]
+        return counted[0][0] if counted and not tied else None
 
     def mean(self, values: Sequence[float]) -> float | None:
         """The most frequent answer: names have no mean."""

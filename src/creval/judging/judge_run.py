@@ -31,7 +31,7 @@ from creval.core.errors import CrevalError
 from creval.core.files import gc_frozen, replace_lone_surrogates
 from creval.core.scales import get_scale
 from creval.judges.base import Judge
-from creval.judges.judge_spec import open_judges, resize_rule
+from creval.judges.judge_spec import JudgeSpec, judge_name, open_judges, resize_rule
 from creval.judging.measurements import find_pending_measurements, run_measurements
 from creval.judging.metric_models import METRIC_MODELS_KEY, RunMetrics
 from creval.judging.persist import find_changed_edits, save_plan
@@ -57,18 +57,19 @@ class JudgeRun:
         self,
         benchmark: Benchmark,
         edits: Sequence[str | Path],
-        judge: str,
+        judge: JudgeSpec,
         run: str | Path,
         settings: Settings | None = None,
         *,
         dry_run: bool = False,
     ) -> None:
-        judge = replace_lone_surrogates(judge)
-        self.benchmark, self.judge_spec, self.run_folder = benchmark, judge, Path(run)
+        judge = replace_lone_surrogates(judge) if isinstance(judge, str) else judge
+        self.benchmark, self.run_folder = benchmark, Path(run)
         self.settings = settings or Settings()
         self._interrupt: Callable[[], object] = lambda: None
         options = replace(self.settings.judge_options(), key_optional=dry_run)
         self.judges = open_judges(judge, options) if judge else []
+        self.judge_spec = judge_name(judge, self.judges)
         self.resize_rules = [resize_rule(member.vision, self.settings.image_fit) for member in self.judges]
         dataset = benchmark.dataset
         self.found_edits: FoundEdits = find_edits(
@@ -352,7 +353,7 @@ class JudgeRun:
 def judge(
     benchmark: Benchmark,
     edits: Sequence[str | Path],
-    judge: str,
+    judge: JudgeSpec,
     run: str | Path,
     settings: Settings | None = None,
     *,
@@ -360,7 +361,8 @@ def judge(
 ) -> JudgeSummary:
     """Ask a judge about every edit, and keep the answers in a run.
 
-    The same call goes on where an earlier one stopped. `judge` is a name such as `openai:gpt-4o`.
+    The same call goes on where an earlier one stopped. `judge` is a name such as `openai:gpt-4o`,
+    a `Judge`, a function, or a list of them.
     """
     return JudgeRun(benchmark, edits, judge, run, settings).run(watch)
 

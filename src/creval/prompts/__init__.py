@@ -114,20 +114,20 @@ def load_prompt(name: str, folder: str | Path | None = None, own: Mapping[str, s
     if not path.is_file():
         return shipped
     try:
-        own = _parse_user_prompt(shipped, path.read_text(encoding="utf-8"))
+        found = _parse_user_prompt(shipped, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise CrevalError(f"{path} cannot be read: {error}.") from error
-    unknown = sorted(own.placeholders - shipped.placeholders)
+    unknown = sorted(found.placeholders - shipped.placeholders)
     # The authors' texts say themselves which picture is which, and how to answer.
-    needful = {"questions"} if own.in_authors_syntax else {"images", "questions", "format"}
+    needful = {"questions"} if found.in_authors_syntax else {"images", "questions", "format"}
     if name in _NEED_INSTRUCTION:
         needful.add("instruction")
-    needed = sorted(shipped.placeholders & needful - own.placeholders)
+    needed = sorted(shipped.placeholders & needful - found.placeholders)
     if unknown or needed:
         what = f"does not know {{{{{unknown[0]}}}}}" if unknown else f"needs {{{{{needed[0]}}}}}"
         places = ", ".join(f"{{{{{place}}}}}" for place in sorted(shipped.placeholders))
         raise CrevalError(f"{path}: the prompt {name!r} {what}. Its places are {places}.")
-    return own
+    return found
 
 
 def _read_registered(name: str, own: Mapping[str, str]) -> str:
