@@ -24,7 +24,9 @@ def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MetricInputs:
         "    return edit.width / source.width\n"
     )
     (tmp_path / "share.py").write_text(
-        "import sys\nedit, output = sys.argv[1:]\nopen(output, 'w').write('0.25' if edit.endswith('edit.png') else '')\n"
+        "import sys\n"
+        "edit, output = sys.argv[1:]\n"
+        "open(output, 'w').write('0.25' if edit.endswith('edit.png') else '')\n"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -55,4 +57,3 @@ def test_a_class_is_a_metric_or_refused() -> None:
     assert image_metric_class("python:own_metrics:Ssim") is Ssim
     with pytest.raises(CrevalError, match="not an ImageMetric"):
         image_metric_class("python:own_metrics:Other")
-
