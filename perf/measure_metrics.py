@@ -22,8 +22,8 @@ from creval.core.sample import Sample
 from creval.metrics.base import ImageMetric, open_image_metrics
 from creval.metrics.batch import MetricJob, evaluate_batch
 from creval.metrics.features import ExtractorInput, FeatureArray, FeatureCache, FeatureExtractor
+from creval.metrics.masked_distance import measure_pixel_distance
 from creval.metrics.metric_inputs import ImageCache, LazyImage, MetricInputs
-from creval.metrics.pixel_distance import measure_pixel_distance
 from creval.metrics.ssim import luma, ssim
 
 SIZE = (1632, 1224)  # two megapixels

@@ -28,10 +28,20 @@ LAYERS = (
     ("cli",),
 )
 RANK = {package: rank for rank, packages in enumerate(LAYERS) for package in packages}
-# Packages whose members are plug-ins: one does not import another.
-INDEPENDENT = ("benchmarks", "judges", "editors", "editors/remote", "metrics")
-# What members of such a package may share.
-SHARED = {"base", "spec", "__init__"}
+# Packages whose members do not import each other, with the modules that members share. A folder in
+# such a package is one member, unless it is listed itself.
+SHARED = {
+    "benchmarks": set[str](),
+    "judges": {"base", "judge_spec"},
+    "editors": {"base", "editor_spec", "output_checks"},
+    "editors.remote": {"base", "payload"},
+    "metrics": {
+        *("base", "availability", "batch", "checkpoints", "features", "metric_inputs", "model_loading"),
+        *("control_distance", "masked_distance", "object_detection", "requested_text"),
+    },
+}
+# Names that modules of several packages may have.
+PATTERNS = {"__init__", "base", "protocol", "release", "builder", "pipeline", "files", "review", "app"}
 
 
 def imported(path: Path, root: Path = ROOT) -> Iterator[tuple[int, str]]:
@@ -89,3 +99,70 @@ def test_no_import_escapes_the_test(tmp_path: Path, text: str) -> None:
     path.parent.mkdir()
     path.write_text(text)
     assert list(against_the_order(path, tmp_path))
+
+
+def siblings(path: Path, root: Path = ROOT) -> Iterator[str]:
+    """Each import of one member of a package by another; those who open members may."""
+    own = path.relative_to(root).with_suffix("").parts
+    for line, name in imported(path, root):
+        parts = name.split(".")[1:]
+        for package, shared in SHARED.items():
+            depth = package.count(".") + 1
+            inside = all(".".join(of[:depth]) == package and len(of) > depth for of in (own, parts))
+            if not inside or {own[depth], parts[depth]} & {*shared, "__init__"} or own[depth] == parts[depth]:
+                continue
+            if f"{package}.{parts[depth]}" not in SHARED and is_module(root / Path(*parts[: depth + 1])):
+                yield f"{path}:{line}: {'.'.join(own)} imports {name}"
+
+
+def is_module(path: Path) -> bool:
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def test_members_do_not_import_their_siblings() -> None:
+    found = [line for path in modules() for line in siblings(path)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("metrics/ssim.py", "from creval.metrics.clip import ClipScores"),
+        ("metrics/ssim.py", "def late():\n    from creval.metrics import clip"),
+        ("judges/chat.py", "from creval.judges.local import open_local"),
+        ("editors/remote/openai.py", "from creval.editors.remote.google import GoogleEditor"),
+        ("editors/folder.py", "from creval.editors.diffusers.pipeline import load"),
+        ("benchmarks/creval/release.py", "from creval.benchmarks.viescore import VIEScore"),
+        ("benchmarks/viescore.py", "from creval.benchmarks.ice_bench.tasks import TASKS"),
+    ],
+)
+def test_no_import_of_a_sibling_escapes_the_test(tmp_path: Path, module: str, text: str) -> None:
+    for path in modules():
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.touch()
+    (tmp_path / module).write_text(text)
+    assert list(siblings(tmp_path / module, tmp_path))
+
+
+def repeated(names: Iterator[tuple[str, str]]) -> dict[str, list[str]]:
+    """Names that occur in more than one place, with the places."""
+    found: dict[str, list[str]] = {}
+    for name, place in dict.fromkeys(names):
+        found.setdefault(name, []).append(place)
+    return {name: places for name, places in found.items() if len(places) > 1}
+
+
+def test_module_names_are_unique() -> None:
+    found = repeated((path.stem, str(path.relative_to(ROOT))) for path in ROOT.rglob("*.py"))
+    assert not found.keys() - PATTERNS, found
+
+
+def test_few_class_names_repeat() -> None:
+    found = repeated(
+        (node.name, str(path.relative_to(ROOT)))
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert len(found) <= 10, found

@@ -6,9 +6,12 @@ Each registry is open to other packages through an entry-point group (`creval.be
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from creval.core.plugins import THIS_SESSION as THIS_SESSION
 from creval.core.plugins import Registry
+from creval.core.scales import scales as scales
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +52,8 @@ judges: Registry[Callable[[str, str, Any], Judge]] = Registry(
             ("openai", "google", "anthropic", "openrouter", "dashscope"), "creval.judges.judge_spec:open_chat"
         ),
         "hf": "creval.judges.local:open_local",
+        "python": "creval.judges.python_judge:open_python_judge",
+        "command": "creval.judges.command_judge:CommandJudge",
         "pixel": "creval.touchstone.judges:open_touchstone_judge",
         "truth": "creval.touchstone.judges:open_touchstone_judge",
         "noisy": "creval.touchstone.judges:open_touchstone_judge",
@@ -89,3 +94,14 @@ metrics: Registry[type[ImageMetric]] = Registry(
         "text": "creval.metrics.text:TextAccuracy",
     },
 )
+# Texts that are sent to models. A protocol can also bring its own.
+prompts: Registry[str] = Registry(
+    "prompt", {path.stem: path for path in sorted((Path(__file__).parent / "prompts").glob("*.md"))}
+)
+REGISTRIES: tuple[Registry[Any], ...] = (benchmarks, protocols, judges, editors, metrics, scales, prompts)
+
+register_benchmark = benchmarks.decorator
+register_protocol = protocols.decorator
+register_judge = judges.decorator
+register_editor = editors.decorator
+register_metric = metrics.decorator

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from creval.core.errors import CrevalError
 from creval.core.probe import Question
-from creval.core.scales import SCALES, AnswerScale, WholeNumber, YesNo, get_scale
+from creval.core.scales import AnswerScale, NamedChoice, WholeNumber, YesNo, get_scale, scales
 from creval.core.verdict import VerdictStatus
 from creval.parsing.judge_replies import parse_reply
 
@@ -183,14 +183,20 @@ def test_numbers_off_the_scale_have_no_value(contract: AnswerScale, said: object
     assert contract.parse_answer(said) == (status, None)
 
 
-@pytest.mark.parametrize("contract", SCALES.values())
+LIKERT = get_scale("1-5")
+PREFERENCE = scales.register("preference", NamedChoice("preference", ("A", "B", "a tie")))
+
+
+@pytest.mark.parametrize("contract", [*map(get_scale, [*scales.names(), "1-5", "1-10"])], ids=lambda scale: scale.name)
 def test_a_reply_that_follows_the_request_and_the_schema_is_read(contract: AnswerScale) -> None:
     labels = ["Q1", "Q2", "Q3"]
     schema = contract.json_schema(labels)
     assert schema["required"] == labels
     assert schema["additionalProperties"] is False
     choices = schema["properties"]["Q3"]["properties"]["answer"]["enum"]
-    assert [contract.parse_answer(choice)[1] for choice in choices] == [float(n) for n in range(len(choices))]
+    assert [contract.parse_answer(choice)[1] for choice in choices] == [
+        float(getattr(contract, "low", 0) + n) for n in range(len(choices))
+    ]
     request = contract.reply_format(labels)
     assert contract.description in request
     assert contract.description in contract.bare_reply_format()
@@ -231,7 +237,7 @@ def test_numbers_in_replies() -> None:
         read = parse_reply(text, questions, ["Q1", "Q2"])
         assert [verdict.value for verdict in read] == [7, 8], text
     assert parse_reply("8", questions[:1])[0].value == 8
-    assert WholeNumber("0-10", 10).credit(8, "10") == pytest.approx(0.8)
+    assert WholeNumber(0, 10).credit(8, "10") == pytest.approx(0.8)
 
 
 def test_long_remarks_behind_a_number_are_cheap() -> None:
@@ -240,3 +246,76 @@ def test_long_remarks_behind_a_number_are_cheap() -> None:
         for said in ("1. " + piece * 50_000 + "x", "1. x" + piece * 50_000):
             assert ONE.parse_answer(said)[0] in VerdictStatus
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(("said", "value"), [("1", 1.0), (5, 5.0), ("4/5, the hat is there", 4.0), ("Score: 3", 3.0)])
+def test_a_scale_that_begins_at_one(said: object, value: float) -> None:
+    assert LIKERT.parse_answer(said) == (VerdictStatus.ANSWERED, value)
+
+
+@pytest.mark.parametrize("said", ["0", 0, 6, "3/10", True, "2.5", -1])
+def test_what_is_not_on_a_scale_that_begins_at_one(said: object) -> None:
+    assert LIKERT.parse_answer(said) == (VerdictStatus.UNREADABLE, None)
+
+
+def test_the_lowest_answer_is_worth_nothing_and_the_highest_all() -> None:
+    for name, low, high in (("1-5", 1, 5), ("0-10", 0, 10), ("yes/no", 0, 1), ("1/0", 0, 1)):
+        assert (get_scale(name).normalise(low), get_scale(name).normalise(high)) == (0.0, 1.0)
+    assert LIKERT.normalise(2) == 0.25
+    assert LIKERT.credit(2, "5") == 0.25
+    assert LIKERT.credit(1, "1") == 1.0
+    assert LIKERT.description == "a whole number from 1 to 5"
+    assert PREFERENCE.normalise(1) is None
+
+
+@pytest.mark.parametrize("name", ["5-1", "3-3", "01-5", "1-5000", "-1-5", "1 - 5"])
+def test_what_looks_like_a_range_and_is_none(name: str) -> None:
+    with pytest.raises(CrevalError, match="scale"):
+        get_scale(name)
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [("A", 0), ("**b**", 1), ("A tie", 2), ("a tie, both keep the hat", 2), ("B. The hat is red.", 1), ("B, not A", 1)],
+)
+def test_names_are_read(said: str, value: float) -> None:
+    assert PREFERENCE.parse_answer(said) == (VerdictStatus.ANSWERED, value)
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ("C", VerdictStatus.UNREADABLE),
+        ("Ab", VerdictStatus.UNREADABLE),
+        (1, VerdictStatus.UNREADABLE),
+        ("A, or B", VerdictStatus.AMBIGUOUS),
+        ("A. Actually, B.", VerdictStatus.AMBIGUOUS),
+        ("", VerdictStatus.MISSING),
+        (None, VerdictStatus.MISSING),
+        ("not applicable", VerdictStatus.INAPPLICABLE),
+    ],
+)
+def test_what_is_none_of_the_names(said: object, status: VerdictStatus) -> None:
+    assert PREFERENCE.parse_answer(said) == (status, None)
+
+
+def test_names_are_reduced_by_majority() -> None:
+    assert PREFERENCE.reduce([1.0, 0.0, 1.0, 2.0]) == 1.0
+    assert PREFERENCE.reduce([1.0, 0.0, 2.0]) is None
+    assert PREFERENCE.mean([2.0, 2.0, 0.0]) == 2.0
+    assert PREFERENCE.credit(1.0, "B") == 1.0
+    assert PREFERENCE.credit(0.0, "B") == 0.0
+    assert PREFERENCE.normalise_reference("b") == "B"
+    assert PREFERENCE.expected_value([("B", math.log(0.6)), ("A", math.log(0.4)), ("It", -0.1)]) == 1.0
+
+
+@pytest.mark.parametrize("names", [(), ("A",), ("A", "a"), ("A", " ")])
+def test_a_scale_of_names_has_two_or_more(names: tuple[str, ...]) -> None:
+    with pytest.raises(CrevalError, match="two different names"):
+        NamedChoice("bad", names)
+
+
+@given(st.text())
+def test_reading_a_name_never_raises(text: str) -> None:
+    status, value = PREFERENCE.parse_answer(text)
+    assert (value is not None) == (status is VerdictStatus.ANSWERED)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from creval.core.probe import Question
-from creval.core.scales import SCALES, AnswerScale
+from creval.core.scales import AnswerScale, NamedChoice, get_scale, scales
 from creval.core.verdict import VerdictStatus
 from creval.parsing.judge_replies import parse_reply
 from creval.parsing.written_instructions import instruction_reply_format, parse_instruction
@@ -26,7 +26,7 @@ def body(contract: AnswerScale, *, bare: bool = False, **more: Any) -> dict[str,
     return {"model": "m", "messages": [{"role": "user", "content": content}], **more}
 
 
-@pytest.mark.parametrize("contract", SCALES.values(), ids=SCALES)
+@pytest.mark.parametrize("contract", [*map(get_scale, [*scales.names(), "1-5", "1-10"])], ids=lambda scale: scale.name)
 def test_it_answers_on_every_scale(contract: AnswerScale) -> None:
     asked = body(contract, n=2)
     reply = FakeServer(seed=1).build_reply(asked, parse_chat_request(asked))
@@ -37,10 +37,17 @@ def test_it_answers_on_every_scale(contract: AnswerScale) -> None:
         assert [verdict.status for verdict in verdicts] == [VerdictStatus.ANSWERED] * 2
 
 
+def test_it_answers_with_one_of_several_names() -> None:
+    scale = NamedChoice("preference", ("A", "B", "about the same"))
+    asked = body(scale, n=30)
+    texts = [c["message"]["content"] for c in FakeServer().build_reply(asked, parse_chat_request(asked))["choices"]]
+    assert {json.loads(text)["Q1"]["answer"] for text in texts} == {"A", "B", "about the same"}
+
+
 def test_the_same_seed_gives_the_same_answers() -> None:
     def said(seed: int) -> list[str]:
         server = FakeServer(seed=seed)
-        asked = body(SCALES["0-10"], n=20)
+        asked = body(get_scale("0-10"), n=20)
         return [c["message"]["content"] for c in server.build_reply(asked, parse_chat_request(asked))["choices"]]
 
     assert said(1) == said(1)
@@ -49,7 +56,7 @@ def test_the_same_seed_gives_the_same_answers() -> None:
 
 
 def test_a_bare_answer_with_its_probabilities() -> None:
-    asked = body(SCALES["yes/no"], bare=True, logprobs=True, top_logprobs=20)
+    asked = body(get_scale("yes/no"), bare=True, logprobs=True, top_logprobs=20)
     choice = FakeServer().build_reply(asked, parse_chat_request(asked))["choices"][0]
     assert choice["message"]["content"] in ("Yes", "No")
     (place,) = choice["logprobs"]["content"]
@@ -57,7 +64,7 @@ def test_a_bare_answer_with_its_probabilities() -> None:
 
 
 def test_what_is_never_answered() -> None:
-    asked = body(SCALES["yes/no"])
+    asked = body(get_scale("yes/no"))
     choice = FakeServer(skipped_phrase="it Q2").build_reply(asked, parse_chat_request(asked))["choices"][0]
     assert list(json.loads(choice["message"]["content"])) == ["Q1"]
 
@@ -98,6 +105,6 @@ def test_it_writes_what_building_asks_for() -> None:
 
 
 def test_of_a_source_alone_it_knows_what_is_true() -> None:
-    asked = SCALES["yes/no"].reply_format(["Q1", "Q2"])
+    asked = get_scale("yes/no").reply_format(["Q1", "Q2"])
     said = written(f"Q1: Is the head now red?\nQ2: Is the head in one piece?\n\n{asked}")
     assert [entry["answer"] for entry in json.loads(said).values()] == ["No", "Yes"]

@@ -13,10 +13,9 @@ from creval.core.edit_record import EditKey
 from creval.core.errors import CrevalError
 from creval.core.human_ratings import Rating
 from creval.core.probe import Question
+from creval.core.scales import get_scale
 from creval.stats.agreement import AgreementItem, AnswerTable
 from creval.store.run import Run
-
-_NOMINAL_SCALES = ("yes/no", "1/0")
 
 
 def collect_answers(runs: Sequence[Run]) -> AnswerTable:
@@ -62,7 +61,7 @@ def collect_answers(runs: Sequence[Run]) -> AnswerTable:
         raise CrevalError("these runs hold no answers to the same questions about the same edits.")
     rows = {
         (key, name): AgreementItem(
-            key.sample, items[key, name].metric, tags[key.sample], items[key, name].scale in _NOMINAL_SCALES
+            key.sample, items[key, name].metric, tags[key.sample], get_scale(items[key, name].scale).nominal
         )
         for key, name in shared
     }

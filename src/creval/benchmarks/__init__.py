@@ -19,7 +19,10 @@ def get_protocol(name: str) -> Protocol:
         for own in map(registry.benchmarks.get, registry.benchmarks.names()):
             if getattr(own.protocol, "name", None) == name:
                 return _create_protocol(name, own.protocol)
-    return _create_protocol(name, registry.protocols.get(name))
+    protocol = _create_protocol(name, registry.protocols.get(name))
+    if protocol.name != name:  # a run keeps the protocol's own name, and is scored by it
+        raise CrevalError(f"the protocol {name!r} calls itself {protocol.name!r}: give it one name.")
+    return protocol
 
 
 def _create_protocol(name: str, factory: Callable[[], Protocol]) -> Protocol:
@@ -29,6 +32,7 @@ def _create_protocol(name: str, factory: Callable[[], Protocol]) -> Protocol:
         raise CrevalError(f"the protocol {name!r} fails: {error!r}.") from error
     if not isinstance(protocol, Protocol):
         raise CrevalError(f"the protocol {name!r} is not a creval Protocol.")
+    protocol.register_scales()
     return protocol
 
 
@@ -40,11 +44,17 @@ def _find_invalid_ids(dataset: Dataset) -> Iterator[DatasetIssue]:
             yield DatasetIssue("id is no file name", sample.id[:200], note=note)
 
 
-def open_benchmark(path: str | Path, protocol: str | None = None) -> Benchmark:
-    """The benchmark in a folder, with its own protocol or another.
+def open_benchmark(path: str | Path, protocol: str | Protocol | None = None) -> Benchmark:
+    """Open the benchmark in a folder, with its own protocol or another, given by name or as an object.
 
-    An official release is recognised by its files.
+    An official release is recognised by its files. A protocol that is given as an object is
+    registered for this session, so that its runs can be scored.
     """
+    if isinstance(protocol, Protocol):
+        given = protocol
+        if given.name not in registry.protocols or registry.protocols.origin(given.name) == registry.THIS_SESSION:
+            registry.protocols.register(given.name, lambda: given)
+        protocol = given.name
     if not str(path):
         raise CrevalError("give the folder of a benchmark.")
     path = Path(path)

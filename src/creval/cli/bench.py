@@ -1,9 +1,9 @@
-"""`creval bench`: the systems, and what a folder holds."""
+"""`creval bench`: benchmarks, protocols, judges, editors and scales by name, and what a folder holds."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,7 +20,7 @@ def bench(
     path: Annotated[str | None, typer.Argument(metavar="[PATH]", help="The folder of a benchmark.")] = None,
     json: options.Json = False,
 ) -> None:
-    """List the systems, or say what a folder holds, what was repaired in it and what is wrong."""
+    """List benchmarks, protocols, judges, editors and scales, or say what a folder holds and what is wrong in it."""
     from creval import registry
     from creval.benchmarks import open_benchmark
 
@@ -28,14 +28,25 @@ def bench(
         titles = {name: registry.benchmarks.get(name).title for name in registry.benchmarks.names()}
         if json:
             console.print_json(titles)
-        for name, title in titles.items() if not json else ():
-            print(f"{name}: {title}")
+        else:
+            _print_registries(titles)
         return
     summary = summarise_benchmark(open_benchmark(path))
     if json:
         console.print_json(summary)
     else:
         _print_benchmark(summary)
+
+
+def _print_registries(titles: Mapping[str, str]) -> None:
+    """Print the benchmarks, and the names of all else that a command can be given."""
+    from creval import registry
+    from creval.core.formatting import escape_control
+
+    for name, title in titles.items():
+        print(escape_control(f"{registry.benchmarks.label(name)}: {title}"))
+    for each in (registry.protocols, registry.judges, registry.editors, registry.scales):
+        print(escape_control(f"\n{each.group.partition('.')[2]}: {', '.join(map(each.label, each.names()))}"))
 
 
 def summarise_benchmark(benchmark: Benchmark) -> dict[str, Any]:

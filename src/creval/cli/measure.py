@@ -44,7 +44,8 @@ def measure(
     from creval.metrics.base import open_image_metrics, require_used_slots
 
     models = options.parse_metric_models(metric_model or ())
-    names = options.parse_names(metric_names, "GAUGE") or ()
+    program = metric_names.startswith("command:")
+    names = (metric_names,) if program else options.parse_names(metric_names, "GAUGE") or ()
     gauges = open_image_metrics(names, models)
     require_used_slots(models, gauges)
     if edits and bench:

@@ -17,12 +17,14 @@ def prompts(
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Write copies to change, for --prompts.")] = None,
 ) -> None:
     """List, print or copy the texts that are sent to models."""
-    from creval.prompts import load_prompt, prompt_names
+    from creval.core.formatting import escape_control
+    from creval.prompts import load_prompt
 
     if name == ICE_TEMPLATES:
         _output_templates(out)
         return
-    texts = [load_prompt(found) for found in ([name] if name else prompt_names())]
+    own, packages = _package_prompts()
+    texts = [load_prompt(found, own=own) for found in ([name] if name else packages)]
     if out is not None:
         for prompt in texts:
             _write_copy(Path(out) / f"{prompt.name}.md", prompt.text)
@@ -31,8 +33,24 @@ def prompts(
     else:
         for prompt in texts:
             places = " ".join(f"{{{{{place}}}}}" for place in sorted(prompt.placeholders))
-            print(f"{prompt.version}  {places}")
+            package = packages[prompt.name]
+            print(escape_control(f"{prompt.version}  {places}" + (f"  ({package})" if package else "")))
         print(f"{ICE_TEMPLATES}  what `creval build ice` lets models fill in, for its --templates")
+
+
+def _package_prompts() -> tuple[dict[str, str], dict[str, str]]:
+    """Return the texts that protocols of other packages bring, and the package of every prompt."""
+    from creval import registry
+    from creval.benchmarks import get_protocol
+
+    own: dict[str, str] = {}
+    packages = {name: registry.prompts.origin(name) for name in registry.prompts.names()}
+    for name in registry.protocols.names():
+        if origin := registry.protocols.origin(name):
+            brought = get_protocol(name).prompts
+            own |= brought
+            packages |= dict.fromkeys(brought, origin)
+    return own, packages
 
 
 def _output_templates(out: str | None) -> None:

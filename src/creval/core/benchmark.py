@@ -8,13 +8,14 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from creval.core.edit_record import Edit
 from creval.core.errors import CrevalError, unknown_name_error
 from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
-from creval.core.scales import get_scale
+from creval.core.scales import AnswerScale, get_scale, scales
 from creval.core.schema import OVERALL, Level, Score, ScoreSchema, SubScore, Weights
 
 
@@ -74,7 +75,8 @@ class Protocol(ABC):
 
     Everything above a sample (groups, intervals, tables) follows from the card. `prompt` names the
     text in which its questions are put; `has_strict` says that its authors score in another way;
-    `gauges` are those that it takes for some samples only.
+    `image_metrics` are those that it takes for some samples only. `prompts` are texts and `scales`
+    answer scales of its own.
     """
 
     name: str
@@ -82,6 +84,15 @@ class Protocol(ABC):
     prompt: str = "judge"
     has_strict: bool = False
     image_metrics: Collection[str] = ()
+    prompts: Mapping[str, str] = MappingProxyType({})
+    scales: Sequence[AnswerScale] = ()
+
+    def register_scales(self) -> None:
+        """Make the protocol's own scales known by their names."""
+        for scale in self.scales:
+            shipped = scale.name in scales and not scales.origin(scale.name)
+            if not shipped or scales.get(scale.name).choices != scale.choices:
+                scales.register(scale.name, scale)
 
     @abstractmethod
     def probes(self, sample: Sample) -> Sequence[Probe]:
@@ -135,7 +146,7 @@ class Protocol(ABC):
         contract = get_scale(question.scale)
         if question.reference is not None:
             return contract.credit(value, question.reference)
-        return value / (len(contract.choices) - 1)
+        return contract.normalise(value)
 
     def sub_scores(
         self,
@@ -153,6 +164,9 @@ class Benchmark:
 
     dataset: Dataset
     protocol: Protocol
+
+    def __post_init__(self) -> None:
+        self.protocol.register_scales()
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Generic, TypeVar, cast
 
 from creval.core.errors import CrevalError, require_known
 
 T = TypeVar("T")
+THIS_SESSION = "this session"
+"""The origin of what was registered at run time."""
 
 
 class Registry(Generic[T]):
     """Named objects of one kind, imported when they are first asked for.
 
-    `builtins` gives the place of each built-in object as `module:attribute`. Other packages add
-    objects through the entry-point group `creval.<kind>s`, notebooks through `register`.
+    `builtins` gives the place of each built-in object as `module:attribute`, of a text as its
+    file. Other packages add objects through the entry-point group `creval.<kind>s`, notebooks
+    through `register`.
 
     >>> colours = Registry[int]("colour", {})
     >>> colours.register("red", 0xFF0000)
@@ -26,10 +31,11 @@ class Registry(Generic[T]):
     16711680
     """
 
-    def __init__(self, kind: str, builtins: Mapping[str, str]) -> None:
+    def __init__(self, kind: str, builtins: Mapping[str, str | Path]) -> None:
         self.kind, self.group = kind, f"creval.{kind.rpartition(' ')[2]}s"
         self._builtins = dict(builtins)
         self._registered: dict[str, T] = {}
+        self._loaded: dict[str, T] = {}
 
     @cached_property
     def _entry_points(self) -> dict[str, EntryPoint]:
@@ -45,18 +51,31 @@ class Registry(Generic[T]):
     def origin(self, name: str) -> str:
         """Return where an object comes from: empty if creval ships it."""
         if name in self._registered:
-            return "this session"
+            return THIS_SESSION
         if name in self._builtins:
             return ""
         package = self._entry_points[name].dist
         return package.name if package is not None else self._entry_points[name].value
 
+    def label(self, name: str) -> str:
+        """Return the name, with the package that it comes from if that is not creval."""
+        origin = self.origin(name)
+        return f"{name} ({origin})" if origin else name
+
     def get(self, name: str) -> T:
         """Return the object of this name. An unknown name is an error that names the nearest."""
         if name in self._registered:
             return self._registered[name]
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        return self._loaded[name]
+
+    def _load(self, name: str) -> T:
         if name in self._builtins:
-            module, _, attribute = self._builtins[name].partition(":")
+            place = self._builtins[name]
+            if isinstance(place, Path):
+                return cast(T, place.read_text(encoding="utf-8"))
+            module, _, attribute = place.partition(":")
             return cast(T, getattr(import_module(module), attribute))
         entry = self._entry_points[require_known(self.kind, name, self.names())]
         try:
@@ -67,10 +86,40 @@ class Registry(Generic[T]):
     def register(self, name: str, value: T) -> T:
         """Add an object under a name, or put it in the place of an earlier registered one."""
         if name in self._builtins:
-            raise CrevalError(f"creval has a {self.kind} {name!r} already; choose another name.")
+            raise CrevalError(f"creval has the {self.kind} {name!r} already; choose another name.")
         self._registered[name] = value
         return value
 
     def decorator(self, name: str) -> Callable[[T], T]:
         """Return a decorator that registers what it decorates."""
         return lambda value: self.register(name, value)
+
+
+def create(base: type[T], factory: Callable[..., object], name: str, *arguments: object) -> T:
+    """Create a judge or an editor with a class or function of another package.
+
+    It is called with the spec and the arguments, or without any if it takes none. `name`, `model`
+    and `notes` are filled in where the object has none.
+    """
+    try:
+        given = (name, *arguments)
+        try:
+            inspect.signature(factory).bind(*given)
+        except TypeError:
+            given = ()
+        made = factory(*given)
+    except CrevalError:
+        raise
+    except Exception as error:  # code of another package
+        raise CrevalError(f"{name} fails: {error!r}.") from error
+    return adopt(base, made, name)
+
+
+def adopt(base: type[T], made: object, name: str) -> T:
+    """Check that an object is of a class, and fill in `name`, `model` and `notes` if they lack."""
+    if not isinstance(made, base):
+        raise CrevalError(f"{name} is not a creval {base.__name__}.")
+    for attribute, value in (("name", name), ("model", name), ("notes", [])):
+        if not hasattr(made, attribute):
+            setattr(made, attribute, value)
+    return made

@@ -6,23 +6,27 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from creval.core.errors import unknown_name_error
+from creval.core.errors import CrevalError
+from creval.core.plugins import Registry
 from creval.core.verdict import VerdictStatus
 
 
 class AnswerScale(ABC):
     """A scale. It owns the wording that asks for an answer, its schema, and its reading.
 
-    `choices` are the answers as JSON values; `scale` names them to a judge.
+    `choices` are the answers as JSON values; `description` names them to a judge. Answers on a
+    `nominal` scale have no order: two of them are the same or different.
     """
 
     name: str
     description: str
     choices: tuple[str, ...] | tuple[int, ...]
+    nominal: bool = False
 
     @abstractmethod
     def parse_answer(self, answer: object) -> tuple[VerdictStatus, float | None]:
@@ -37,8 +41,16 @@ class AnswerScale(ABC):
         """How far an answer agrees with a reference, from 0 to 1."""
 
     @abstractmethod
+    def normalise(self, value: float) -> float | None:
+        """Return the place of an answer from 0 (lowest) to 1; None if the scale has no order."""
+
+    @abstractmethod
     def reduce(self, values: Sequence[float]) -> float | None:
         """One value for several answers to the same question, or none where they tie."""
+
+    def mean(self, values: Sequence[float]) -> float | None:
+        """Return the mean of several answers to one question; None if there are none."""
+        return sum(values) / len(values) if values else None
 
     def reply_format(self, labels: Sequence[str], *, reasoned: bool = False) -> str:
         """What tells a judge how to answer the questions under these labels.
@@ -100,6 +112,7 @@ class YesNo(AnswerScale):
     name = "yes/no"
     description = '"Yes" or "No"'
     choices = ("No", "Yes")
+    nominal = True
 
     def parse_answer(self, answer: object) -> tuple[VerdictStatus, float | None]:
         if isinstance(answer, bool):
@@ -115,6 +128,9 @@ class YesNo(AnswerScale):
     def credit(self, value: float, reference: str) -> float:
         return value if reference == "Yes" else 1.0 - value
 
+    def normalise(self, value: float) -> float:
+        return value
+
     def reduce(self, values: Sequence[float]) -> float | None:
         """The majority's answer; of probabilities, the mean."""
         if len(values) == 1:
@@ -126,27 +142,30 @@ class YesNo(AnswerScale):
 
 
 class WholeNumber(AnswerScale):
-    """A whole number from 0 to `most`.
+    """A whole number from `low` to `high`.
 
-    >>> Whole("0-10", 10).read("**7/10**, the hat is missing")
-    (<Status.ANSWERED: 'answered'>, 7.0)
-    >>> Whole("0-10", 10).read("7.5")
-    (<Status.UNREADABLE: 'unreadable'>, None)
+    >>> WholeNumber(1, 10).parse_answer("**7/10**, the hat is missing")
+    (<VerdictStatus.ANSWERED: 'answered'>, 7.0)
+    >>> WholeNumber(1, 10).parse_answer("7.5")
+    (<VerdictStatus.UNREADABLE: 'unreadable'>, None)
     """
 
-    def __init__(self, name: str, maximum: int) -> None:
-        self.name, self.maximum = name, maximum
-        self.description = "1 or 0" if maximum == 1 else f"a whole number from 0 to {maximum}"
-        self.choices = tuple(range(maximum + 1))
+    def __init__(self, low: int, high: int, name: str = "") -> None:
+        if not 0 <= low < high <= 999:
+            raise CrevalError(f"a scale from {low} to {high}: give whole numbers from 0 to 999, the lower one first.")
+        self.low, self.high, self.name = low, high, name or f"{low}-{high}"
+        self.nominal = (low, high) == (0, 1)
+        self.description = "1 or 0" if self.nominal else f"a whole number from {low} to {high}"
+        self.choices = tuple(range(low, high + 1))
 
     def parse_answer(self, answer: object) -> tuple[VerdictStatus, float | None]:
         if answer is None:
             return VerdictStatus.MISSING, None
-        if isinstance(answer, bool) and self.maximum > 1:
+        if isinstance(answer, bool) and not self.nominal:
             return VerdictStatus.UNREADABLE, None
         if isinstance(answer, int | float):
             # Compared first: an integer may be too large for a float.
-            return self._check_range(float(answer)) if 0 <= answer <= self.maximum else _UNREADABLE
+            return self._check_range(float(answer)) if self.low <= answer <= self.high else _UNREADABLE
         return self._parse_text(str(answer))
 
     def normalise_reference(self, released: str) -> str | None:
@@ -154,14 +173,17 @@ class WholeNumber(AnswerScale):
         return None if value is None else str(int(value))
 
     def credit(self, value: float, reference: str) -> float:
-        return 1.0 - abs(value - float(reference)) / self.maximum
+        return 1.0 - abs(value - float(reference)) / (self.high - self.low)
+
+    def normalise(self, value: float) -> float:
+        return (value - self.low) / (self.high - self.low)
 
     def reduce(self, values: Sequence[float]) -> float | None:
         """The mean of repeated measurements."""
-        return sum(values) / len(values) if values else None
+        return self.mean(values)
 
     def _check_range(self, value: float) -> tuple[VerdictStatus, float | None]:
-        if value.is_integer() and 0 <= value <= self.maximum:
+        if value.is_integer() and self.low <= value <= self.high:
             return VerdictStatus.ANSWERED, value
         return VerdictStatus.UNREADABLE, None
 
@@ -176,7 +198,7 @@ class WholeNumber(AnswerScale):
         number, of, remark = match[1], match[2], match[3] or match[4] or ""
         further = _OUT_OF.match(remark)
         of = of or (further[1] if further else None)
-        if of is not None and int(of) != self.maximum:
+        if of is not None and int(of) != self.high:
             return VerdictStatus.UNREADABLE, None
         if match[3] and any(int(item) == int(float(number)) + 1 for item in _LIST_ITEM.findall(remark)):
             return VerdictStatus.UNREADABLE, None
@@ -185,6 +207,77 @@ class WholeNumber(AnswerScale):
         if any(float(later) != float(number) for later in _LATER_NUMBER.findall(remark)):
             return VerdictStatus.AMBIGUOUS, None
         return self._check_range(float(number))
+
+
+class NamedChoice(AnswerScale):
+    """One of several names without an order, such as A, B and tie; the value is its position.
+
+    >>> NamedChoice("preference", ("A", "B", "tie")).parse_answer("**B**, it keeps the hat")
+    (<VerdictStatus.ANSWERED: 'answered'>, 1.0)
+    """
+
+    nominal = True
+    choices: tuple[str, ...]
+
+    def __init__(self, name: str, choices: Sequence[str]) -> None:
+        self.name, self.choices = name, tuple(choices)
+        names = [choice.casefold() for choice in self.choices]
+        if len(names) < 2 or len({*names}) < len(names) or not all(choice.strip(_MARKUP) for choice in names):
+            raise CrevalError(f"the scale {name!r} needs two different names or more.")
+        self.description = f"one of {json.dumps(self.choices, ensure_ascii=False)[1:-1]}"
+        # Longer names first: "A" is the beginning of "A little".
+        either = "|".join(re.escape(choice) for choice in sorted(self.choices, key=len, reverse=True))
+        self._leading = re.compile(rf"({either})(?!\w){_REMARK}", re.IGNORECASE | re.DOTALL)
+        self._second = re.compile(
+            rf"(?:(?:and|or|but)\s+|(?:^|.*[.!?\n])\s*(?:actually|wait|rather|or)?[,\s]*)({either})\s*(?:[.,;!?]|$)",
+            re.IGNORECASE,
+        )
+
+    def parse_answer(self, answer: object) -> tuple[VerdictStatus, float | None]:
+        if answer is None:
+            return VerdictStatus.MISSING, None
+        if not isinstance(answer, str):
+            return _UNREADABLE
+        text = answer.strip(_MARKUP)
+        if not text:
+            return VerdictStatus.MISSING, None
+        match = self._leading.match(text)
+        if match is None:
+            return (VerdictStatus.INAPPLICABLE if _INAPPLICABLE.search(text) else VerdictStatus.UNREADABLE), None
+        value, remark = self._position(match[1]), match[2] or match[3] or ""
+        other = self._second.match(remark[:400])
+        if (other and self._position(other[1]) != value) or _INAPPLICABLE.search(remark):
+            return VerdictStatus.AMBIGUOUS, None
+        return VerdictStatus.ANSWERED, value
+
+    def _position(self, name: str) -> float:
+        return float([choice.casefold() for choice in self.choices].index(name.casefold()))
+
+    def normalise_reference(self, released: str) -> str | None:
+        _, value = self.parse_answer(released)
+        return None if value is None else self.choices[int(value)]
+
+    def credit(self, value: float, reference: str) -> float:
+        return float(self.choices[int(value)] == reference)
+
+    def normalise(self, value: float) -> None:  # noqa: ARG002
+        return None
+
+    def reduce(self, values: Sequence[float]) -> float | None:
+        """The most frequent answer; None if two are equally frequent."""
+        counted = Counter(values).most_common(2)
+        tied = len(counted) == 2 and counted[0][1] == counted[1][1]
+        return counted[0][0] if counted and not tied else None
+
+    def mean(self, values: Sequence[float]) -> float | None:
+        """The most frequent answer: names have no mean."""
+        return self.reduce(values)
+
+    def expected_value(self, options: Iterable[tuple[str, float]]) -> float | None:
+        """The most probable answer."""
+        values = {self.parse_answer(word)[1]: probability for word, probability in reversed([*options])}
+        values.pop(None, None)
+        return max(values, key=lambda value: values[value], default=None)
 
 
 _UNREADABLE: tuple[VerdictStatus, float | None] = (VerdictStatus.UNREADABLE, None)
@@ -237,20 +330,33 @@ def _parse_yes_no(said: str) -> tuple[VerdictStatus, float | None]:
     return VerdictStatus.ANSWERED, float(word == "yes")
 
 
-SCALES: dict[str, AnswerScale] = {
-    contract.name: contract
-    for contract in (
-        YesNo(),
-        WholeNumber("0-10", 10),
-        WholeNumber("0-25", 25),
-        WholeNumber("0-5", 5),
-        WholeNumber("1/0", 1),
-    )
-}
+YES_NO = YesNo()
+GRADE_5, GRADE_10, GRADE_25 = (WholeNumber(0, high) for high in (5, 10, 25))
+ONE_OR_ZERO = WholeNumber(0, 1, "1/0")
+scales: Registry[AnswerScale] = Registry(
+    "answer scale",
+    {
+        "yes/no": f"{__name__}:YES_NO",
+        "0-10": f"{__name__}:GRADE_10",
+        "0-25": f"{__name__}:GRADE_25",
+        "0-5": f"{__name__}:GRADE_5",
+        "1/0": f"{__name__}:ONE_OR_ZERO",
+    },
+)
+_RANGE = re.compile(r"(0|[1-9][0-9]{0,2})-([1-9][0-9]{0,2})")
 
 
 def get_scale(name: str) -> AnswerScale:
-    """The contract called `name`."""
-    if name not in SCALES:
-        raise unknown_name_error("answer scale", name, SCALES)
-    return SCALES[name]
+    """Return the scale of this name. `LOW-HIGH`, such as `1-5`, needs no registration."""
+    return (None if name in scales else _parse_range(name)) or scales.get(name)
+
+
+def is_scale(name: str) -> bool:
+    """Whether a scale of this name is known."""
+    return name in scales or _parse_range(name) is not None
+
+
+@lru_cache(maxsize=256)
+def _parse_range(name: str) -> WholeNumber | None:
+    match = _RANGE.fullmatch(name)
+    return WholeNumber(int(match[1]), int(match[2])) if match else None

@@ -27,7 +27,7 @@ from creval.editing.output_folder import invalid_path_reason, list_folder_images
 from creval.editing.planning import estimate_plan_stage, make_planner, open_plan_generator
 from creval.editing.session import EditorSession, EditSettings
 from creval.editing.strategies import StrategyResult, StrategyRunner, parse_strategy
-from creval.editors.base import EditorOptions
+from creval.editors.base import Editor, EditorOptions
 from creval.editors.editor_spec import open_editor
 from creval.judging.estimate import estimate_judge_costs
 from creval.judging.judge_run import JudgeRun
@@ -99,7 +99,7 @@ class EditRun:
         self,
         benchmark: Benchmark,
         samples: Sequence[Sample],
-        editor: str,
+        editor: str | Editor | Callable[..., Any],
         folder: Path,
         strategy_options: StrategyOptions,
         editor_options: EditorOptions,

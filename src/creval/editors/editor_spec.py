@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from creval import registry
 from creval.core.errors import CrevalError
+from creval.core.plugins import adopt, create
 from creval.editors.base import Editor, EditorOptions
 from creval.providers.addresses import read_api_key, split_address
 from creval.providers.catalog import CUSTOM_SERVER_KEY_ENV
@@ -35,16 +37,23 @@ EDITOR_PROVIDERS = {
 }
 
 
-def open_editor(spec: str, options: EditorOptions) -> Editor:
-    """The editor that a name stands for, ready to be opened."""
-    kind, colon, rest = spec.partition(":")
-    if not colon or not rest.strip():
+def open_editor(spec: str | Editor | Callable[..., Any], options: EditorOptions) -> Editor:
+    """Return the editor that a name stands for, or that is given (a function, too), ready to be opened."""
+    if isinstance(spec, Editor):
+        return adopt(Editor, spec, type(spec).__name__)  # type: ignore[type-abstract]
+    if not isinstance(spec, str):
+        from creval.editors.function import FunctionEditor
+
+        name = getattr(spec, "__name__", type(spec).__name__)
+        return FunctionEditor(name, name, options, spec)
+    kind, _, rest = spec.partition(":")
+    if not rest.strip() and not (kind in registry.editors and registry.editors.origin(kind)):
         raise CrevalError(
             f"`{FIELD}` {spec or '(nothing)'}: give KIND:MODEL, such as openai:gpt-image-1, or for a "
             "server of your own openai:MODEL@http://localhost:8000/v1. "
             f"Kinds: {', '.join(registry.editors.names())}."
         )
-    return registry.editors.get(kind)(spec, rest, options)
+    return create(Editor, registry.editors.get(kind), spec, rest, options)  # type: ignore[type-abstract]
 
 
 def open_remote(spec: str, rest: str, options: EditorOptions) -> Editor:

@@ -13,7 +13,7 @@ from creval.core.scales import AnswerScale
 from creval.core.verdict import VerdictStatus
 from creval.providers.openai_wire import Completion
 from creval.providers.pricing import Price
-from creval.providers.vision import VisionSpec
+from creval.providers.vision import UNKNOWN_VISION, VisionSpec
 
 
 class JudgeRequest(NamedTuple):
@@ -65,7 +65,7 @@ class Judge(ABC):
 
     name: str
     model: str
-    vision: VisionSpec
+    vision: VisionSpec = UNKNOWN_VISION
     price: Price | None = None
     supports_n: bool = False
     counts_tokens: bool = True

@@ -19,7 +19,7 @@ import pybase64
 from yarl import URL
 
 from creval.core.images import EncodedImage
-from creval.core.scales import get_scale
+from creval.core.scales import AnswerScale
 from creval.judges.base import Judge, JudgeRequest, JudgeResponse
 from creval.providers.call_errors import CallError, ProviderUnusable
 from creval.providers.catalog import ChatProvider
@@ -157,7 +157,7 @@ class ChatJudge(Judge):
         if schema and request.schema is not None:
             parts += (b',"response_format":', _response_format("reply", request.schema))
         elif schema and request.scale is not None:
-            parts += (b',"response_format":', _answers_format(request.scale.name, tuple(request.labels)))
+            parts += (b',"response_format":', _answers_format(request.scale, tuple(request.labels)))
         return b"".join((*parts, b"}"))
 
     def _parse_response(self, content: bytes, headers: Mapping[str, str], request: JudgeRequest) -> JudgeResponse:
@@ -223,8 +223,8 @@ def _image_part_start(media: str) -> bytes:
 
 
 @lru_cache(maxsize=256)
-def _answers_format(scale: str, labels: tuple[str, ...]) -> bytes:
-    return _response_format("answers", get_scale(scale).json_schema(labels))
+def _answers_format(scale: AnswerScale, labels: tuple[str, ...]) -> bytes:
+    return _response_format("answers", scale.json_schema(labels))
 
 
 def _response_format(name: str, schema: Mapping[str, Any]) -> bytes:

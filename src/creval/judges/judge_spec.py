@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from creval import registry
 from creval.core.errors import CrevalError, unknown_name_error
 from creval.core.images import ResizeRule
+from creval.core.plugins import adopt, create
 from creval.judges.base import Judge, JudgeOptions, sampling_parameters
 from creval.providers.addresses import read_api_key, split_address
 from creval.providers.catalog import CHAT_PROVIDERS, CUSTOM_SERVER_KEY_ENV, find_list_price
@@ -31,8 +34,24 @@ def panel_members(spec: str, field: str = "judge") -> list[str]:
     return found
 
 
-def open_judges(spec: str, options: JudgeOptions) -> list[Judge]:
-    """The judges that a name stands for, ready to be opened."""
+JudgeSpec = str | Judge | Callable[..., Any] | Sequence["str | Judge | Callable[..., Any]"]
+"""A judge by name, as an object or as a function; several of them are a panel."""
+
+
+def open_judges(spec: JudgeSpec, options: JudgeOptions) -> list[Judge]:
+    """Return the judges that a name stands for, or that are given, ready to be opened."""
+    if isinstance(spec, Judge):
+        return [adopt(Judge, spec, type(spec).__name__)]  # type: ignore[type-abstract]
+    if not isinstance(spec, str) and not isinstance(spec, Sequence):
+        from creval.judges.python_judge import FunctionJudge
+
+        name = getattr(spec, "__name__", type(spec).__name__)
+        return [FunctionJudge(name, name, options, spec)]
+    if not isinstance(spec, str):
+        members = [judge for member in spec for judge in open_judges(member, options)]
+        if len({judge.name for judge in members}) < len(members):
+            raise CrevalError(f"`{options.option_name}`: two judges of a panel have the same name.")
+        return members
     parts = panel_members(spec, options.option_name)
     if options.key_env and len({part.partition(":")[0] + "@".join(split_address(part)[1:]) for part in parts}) > 1:
         raise CrevalError(
@@ -42,10 +61,12 @@ def open_judges(spec: str, options: JudgeOptions) -> list[Judge]:
     return [_open_judge(part, options) for part in parts]
 
 
-def _key_destination(part: str) -> str:
-    """Whom a judge's key is sent to: its own address, or its provider."""
-    kind, _, rest = part.partition(":")
-    return split_address(rest)[2] or kind
+def judge_name(spec: JudgeSpec, judges: Sequence[Judge]) -> str:
+    """Return the name under which a run keeps its judge, or its panel."""
+    if isinstance(spec, str):
+        return spec
+    names = [judge.name for judge in judges]
+    return names[0] if len(names) == 1 else f"panel:{'+'.join(names)}"
 
 
 def resize_rule(vision: VisionSpec, image_fit: str) -> ResizeRule | None:
@@ -72,11 +93,12 @@ def _open_judge(spec: str, options: JudgeOptions) -> Judge:
             f"`{options.option_name}` {spec or '(nothing)'}: give PROVIDER:MODEL, such as openai:gpt-4o, or "
             "for a server of your own openai:MODEL@http://localhost:8000/v1. "
             f"Providers: {', '.join(CHAT_PROVIDERS)}; local models: hf:ORG/MODEL or hf:FOLDER; "
+            "your own code: python:MODULE:NAME, command:TEMPLATE; "
             "for touchstone's pictures: pixel, truth, noisy:0.9,0.8."
         )
     if not known:
         raise unknown_name_error(options.option_name, kind, [*registry.judges.names(), "panel"])
-    return registry.judges.get(kind)(spec, rest, options)
+    return create(Judge, registry.judges.get(kind), spec, rest, options)  # type: ignore[type-abstract]
 
 
 def open_chat(spec: str, rest: str, options: JudgeOptions) -> Judge:

@@ -31,11 +31,12 @@ from creval.core.errors import CrevalError
 from creval.core.files import gc_frozen, replace_lone_surrogates
 from creval.core.scales import get_scale
 from creval.judges.base import Judge
-from creval.judges.judge_spec import open_judges, resize_rule
+from creval.judges.judge_spec import JudgeSpec, judge_name, open_judges, resize_rule
 from creval.judging.measurements import find_pending_measurements, run_measurements
 from creval.judging.metric_models import METRIC_MODELS_KEY, RunMetrics
 from creval.judging.persist import find_changed_edits, save_plan
 from creval.judging.plan import AnsweredProbes, Plan
+from creval.judging.requests import PLACEHOLDERS
 from creval.judging.summary import JudgeSummary, summarise_run
 from creval.judging.workers import JudgeWorkers
 from creval.metrics.base import require_used_slots
@@ -56,18 +57,19 @@ class JudgeRun:
         self,
         benchmark: Benchmark,
         edits: Sequence[str | Path],
-        judge: str,
+        judge: JudgeSpec,
         run: str | Path,
         settings: Settings | None = None,
         *,
         dry_run: bool = False,
     ) -> None:
-        judge = replace_lone_surrogates(judge)
-        self.benchmark, self.judge_spec, self.run_folder = benchmark, judge, Path(run)
+        judge = replace_lone_surrogates(judge) if isinstance(judge, str) else judge
+        self.benchmark, self.run_folder = benchmark, Path(run)
         self.settings = settings or Settings()
         self._interrupt: Callable[[], object] = lambda: None
         options = replace(self.settings.judge_options(), key_optional=dry_run)
         self.judges = open_judges(judge, options) if judge else []
+        self.judge_spec = judge_name(judge, self.judges)
         self.resize_rules = [resize_rule(member.vision, self.settings.image_fit) for member in self.judges]
         dataset = benchmark.dataset
         self.found_edits: FoundEdits = find_edits(
@@ -77,7 +79,8 @@ class JudgeRun:
         self.run_metrics = RunMetrics(self.run_folder, self.plan.image_metric_names, self.settings.metric_models)
         named = {q.prompt for questions in self.plan.questions.values() for q in questions}
         self.prompts: dict[str, Prompt] = {
-            name: load_prompt(name or benchmark.protocol.prompt, self.settings.prompts) for name in sorted(named)
+            name: load_prompt(name or benchmark.protocol.prompt, self.settings.prompts, benchmark.protocol.prompts)
+            for name in sorted(named)
         }
         self._check_inputs()
 
@@ -121,6 +124,9 @@ class JudgeRun:
             if "instruction" not in question.shows
         }
         for name, prompt in self.prompts.items():
+            if "questions" not in prompt.placeholders or prompt.placeholders - PLACEHOLDERS:
+                known = ", ".join(f"{{{{{place}}}}}" for place in sorted(PLACEHOLDERS))
+                raise CrevalError(f"the prompt {prompt.name!r} needs {{{{questions}}}}, and may have {known}.")
             has = "instruction" in prompt.placeholders
             if self.settings.show_instruction and not has:
                 raise CrevalError(f"`show_instruction`: {prompt.name}.md has no place {{{{instruction}}}}.")
@@ -347,7 +353,7 @@ class JudgeRun:
 def judge(
     benchmark: Benchmark,
     edits: Sequence[str | Path],
-    judge: str,
+    judge: JudgeSpec,
     run: str | Path,
     settings: Settings | None = None,
     *,
@@ -355,7 +361,8 @@ def judge(
 ) -> JudgeSummary:
     """Ask a judge about every edit, and keep the answers in a run.
 
-    The same call goes on where an earlier one stopped. `judge` is a name such as `openai:gpt-4o`.
+    The same call goes on where an earlier one stopped. `judge` is a name such as `openai:gpt-4o`,
+    a `Judge`, a function, or a list of them.
     """
     return JudgeRun(benchmark, edits, judge, run, settings).run(watch)
 

@@ -12,7 +12,7 @@ from creval.core.edit_record import Edit
 from creval.core.images import EncodedImage
 from creval.core.probe import Question
 from creval.core.sample import Sample
-from creval.core.scales import get_scale
+from creval.core.scales import AnswerScale, get_scale
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.judges.base import JudgeRequest, strip_thinking
 from creval.judging.plan import EditWork
@@ -63,6 +63,10 @@ _IMAGE_DESCRIPTIONS = {
 }
 
 
+PLACEHOLDERS = frozenset({"images", "instruction", "questions", "rubric", "format"})
+"""The places that the prompt of a judge can have."""
+
+
 def build_judge_request(call: PendingCall, prompts: Mapping[str, Prompt]) -> JudgeRequest:
     """The pictures and the text of a call."""
     sample, questions = call.encoded_edit.work.sample, call.questions
@@ -78,7 +82,7 @@ def build_judge_request(call: PendingCall, prompts: Mapping[str, Prompt]) -> Jud
             f"{label}: {' '.join(question.text.split())}" for label, question in zip(labels, questions, strict=True)
         ),
         rubric=questions[0].rubric,
-        format=_format_request(contract.name, questions[0].form, len(labels)),
+        format=_format_request(contract, questions[0].form, len(labels)),
     )
     images = call.encoded_edit.select_images(questions[0].shows)
     words = [question.text for question in questions]
@@ -87,11 +91,10 @@ def build_judge_request(call: PendingCall, prompts: Mapping[str, Prompt]) -> Jud
 
 
 @lru_cache(maxsize=256)
-def _format_request(scale: str, form: str, count: int) -> str:
-    contract = get_scale(scale)
+def _format_request(scale: AnswerScale, form: str, count: int) -> str:
     if form == "bare":
-        return contract.bare_reply_format()
-    return contract.reply_format(_question_labels(count), reasoned=form == "reasoned")
+        return scale.bare_reply_format()
+    return scale.reply_format(_question_labels(count), reasoned=form == "reasoned")
 
 
 @lru_cache(maxsize=256)

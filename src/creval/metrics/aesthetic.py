@@ -11,20 +11,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from creval.core.errors import CrevalError
-from creval.core.images import MAX_PIXELS
 from creval.core.schema import Metric
 from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
 from creval.metrics.checkpoints import find_weights, load_weights
 from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest, unit_vectors
-from creval.metrics.metric_inputs import LazyImage, MetricInputs, NotMeasurable, resize_bicubic
+from creval.metrics.metric_inputs import HEIGHT, LazyImage, MetricInputs, resize_to_height
 from creval.metrics.model_loading import Lazy, TransformersModel, model_identity
 from creval.providers.huggingface import DependencyMissing
 
 HEAD_FILE = "aesthetic_predictor_v2_5.pth"
-HEIGHT = 1024
 _HOME = "https://github.com/discus0434/aesthetic-predictor-v2-5"
 HEAD = ModelInfo("aesthetic", HEAD_FILE, 6, "AGPL-3.0", f"{_HOME}/tree/main/models", "given")
 SIGLIP = ModelInfo(
@@ -54,15 +51,6 @@ class Siglip(FeatureExtractor):
         with self._model.session() as (processor, model):
             inputs = processor(images=images, return_tensors="pt").to(model.device)
             return unit_vectors(model(**inputs).pooler_output.cpu().numpy())
-
-
-def resize_to_height(image: Image.Image) -> Image.Image:
-    """A picture scaled to a height of 1024 pixels, as ICE-Bench rates all."""
-    width, height = image.size
-    wide = max(1, width * HEIGHT // height)
-    if wide * HEIGHT > MAX_PIXELS:
-        raise NotMeasurable(f"the edit is too wide to be scaled to a height of {HEIGHT}")
-    return resize_bicubic(image, (wide, HEIGHT))
 
 
 class AestheticScore(ImageMetric):

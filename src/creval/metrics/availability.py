@@ -25,7 +25,8 @@ class MetricAvailability(NamedTuple):
 def metric_availability(info: MetricInfo, models: Mapping[str, str] | None = None) -> MetricAvailability:
     """Whether a gauge can run here with these models, by what they are for."""
     lacking = [name for name in info.packages if not _is_installed(name)]
-    to_do = [f"pip install 'creval[{info.extra}]' (for {', '.join(lacking)})"] if lacking else []
+    package = f"'creval[{info.extra}]' (for {', '.join(lacking)})" if info.extra else " ".join(lacking)
+    to_do = [f"pip install {package}"] if lacking else []
     to_do += _model_steps(info, models or {}, installed=not lacking)
     return MetricAvailability(not to_do, tuple(to_do))
 

@@ -124,14 +124,26 @@ def image_metric_names() -> tuple[str, ...]:
 
 
 def image_metric_class(name: str) -> type[ImageMetric]:
-    """The kind of gauge that is called so, to see its card."""
+    """Return the class of this name; `python:MODULE:NAME` and `command:TEMPLATE` are the user's."""
+    if name.startswith(("python:", "command:")):
+        from creval.metrics.user_metric import user_metric_class
+
+        return user_metric_class(name)
     return registry.metrics.get(name)
 
 
-def open_image_metrics(names: Iterable[str], models: Mapping[str, str]) -> dict[str, ImageMetric]:
-    """Gauges by their names, which share their models: those given, by what they are for."""
-    tools = ModelPool(models)
-    return {name: image_metric_class(name)(tools) for name in names}
+def open_image_metrics(
+    metrics: Iterable[str | ImageMetric | type[ImageMetric]], models: Mapping[str, str]
+) -> dict[str, ImageMetric]:
+    """Return metrics by name. They are given by name, as classes or as objects, and share models."""
+    pool = ModelPool(models)
+    found: dict[str, ImageMetric] = {}
+    for metric in metrics:
+        if isinstance(metric, str):
+            found[metric] = image_metric_class(metric)(pool)
+        else:
+            found[metric.info.name] = metric(pool) if isinstance(metric, type) else metric
+    return found
 
 
 MODEL_SLOTS = ("aesthetic", "boxes", "clip", "depth", "face", "imaging", "pose", "siglip", "style", "subject")

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
 from creval.core.schema import Metric
 from creval.metrics.base import ImageMetric, MetricInfo
-from creval.metrics.features import ExtractorInput, FeatureArray
-from creval.metrics.metric_inputs import ImageWithContext, LazyImage, MetricInputs
+from creval.metrics.control_distance import GreyMap, control_distance
+from creval.metrics.features import FeatureArray
+from creval.metrics.metric_inputs import MetricInputs
 
 _LOW, _HIGH = 100, 200
 
@@ -44,9 +43,6 @@ def canny_edges(pixels: GreyMap) -> GreyMap:
     return np.asarray(cv2.Canny(pixels, _LOW, _HIGH))
 
 
-GreyMap = NDArray[np.uint8]
-
-
 class GreyDistance(ImageMetric):
     """The mean absolute difference between two pictures in grey."""
 
@@ -62,26 +58,3 @@ class GreyDistance(ImageMetric):
     def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
         edited = np.asarray(inputs.edit_at_source_size().image.convert("L"))
         return {"grey": control_distance(inputs.source.image, edited)}
-
-
-def control_distance(control: Image.Image, edit_map: GreyMap) -> float:
-    """How far a map taken from the edit is from the control picture in grey, of the same size."""
-    import cv2
-
-    grey = np.asarray(control.convert("L"))
-    return float(cv2.norm(grey, edit_map, cv2.NORM_L1)) / 255.0 / grey.size
-
-
-def edit_with_control(inputs: MetricInputs) -> LazyImage:
-    """The edit, in its control's size and beside it: so a model's map of it, which is large, need
-    not be kept, but only how far that is from the control."""
-    return ImageWithContext(inputs.edit_at_source_size(), inputs.source)
-
-
-def edit_control_pairs(items: Sequence[ExtractorInput]) -> list[tuple[Image.Image, Image.Image]]:
-    """Edits and their controls."""
-    return [
-        (thing.image, thing.context.image)
-        for thing in items
-        if isinstance(thing, ImageWithContext) and isinstance(thing.context, LazyImage)
-    ]

@@ -18,7 +18,7 @@ from PIL import Image
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
 from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
-from creval.metrics.control_maps import GreyMap, control_distance, edit_control_pairs, edit_with_control
+from creval.metrics.control_distance import GreyMap, control_distance, edit_control_pairs, edit_with_control
 from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest
 from creval.metrics.metric_inputs import MetricInputs, NonFiniteResult
 from creval.metrics.model_loading import TransformersModel, model_identity

@@ -15,11 +15,10 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
-from creval.metrics.aesthetic import HEIGHT, resize_to_height
 from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
 from creval.metrics.checkpoints import find_safe_weights
 from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest
-from creval.metrics.metric_inputs import LazyImage, MetricInputs
+from creval.metrics.metric_inputs import HEIGHT, LazyImage, MetricInputs, resize_to_height
 from creval.metrics.model_loading import Lazy, import_library, model_identity
 from creval.providers.huggingface import best_device
 

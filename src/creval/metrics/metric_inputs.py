@@ -17,13 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from creval.core.images import ImageError, file_digest, open_image, open_mask, read_image_size
+from creval.core.images import MAX_PIXELS, ImageError, file_digest, open_image, open_mask, read_image_size
 from creval.core.sample import Sample
 
 MASK_THRESHOLD = 128
 """A mask's pixels above this belong to the region that is to be edited."""
 PIXELS_PER_BATCH = 32_000_000
 """Of the pictures that one thread has before it; one edit's may have more."""
+HEIGHT = 1024
+"""The height of images that are rated by themselves, as in ICE-Bench."""
 EMPTY_MASK = "the mask marks no region"
 _MAX_FILES = 1024  # whose digests are remembered
 Mask = NDArray[np.uint8]
@@ -270,6 +272,15 @@ class MetricInputs:
 def resize_bicubic(image: Image.Image, size: tuple[int, int]) -> Image.Image:
     """A picture in another size; bicubic, as the authors of the benchmarks do it."""
     return image if image.size == size else image.resize(size, Image.Resampling.BICUBIC)
+
+
+def resize_to_height(image: Image.Image) -> Image.Image:
+    """A picture scaled to a height of 1024 pixels, as ICE-Bench rates all."""
+    width, height = image.size
+    wide = max(1, width * HEIGHT // height)
+    if wide * HEIGHT > MAX_PIXELS:
+        raise NotMeasurable(f"the edit is too wide to be scaled to a height of {HEIGHT}")
+    return resize_bicubic(image, (wide, HEIGHT))
 
 
 def _threshold_mask(mask: Image.Image, size: tuple[int, int]) -> Mask:

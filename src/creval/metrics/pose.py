@@ -18,7 +18,7 @@ from creval.core.errors import CrevalError
 from creval.core.schema import Metric
 from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
 from creval.metrics.checkpoints import find_safe_weights
-from creval.metrics.control_maps import GreyMap, control_distance, edit_control_pairs, edit_with_control
+from creval.metrics.control_distance import GreyMap, control_distance, edit_control_pairs, edit_with_control
 from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest
 from creval.metrics.metric_inputs import MetricInputs
 from creval.metrics.model_loading import Lazy, import_library, model_identity

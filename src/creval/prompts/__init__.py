@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
+from creval import registry
 from creval.core.errors import CrevalError, require_known
 
-_FOLDER = Path(__file__).parent
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 # What the authors' places are called here: the first that a text has. Where questions are written,
 # those that are asked already are the only ones.
@@ -93,34 +95,43 @@ _NEED_INSTRUCTION = frozenset({"creval_rewrite", "creval_dimension", "creval_if"
 
 def prompt_names() -> tuple[str, ...]:
     """The names of all texts."""
-    return tuple(sorted(path.stem for path in _FOLDER.glob("*.md")))
+    return tuple(registry.prompts.names())
 
 
-def load_prompt(name: str, folder: str | Path | None = None) -> Prompt:
-    """A text by its name; a file of that name in a user's own `folder` takes its place."""
-    require_known("prompt", name, prompt_names())
-    shipped = Prompt(name, (_FOLDER / f"{name}.md").read_text(encoding="utf-8"))
+def load_prompt(name: str, folder: str | Path | None = None, own: Mapping[str, str] = MappingProxyType({})) -> Prompt:
+    """Return a text by its name: a protocol's `own` one, or a registered one.
+
+    A file of that name in a user's `folder` takes its place.
+    """
+    shipped = Prompt(name, own[name] if name in own else _read_registered(name, own))
     if folder is None:
         return shipped
     path = Path(folder) / f"{name}.md"
     if not Path(folder).is_dir():
         raise CrevalError(f"{folder} is not a folder of prompts.")
-    if not any((Path(folder) / f"{known}.md").is_file() for known in prompt_names()):
+    if not any((Path(folder) / f"{known}.md").is_file() for known in (*own, *prompt_names())):
         raise CrevalError(f"{folder} holds no {name}.md; `creval prompts` writes one.")
     if not path.is_file():
         return shipped
     try:
-        own = _parse_user_prompt(shipped, path.read_text(encoding="utf-8"))
+        found = _parse_user_prompt(shipped, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise CrevalError(f"{path} cannot be read: {error}.") from error
-    unknown = sorted(own.placeholders - shipped.placeholders)
+    unknown = sorted(found.placeholders - shipped.placeholders)
     # The authors' texts say themselves which picture is which, and how to answer.
-    needful = {"questions"} if own.in_authors_syntax else {"images", "questions", "format"}
+    needful = {"questions"} if found.in_authors_syntax else {"images", "questions", "format"}
     if name in _NEED_INSTRUCTION:
         needful.add("instruction")
-    needed = sorted(shipped.placeholders & needful - own.placeholders)
+    needed = sorted(shipped.placeholders & needful - found.placeholders)
     if unknown or needed:
         what = f"does not know {{{{{unknown[0]}}}}}" if unknown else f"needs {{{{{needed[0]}}}}}"
         places = ", ".join(f"{{{{{place}}}}}" for place in sorted(shipped.placeholders))
         raise CrevalError(f"{path}: the prompt {name!r} {what}. Its places are {places}.")
-    return own
+    return found
+
+
+def _read_registered(name: str, own: Mapping[str, str]) -> str:
+    text = registry.prompts.get(require_known("prompt", name, (*own, *prompt_names())))
+    if not isinstance(text, str):
+        raise CrevalError(f"prompt {name!r} of {registry.prompts.origin(name)} is not a text.")
+    return text

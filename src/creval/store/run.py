@@ -13,11 +13,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from creval import registry
 from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError, require_known
 from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import InstructionStep, Sample
-from creval.core.scales import get_scale
+from creval.core.scales import get_scale, is_scale
 from creval.core.schema import Level
 from creval.store.readonly import open_readonly, voices_with_values
 from creval.store.writer import DATABASE, parse_edit_row
@@ -142,7 +143,15 @@ class Run:
         query = "SELECT sample, id, metric, text, label, reference, released, weight, detail FROM probes ORDER BY rowid"
         for sample, *row in self._connection.execute(query):
             found[sample].append(_parse_probe(*row))
+        asked = (probe for several in found.values() for probe in several if isinstance(probe, Question))
+        self._find_scales({question.scale for question in asked})
         return {identity: tuple(probes) for identity, probes in found.items()}
+
+    def _find_scales(self, names: set[str]) -> None:
+        """Make scales known that the run's protocol brings with it, if it is installed."""
+        protocol = self.manifest.get("protocol", "")
+        if not all(map(is_scale, names)) and protocol in registry.protocols:
+            registry.protocols.get(protocol)().register_scales()
 
     @cached_property
     def measurement_ids(self) -> frozenset[str]:
@@ -423,9 +432,10 @@ def reduce_answers(probe: Probe, answers: Sequence[float | None], use_mean: bool
     values = [value for value in answers if value is not None]
     if not values:
         return None
-    if use_mean or isinstance(probe, Measurement):
+    if isinstance(probe, Measurement):
         return sum(values) / len(values)
-    return get_scale(probe.scale).reduce(values)
+    scale = get_scale(probe.scale)
+    return scale.mean(values) if use_mean else scale.reduce(values)
 
 
 def _parse_sample(identity: str, instruction: str, source: str | None, tags: str, detail: str) -> Sample:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from creval.core.scales import SCALES, AnswerScale, get_scale
+from creval.core.scales import AnswerScale, NamedChoice, get_scale
 from creval.testing.fake_chains import CHAIN_WRITERS
 from creval.testing.fake_creval import CREVAL_WRITERS, REFUSAL, is_true_of_source
 from creval.testing.fake_ice import ICE_WRITERS
@@ -259,6 +259,20 @@ def _entries(text: str) -> dict[str, Any]:
     return entries if isinstance(entries, dict) else {}
 
 
+_NUMBERS = re.compile(r"a whole number from (\d+) to (\d+)")
+_NAMES = re.compile(r'one of ("(?:[^"\\\n]|\\.)+"(?:, "(?:[^"\\\n]|\\.)+")+)')
+
+
+def _find_scale(text: str) -> AnswerScale:
+    """Return the scale whose description a request gives; yes/no if it gives none."""
+    named = next((scale for scale in map(get_scale, ("yes/no", "1/0")) if scale.description in text), None)
+    if named is None and (match := _NUMBERS.search(text)):
+        return get_scale(f"{match[1]}-{match[2]}")
+    if named is None and (match := _NAMES.search(text)):
+        return NamedChoice("names", json.loads(f"[{match[1]}]"))
+    return named or get_scale("yes/no")
+
+
 def parse_chat_request(body: Mapping[str, Any]) -> ChatQuery:
     """What a request in creval's words asks."""
     content = body["messages"][-1]["content"]
@@ -266,7 +280,7 @@ def parse_chat_request(body: Mapping[str, Any]) -> ChatQuery:
     texts = [part["text"] for part in parts if part["type"] == "text"]
     images = [str(part["image_url"]["url"]) for part in parts if part["type"] == "image_url"]
     text = "\n".join(texts)
-    contract = next((c for c in SCALES.values() if c.description in text), get_scale("yes/no"))
+    contract = _find_scale(text)
     return ChatQuery(
         dict(_QUESTION_LINE.findall(text)) or {"Q1": text},
         contract,

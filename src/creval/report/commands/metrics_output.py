@@ -9,6 +9,7 @@ from errno import EISDIR
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +31,13 @@ _MAX_REASONS = 8  # in notes
 _NOT_APPLICABLE = "the sample and the edit give nothing to measure it by"
 
 
-def metric_list_output(metric_infos: Iterable[tuple[MetricInfo, MetricAvailability]]) -> CommandOutput:
-    """All gauges, whether they can run here, and what is to be done first where they cannot."""
+def metric_list_output(
+    metric_infos: Iterable[tuple[MetricInfo, MetricAvailability]], packages: Mapping[str, str] = MappingProxyType({})
+) -> CommandOutput:
+    """All metrics, whether they can run here, and what is to be done first where they cannot.
+
+    `packages` names the package of each that creval does not ship.
+    """
     rows: list[Row] = []
     data = []
     to_do: dict[str, list[str]] = {}
@@ -40,7 +46,7 @@ def metric_list_output(metric_infos: Iterable[tuple[MetricInfo, MetricAvailabili
         rows.append(
             [
                 TableCell(card.name, below=", ".join(card.needs)),
-                card.title,
+                TableCell(card.title, below=packages.get(card.name, "")),
                 "; ".join(dict.fromkeys(map(_format_metric_range, card.values))),
                 "; ".join([*licences, *([card.licence] if card.licence else [])]),
                 "ready" if here.ready else "not yet",
@@ -48,7 +54,8 @@ def metric_list_output(metric_infos: Iterable[tuple[MetricInfo, MetricAvailabili
         )
         for line in here.to_do:
             to_do.setdefault(line, []).append(card.name)
-        data.append({**_info_json(card), "ready": here.ready, "to_do": list(here.to_do)})
+        package = {"package": packages[card.name]} if packages.get(card.name) else {}
+        data.append({**_info_json(card), **package, "ready": here.ready, "to_do": list(here.to_do)})
     heads = ["gauge\nneeds", "measures", "range, better", "licences", "here"]
     # In a column of their own words that are to be copied would be broken.
     first: list[Row] = [[TableCell(line, below=f"for {', '.join(of)}")] for line, of in to_do.items()]

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from creval.core import formatting
 from creval.core.edit_record import EditKey
-from creval.core.probe import Measurement, Probe
-from creval.core.scales import get_scale
+from creval.core.probe import Measurement, Probe, Question
+from creval.core.scales import NamedChoice, get_scale
 from creval.core.schema import Digits
 from creval.core.verdict import VerdictStatus
 from creval.store.lookup import VerdictRow
@@ -71,11 +71,17 @@ def _summarise_answers(snapshot: Snapshot, probe: Probe, verdicts: Sequence[Verd
     if len(counts) == 1:
         return next(iter(counts))
     given = [one.value for one in verdicts if one.value is not None]
-    if given and (isinstance(probe, Measurement) or probe.scale != "yes/no" or uses_probabilities(snapshot)):
+    if given and (isinstance(probe, Measurement) or not _counts_answers(snapshot, probe)):
         mean = formatting.format_value(sum(given) / len(given), Digits(2 if max(given) > 1 else 4))
         rest = f" of {len(verdicts)}" if len(given) < len(verdicts) else ""
         return f"{mean} (mean of {len(given)}{rest})"
     return ", ".join(f"{word} × {count}" if count > 1 else word for word, count in counts.most_common())
+
+
+def _counts_answers(snapshot: Snapshot, probe: Question) -> bool:
+    """Whether several answers are counted; numbers and probabilities have a mean."""
+    scale = get_scale(probe.scale)
+    return isinstance(scale, NamedChoice) or (probe.scale == "yes/no" and not uses_probabilities(snapshot))
 
 
 def voice_answers(snapshot: Snapshot, probe: Probe, verdicts: Sequence[VerdictRow]) -> list[VoiceAnswer]:

@@ -1,0 +1,63 @@
+"""`command:TEMPLATE`: any program judges.
+
+Its places are `{prompt}`, a file with the text of the request, `{images}` (a part with it stands once
+for each image), `{source}`, `{edit}`, `{mask}` and `{output}`. The program writes its reply to
+`{output}`: JSON as the prompt asks for, or an answer alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from creval.core.errors import CrevalError
+from creval.judges.base import Judge, JudgeOptions, JudgeRequest, JudgeResponse
+from creval.providers.call_errors import CallError
+from creval.providers.openai_wire import Completion
+from creval.providers.user_programs import ProgramTemplate, run_program
+
+_ROLES = ("source", "edit", "mask")
+PLACEHOLDERS = ("prompt", "images", *_ROLES, *(f"{role}?" for role in _ROLES), "output")
+_MAX_REPLY_BYTES = 1 << 22
+
+
+class CommandJudge(Judge):
+    """A program that answers; repeats are calls of their own."""
+
+    counts_tokens = False
+
+    def __init__(self, name: str, template: str, options: JudgeOptions) -> None:
+        self.name, self.model, self.notes = name, template, []
+        self._template = ProgramTemplate(template, PLACEHOLDERS, "python judge.py {prompt} {source} {edit} {output}")
+        for parameter in options.parameters:
+            raise CrevalError(f"`parameters` {parameter}: a command has nothing to set.")
+        self.price, self._timeout = options.price, options.timeout
+
+    async def ask(self, request: JudgeRequest) -> JudgeResponse:
+        return JudgeResponse(tuple([await self._run(request) for _ in request.repeats]), 0, 0, 0.0)
+
+    async def _run(self, request: JudgeRequest) -> Completion:
+        with tempfile.TemporaryDirectory(prefix="creval-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            arguments = await asyncio.to_thread(self._write_inputs, request, folder)
+            said = await run_program(self.name, arguments, folder, self._timeout)
+            try:
+                with (folder / "reply.txt").open("rb") as file:
+                    return Completion(file.read(_MAX_REPLY_BYTES).decode("utf-8", "replace"))
+            except OSError:
+                raise CallError("no reply", f"the program wrote none to {{output}}: {said}".strip()) from None
+
+    def _write_inputs(self, request: JudgeRequest, folder: Path) -> list[str]:
+        prompt = folder / "prompt.txt"
+        prompt.write_text(request.text, encoding="utf-8", errors="replace")
+        images = [
+            folder / f"image{number}.{image.media_type.rpartition('/')[2]}"
+            for number, image in enumerate(request.images, 1)
+        ]
+        for path, image in zip(images, request.images, strict=True):
+            path.write_bytes(image.content)
+        shown = list(zip(request.image_roles, map(str, images), strict=False))
+        places = {name: next((path for role, path in shown if role == name.rstrip("?")), "") for name in PLACEHOLDERS}
+        output = str(folder / "reply.txt")
+        return self._template.fill({**places, "prompt": str(prompt), "images": [*map(str, images)], "output": output})

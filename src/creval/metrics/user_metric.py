@@ -1,0 +1,108 @@
+"""`python:module:name` and `command:TEMPLATE`: metrics of the user's.
+
+A class is an `ImageMetric`. A function is called with what it takes of `edit`, `source`, `mask` (PIL
+images), `reference` and `instruction`. A program has the places `{edit}`, `{source}`, `{mask}`,
+`{references}`, `{instruction}` and `{output}`, and writes a number there. Both give one value, from 0
+to 1 unless a class says otherwise; it is named as the function or the program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from creval.core.errors import CrevalError
+from creval.core.schema import Metric
+from creval.metrics.base import ImageMetric, MetricInfo
+from creval.metrics.features import FeatureArray
+from creval.metrics.metric_inputs import MetricInputs, NotMeasurable
+from creval.providers.call_errors import CallError
+from creval.providers.user_functions import accepts_argument, import_callable
+from creval.providers.user_programs import ProgramTemplate, run_program
+
+PLACEHOLDERS = ("edit", "source", "source?", "mask", "mask?", "references", "instruction", "output")
+_TIMEOUT = 600.0
+
+
+@lru_cache(maxsize=64)
+def user_metric_class(spec: str) -> type[ImageMetric]:
+    """Return the class that `python:...` or `command:...` stands for."""
+    kind, _, rest = spec.partition(":")
+    if kind == "command":
+        template = ProgramTemplate(rest, PLACEHOLDERS, "python sharpness.py {edit} {output}")
+        return _make_class(spec, _program_name(rest), _CommandMetric, {"template": template})
+    found = import_callable(rest)
+    if isinstance(found, type):
+        if not issubclass(found, ImageMetric):
+            raise CrevalError(f"{spec} is not an ImageMetric.")
+        return found
+    return function_metric_class(found, spec)
+
+
+def function_metric_class(function: Callable[..., Any], spec: str = "") -> type[ImageMetric]:
+    """Return a metric class that measures with a function."""
+    name = getattr(function, "__name__", "function")
+    return _make_class(spec or name, name, _FunctionMetric, {"function": staticmethod(function)})
+
+
+def _make_class(spec: str, value: str, base: type[ImageMetric], attributes: dict[str, Any]) -> type[ImageMetric]:
+    info = MetricInfo(spec, spec, (Metric(value, value, 0.0, 1.0),), "as the user's code gives it")
+    return type(base.__name__.strip("_"), (base,), {"info": info, **attributes})
+
+
+def _program_name(template: str) -> str:
+    """Return the name of the program or script that a command runs."""
+    words = template.partition("{")[0].split()
+    return Path(words[-1]).stem if words else "command"
+
+
+class _FunctionMetric(ImageMetric):
+    function: ClassVar[Callable[..., Any]]
+
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        given: dict[str, Callable[[], Any]] = {
+            "edit": lambda: inputs.edit.image,
+            "source": lambda: inputs.source.image,
+            "mask": lambda: inputs.mask.image if inputs.mask else None,
+            "reference": lambda: inputs.reference.image,
+            "instruction": lambda: inputs.sample.instruction,
+        }
+        function = type(self).function
+        taken = {name: make() for name, make in given.items() if accepts_argument(function, name)}
+        return {self.info.values[0].name: float(function(**taken))}
+
+
+class _CommandMetric(ImageMetric):
+    template: ClassVar[ProgramTemplate]
+
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        sample = inputs.sample
+        source, mask = (str(path.absolute()) if path else "" for path in (sample.source, sample.mask))
+        if "source" in self.template.placeholders and not source:
+            raise NotMeasurable("there is no source to compare with")
+        with tempfile.TemporaryDirectory(prefix="creval-", ignore_cleanup_errors=True) as folder:
+            output = Path(folder) / "value.txt"
+            arguments = self.template.fill(
+                {
+                    "edit": str(inputs.edit_path.absolute()),
+                    "source": source,
+                    "source?": source,
+                    "mask": mask,
+                    "mask?": mask,
+                    "references": [str(path.absolute()) for path in sample.references],
+                    "instruction": sample.instruction,
+                    "output": str(output),
+                }
+            )
+            said = ""
+            try:
+                said = asyncio.run(run_program(self.name, arguments, Path(folder), _TIMEOUT))
+                return {self.info.values[0].name: float(output.read_text(encoding="utf-8"))}
+            except CallError as error:
+                raise NotMeasurable(str(error)) from error
+            except (OSError, ValueError) as error:
+                raise NotMeasurable(f"the program wrote no number to {{output}}: {said}".strip(": ")) from error
