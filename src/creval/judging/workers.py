@@ -25,7 +25,8 @@ from creval.core.images import EncodedImage, ImageError, ResizeRule, encode_imag
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.judges.base import Judge, JudgeResponse, completion_status
 from creval.judging.plan import EditWork
-from creval.judging.requests import EncodedEdit, PendingCall, build_judge_request, find_image_paths, read_verdicts
+from creval.judging.replies import read_verdicts
+from creval.judging.requests import EncodedEdit, PendingCall, build_judge_request, find_image_paths
 from creval.prompts import Prompt
 from creval.providers.call_errors import CallError, ProviderUnusable
 from creval.store.edit_folders import stamp_file
