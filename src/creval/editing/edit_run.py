@@ -34,7 +34,7 @@ from creval.judging.judge_run import JudgeRun
 from creval.providers.pricing import Price
 from creval.store import DATABASE, RunWriter
 from creval.store.edit_folders import EDITOR_KEY, PLANS_FOLDER, SELECTION_FOLDER
-from creval.store.manifest import describe_run
+from creval.store.manifest import describe_run, require_same
 from creval.store.provenance import CallCosts, read_call_costs
 from creval.store.readonly import StoredTexts, read_stored_texts
 
@@ -311,7 +311,7 @@ class EditRun:
         """Refuse to put beside what the folder holds what was made in another way."""
         if stored and EDITOR_KEY not in stored:
             raise CrevalError(f"{self.folder} holds a run; give another `out`.")
-        names = {
+        labels = {
             "benchmark": "benchmark",
             EDITOR_KEY: "editor",
             "editor_facts": "editor's settings",
@@ -320,12 +320,14 @@ class EditRun:
             "reasoner": "reasoner",
             "seed": "seed",
         }
-        for name, words in names.items():
-            if stored and stored.get(name) != manifest[name]:
-                raise CrevalError(
-                    f"{self.folder} was made with the {words} {_format_value(stored.get(name))}, not "
-                    f"{_format_value(manifest[name])}; give another `out`."
-                )
+        require_same(
+            {name: stored.get(name) for name in labels} if stored else {},
+            {name: manifest[name] for name in labels},
+            lambda name, before, now: (
+                f"{self.folder} was made with the {labels[name]} {_format_value(before)}, not "
+                f"{_format_value(now)}; give another `out`."
+            ),
+        )
 
 
 def _format_value(value: object) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from creval.calls.event_loop import (
@@ -29,20 +28,19 @@ from creval.core.benchmark import Benchmark
 from creval.core.edit_record import EditStatus
 from creval.core.errors import CrevalError
 from creval.core.files import gc_frozen, replace_lone_surrogates
-from creval.core.scales import get_scale
 from creval.judges.base import Judge
 from creval.judges.judge_spec import open_judges, resize_rule
+from creval.judging.checks import check_inputs, file_warnings, judging_warnings, require_same_judging
 from creval.judging.measurements import find_pending_measurements, run_measurements
 from creval.judging.metric_models import METRIC_MODELS_KEY, RunMetrics
 from creval.judging.persist import find_changed_edits, save_plan
 from creval.judging.plan import AnsweredProbes, Plan
 from creval.judging.summary import JudgeSummary, summarise_run
 from creval.judging.workers import JudgeWorkers
-from creval.metrics.base import require_used_slots
 from creval.prompts import Prompt, load_prompt
 from creval.store import DATABASE, RunWriter, open_run
 from creval.store.edit_folders import FoundEdits, find_edits
-from creval.store.manifest import describe_run, require_same_run
+from creval.store.manifest import describe_run
 from creval.store.provenance import PROVENANCE_KEY
 
 if TYPE_CHECKING:  # NumPy comes with them
@@ -79,85 +77,12 @@ class JudgeRun:
         self.prompts: dict[str, Prompt] = {
             name: load_prompt(name or benchmark.protocol.prompt, self.settings.prompts) for name in sorted(named)
         }
-        self._check_inputs()
-
-    def _check_inputs(self) -> None:
-        self.settings.check_prices(self.judges)
-        self._check_prompts()
-        asked, measured = (any(of.values()) for of in (self.plan.questions, self.plan.measurements))
-        there = (edit for edit in self.plan.all_edits() if edit.status is EditStatus.DONE)
-        if not self.judges and any(self.plan.questions[edit.key.sample] for edit in there):
-            raise CrevalError("give `judge` SPEC, such as `judge` openai:gpt-4o.")
-        if not asked and not measured:
-            raise CrevalError(
-                f"the protocol {self.benchmark.protocol.name!r} has nothing to ask about the "
-                f"chosen samples of {self.benchmark.name!r}."
-            )
-        if self.settings.stopping_rule is not None:
-            from creval.judging.stopping_monitor import require_decidable
-
-            require_decidable(self.plan)
-        scales = {q.scale for questions in self.plan.questions.values() for q in questions}
-        if self.settings.logprobs and any(len(get_scale(s).choices) > 10 for s in scales):
-            raise CrevalError("`logprobs`: on this scale an answer takes more than one token.")
-        if self.settings.metric_models:
-            require_used_slots(self.settings.metric_models, self.benchmark.image_metrics)
-        if not any(edit.status is EditStatus.DONE for edit in self.plan.all_edits()):
-            why = next((edit.reason for edit in self.plan.all_edits() if edit.reason), "")
-            told = f" ({why})" if why else ""
-            raise CrevalError(f"none of the chosen samples has an edited picture{told}.")
-        needed = measured or any("source" in q.shows for questions in self.plan.questions.values() for q in questions)
-        sources = [sample.source for sample in self.plan.samples if sample.source is not None]
-        lost = [source for source in sources if not source.is_file()]
-        if needed and lost and len(lost) == len(sources):
-            raise CrevalError(f"the source pictures are not there: {lost[0]} does not exist.")
-
-    def _check_prompts(self) -> None:
-        """Refuse a text that would be put without what it tells about."""
-        hiding = {
-            question.prompt
-            for questions in self.plan.questions.values()
-            for question in questions
-            if "instruction" not in question.shows
-        }
-        for name, prompt in self.prompts.items():
-            has = "instruction" in prompt.placeholders
-            if self.settings.show_instruction and not has:
-                raise CrevalError(f"`show_instruction`: {prompt.name}.md has no place {{{{instruction}}}}.")
-            if has and name in hiding and not prompt.is_optional("instruction"):
-                raise CrevalError(
-                    f"{prompt.name}.md tells the instruction among other things, and it is not "
-                    "shown: add `show_instruction`, or take it out of that text."
-                )
+        check_inputs(self.plan, self.judges, self.prompts)
 
     def warnings(self) -> list[str]:
-        """What speaks against these judges."""
-        notes = []
-        for role, maker in self.benchmark.dataset.authored_by.items():
-            for judge in self.judges:
-                if maker.casefold() in judge.model.casefold():
-                    did = {"writer": "wrote this benchmark's instructions"}.get(role, "made this benchmark's questions")
-                    notes.append(f"warning: {judge.model} also {did}; a judge may favour its own work.")
-        for model, made in self.found_edits.provenance.items():
-            if made.judge and made.judge == self.judge_spec:
-                notes.append(
-                    f"warning: {self.judge_spec} also picked {model}'s edits among their candidates; a "
-                    "judge favours what it has picked."
-                )
-        voices = len(self.judges) * self.settings.repeat
-        asked = (q for questions in self.plan.questions.values() for q in questions)
-        if voices % 2 == 0 and any(question.scale == "yes/no" for question in asked):
-            notes.append(
-                f"warning: {voices} answers to a yes/no question can tie, and a tie is no answer; "
-                "what is left is easier than what was asked. An odd number cannot tie."
-            )
-        notes += self.run_metrics.notes()
-        problems = sum(not finding.is_repaired for finding in self.benchmark.dataset.issues)
-        if problems:
-            notes.append(
-                f"{problems} problems in the benchmark's files: creval bench {quote(str(self.benchmark.dataset.root))}"
-            )
-        return notes
+        """Return what to know before the first call, such as what speaks against these judges."""
+        judging = judging_warnings(self.plan, self.found_edits, self.judge_spec, self.judges)
+        return [*judging, *self.run_metrics.notes(), *file_warnings(self.plan)]
 
     def count_missing(self) -> dict[str, Counter[EditStatus]]:
         """How many edits of each system are not there, by what became of them."""
@@ -206,30 +131,8 @@ class JudgeRun:
         return {str(folder.resolve()) for folder in self.found_edits.folders}
 
     def _require_same_run(self, store: RunWriter) -> None:
-        """A run is asked in one way throughout; before its first reply, all can be changed."""
-        if not store.models:
-            return
-        manifest, held = self._build_manifest(), store.manifest
-        require_same_run(store, manifest, ("benchmark", "protocol", "judge"))
-        before = {version.partition("@")[0]: version for version in held.get("prompts", {})}
-        for prompt in self.prompts.values():
-            if before.get(prompt.name, prompt.version) != prompt.version:
-                raise CrevalError(f"{store.folder} was asked in another prompt ({prompt.name}). Give another `run`.")
-        then, now = held.get("settings", {}), self.settings.answer_affecting()
-        for name in now if then and self.judges else ():
-            if then.get(name) != now[name]:
-                field = {"ask": "batch_by"}.get(name, name)
-                why = ""
-                if name == "temperature" and self.settings.temperature is None:
-                    why = " (if not given it is 0, and 1 with `repeat`)"
-                raise CrevalError(
-                    f"{store.folder} was asked with `{field}` {then.get(name)}, now it is "
-                    f"{now[name]}{why}. Go on with the same, or give another `run`."
-                )
-        if held.get("questions_digest") != manifest["questions_digest"]:
-            raise CrevalError(
-                f"{store.folder} was asked other questions: the benchmark has changed since. Give another `run`."
-            )
+        settings = self.settings if self.judges else None
+        require_same_judging(store, self._build_manifest(), self.prompts.values(), settings)
 
     def run(self, watch: ProgressCallback | None = None) -> JudgeSummary:
         """Ask what is not answered yet, and say what came of it."""
