@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from creval.calls.event_loop import (
-    INTERRUPTED,
-    ProgressCallback,
-    interruptible,
-    raise_open_file_limit,
-    report_progress,
-    run_async,
-)
-from creval.calls.journal import CallJournal
-from creval.calls.limits import Budget, StopSignal
+from creval.calls.call_session import CallSession
+from creval.calls.event_loop import ProgressCallback, raise_open_file_limit
 from creval.calls.retry import Progress
 from creval.calls.settings import Settings
 from creval.core.benchmark import Benchmark
 from creval.core.edit_record import EditStatus
-from creval.core.errors import CrevalError
 from creval.core.files import gc_frozen, replace_lone_surrogates
 from creval.judges.base import Judge
 from creval.judges.judge_spec import open_judges, resize_rule
@@ -63,7 +51,6 @@ class JudgeRun:
         judge = replace_lone_surrogates(judge)
         self.benchmark, self.judge_spec, self.run_folder = benchmark, judge, Path(run)
         self.settings = settings or Settings()
-        self._interrupt: Callable[[], object] = lambda: None
         options = replace(self.settings.judge_options(), key_optional=dry_run)
         self.judges = open_judges(judge, options) if judge else []
         self.resize_rules = [resize_rule(member.vision, self.settings.image_fit) for member in self.judges]
@@ -144,12 +131,15 @@ class JudgeRun:
             self._require_same_run(store)
             self.run_metrics.load_new_models(store)
             done.notes += self._save_plan(store)
-            halt = run_async(lambda: self._run_all(store, done, watch), lambda: self._interrupt())
+            session = CallSession(store, progress, self.settings.budget)
+            try:
+                done.stopped = session.run(lambda: self._run_all(session, store, done), watch)
+            finally:
+                if done.outcome is not None:
+                    with store.transaction():
+                        store.put_manifest({"stopping": done.outcome.to_dict()})
         for judge in self.judges:
             done.notes += judge.notes
-        if halt.error is not None:
-            raise halt.error
-        done.stopped = halt.reason
         with open_run(self.run_folder) as run:
             summarise_run(done, run)
         return done
@@ -177,10 +167,11 @@ class JudgeRun:
             manifest["stopping"] = None
         return manifest
 
-    async def _run_all(self, store: RunWriter, summary: JudgeSummary, watch: ProgressCallback | None) -> StopSignal:
+    async def _run_all(self, session: CallSession, store: RunWriter, summary: JudgeSummary) -> None:
         until = self.settings.stopping_rule
         if until is None:
-            return await self._run_workers(store, summary.progress, watch, None)
+            await self._run_workers(session, store, None)
+            return
         from creval.judging.stopping_monitor import EarlyStopping
 
         names = self._judge_names()
@@ -188,63 +179,41 @@ class JudgeRun:
             deciding = EarlyStopping(until, self.plan, run, names)
             most = self.settings.retries * self.settings.attempts
             deciding.resume({n: store.answered_questions(n, max_attempts=most) for n in names})
-            halt = await self._run_workers(store, summary.progress, watch, deciding)
-        summary.outcome = deciding.outcome()
-        with store.transaction():
-            store.put_manifest({"stopping": summary.outcome.to_dict()})
-        return halt
-
-    async def _run_workers(
-        self, store: RunWriter, progress: Progress, watch: ProgressCallback | None, early_stopping: EarlyStopping | None
-    ) -> StopSignal:
-        halt, ledger = StopSignal(), CallJournal(store)
-        loop = asyncio.get_running_loop()
-        self._interrupt = lambda: loop.call_soon_threadsafe(halt.set, INTERRUPTED)
-        purse = Budget(self.settings.budget, store.total_cost)
-        threads = min(8, os.cpu_count() or 1)
-        with ThreadPoolExecutor(threads, thread_name_prefix="creval-pictures") as pool:
-            askings = []
-            for judge, fit in zip(self.judges, self.resize_rules, strict=True):
-                answered = store.answered_questions(judge.name)
-                progress.calls += count_calls(self.plan, answered, judge)
-                askings.append(
-                    JudgeWorkers(
-                        judge,
-                        self.plan.work(answered, supports_n=judge.supports_n),
-                        settings=self.settings,
-                        prompts=self.prompts,
-                        resize_rule=fit,
-                        journal=ledger,
-                        progress=progress,
-                        budget=purse,
-                        stop_signal=halt,
-                        pool=pool,
-                        prefetch=2 * threads,
-                        has_succeeded=bool(answered),
-                        early_stopping=early_stopping,
-                    )
-                )
-            done = {name: store.answered_questions(name) for name in self.run_metrics.voices()}
-            works = list(find_pending_measurements(self.plan, self.run_metrics.image_metrics, done))
-            progress.measurements_total = len(works)
             try:
-                async with report_progress(progress, watch):
-                    with interruptible(halt, progress):
-                        await asyncio.gather(
-                            *(asking.run() for asking in askings),
-                            run_measurements(
-                                works,
-                                self.run_folder,
-                                threads=threads,
-                                journal=ledger,
-                                progress=progress,
-                                stop_signal=halt,
-                            ),
-                        )
+                await self._run_workers(session, store, deciding)
             finally:
-                with contextlib.suppress(CrevalError):
-                    await ledger.close()
-        return halt
+                summary.outcome = deciding.outcome()
+
+    async def _run_workers(self, session: CallSession, store: RunWriter, early_stopping: EarlyStopping | None) -> None:
+        progress = session.progress
+        workers = []
+        for judge, fit in zip(self.judges, self.resize_rules, strict=True):
+            answered = store.answered_questions(judge.name)
+            progress.calls += count_calls(self.plan, answered, judge)
+            workers.append(
+                JudgeWorkers(
+                    judge,
+                    self.plan.work(answered, supports_n=judge.supports_n),
+                    settings=self.settings,
+                    prompts=self.prompts,
+                    resize_rule=fit,
+                    session=session,
+                    has_succeeded=bool(answered),
+                    early_stopping=early_stopping,
+                )
+            )
+        done = {name: store.answered_questions(name) for name in self.run_metrics.voices()}
+        jobs = list(find_pending_measurements(self.plan, self.run_metrics.image_metrics, done))
+        progress.measurements_total = len(jobs)
+        measuring = run_measurements(
+            jobs,
+            self.run_folder,
+            threads=session.threads,
+            journal=session.journal,
+            progress=progress,
+            stop_signal=session.stop_signal,
+        )
+        await asyncio.gather(*(each.run() for each in workers), measuring)
 
 
 def judge(
