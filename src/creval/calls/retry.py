@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from creval.calls.limits import ConcurrencyLimiter, backoff
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.core.call import Reply
 from creval.core.verdict import VerdictStatus
 from creval.judges.base import Judge, JudgeRequest, JudgeResponse, estimate_tokens
@@ -217,7 +217,9 @@ class RetryingCaller(ABC, Generic[R, A]):
 class JudgeCaller(RetryingCaller[JudgeRequest, JudgeResponse]):
     """Makes the calls to one judge."""
 
-    def __init__(self, judge: Judge, settings: Settings, session: CallSession, *, has_succeeded: bool = False) -> None:
+    def __init__(
+        self, judge: Judge, settings: ChatSettings, session: CallSession, *, has_succeeded: bool = False
+    ) -> None:
         limits = ConcurrencyLimiter(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
         super().__init__(judge.name, limits, settings.attempts, session, has_succeeded=has_succeeded)
         self.judge = judge

@@ -19,7 +19,7 @@ from creval.calls.call_session import CallSession
 from creval.calls.cost_estimate import CostEstimate
 from creval.calls.event_loop import ProgressCallback, raise_open_file_limit
 from creval.calls.retry import JudgeCaller, Progress
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey
 from creval.core.errors import CrevalError
@@ -124,7 +124,7 @@ class TextGenerator(Generic[T]):
         self,
         folder: str | Path,
         roles: Mapping[str, str],
-        settings: Settings,
+        settings: ChatSettings,
         *,
         temperatures: Mapping[str, float] | None = None,
         shared_stages: Collection[str] = (),

@@ -13,7 +13,7 @@ from typing import Any
 
 from creval.calls.cost_estimate import CostEstimate
 from creval.calls.retry import Progress
-from creval.calls.settings import Settings
+from creval.calls.settings import JudgeSettings
 from creval.calls.text_generation import GenerationItem, TextGenerator
 from creval.core.benchmark import Benchmark
 from creval.core.edit_record import Edit, EditKey, EditStatus
@@ -123,7 +123,7 @@ class EditRun:
         ):
             if given and not needed:
                 raise CrevalError(f"`{name}` does nothing with `strategy` {self.strategy.name}.")
-        self._helper_settings = Settings(
+        self._helper_settings = JudgeSettings(
             concurrency=settings.concurrency,
             budget=settings.budget,
             price=strategy_options.price,
@@ -208,7 +208,7 @@ class EditRun:
         settings = self._settings_within_budget(self.folder / PLANS_FOLDER)
         return open_plan_generator(self.folder, self.strategy_options.reasoner, settings, dry_run=self._dry_run)
 
-    def _settings_within_budget(self, folder: Path) -> Settings:
+    def _settings_within_budget(self, folder: Path) -> JudgeSettings:
         """A helper's settings; what it may spend is what the others have left."""
         return replace(self._helper_settings, budget=self._remaining_budget(folder))
 

@@ -19,6 +19,7 @@ from creval.calls.event_loop import ProgressCallback, raise_open_file_limit
 from creval.calls.journal import CallJournal
 from creval.calls.limits import ConcurrencyLimiter
 from creval.calls.retry import Progress, RetryingCaller, Usage
+from creval.calls.settings import CallSettings
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.files import read_bytes
@@ -35,14 +36,11 @@ _PENDING_TASK = "task"
 
 
 @dataclass(frozen=True)
-class EditSettings:
-    """How an editor is asked; `budget` is in US dollars for the whole folder."""
+class EditSettings(CallSettings):
+    """Settings of the calls to an editor."""
 
     concurrency: int = 4
     attempts: int = 5
-    requests_per_minute: float | None = None
-    budget: float | None = None
-    seed: int = 0
 
 
 class EditorSession:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
 
-from creval.calls.settings import Settings
+from creval.calls.settings import JudgeSettings
 from creval.core.edit_record import EditStatus
 from creval.core.errors import CrevalError
 from creval.core.probe import Question
@@ -102,7 +102,7 @@ def file_warnings(plan: Plan) -> list[str]:
 
 
 def require_same_judging(
-    store: RunWriter, manifest: Mapping[str, object], prompts: Iterable[Prompt], settings: Settings | None
+    store: RunWriter, manifest: Mapping[str, object], prompts: Iterable[Prompt], settings: JudgeSettings | None
 ) -> None:
     """Refuse to continue a run with other prompts, settings or questions. `settings` is None if
     nothing is asked. Before the first reply, all can be changed."""

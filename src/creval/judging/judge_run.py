@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from creval.calls.call_session import CallSession
 from creval.calls.event_loop import ProgressCallback, raise_open_file_limit
 from creval.calls.retry import Progress
-from creval.calls.settings import Settings
+from creval.calls.settings import JudgeSettings
 from creval.core.benchmark import Benchmark
 from creval.core.edit_record import EditStatus
 from creval.core.files import gc_frozen, replace_lone_surrogates
@@ -44,13 +44,13 @@ class JudgeRun:
         edits: Sequence[str | Path],
         judge: str,
         run: str | Path,
-        settings: Settings | None = None,
+        settings: JudgeSettings | None = None,
         *,
         dry_run: bool = False,
     ) -> None:
         judge = replace_lone_surrogates(judge)
         self.benchmark, self.judge_spec, self.run_folder = benchmark, judge, Path(run)
-        self.settings = settings or Settings()
+        self.settings = settings or JudgeSettings()
         options = replace(self.settings.judge_options(), key_optional=dry_run)
         self.judges = open_judges(judge, options) if judge else []
         self.resize_rules = [resize_rule(member.vision, self.settings.image_fit) for member in self.judges]
@@ -221,7 +221,7 @@ def judge(
     edits: Sequence[str | Path],
     judge: str,
     run: str | Path,
-    settings: Settings | None = None,
+    settings: JudgeSettings | None = None,
     *,
     watch: ProgressCallback | None = None,
 ) -> JudgeSummary:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from creval.calls.call_session import CallSession
 from creval.calls.journal import CallRecord
 from creval.calls.retry import JudgeCaller
-from creval.calls.settings import Settings
+from creval.calls.settings import JudgeSettings
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import FileStamp
 from creval.core.errors import CrevalError
@@ -44,7 +44,7 @@ class JudgeWorkers:
         judge: Judge,
         edit_work: Iterable[EditWork],
         *,
-        settings: Settings,
+        settings: JudgeSettings,
         prompts: Mapping[str, Prompt],
         resize_rule: ResizeRule | None,
         session: CallSession,
