@@ -25,7 +25,7 @@ from creval.core.errors import CrevalError
 from creval.judging import workers
 from creval.judging.estimate import estimate_judge_costs
 from creval.judging.judge_run import JudgeRun, judge
-from creval.judging.requests import read_verdicts
+from creval.judging.replies import read_verdicts
 from creval.judging.summary import JudgeSummary
 from creval.providers.pricing import Price
 from creval.report import sentences, tables

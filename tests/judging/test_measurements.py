@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -332,18 +334,16 @@ def test_interrupted_a_model_ends_with_the_batch_that_it_is_at(
         edits = [miniature / "edits" / "Keeper"]
         return JudgeRun(open_benchmark(miniature, "clip"), edits, "", tmp_path / "run", settings)
 
-    first = judging()
-
     def interrupting(self: Clip, things: Sequence[ExtractorInput]) -> list[FeatureArray]:
         seen.extend(things)
         if len(seen) == 2:
-            first._interrupt()
+            os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.2)
         return embed(self, things)
 
     monkeypatch.setattr(Clip, "batch_size", 1)
     monkeypatch.setattr(Clip, "extract", interrupting)
-    done = first.run()
+    done = judging().run()
     assert (done.stopped, done.measured_edits, len(seen)) == (INTERRUPTED, 0, 2)
     done = judging().run()
     assert (done.stopped, done.measured_edits) == ("", 18)

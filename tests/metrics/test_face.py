@@ -141,5 +141,6 @@ def test_a_model_that_cannot_be_downloaded_is_missing_with_what_to_do(
     with pytest.raises(DependencyMissing) as caught:
         look(opened(None), sample, tmp_path / "a.png")
     assert str(caught.value) == (
-        "buffalo_l cannot be downloaded (no connection): fetch it elsewhere, unpack it, and give `metric_models` face=FOLDER"
+        "buffalo_l cannot be downloaded (no connection): fetch it elsewhere, unpack it, "
+        "and give `metric_models` face=FOLDER"
     )

@@ -18,9 +18,8 @@ from creval.building.review.base import ACCEPTED, DROPPED
 from creval.building.review.loader import open_review
 from creval.calls.settings import Settings
 from creval.core import files
-from creval.core.errors import CrevalError
 from creval.store import lock
-from creval.store.lock import file_lock
+from creval.store.lock import StoreBusy, StoreNotWritableError, file_lock
 from creval.testing.fake_chat_server import FakeServer
 from tests.building.chains_made import FITTING, annotated, complex_edit, complexbench, draw_images
 from tests.building.ice.made import building, draw_task
@@ -126,7 +125,7 @@ def test_a_turn_is_waited_for_and_not_for_ever(tmp_path: Path, monkeypatch: pyte
         said.append("second")
     assert said == ["first", "second"]
     monkeypatch.setattr(lock, "_LOCK_TIMEOUT", 0.1)
-    refused = pytest.raises(CrevalError, match="another creval is writing")
+    refused = pytest.raises(StoreBusy, match="another creval is writing")
     with file_lock(tmp_path), refused, file_lock(tmp_path):
         pass
     with file_lock(tmp_path):
@@ -134,7 +133,7 @@ def test_a_turn_is_waited_for_and_not_for_ever(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_turn_where_nothing_can_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CrevalError, match="cannot be written"), file_lock(tmp_path / "none"):
+    with pytest.raises(StoreNotWritableError, match="cannot be written"), file_lock(tmp_path / "none"):
         pass
     with pytest.raises(sqlite3.Error), file_lock(tmp_path):
         raise sqlite3.Error("what goes wrong inside stays what it is")

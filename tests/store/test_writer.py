@@ -17,6 +17,7 @@ from creval.core.probe import Measurement, Question
 from creval.core.sample import InstructionStep, Sample
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.store import DATABASE, RunWriter, open_run
+from creval.store.lock import StoreBusy
 
 KEY = EditKey("A", "s")
 SAMPLE = Sample(
@@ -181,7 +182,7 @@ def test_forgetting_is_by_judge_and_model(tmp_path: Path) -> None:
 def test_a_second_writer_is_refused_and_a_reader_is_not(tmp_path: Path) -> None:
     with RunWriter(tmp_path) as store:
         fill(store)
-        with pytest.raises(CrevalError, match="another creval is writing"):
+        with pytest.raises(StoreBusy, match="another creval is writing"):
             RunWriter(tmp_path)
         with open_run(tmp_path) as run:
             assert run.models == ("A",)

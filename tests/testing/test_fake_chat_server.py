@@ -76,7 +76,7 @@ def test_any_other_text_gets_an_answer_too() -> None:
 
 
 def test_it_takes_a_schema() -> None:
-    plain, schema = body(SCALES["yes/no"]), {"name": "reply", "schema": {"type": "object"}}
+    plain, schema = body(get_scale("yes/no")), {"name": "reply", "schema": {"type": "object"}}
     asked = {**plain, "response_format": {"type": "json_schema", "json_schema": schema}}
     assert parse_chat_request(asked) == parse_chat_request(plain)
 

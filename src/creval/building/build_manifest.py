@@ -12,7 +12,7 @@ from creval.core.errors import CrevalError
 from creval.core.files import read_json, write_json
 from creval.prompts import Prompt
 from creval.store import RunWriter
-from creval.store.manifest import software_versions
+from creval.store.manifest import require_same, software_versions
 
 BUILD_RECORD = "build.json"
 BuildFingerprint = Mapping[str, Any]
@@ -78,10 +78,11 @@ def require_same_fingerprint(folder: Path, stored: Mapping[str, Any], fingerprin
     """Refuse to go on in a folder that was begun with something else."""
     if stored and stored.get("system") != fingerprint["system"]:
         raise CrevalError(f"{folder} holds something else already. Give another `out`.")
-    for name, value in fingerprint.items():
-        if name in stored and stored[name] != value:
-            other = "other" if name.endswith("s") else "another"
-            raise CrevalError(
-                f"{folder} was begun with {other} {name} ({stored[name]!r}, not {value!r}). Give "
-                "another `out`, or the same again."
-            )
+    require_same(
+        stored,
+        fingerprint,
+        lambda name, before, now: (
+            f"{folder} was begun with {'other' if name.endswith('s') else 'another'} {name} ({before!r}, not "
+            f"{now!r}). Give another `out`, or the same again."
+        ),
+    )

@@ -10,12 +10,17 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from creval.calls.limits import Budget, ConcurrencyLimiter, StopSignal, backoff
-from creval.calls.settings import Settings
+from creval.calls.limits import ConcurrencyLimiter, backoff
+from creval.calls.settings import ChatSettings
+from creval.core.call import Reply
+from creval.core.verdict import VerdictStatus
 from creval.judges.base import Judge, JudgeRequest, JudgeResponse, estimate_tokens
 from creval.providers.call_errors import CallError, ProviderUnusable
+
+if TYPE_CHECKING:
+    from creval.calls.call_session import CallSession
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -96,15 +101,13 @@ class RetryingCaller(ABC, Generic[R, A]):
         name: str,
         limiter: ConcurrencyLimiter,
         attempts: int,
+        session: CallSession,
         *,
-        progress: Progress,
-        budget: Budget,
-        stop_signal: StopSignal,
         has_succeeded: bool = False,
     ) -> None:
-        self.name, self.progress = name, progress
+        self.name, self.progress = name, session.progress
         self._limiter, self._attempts = limiter, attempts
-        self._budget, self._stop_signal = budget, stop_signal
+        self._budget, self._stop_signal = session.budget, session.stop_signal
         self._rng = random.Random()  # noqa: S311 (jitter)
         self._has_succeeded = has_succeeded
         self._consecutive_failures = self._connection_failures = 0
@@ -205,30 +208,20 @@ class RetryingCaller(ABC, Generic[R, A]):
                 " What was answered before is kept; repeat the command to go on."
             )
 
+    def failed_reply(self, error: CallError, text: str | None = None) -> Reply:
+        """Return the reply to keep of a call that was given up."""
+        status = VerdictStatus.REFUSED if error.kind == "content filter" else VerdictStatus.FAILED
+        return Reply(status, text, self.name, self._attempts, cost=error.cost or None)
+
 
 class JudgeCaller(RetryingCaller[JudgeRequest, JudgeResponse]):
     """Makes the calls to one judge."""
 
     def __init__(
-        self,
-        judge: Judge,
-        settings: Settings,
-        *,
-        progress: Progress,
-        budget: Budget,
-        stop_signal: StopSignal,
-        has_succeeded: bool = False,
+        self, judge: Judge, settings: ChatSettings, session: CallSession, *, has_succeeded: bool = False
     ) -> None:
         limits = ConcurrencyLimiter(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
-        super().__init__(
-            judge.name,
-            limits,
-            settings.attempts,
-            progress=progress,
-            budget=budget,
-            stop_signal=stop_signal,
-            has_succeeded=has_succeeded,
-        )
+        super().__init__(judge.name, limits, settings.attempts, session, has_succeeded=has_succeeded)
         self.judge = judge
 
     async def send(self, request: JudgeRequest) -> JudgeResponse:

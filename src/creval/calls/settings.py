@@ -1,10 +1,10 @@
-"""What can be chosen about a run: what shapes its answers, what it is about, its pace and price."""
+"""Settings of calls to models, and of judging."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from creval.core.errors import CrevalError, require_known
@@ -20,55 +20,48 @@ BATCH_MODES = ("question", "metric", "sample")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Everything that can be chosen about a run of `judge`.
+class CallSettings:
+    """Settings of all calls: their pace, and the budget in US dollars for the whole folder.
 
-    The first group shapes what judges answer, and is the same throughout a run. `reasoning` is
-    whether judges think aloud before they answer, if not as each question says; `gauges` are the
-    models to measure with, by what they are for. `retries` bounds
-    how often a question that a reply leaves open is asked again, `attempts` how often a call that
-    brought no reply is made. `budget` is in US dollars, for the whole run; `until` is what is to be
-    decided, after which nothing more is asked.
+    `attempts` is how often a call that brings no reply is made.
     """
 
-    batch_by: str = "metric"
+    concurrency: int = 32
+    attempts: int = 12
+    requests_per_minute: float | None = None
+    budget: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("concurrency", "attempts"):
+            if getattr(self, name) < 1:
+                raise CrevalError(f"`{name}` must be 1 or more.")
+
+
+@dataclass(frozen=True)
+class ChatSettings(CallSettings):
+    """Settings of calls to models that answer with text: judges, writers, planners.
+
+    `retries` is how often an answer that cannot be used is asked for again. `metric_models` are the
+    models to measure with, by slot.
+    """
+
     image_fit: str = "provider"
-    show_instruction: bool = False
-    logprobs: bool = False
-    reasoning: bool | None = None
-    rubric: bool = True
     temperature: float | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     prompts: str | None = None
     metric_models: Mapping[str, str] = field(default_factory=dict)
-
-    repeat: int = 1
     limit: int | None = None
-    metrics: tuple[str, ...] | None = None
-    groups: tuple[str, ...] | None = None
-    models: tuple[str, ...] | None = None
-    seed: int = 0
-
-    concurrency: int = 32
     retries: int = 2
-    attempts: int = 12
     timeout: float = 300.0
-    requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
-    budget: float | None = None
-    stopping_rule: StoppingRule | None = None
     price: Price | None = None
     key_env: str | None = None
 
     def __post_init__(self) -> None:
-        require_known("way to ask", self.batch_by, BATCH_MODES)
+        super().__post_init__()
         for name in self.metric_models:
             require_known("use of a model", name, MODEL_SLOTS)
-        if self.logprobs and self.batch_by != "question":
-            raise CrevalError("`logprobs` takes one question a call: add `batch_by` question.")
-        for name in ("repeat", "concurrency", "attempts"):
-            if getattr(self, name) < 1:
-                raise CrevalError(f"`{name}` must be 1 or more.")
         taken = {"model", "messages", "n", "stream", "response_format", "logprobs", "top_logprobs"}
         for name in sorted(taken & self.parameters.keys()):
             raise CrevalError(f"`parameters` {name}: creval sets that itself.")
@@ -85,8 +78,6 @@ class Settings:
         return JudgeOptions(
             temperature=self.temperature,
             parameters=self.parameters,
-            logprobs=self.logprobs,
-            repeat=self.repeat,
             timeout=self.timeout,
             concurrency=self.concurrency,
             price=self.price,
@@ -101,6 +92,38 @@ class Settings:
                     f"`budget` needs the price of {judge.name}: add `price` IN,OUT in US dollars for a million tokens."
                 )
 
+
+@dataclass(frozen=True)
+class JudgeSettings(ChatSettings):
+    """Everything that can be chosen about a run of `judge`.
+
+    What affects answers is the same throughout a run (`answer_affecting`). `reasoning` lets judges
+    reason before they answer, or not; None leaves it to each question. `stopping_rule` is what is
+    to be decided, after which nothing more is asked.
+    """
+
+    batch_by: str = "metric"
+    show_instruction: bool = False
+    logprobs: bool = False
+    reasoning: bool | None = None
+    rubric: bool = True
+    repeat: int = 1
+    metrics: tuple[str, ...] | None = None
+    groups: tuple[str, ...] | None = None
+    models: tuple[str, ...] | None = None
+    stopping_rule: StoppingRule | None = None
+
+    def __post_init__(self) -> None:
+        require_known("way to ask", self.batch_by, BATCH_MODES)
+        super().__post_init__()
+        if self.logprobs and self.batch_by != "question":
+            raise CrevalError("`logprobs` takes one question a call: add `batch_by` question.")
+        if self.repeat < 1:
+            raise CrevalError("`repeat` must be 1 or more.")
+
+    def judge_options(self) -> JudgeOptions:
+        return replace(super().judge_options(), logprobs=self.logprobs, repeat=self.repeat)
+
     def answer_affecting(self) -> dict[str, Any]:
         """What an answer depends on besides judge, question and pictures."""
         return {
@@ -114,3 +137,6 @@ class Settings:
             **({} if self.temperature is None else {"temperature": self.temperature}),
             "parameters": dict(self.parameters),
         }
+
+
+Settings = JudgeSettings

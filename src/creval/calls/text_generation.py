@@ -8,22 +8,18 @@ asked, so a pipeline that runs again goes the same way as far as it had come, wi
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import math
-import os
-from collections.abc import Awaitable, Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
+from creval.calls.call_session import CallSession
 from creval.calls.cost_estimate import CostEstimate
-from creval.calls.event_loop import ProgressCallback, interruptible, raise_open_file_limit, report_progress, run_async
-from creval.calls.journal import CallJournal
-from creval.calls.limits import Budget, StopSignal
-from creval.calls.retry import CallStoppedError, JudgeCaller, Progress
-from creval.calls.settings import Settings
+from creval.calls.event_loop import ProgressCallback, raise_open_file_limit
+from creval.calls.retry import JudgeCaller, Progress
+from creval.calls.settings import ChatSettings
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey
 from creval.core.errors import CrevalError
@@ -138,7 +134,7 @@ class TextGenerator(Generic[T]):
         self,
         folder: str | Path,
         roles: Mapping[str, str],
-        settings: Settings,
+        settings: ChatSettings,
         *,
         temperatures: Mapping[str, float] | None = None,
         shared_stages: Collection[str] = (),
@@ -161,7 +157,6 @@ class TextGenerator(Generic[T]):
         self._cached_texts: dict[str, str] = {}
         self._shared_texts: dict[str, str] = {}
         self._shared_locks: dict[str, asyncio.Lock] = {}
-        self._interrupt: Callable[[], object] = lambda: None
 
     def estimate(
         self, items: Sequence[GenerationItem], stages: Sequence[StageEstimate], changed_ids: Container[str] = ()
@@ -224,81 +219,29 @@ class TextGenerator(Generic[T]):
             self._cached_texts = store.reply_texts()
             with store.transaction():
                 store.put_edits(Edit(EditKey(role, item.id)) for item in items for role in self.judges)
-            halt = run_async(lambda: self._run_all(store, items, pipeline, wrote, watch), lambda: self._interrupt())
+            self._session = CallSession(store, wrote.progress, self.settings.budget)
+            wrote.stopped = self._session.run(lambda: self._run_all(items, pipeline, wrote), watch)
         for judge in self.judges.values():
             wrote.notes += judge.notes
-        if halt.error is not None:
-            raise halt.error
-        wrote.stopped = halt.reason
         return wrote
 
     async def _run_all(
-        self,
-        store: RunWriter,
-        items: Iterable[GenerationItem],
-        pipeline: ItemPipeline[T],
-        result: GenerationResult[T],
-        watch: ProgressCallback | None,
-    ) -> StopSignal:
-        halt, self._journal = StopSignal(), CallJournal(store)
+        self, items: Iterable[GenerationItem], pipeline: ItemPipeline[T], result: GenerationResult[T]
+    ) -> None:
         self._shared_texts, self._shared_locks = {}, {}
-        loop = asyncio.get_running_loop()
-        self._interrupt = lambda: loop.call_soon_threadsafe(halt.set, "interrupted")
-        purse = Budget(self.settings.budget, store.total_cost)
+        begun = bool(self._cached_texts)
         self._callers = {
-            role: JudgeCaller(
-                judge,
-                self.settings,
-                progress=result.progress,
-                budget=purse,
-                stop_signal=halt,
-                has_succeeded=bool(self._cached_texts),
-            )
+            role: JudgeCaller(judge, self.settings, self._session, has_succeeded=begun)
             for role, judge in self.judges.items()
         }
-        waiting = iter(items)
-        threads = min(8, os.cpu_count() or 1)
-        with ThreadPoolExecutor(threads, thread_name_prefix="creval-pictures") as self._pool:
-            try:
-                for judge in self.judges.values():
-                    await judge.open()
-                async with report_progress(result.progress, watch):
-                    with interruptible(halt, result.progress):
-                        await asyncio.gather(
-                            *(
-                                self._work_through(waiting, pipeline, result, halt)
-                                for _ in range(self.settings.concurrency)
-                            )
-                        )
-            except Exception as error:
-                halt.set("error", error)
-            finally:
-                for judge in self.judges.values():
-                    await judge.close()
-                with contextlib.suppress(CrevalError):
-                    await self._journal.close()
-        return halt
 
-    async def _work_through(
-        self,
-        remaining: Iterator[GenerationItem],
-        pipeline: ItemPipeline[T],
-        result: GenerationResult[T],
-        stop_signal: StopSignal,
-    ) -> None:
-        """Take items until there are none, or the word to stop comes."""
-        for item in remaining:
-            if stop_signal:
-                return
+        async def work(item: GenerationItem) -> None:
             try:
                 result.results[item.id] = await pipeline(ItemSession(self, item))
-            except CallStoppedError:
-                return
             except (GenerationFailedError, ImageError, OSError) as error:
                 result.left_out[item.id] = str(error)
-            except Exception as error:
-                stop_signal.set("error", error)
-                return
+
+        await self._session.for_each(list(self.judges.values()), items, work, self.settings.concurrency)
 
     async def generate(
         self,
@@ -332,7 +275,7 @@ class TextGenerator(Generic[T]):
         async with self._shared_locks.setdefault(same, asyncio.Lock()):
             if same in self._shared_texts and ask.digest not in self._cached_texts:
                 words = self._cached_texts[ask.digest] = self._shared_texts[same]
-                await self._journal.append([(ask, Reply(VerdictStatus.ANSWERED, words, judge), ())])
+                await self._session.journal.append([(ask, Reply(VerdictStatus.ANSWERED, words, judge), ())])
             found = await self._fetch_text(ask, request)
             self._shared_texts[same] = self._cached_texts[ask.digest]
             return found
@@ -348,10 +291,9 @@ class TextGenerator(Generic[T]):
         try:
             made = await caller.call(request)
         except CallError as fault:
-            status = VerdictStatus.REFUSED if fault.kind == "content filter" else VerdictStatus.FAILED
-            reply = Reply(status, None, caller.judge.name, self.settings.attempts, cost=fault.cost or None)
-            await self._journal.append([(call_key, reply, ())])
-            if status is not VerdictStatus.REFUSED:
+            reply = caller.failed_reply(fault)
+            await self._session.journal.append([(call_key, reply, ())])
+            if reply.status is not VerdictStatus.REFUSED:
                 caller.record_failure(fault)
             raise GenerationFailedError(f"{stage}: {fault}") from fault
         answer = made.response
@@ -367,7 +309,7 @@ class TextGenerator(Generic[T]):
             made.cost,
             made.latency,
         )
-        await self._journal.append([(call_key, reply, ())])
+        await self._session.journal.append([(call_key, reply, ())])
         caller.record_success(answer)
         if status is not VerdictStatus.ANSWERED:
             said = f": {choice.text}" if choice.text else ""
@@ -387,5 +329,5 @@ class TextGenerator(Generic[T]):
         """A picture as a role's model takes it, in the making."""
         judge, fit = self.judges[role], self._resize_rules[role]
         return asyncio.get_running_loop().run_in_executor(
-            self._pool, lambda: judge.prepare_image(encode_image(path, fit))
+            self._session.pool, lambda: judge.prepare_image(encode_image(path, fit))
         )

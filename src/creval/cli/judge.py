@@ -148,11 +148,11 @@ def judge(
 
 def _stored_answers(judging: JudgeRun) -> Mapping[str, AnsweredProbes]:
     """What the run holds; nothing, and a note, where it cannot be looked into now."""
+    from creval.store.lock import StoreNotWritableError
+
     try:
         return judging.read_answered()
-    except CrevalError as error:
-        if "writ" not in str(error):
-            raise
+    except StoreNotWritableError as error:
         console.print_note(f"what {judging.run_folder} holds already is not counted: {error}")
         return {}
 

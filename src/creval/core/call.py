@@ -1,4 +1,4 @@
-"""Requests to models and what they brought back."""
+"""Calls to models and what they brought back."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from creval.core.verdict import VerdictStatus
 
 
 class CallKey(NamedTuple):
-    """One request to one judge about one edit: the questions by id, and all that shapes the reply.
+    """One call, with all that its reply depends on.
 
-    `images` are digests, in the order in which the judge sees them. `variant` names a deliberate
-    change (images swapped, question reworded); none is the plain form.
+    `caller` is the name of the judge, editor, text model or metric that replies. `subject` is the
+    edit that it is about or makes; for text generation, the role and the item. `parts` are the
+    questions by id, the step of a strategy, or the stage of a pipeline. `images` are digests in the
+    order shown. `variant` names a deliberate change (images swapped, question reworded), if any.
     """
 
     caller: str
@@ -30,7 +32,7 @@ class CallKey(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """The key under which its reply is kept: the same request has the same digest."""
+        """The key under which its reply is kept: the same call has the same digest."""
         model, sample, draw = self.subject
         parts = (self.caller, model, sample, str(draw), *self.parts, "", self.prompt)
         parts += (*self.images, "", str(self.repeat), self.variant)
@@ -41,9 +43,9 @@ class CallKey(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What one request brought back.
+    """What one call brought back.
 
-    `text` is what the judge sent, letter by letter, or none where only its parsed answers were
+    `text` is what the model sent, letter by letter, or None where only its parsed answers were
     kept; `origin` tells where it came from. Money is in US dollars, latency in seconds.
     """
 

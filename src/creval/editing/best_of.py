@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from creval.calls.event_loop import ProgressCallback
-from creval.calls.settings import Settings
+from creval.calls.settings import JudgeSettings
 from creval.core.benchmark import Benchmark, EditFile
 from creval.core.edit_record import Edit, EditKey
 from creval.core.filenames import draw_filename
@@ -28,7 +28,7 @@ def make_selector(
     benchmark: Benchmark,
     spec: str,
     folder: Path,
-    settings: Callable[[Path], Settings],
+    settings: Callable[[Path], JudgeSettings],
     watch: ProgressCallback | None = None,
 ) -> Selector:
     """Candidates judged by this judge, in runs beside the edits; equal scores go to the first.

@@ -13,7 +13,7 @@ from typing import Any
 
 from creval.calls.cost_estimate import CostEstimate
 from creval.calls.retry import Progress
-from creval.calls.settings import Settings
+from creval.calls.settings import JudgeSettings
 from creval.calls.text_generation import GenerationItem, TextGenerator
 from creval.core.benchmark import Benchmark
 from creval.core.edit_record import Edit, EditKey, EditStatus
@@ -34,7 +34,7 @@ from creval.judging.judge_run import JudgeRun
 from creval.providers.pricing import Price
 from creval.store import DATABASE, RunWriter
 from creval.store.edit_folders import EDITOR_KEY, PLANS_FOLDER, SELECTION_FOLDER
-from creval.store.manifest import describe_run
+from creval.store.manifest import describe_run, require_same
 from creval.store.provenance import CallCosts, read_call_costs
 from creval.store.readonly import StoredTexts, read_stored_texts
 
@@ -123,7 +123,7 @@ class EditRun:
         ):
             if given and not needed:
                 raise CrevalError(f"`{name}` does nothing with `strategy` {self.strategy.name}.")
-        self._helper_settings = Settings(
+        self._helper_settings = JudgeSettings(
             concurrency=settings.concurrency,
             budget=settings.budget,
             price=strategy_options.price,
@@ -208,7 +208,7 @@ class EditRun:
         settings = self._settings_within_budget(self.folder / PLANS_FOLDER)
         return open_plan_generator(self.folder, self.strategy_options.reasoner, settings, dry_run=self._dry_run)
 
-    def _settings_within_budget(self, folder: Path) -> Settings:
+    def _settings_within_budget(self, folder: Path) -> JudgeSettings:
         """A helper's settings; what it may spend is what the others have left."""
         return replace(self._helper_settings, budget=self._remaining_budget(folder))
 
@@ -311,7 +311,7 @@ class EditRun:
         """Refuse to put beside what the folder holds what was made in another way."""
         if stored and EDITOR_KEY not in stored:
             raise CrevalError(f"{self.folder} holds a run; give another `out`.")
-        names = {
+        labels = {
             "benchmark": "benchmark",
             EDITOR_KEY: "editor",
             "editor_facts": "editor's settings",
@@ -320,12 +320,14 @@ class EditRun:
             "reasoner": "reasoner",
             "seed": "seed",
         }
-        for name, words in names.items():
-            if stored and stored.get(name) != manifest[name]:
-                raise CrevalError(
-                    f"{self.folder} was made with the {words} {_format_value(stored.get(name))}, not "
-                    f"{_format_value(manifest[name])}; give another `out`."
-                )
+        require_same(
+            {name: stored.get(name) for name in labels} if stored else {},
+            {name: manifest[name] for name in labels},
+            lambda name, before, now: (
+                f"{self.folder} was made with the {labels[name]} {_format_value(before)}, not "
+                f"{_format_value(now)}; give another `out`."
+            ),
+        )
 
 
 def _format_value(value: object) -> str:

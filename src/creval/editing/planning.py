@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from creval.calls.event_loop import ProgressCallback
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import (
     GenerationFailedError,
     GenerationItem,
@@ -24,12 +24,14 @@ _PLAN_WORDS = 150  # that a plan is to have at most
 _MAX_PLAN_WORDS = 2 * _PLAN_WORDS  # that it may have
 
 
-def open_plan_generator(folder: Path, spec: str, settings: Settings, *, dry_run: bool = False) -> TextGenerator[str]:
+def open_plan_generator(
+    folder: Path, spec: str, settings: ChatSettings, *, dry_run: bool = False
+) -> TextGenerator[str]:
     """The model that plans, with its replies in a folder beside the edits."""
     return TextGenerator(folder / PLANS_FOLDER, {REASONER: spec}, settings, dry_run=dry_run)
 
 
-def estimate_plan_stage(settings: Settings) -> StageEstimate:
+def estimate_plan_stage(settings: ChatSettings) -> StageEstimate:
     """What one plan takes."""
     words = len(load_prompt("plan_edit", settings.prompts).text.split())
     return StageEstimate(REASONER, 1.0, words, 2 * _PLAN_WORDS)

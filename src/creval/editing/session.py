@@ -7,18 +7,19 @@ kept under all that it depends on, so a strategy that runs again goes the same w
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from creval.calls.event_loop import ProgressCallback, interruptible, raise_open_file_limit, report_progress, run_async
-from creval.calls.journal import CallJournal, CallRecord
-from creval.calls.limits import Budget, ConcurrencyLimiter, StopSignal
-from creval.calls.retry import CallStoppedError, Progress, RetryingCaller, Usage
+from creval.calls.call_session import CallSession
+from creval.calls.event_loop import ProgressCallback, raise_open_file_limit
+from creval.calls.journal import CallJournal
+from creval.calls.limits import ConcurrencyLimiter
+from creval.calls.retry import Progress, RetryingCaller, Usage
+from creval.calls.settings import CallSettings
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.files import read_bytes
@@ -35,14 +36,11 @@ _PENDING_TASK = "task"
 
 
 @dataclass(frozen=True)
-class EditSettings:
-    """How an editor is asked; `budget` is in US dollars for the whole folder."""
+class EditSettings(CallSettings):
+    """Settings of the calls to an editor."""
 
     concurrency: int = 4
     attempts: int = 5
-    requests_per_minute: float | None = None
-    budget: float | None = None
-    seed: int = 0
 
 
 class EditorSession:
@@ -54,7 +52,6 @@ class EditorSession:
         self.stopped = ""
         self.get_budget: Callable[[], float | None] = lambda: settings.budget
         """What the pictures in the folder may cost, which others may spend from as well."""
-        self._interrupt: Callable[[], object] = lambda: None
 
     def edit_all(
         self, requests: Mapping[EditKey, EditRequest], stage: str = "edit", watch: ProgressCallback | None = None
@@ -68,15 +65,10 @@ class EditorSession:
         with RunWriter(self.folder) as store:
             with store.transaction():
                 store.put_edits(Edit(key) for key in requests if key not in store.edits)
-            work = _EditBatch(self, store, stage)
-            halt = run_async(lambda: work.run(requests, watch), lambda: self._interrupt())
-        if halt.error is not None:
-            raise halt.error
-        self.stopped = halt.reason
-        return work.edits
-
-    def set_interrupt(self, interrupt: Callable[[], object]) -> None:
-        self._interrupt = interrupt
+            calls = CallSession(store, self.progress, self.get_budget())
+            batch = _EditBatch(self, store, calls, stage)
+            self.stopped = calls.run(lambda: batch.run(requests), watch)
+        return batch.edits
 
 
 # What kinds of faults make of an edit; others are failures.
@@ -95,53 +87,20 @@ class _KeyedEditRequest:
 class _EditBatch:
     """One batch of jobs."""
 
-    def __init__(self, session: EditorSession, store: RunWriter, stage: str) -> None:
-        self._session, self._store, self._stage = session, store, stage
-        self._cached_notes, self._pending_tasks = (
-            store.reply_texts(),
-            store.reply_texts(_PENDING_TASK, VerdictStatus.MISSING),
-        )
+    def __init__(self, session: EditorSession, store: RunWriter, calls: CallSession, stage: str) -> None:
+        self._session, self._calls, self._stage = session, calls, stage
+        self._cached_notes = store.reply_texts()
+        self._pending_tasks = store.reply_texts(_PENDING_TASK, VerdictStatus.MISSING)
+        self._journal = calls.journal
+        self._caller = _EditorCaller(session.editor, session.settings, calls, has_succeeded=bool(self._cached_notes))
         self.edits: dict[EditKey, Edit] = {}
 
-    async def run(self, requests: Mapping[EditKey, EditRequest], watch: ProgressCallback | None) -> StopSignal:
-        editing, settings = self._session, self._session.settings
-        halt, self._journal = StopSignal(), CallJournal(self._store)
-        loop = asyncio.get_running_loop()
-        editing.set_interrupt(lambda: loop.call_soon_threadsafe(halt.set, "interrupted"))
-        self._caller = _EditorCaller(
-            editing.editor,
-            ConcurrencyLimiter(settings.concurrency, settings.requests_per_minute),
-            settings.attempts,
-            progress=editing.progress,
-            budget=Budget(editing.get_budget(), self._store.total_cost),
-            stop_signal=halt,
-            has_succeeded=bool(self._cached_notes),
-        )
-        waiting = iter(requests.items())
-        try:
-            await editing.editor.open()
-            async with report_progress(editing.progress, watch):
-                with interruptible(halt, editing.progress):
-                    await asyncio.gather(*(self._work_through(waiting, halt) for _ in range(settings.concurrency)))
-        except Exception as error:
-            halt.set("error", error)
-        finally:
-            await editing.editor.close()
-            with contextlib.suppress(Exception):
-                await self._journal.close()
-        return halt
+    async def run(self, requests: Mapping[EditKey, EditRequest]) -> None:
+        async def work(entry: tuple[EditKey, EditRequest]) -> None:
+            self.edits[entry[0]] = await self._process_request(*entry)
 
-    async def _work_through(self, remaining: Iterator[tuple[EditKey, EditRequest]], stop_signal: StopSignal) -> None:
-        for key, job in remaining:
-            if stop_signal:
-                return
-            try:
-                self.edits[key] = await self._process_request(key, job)
-            except CallStoppedError:
-                return
-            except Exception as error:
-                stop_signal.set("error", error)
-                return
+        session = self._session
+        await self._calls.for_each([session.editor], requests.items(), work, session.settings.concurrency)
 
     async def _process_request(self, key: EditKey, request: EditRequest) -> Edit:
         """A job's edit: as it was kept, or as it is made now."""
@@ -166,16 +125,8 @@ class _EditBatch:
         try:
             made = await self._caller.call(_KeyedEditRequest(request, ask, ticket))
         except CallError as fault:
-            refused = fault.kind == "content filter"
             status = _STATUS_BY_ERROR.get(fault.kind, EditStatus.FAILED)
-            reply = Reply(
-                VerdictStatus.REFUSED if refused else VerdictStatus.FAILED,
-                str(fault),
-                self._caller.name,
-                self._session.settings.attempts,
-                cost=fault.cost or None,
-            )
-            await self._journal.append([(ask, reply, ())])
+            await self._journal.append([(ask, self._caller.failed_reply(fault, str(fault)), ())])
             progress.done += 1
             if status is EditStatus.FAILED:  # what is unsupported says nothing about others
                 self._caller.record_failure(fault)
@@ -183,8 +134,7 @@ class _EditBatch:
         edit, note = await asyncio.to_thread(self._store_image, key, made.response)
         ended = VerdictStatus.ANSWERED if edit.status is EditStatus.DONE else VerdictStatus.REFUSED
         reply = Reply(ended, json.dumps(note), self._caller.name, made.attempt, cost=made.cost, latency=made.latency)
-        record: CallRecord = (ask, reply, ())
-        await self._journal.append([record])
+        await self._journal.append([(ask, reply, ())])
         self._caller.record_success(made.response)
         progress.done += 1
         return edit
@@ -263,8 +213,9 @@ class _CheckedOutput:
 class _EditorCaller(RetryingCaller[_KeyedEditRequest, _CheckedOutput]):
     """Makes the calls to one editor; what is no picture is asked for again."""
 
-    def __init__(self, editor: Editor, limiter: ConcurrencyLimiter, attempts: int, **options: object) -> None:
-        super().__init__(editor.name, limiter, attempts, **options)  # type: ignore[arg-type]
+    def __init__(self, editor: Editor, settings: EditSettings, calls: CallSession, *, has_succeeded: bool) -> None:
+        limiter = ConcurrencyLimiter(settings.concurrency, settings.requests_per_minute)
+        super().__init__(editor.name, limiter, settings.attempts, calls, has_succeeded=has_succeeded)
         self._editor = editor
 
     async def send(self, request: _KeyedEditRequest) -> _CheckedOutput:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from creval.calls.retry import Progress
-from creval.calls.settings import Settings
+from creval.calls.settings import JudgeSettings
 from creval.core.edit_record import EditKey
 from creval.core.probe import Question
 from creval.judging.judge_run import JudgeRun
@@ -28,12 +28,12 @@ class TrialAnswers:
     repeated_count: int
 
 
-def prepare_trial(trial: Trial, judge: str, run: Path, settings: Settings, *, dry_run: bool = False) -> JudgeRun:
+def prepare_trial(trial: Trial, judge: str, run: Path, settings: JudgeSettings, *, dry_run: bool = False) -> JudgeRun:
     """One variant, ready to be asked."""
     return JudgeRun(trial.benchmark, [trial.edits], judge, run, settings, dry_run=dry_run)
 
 
-def trial_settings(variant: str, settings: Settings) -> Settings:
+def trial_settings(variant: str, settings: JudgeSettings) -> JudgeSettings:
     """Only what is as it is gets asked several times."""
     return settings if variant == UNMODIFIED else replace(settings, repeat=1)
 
@@ -42,7 +42,7 @@ def run_trials(
     trials: Mapping[str, Trial],
     judge: str,
     folder: Path,
-    settings: Settings,
+    settings: JudgeSettings,
     watch: Callable[[str], Callable[[Progress], None]],
 ) -> dict[str, TrialAnswers]:
     """Ask every variant, and read what was said."""

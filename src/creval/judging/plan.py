@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from creval.calls.settings import Settings
+from creval.calls.settings import JudgeSettings
 from creval.core.benchmark import Benchmark
 from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError, require_known
@@ -43,7 +43,7 @@ class Plan:
     a sample follow each other: their prompts begin with the same picture.
     """
 
-    def __init__(self, benchmark: Benchmark, found_edits: FoundEdits, settings: Settings) -> None:
+    def __init__(self, benchmark: Benchmark, found_edits: FoundEdits, settings: JudgeSettings) -> None:
         self.benchmark, self.settings = benchmark, settings
         protocol = benchmark.protocol
         metrics = benchmark.metrics

@@ -10,13 +10,12 @@ from pathlib import Path
 from creval.core.benchmark import Benchmark
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey, EditStatus
-from creval.core.errors import CrevalError
 from creval.core.files import gc_paused
 from creval.core.probe import Question
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.judges.recorded import RecordedAnswers, RecordedFile, find_recorded_answers, read_recorded_answers
 from creval.store import RunWriter
-from creval.store.manifest import describe_run, require_same_run
+from creval.store.manifest import describe_run, require_same, require_same_run
 
 TrackFiles = Callable[[Sequence[RecordedFile], str], Iterable[RecordedFile]]
 
@@ -93,12 +92,14 @@ def _first_reason(verdicts: Sequence[Verdict]) -> str:
 
 def _require_same_recording(store: RunWriter, manifest: Mapping[str, object], models: Sequence[str]) -> None:
     """Refuse to put answers to other questions, or from elsewhere, beside what a run holds."""
-    require_same_run(store, manifest, ("benchmark", "protocol", "judge"))
-    held = store.manifest
+    require_same_run(store, manifest)
     kept = sorted(set(store.models) - set(models))
-    for what, name in (("questions", "questions_digest"), ("answers", "answers_folder")):
-        if kept and held.get(name, manifest[name]) != manifest[name]:
-            raise CrevalError(
-                f"{store.folder} holds {', '.join(kept)} with other {what} than these. "
-                "Replay them together, or give another `run`."
-            )
+    labels = {"questions_digest": "questions", "answers_folder": "answers"}
+    require_same(
+        store.manifest if kept else {},
+        {name: manifest[name] for name in labels},
+        lambda name, *_: (
+            f"{store.folder} holds {', '.join(kept)} with other {labels[name]} than these. "
+            "Replay them together, or give another `run`."
+        ),
+    )

@@ -1,10 +1,9 @@
-"""One call to a judge: how it is put, what it may take, and what its reply says."""
+"""Requests to a judge: the images and the text of one call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,18 +12,9 @@ from creval.core.images import EncodedImage
 from creval.core.probe import Question
 from creval.core.sample import Sample
 from creval.core.scales import AnswerScale, get_scale
-from creval.core.verdict import Verdict, VerdictStatus
-from creval.judges.base import JudgeRequest, strip_thinking
+from creval.judges.base import JudgeRequest
 from creval.judging.plan import EditWork
-from creval.parsing.judge_replies import parse_reply
 from creval.prompts import Prompt
-from creval.providers.openai_wire import Completion, TokenLogprobs
-
-"""Tokens that a model spends on one answer in each form, as a guess before it is known."""
-
-_MAX_REASON_LENGTH = 300
-_ANSWER_KEY = '"answer"'
-_NO_LOGPROBS = "no log-probabilities came with the answer"
 
 
 class EncodedEdit(NamedTuple):
@@ -100,53 +90,3 @@ def _format_request(scale: AnswerScale, form: str, count: int) -> str:
 @lru_cache(maxsize=256)
 def _question_labels(count: int) -> tuple[str, ...]:
     return tuple(f"Q{number}" for number in range(1, count + 1))
-
-
-def read_verdicts(
-    completion: Completion, request: JudgeRequest, questions: Sequence[Question], *, use_logprobs: bool = False
-) -> list[Verdict]:
-    """What a choice says about each question, and why where it says nothing.
-
-    `weighed` takes the probabilities of the answer's token in the place of the answer.
-    """
-    if completion.finish_reason == "refusal":
-        why = f"the judge declined: {completion.text}" if completion.text else "a filter declined"
-        return [Verdict(q.id, VerdictStatus.REFUSED, explanation=why[:_MAX_REASON_LENGTH]) for q in questions]
-    text = strip_thinking(completion.text)
-    if completion.finish_reason == "length" and "{" not in text:
-        text = text.rpartition("\n")[0]  # a last line that is cut off may begin another answer
-    verdicts = parse_reply(text, questions, request.labels)
-    if use_logprobs:
-        verdicts = [_apply_logprobs(verdict, completion, request) for verdict in verdicts]
-    if completion.finish_reason == "length":
-        why = "the reply was cut off at its greatest length (`parameters` max_tokens=N allows more)"
-    elif not completion.text.strip():
-        why = "the reply was empty"
-    else:
-        return verdicts
-    return [
-        v if v.status is VerdictStatus.ANSWERED else Verdict(v.probe, VerdictStatus.MISSING, explanation=why)
-        for v in verdicts
-    ]
-
-
-def _apply_logprobs(verdict: Verdict, completion: Completion, request: JudgeRequest) -> Verdict:
-    """An answer whose value is the expected one, by the probabilities of the answer's token."""
-    contract = request.scale
-    if verdict.status is not VerdictStatus.ANSWERED or contract is None:
-        return verdict
-    said = (VerdictStatus.ANSWERED, verdict.value)
-    for position in _tokens_from_answer(completion.logprobs):
-        if contract.parse_answer(position.token) == said:
-            value = contract.expected_value(position.alternatives)
-            if value is not None:
-                return verdict._replace(value=value)
-    return Verdict(verdict.probe, VerdictStatus.MISSING, None, verdict.raw_answer, _NO_LOGPROBS)
-
-
-def _tokens_from_answer(positions: Sequence[TokenLogprobs]) -> Sequence[TokenLogprobs]:
-    """A reply's tokens from its answer on: the words of an explanation before it do not count."""
-    found = "".join(position.token for position in positions).rfind(_ANSWER_KEY)
-    ends = accumulate(len(position.token) for position in positions)
-    first = next((n for n, end in enumerate(ends) if end > found + len(_ANSWER_KEY)), 0)
-    return positions[first:] if found >= 0 else positions

@@ -10,14 +10,13 @@ import asyncio
 import errno
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from creval.calls.journal import CallJournal, CallRecord
-from creval.calls.limits import Budget, StopSignal
-from creval.calls.retry import CallStoppedError, JudgeCaller, Progress
-from creval.calls.settings import Settings
+from creval.calls.call_session import CallSession
+from creval.calls.journal import CallRecord
+from creval.calls.retry import JudgeCaller
+from creval.calls.settings import JudgeSettings
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import FileStamp
 from creval.core.errors import CrevalError
@@ -25,7 +24,8 @@ from creval.core.images import EncodedImage, ImageError, ResizeRule, encode_imag
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.judges.base import Judge, JudgeResponse, completion_status
 from creval.judging.plan import EditWork
-from creval.judging.requests import EncodedEdit, PendingCall, build_judge_request, find_image_paths, read_verdicts
+from creval.judging.replies import read_verdicts
+from creval.judging.requests import EncodedEdit, PendingCall, build_judge_request, find_image_paths
 from creval.prompts import Prompt
 from creval.providers.call_errors import CallError, ProviderUnusable
 from creval.store.edit_folders import stamp_file
@@ -44,25 +44,18 @@ class JudgeWorkers:
         judge: Judge,
         edit_work: Iterable[EditWork],
         *,
-        settings: Settings,
+        settings: JudgeSettings,
         prompts: Mapping[str, Prompt],
         resize_rule: ResizeRule | None,
-        journal: CallJournal,
-        progress: Progress,
-        budget: Budget,
-        stop_signal: StopSignal,
-        pool: ThreadPoolExecutor,
-        prefetch: int = 4,
+        session: CallSession,
         has_succeeded: bool = False,
         early_stopping: EarlyStopping | None = None,
     ) -> None:
-        self.judge, self.settings, self.progress = judge, settings, progress
+        self.judge, self.settings, self.progress = judge, settings, session.progress
         self._edit_work, self._prompts, self._resize_rule = edit_work, prompts, resize_rule
-        self._journal, self._stop_signal, self._pool = journal, stop_signal, pool
-        self._prefetch, self._early_stopping = prefetch, early_stopping
-        self._caller = JudgeCaller(
-            judge, settings, progress=progress, budget=budget, stop_signal=stop_signal, has_succeeded=has_succeeded
-        )
+        self._session, self._journal, self._stop_signal = session, session.journal, session.stop_signal
+        self._early_stopping = early_stopping
+        self._caller = JudgeCaller(judge, settings, session, has_succeeded=has_succeeded)
         self._follow_up_queue: deque[PendingCall] = deque()
         self._ready_calls: deque[PendingCall] = deque()
         self._call_source = self._generate_calls()
@@ -77,42 +70,21 @@ class JudgeWorkers:
         self._has_logprobs = False
 
     async def run(self) -> None:
-        """Ask until all is asked, or the word to stop comes."""
+        """Ask until all is asked, or the session is stopped."""
         try:
-            await self.judge.open()
-        except Exception as error:
-            self._stop_signal.set("error", error)
-            return
-        try:
-            workers = [asyncio.create_task(self._work_through()) for _ in range(self.settings.concurrency)]
-            try:
-                await asyncio.gather(*workers)
-            finally:
-                for worker in workers:
-                    worker.cancel()
-                await asyncio.gather(*workers, return_exceptions=True)
+            await self._session.fan_out([self.judge], self._next_call, self._finish_call, self.settings.concurrency)
         finally:
             await self._call_source.aclose()
-            await self.judge.close()
 
-    async def _work_through(self) -> None:
-        while not self._stop_signal:
-            try:
-                call = await self._next_call()
-            except Exception as error:
-                self._stop_signal.set("error", error)
-                return
-            if call is None:
-                return
-            try:
-                await self._process_call(call)
-            except Exception as error:  # whatever it is, others finish and keep their answers
-                self._stop_signal.set("error", error)
-            finally:
-                self._in_flight -= 1
-                if self._exhausted or self._stop_signal:
-                    async with self._state_changed:
-                        self._state_changed.notify_all()
+    async def _finish_call(self, call: PendingCall) -> None:
+        """Process a call, and wake workers that wait for what it leaves open."""
+        try:
+            await self._process_call(call)
+        finally:
+            self._in_flight -= 1
+            if self._exhausted or self._stop_signal:
+                async with self._state_changed:
+                    self._state_changed.notify_all()
 
     async def _next_call(self) -> PendingCall | None:
         """The next call: what has to be asked again first, then what the plan brings."""
@@ -151,7 +123,7 @@ class JudgeWorkers:
         items = iter(self._edit_work)
         try:
             while True:
-                while len(ready) < self._prefetch and (item := next(items, None)) is not None:
+                while len(ready) < 2 * self._session.threads and (item := next(items, None)) is not None:
                     if self._early_stopping and not self._early_stopping.needs_answers(item.edit.key):
                         calls_left = sum(self._count_calls(group.repeats) for group in item.batches)
                         self.progress.calls -= item.cached_calls + calls_left
@@ -217,10 +189,10 @@ class JudgeWorkers:
     async def _get_image(self, path: Path, name: str) -> EncodedImage:
         loop = asyncio.get_running_loop()
         if name != "source":
-            return await loop.run_in_executor(self._pool, self._encode, path)
+            return await loop.run_in_executor(self._session.pool, self._encode, path)
         # Other systems edited the same source, and are asked about next.
         if path not in self._source_cache:
-            self._source_cache[path] = loop.run_in_executor(self._pool, self._encode, path)
+            self._source_cache[path] = loop.run_in_executor(self._session.pool, self._encode, path)
             while len(self._source_cache) > _MAX_CACHED_SOURCES:
                 self._source_cache.popitem(last=False)
         return await asyncio.shield(self._source_cache[path])
@@ -233,8 +205,6 @@ class JudgeWorkers:
         request = build_judge_request(call, self._prompts)
         try:
             made = await self._caller.call(request)
-        except CallStoppedError:
-            return
         except CallError as fault:
             await self._record_failure(call, fault)
             return
@@ -305,9 +275,9 @@ class JudgeWorkers:
 
     async def _record_failure(self, call: PendingCall, error: CallError) -> None:
         """Keep that a call brought nothing. What a filter declined may pass one by one."""
-        status = VerdictStatus.REFUSED if error.kind == "content filter" else VerdictStatus.FAILED
+        reply = self._caller.failed_reply(error)
+        status = reply.status
         verdicts = [Verdict(q.id, status, explanation=str(error)) for q in call.questions]
-        reply = Reply(status, None, self.judge.name, self.settings.attempts, cost=error.cost or None)
         await self._journal.append([(self._build_call_key(call, r), reply, verdicts) for r in call.repeats])
         follow: list[PendingCall] = []
         if status is VerdictStatus.REFUSED:

@@ -10,22 +10,30 @@ from pathlib import Path
 from creval.core.errors import CrevalError
 
 
+class StoreNotWritableError(CrevalError):
+    """A folder that cannot be opened for writing, which may still be readable."""
+
+
+class StoreBusy(StoreNotWritableError):  # noqa: N818
+    """A folder that another process is writing to."""
+
+
 def acquire_lock(path: Path, timeout: float = 0) -> sqlite3.Connection:
     """Take the lock that a file stands for, waiting so many seconds for whoever holds it; closing
     lets it go."""
     try:
         held = sqlite3.connect(path, isolation_level=None, timeout=timeout)
     except sqlite3.Error as error:
-        raise CrevalError(f"{path.parent} cannot be written: {error}.") from error
+        raise StoreNotWritableError(f"{path.parent} cannot be written: {error}.") from error
     try:
         held.execute("BEGIN EXCLUSIVE")
     except sqlite3.Error as error:
         held.close()
         if "locked" in str(error):
-            raise CrevalError(
+            raise StoreBusy(
                 f"another creval is writing to {path.parent}. Wait for it to end, or give another one."
             ) from error
-        raise CrevalError(f"{path.parent} cannot be written: {error}.") from error
+        raise StoreNotWritableError(f"{path.parent} cannot be written: {error}.") from error
     return held
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
+from typing import Any
 
 from creval import __version__
 from creval.core.benchmark import Benchmark
@@ -38,16 +39,30 @@ def describe_run(benchmark: Benchmark, judge: str, *, show_instruction: bool = F
     }
 
 
-def require_same_run(store: RunWriter, manifest: Mapping[str, object], names: Iterable[str]) -> None:
-    """Refuse to put beside what a run holds something of another benchmark, judge ..."""
-    held = store.manifest
-    for name in names:
-        # A run that was only measured has no judge yet, or no more.
-        if held.get(name) and manifest[name] and held[name] != manifest[name]:
-            raise CrevalError(
-                f"{store.folder} holds a run of the {name} {held[name]!r}, not of "
-                f"{manifest[name]!r}. Give another `run`."
-            )
+def require_same(
+    stored: Mapping[str, Any], current: Mapping[str, Any], message: Callable[[str, Any, Any], str]
+) -> None:
+    """Refuse to continue a folder with other settings than it was begun with.
+
+    Fields that are not stored are not compared. `message` makes the error's sentence of the first
+    field that differs: its name, its stored value, and its current one.
+    """
+    for name, value in current.items():
+        if name in stored and stored[name] != value:
+            raise CrevalError(message(name, stored[name], value))
+
+
+def require_same_run(store: RunWriter, manifest: Mapping[str, object]) -> None:
+    """Refuse to continue a run with another benchmark, protocol or judge."""
+    # A run that was only measured has no judge yet, or no more.
+    current = {name: manifest[name] for name in ("benchmark", "protocol", "judge") if manifest[name]}
+    require_same(
+        {name: value for name, value in store.manifest.items() if value},
+        current,
+        lambda name, before, now: (
+            f"{store.folder} holds a run of the {name} {before!r}, not of {now!r}. Give another `run`."
+        ),
+    )
 
 
 def questions_digest(benchmark: Benchmark, show_instruction: bool = False) -> str:

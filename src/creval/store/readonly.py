@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from creval.core.errors import CrevalError
 from creval.core.verdict import VerdictStatus
 from creval.store import database_schema
+from creval.store.lock import StoreBusy
 from creval.store.writer import DATABASE, RunWriter
 
 
@@ -93,7 +94,7 @@ def _connect_readonly(path: Path) -> tuple[sqlite3.Connection, int]:
     except sqlite3.OperationalError as error:
         connection.close()
         if "locked" in str(error):
-            raise CrevalError(f"{path.parent} is being written. Try again in a moment.") from error
+            raise StoreBusy(f"{path.parent} is being written. Try again in a moment.") from error
         raise CrevalError(f"{path} cannot be read: {error}.") from error
     except BaseException:
         connection.close()

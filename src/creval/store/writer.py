@@ -20,7 +20,7 @@ from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.store import database_schema
-from creval.store.lock import acquire_lock
+from creval.store.lock import StoreNotWritableError, acquire_lock
 
 DATABASE = "creval.db"
 _LOCK_FILE = "creval.lock"
@@ -41,14 +41,14 @@ class RunWriter:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise CrevalError(f"{self.folder} cannot be written: {error.strerror}.") from error
+            raise StoreNotWritableError(f"{self.folder} cannot be written: {error.strerror}.") from error
         self._lock = acquire_lock(self.folder / _LOCK_FILE)
         try:
             self._connection = _open_connection(self.folder / DATABASE)
         except BaseException as error:
             self._lock.close()
             if isinstance(error, sqlite3.OperationalError):
-                raise CrevalError(
+                raise StoreNotWritableError(
                     f"{self.folder} cannot be written ({error}). Is it read-only, or the disk full?"
                 ) from error
             raise

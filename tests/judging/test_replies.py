@@ -10,7 +10,7 @@ from creval.core.probe import Question
 from creval.core.scales import get_scale
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.judges.base import JudgeRequest, completion_status
-from creval.judging.requests import read_verdicts
+from creval.judging.replies import read_verdicts
 from creval.providers.openai_wire import Completion, TokenLogprobs
 
 QUESTION = Question("IF/1", "IF", "Is it red?")

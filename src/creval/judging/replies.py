@@ -1,0 +1,66 @@
+"""Replies of a judge: the verdicts in a completion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from creval.core.probe import Question
+from creval.core.verdict import Verdict, VerdictStatus
+from creval.judges.base import JudgeRequest, strip_thinking
+from creval.parsing.judge_replies import parse_reply
+from creval.providers.openai_wire import Completion, TokenLogprobs
+
+_MAX_REASON_LENGTH = 300
+_ANSWER_KEY = '"answer"'
+_NO_LOGPROBS = "no log-probabilities came with the answer"
+
+
+def read_verdicts(
+    completion: Completion, request: JudgeRequest, questions: Sequence[Question], *, use_logprobs: bool = False
+) -> list[Verdict]:
+    """Read the verdict on each question from a completion, with the reason where there is none.
+
+    `use_logprobs` takes the value expected by the answer token's probabilities as the answer.
+    """
+    if completion.finish_reason == "refusal":
+        why = f"the judge declined: {completion.text}" if completion.text else "a filter declined"
+        return [Verdict(q.id, VerdictStatus.REFUSED, explanation=why[:_MAX_REASON_LENGTH]) for q in questions]
+    text = strip_thinking(completion.text)
+    if completion.finish_reason == "length" and "{" not in text:
+        text = text.rpartition("\n")[0]  # a last line that is cut off may begin another answer
+    verdicts = parse_reply(text, questions, request.labels)
+    if use_logprobs:
+        verdicts = [_apply_logprobs(verdict, completion, request) for verdict in verdicts]
+    if completion.finish_reason == "length":
+        why = "the reply was cut off at its greatest length (`parameters` max_tokens=N allows more)"
+    elif not completion.text.strip():
+        why = "the reply was empty"
+    else:
+        return verdicts
+    return [
+        v if v.status is VerdictStatus.ANSWERED else Verdict(v.probe, VerdictStatus.MISSING, explanation=why)
+        for v in verdicts
+    ]
+
+
+def _apply_logprobs(verdict: Verdict, completion: Completion, request: JudgeRequest) -> Verdict:
+    """An answer whose value is the expected one, by the probabilities of the answer's token."""
+    contract = request.scale
+    if verdict.status is not VerdictStatus.ANSWERED or contract is None:
+        return verdict
+    said = (VerdictStatus.ANSWERED, verdict.value)
+    for position in _tokens_from_answer(completion.logprobs):
+        if contract.parse_answer(position.token) == said:
+            value = contract.expected_value(position.alternatives)
+            if value is not None:
+                return verdict._replace(value=value)
+    return Verdict(verdict.probe, VerdictStatus.MISSING, None, verdict.raw_answer, _NO_LOGPROBS)
+
+
+def _tokens_from_answer(positions: Sequence[TokenLogprobs]) -> Sequence[TokenLogprobs]:
+    """A reply's tokens from its answer on: the words of an explanation before it do not count."""
+    found = "".join(position.token for position in positions).rfind(_ANSWER_KEY)
+    ends = accumulate(len(position.token) for position in positions)
+    first = next((n for n, end in enumerate(ends) if end > found + len(_ANSWER_KEY)), 0)
+    return positions[first:] if found >= 0 else positions

@@ -1,0 +1,31 @@
+"""Settings carry what their kind of call needs, and refuse what cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from creval.calls.settings import CallSettings, ChatSettings, JudgeSettings
+from creval.core.errors import CrevalError
+from creval.editing.session import EditSettings
+
+
+@pytest.mark.parametrize("kind", [CallSettings, ChatSettings, JudgeSettings, EditSettings])
+@pytest.mark.parametrize("name", ["concurrency", "attempts"])
+def test_every_kind_makes_at_least_one_call(kind: type[CallSettings], name: str) -> None:
+    with pytest.raises(CrevalError, match=f"`{name}` must be 1 or more"):
+        kind(**{name: 0})
+
+
+def test_builders_and_editors_have_no_settings_of_judging() -> None:
+    judging = {"batch_by", "logprobs", "repeat", "rubric", "stopping_rule", "metrics"}
+    assert judging <= {field.name for field in fields(JudgeSettings)}
+    assert not judging & {field.name for field in fields(ChatSettings)}
+    assert {field.name for field in fields(EditSettings)} == {field.name for field in fields(CallSettings)}
+
+
+def test_a_judge_is_told_how_often_it_is_asked() -> None:
+    options = JudgeSettings(repeat=3, logprobs=True, batch_by="question", timeout=9).judge_options()
+    assert (options.repeat, options.logprobs, options.timeout) == (3, True, 9)
+    assert (ChatSettings(timeout=9).judge_options().repeat, ChatSettings().judge_options().logprobs) == (1, False)
