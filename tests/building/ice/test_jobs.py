@@ -110,9 +110,9 @@ def test_what_images_can_serve() -> None:
     assert able(plain, TaskSelection(derived=DERIVABLE)) == [*range(1, 17), 18, 24, 26, 27]
     assert set(range(23, 28)) <= set(able(plain, sure=True))
     assert "NAME_mask.png" in unfit_task_reason(TASKS["Inpainting"], plain, True, TaskSelection())
-    assert unfit_task_reason(TASKS["Outpainting"], plain, True, TaskSelection()).endswith("; --derive makes it")
+    assert unfit_task_reason(TASKS["Outpainting"], plain, True, TaskSelection()).endswith("; `derive` makes it")
     depth = unfit_task_reason(TASKS["Depth-guided Generation"], plain, False, TaskSelection())
-    assert depth.endswith("; --derive --gauge depth=MODEL makes it")
+    assert depth.endswith("; `derive` `metric_models` depth=MODEL makes it")
 
 
 def test_images_without_a_task_are_told(tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS
-from creval.building.build_manifest import BUILD_RECORD
+from creval.building.build_manifest import read_build_record
 from creval.building.creval.pipeline import Rejection, SampleDraft
 from creval.building.creval.question_set import KeptQuestion
 from creval.building.creval.sources import SourceImage
@@ -34,29 +34,23 @@ from creval.store.lock import file_lock
 SAMPLE_LIST = "instruction.json"
 DROPPED = "dropped"
 QUESTIONS_KEY = "quality_check_questions"
-_TEXT_MAPPINGS = ("written", "pictures", "given", "left_out")
 
 
 class WriteResult(NamedTuple):
-    """What became of a benchmark's files: what was left alone, because people had changed it, and
-    the pictures that could not be written, with the reason."""
+    """What became of a benchmark's files: what was left alone, because people had changed it, the
+    images that could not be written, with the reason, and digests of all that was ever written."""
 
     user_edited: list[str]
     failures: dict[str, str]
+    written: dict[str, str]
 
 
 def write_creval_benchmark(
-    root: Path,
-    drafts: Mapping[str, SampleDraft],
-    sources: Mapping[str, SourceImage],
-    left_out: Mapping[str, str],
-    rejections: Mapping[str, Sequence[Rejection]],
-    build_info: Mapping[str, object],
+    root: Path, drafts: Mapping[str, SampleDraft], sources: Mapping[str, SourceImage]
 ) -> WriteResult:
     """Write what was made, but for what people have changed."""
-    record = read_build_record(root)
-    written: dict[str, str] = record.get("written", {})
-    kept = WriteResult([], {})
+    written: dict[str, str] = read_build_record(root).get("written", {})
+    kept = WriteResult([], {}, written)
     there = {entry_sample_id(entry) for entry in read_sample_list(root / SAMPLE_LIST)}
     entries = {}
     for identity in sorted(drafts):  # before anybody has to wait: pictures take long
@@ -65,30 +59,15 @@ def write_creval_benchmark(
                 entries[identity] = _build_entry(drafts[identity], sources[identity])
                 _write_image(root, sources[identity], written, kept.user_edited)
     with file_lock(root):
-        _write_texts(root, drafts, entries, written, kept)
-    reasons = dict(record.get("rejected", {}))
-    reasons |= {name: [_build_rejection_json(one) for one in found] for name, found in rejections.items()}
-    kept_out = {name: why for name, why in record.get("left_out", {}).items() if name not in drafts}
-    write_json(
-        root / BUILD_RECORD,
-        {
-            **build_info,
-            "left_out": dict(sorted({**kept_out, **left_out, **kept.failures}.items())),
-            "rejected": {name: found for name, found in sorted(reasons.items()) if found},
-            "written": dict(sorted(written.items())),
-        },
-    )
+        _write_texts(root, drafts, entries, kept)
     return kept
 
 
 def _write_texts(
-    root: Path,
-    drafts: Mapping[str, SampleDraft],
-    entries: Mapping[str, Mapping[str, Any]],
-    written_digests: dict[str, str],
-    result: WriteResult,
+    root: Path, drafts: Mapping[str, SampleDraft], entries: Mapping[str, Mapping[str, Any]], result: WriteResult
 ) -> None:
     """Write the list of samples, and the questions of those whose pictures are there."""
+    written_digests = result.written
     held: dict[str, Mapping[str, Any]]
     held = {entry_sample_id(entry): entry for entry in read_sample_list(root / SAMPLE_LIST)}
     for identity in sorted(drafts):
@@ -185,7 +164,8 @@ def build_questions_json(questions: Iterable[KeptQuestion]) -> dict[str, Any]:
     }
 
 
-def _build_rejection_json(rejection: Rejection) -> dict[str, object]:
+def build_rejection_json(rejection: Rejection) -> dict[str, object]:
+    """Return a rejection as `build.json` keeps it."""
     rule, sentence, text = rejection.violation
     return {"stage": rejection.stage, "try": rejection.attempt, "rule": rule, "why": sentence, "text": text}
 
@@ -201,22 +181,6 @@ def _needs_writing(
         return False
     written_digests[name] = new_digest
     return now != new_digest
-
-
-def read_build_record(root: Path) -> dict[str, Any]:
-    """What `build.json` says; nothing where there is none."""
-    path = root / BUILD_RECORD
-    if not path.is_file():
-        return {}
-    record = read_json(path)
-    if not isinstance(record, dict) or not all(_is_text_mapping(record.get(name, {})) for name in _TEXT_MAPPINGS):
-        raise CrevalError(f"{path} is not what creval build wrote; put it back or take it away.")
-    return record
-
-
-def _is_text_mapping(content: object) -> bool:
-    """Whether it is texts by name."""
-    return isinstance(content, dict) and all(isinstance(text, str) for text in content.values())
 
 
 def read_sample_list(path: Path) -> list[dict[str, Any]]:
