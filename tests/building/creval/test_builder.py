@@ -18,7 +18,7 @@ from creval.building.creval.pipeline import count_questions
 from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
 from creval.core.files import atomic_copy
-from tests.building.made import Model, drawn
+from tests.building.made import Model, drawn, usual
 from tests.serving import serving
 
 
@@ -73,6 +73,18 @@ def test_a_image_that_cannot_be_written_is_left_out(tmp_path: Path, monkeypatch:
     assert (len(built.results), built.left_out, built.progress.requests_sent) == (3, {}, 0)
     dataset = open_benchmark(tmp_path / "bench").dataset
     assert (len(dataset.samples), dataset.issues) == (3, ())
+
+
+def test_a_reply_that_did_not_come_costs_later_starts_nothing(tmp_path: Path) -> None:
+    def says(stage: str, text: str) -> str:
+        return "" if len(model.asked) == 1 else usual(stage, text)
+
+    drawn(tmp_path / "pictures", "cat")
+    model = Model(says)
+    with building(tmp_path, model) as begin:
+        assert begin().run().left_out == {}
+        assert model.stages() == ["instruction", "instruction", "IF", "VC", "blind", "VQ"]
+        assert begin().run().progress.requests_sent == 0
 
 
 OWN = "Turn the cat into a blue glass lamp with two iron feet beneath a silver sun."

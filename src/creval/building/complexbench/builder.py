@@ -18,7 +18,7 @@ from creval.building.complexbench.pipeline import (
     load_complexbench_prompts,
     write_sample_steps,
 )
-from creval.building.image_files import list_image_names, sample_names
+from creval.building.image_files import list_image_names, sample_names, write_error_reason
 from creval.calls.settings import Settings
 from creval.calls.text_generation import GenerationItem, GenerationResult, StageEstimate
 from creval.calls.validated_text import ValidatingSession
@@ -114,29 +114,20 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
     def save(self, result: GenerationResult[dict[str, Any]]) -> None:
         """Write what was made into what is there now: people may have changed it meanwhile."""
         result.left_out |= self._lost
-        for identity, (name, _) in self._jobs.items():
-            if identity not in result.results:
-                continue
+        for identity in list(result.results):
+            name = self._jobs[identity].name
             try:
                 self.entries.save_image(name, self._images / name)
             except (ImageError, OSError) as error:
-                why = getattr(error, "strerror", None) or error
-                result.left_out[identity] = f"its picture cannot be written: {why}"
-                del result.results[identity]
-        with file_lock(self.out):
-            self.entries = ComplexBenchEntries(self.out)
-            self._add_entries(result)
-            if any(self.entries.subsets.values()):
-                self.entries.save()
-
-    def _add_entries(self, result: GenerationResult[dict[str, Any]]) -> None:
-        """Put what was made among the entries."""
+                result.leave_out(identity, f"its picture cannot be written: {write_error_reason(error)}")
         made_by: dict[str, Any] = {role: judge.model for role, judge in self.generator.judges.items()}
         made_by["prompts"] = [prompt.version for prompt in self._prompts]
-        for identity, (name, types) in self._jobs.items():
-            if identity not in result.results:
-                continue
-            steps, made = result.results[identity], {**made_by, "rejected": self.rejections[identity]}
-            if not self.entries.add(types.subset, name, steps, made):
-                result.left_out[identity] = "another one of its key was put there meanwhile"
-                del result.results[identity]
+        with file_lock(self.out):
+            self.entries = ComplexBenchEntries(self.out)
+            for identity, steps in list(result.results.items()):
+                name, types = self._jobs[identity]
+                made = {**made_by, "rejected": self.rejections[identity]}
+                if not self.entries.add(types.subset, name, steps, made):
+                    result.leave_out(identity, "another one of its key was put there meanwhile")
+            if any(self.entries.subsets.values()):
+                self.entries.save()

@@ -183,9 +183,8 @@ class CrevalBuilder(Builder[SampleDraft]):
     def save(self, result: GenerationResult[SampleDraft]) -> None:
         kept = write_creval_benchmark(self.out, result.results, self.pipeline.sources)
         self.user_edited, self._written = kept.user_edited, kept.written
-        result.left_out |= kept.failures
-        for name in kept.failures:
-            del result.results[name]
+        for name, why in kept.failures.items():
+            result.leave_out(name, why)
 
     def record(self, result: GenerationResult[SampleDraft]) -> Mapping[str, Any]:
         """Return what earlier starts left out or rejected, too, unless it was made now."""
