@@ -11,29 +11,11 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.files import atomic_copy, atomic_write, list_files
-from creval.core.images import open_image
+from creval.core.images import ImageError, open_image
 
 # Those at the end are not opened, and reported for that.
-_SUFFIXES = frozenset(
-    {
-        ".jpg",
-        ".jpeg",
-        ".png",
-        ".webp",
-        ".gif",
-        ".bmp",
-        ".tif",
-        ".tiff",
-        ".avif",
-        ".jp2",
-        ".ppm",
-        ".heic",
-        ".heif",
-        ".svg",
-        ".eps",
-        ".psd",
-    }
-)
+_SUFFIXES = frozenset((".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".jp2", ".ppm"))
+_SUFFIXES |= {".heic", ".heif", ".svg", ".eps", ".psd"}
 
 _RELEASE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
 """The kinds of pictures that releases have; others are saved as PNG."""
@@ -57,6 +39,11 @@ def save_png(image: Image.Image, path: Path) -> None:
     png = io.BytesIO()
     image.save(png, "PNG")
     atomic_write(path, png.getvalue())
+
+
+def write_error_reason(error: ImageError | OSError) -> object:
+    """Return why an image cannot be written."""
+    return getattr(error, "strerror", None) or error
 
 
 def require_separate(folder: Path, out: Path) -> None:

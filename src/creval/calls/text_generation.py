@@ -74,6 +74,11 @@ class GenerationResult(Generic[T]):
         """Of all that were to be made, now or before."""
         return len(self.left_out) / max(1, self.already_done + len(self.results) + len(self.left_out))
 
+    def leave_out(self, name: str, why: str) -> None:
+        """Take back what was made, with the reason."""
+        self.left_out[name] = why
+        del self.results[name]
+
 
 class ItemSession:
     """Where one item's texts are asked for."""

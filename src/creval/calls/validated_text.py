@@ -16,7 +16,12 @@ _MAX_QUOTE_LENGTH = 200  # letters of what a model said
 
 
 class InvalidReplyError(Exception):
-    """A reply that cannot be used, and why."""
+    """A reply that cannot be used, and why. `request` is how the model is asked again, if not with
+    the reason itself."""
+
+    def __init__(self, why: str, request: str = "") -> None:
+        super().__init__(why)
+        self.request = request
 
 
 class RetriesExhaustedError(GenerationFailedError):
@@ -30,6 +35,18 @@ class ValidatingSession:
     def __init__(self, session: ItemSession, retries: int) -> None:
         self.session, self.retries = session, retries
         self.rejections: list[str] = []
+
+    async def generate(
+        self,
+        role: str,
+        stage: str,
+        prompt: Prompt,
+        attempt: int,
+        image_paths: Sequence[Path] | None = None,
+        **places: str,
+    ) -> str:
+        """Return one reply, whatever it says."""
+        return await self.session.generate(role, stage, prompt, attempt=attempt, image_paths=image_paths, **places)
 
     async def generate_until_valid(
         self,
@@ -48,9 +65,7 @@ class ValidatingSession:
         refusals = 0
         for again in range(self.retries + 1):
             try:
-                text = await self.session.generate(
-                    role, stage, prompt, attempt=again, image_paths=image_paths, reason=reason, **places
-                )
+                text = await self.generate(role, stage, prompt, again, image_paths, reason=reason, **places)
             except GenerationFailedError as error:
                 # A call that was given up has been made often enough; an empty reply has not.
                 if error.__cause__ is not None or again == self.retries:
@@ -60,12 +75,12 @@ class ValidatingSession:
             try:
                 return parse(text)
             except InvalidReplyError as error:
-                why, reason = str(error), _as_sentence(str(error))
+                why, reason = str(error), error.request or _as_sentence(str(error))
                 # One who is sorry for the last answer may well give another: read first.
                 if is_refusal(text):
                     refusals += 1
                     why = f"the model declined: {_quote_beginning(text)}"
-                    reason = "Nothing was written; leave out what you cannot write about."
+                    reason = error.request or "Nothing was written; leave out what you cannot write about."
                 reasons.append(_as_sentence(why))
                 self.rejections.append(f"{stage}: {_as_sentence(why)}")
         told = " ".join(dict.fromkeys(reasons))

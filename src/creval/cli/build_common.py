@@ -9,7 +9,7 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import typer
 
@@ -17,13 +17,14 @@ from creval.cli import console, estimate_output, exit_status, options
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
+    from creval.building.base import Builder
     from creval.building.review.base import Review
-    from creval.calls.cost_estimate import CostEstimate
-    from creval.calls.event_loop import ProgressCallback
     from creval.calls.retry import Progress
     from creval.calls.settings import Settings
     from creval.calls.text_generation import GenerationResult
+    from creval.report.output import CommandOutput
 
+T = TypeVar("T")
 MAX_REASONS = 8  # reasons in a note
 
 Images = Annotated[str, typer.Option(metavar="DIR", help="The pictures, also in folders inside.")]
@@ -114,54 +115,57 @@ def build_command(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-class BuildSummary(Protocol):
-    """What building came to."""
+class BuildOutput(NamedTuple):
+    """What a command has to say of a build: whether there is a benchmark now, a table of it, what
+    else other programs are told, and notes."""
 
-    progress: Progress
-    left_out: dict[str, str]
-    notes: list[str]
-    stopped: str
-
-    @property
-    def share_left_out(self) -> float: ...
+    has_samples: bool
+    table: CommandOutput | None
+    facts: Mapping[str, Any] = {}
+    notes: Sequence[str] = ()
 
 
-D = TypeVar("D", bound=BuildSummary, covariant=True)
-
-
-class Builder(Protocol[D]):
-    """A benchmark to be made of so many pictures or samples (`what`)."""
-
-    unit: str
-    settings: Settings
-
-    @property
-    def item_count(self) -> int: ...
-
-    def warnings(self) -> Sequence[str]: ...
-
-    def estimate(self) -> Sequence[CostEstimate]: ...
-
-    def run(self, watch: ProgressCallback | None = None) -> D: ...
-
-
-def run_build(builder: Builder[D], common: BuildFlags, left_out: Mapping[str, str] | None = None) -> D | None:
-    """Say what it will take and, if that is not all that is wanted, build. What is known to be
-    `skipped_rows`, and why, is told to other programs, too."""
+def run_build(
+    builder: Builder[T],
+    common: BuildFlags,
+    review: Callable[[Path], Review],
+    describe: Callable[[GenerationResult[T]], BuildOutput],
+) -> None:
+    """Print the estimate and, unless that is all that is wanted, build, print what was made and go
+    on to the review, or exit."""
     from creval.core.formatting import escape_control, pluralise
 
     for line in builder.warnings():
         console.print_note(escape_control(line))
     expected, of = builder.estimate(), (builder.item_count, builder.unit)
     if common.dry_run:
-        estimate_output.print_estimates(expected, builder.settings.concurrency, common.json, of, left_out=left_out)
-        return None
+        estimate_output.print_estimates(
+            expected, builder.settings.concurrency, common.json, of, left_out=builder.unusable
+        )
+        return
     console.print_note(f"{pluralise(*of)}: about {estimate_output.format_estimates(expected)}")
     shown = console.ProgressLine()
     try:
-        return builder.run(make_watcher(shown))
+        result = builder.run(make_watcher(shown))
     finally:
         shown.clear()
+    output, out = describe(result), quote(str(builder.out))
+    print_summary(result, builder, out)
+    if common.json:
+        found = output.table.as_json() if output.table else {}
+        console.print_json({**output.facts, **build_facts(result), **found})
+    elif output.table:
+        console.print_output(output.table)
+    for note in output.notes:
+        console.print_note(note)
+    exit_status.exit_if_stopped(result.stopped, "written")
+    if common.review and output.has_samples:
+        from creval.web.review.app import serve_review
+
+        serve_review(review(builder.out))
+    elif output.has_samples:
+        console.print_note(f"Now: creval bench {out}")
+    exit_status.exit_if_too_many_missing(result.share_left_out, common.max_left_out, "were left out")
 
 
 def make_watcher(line: console.ProgressLine) -> Callable[[Progress], None]:
@@ -190,7 +194,7 @@ def make_watcher(line: console.ProgressLine) -> Callable[[Progress], None]:
     return watch
 
 
-def build_facts(summary: BuildSummary) -> dict[str, Any]:
+def build_facts(summary: GenerationResult[Any]) -> dict[str, Any]:
     """What building came to, for another program."""
     progress = summary.progress
     return {
@@ -204,8 +208,9 @@ def build_facts(summary: BuildSummary) -> dict[str, Any]:
     }
 
 
-def print_summary(summary: BuildSummary, where: str) -> None:
-    """What was left out and why, and what it took; `where` all reasons are."""
+def print_summary(summary: GenerationResult[Any], builder: Builder[Any], out: str) -> None:
+    """Print what was left out and why, what it took, and how many were made."""
+    from creval.building.build_manifest import BUILD_RECORD
     from creval.core.formatting import escape_control, format_count, format_duration, format_money, pluralise
 
     progress = summary.progress
@@ -214,7 +219,7 @@ def print_summary(summary: BuildSummary, where: str) -> None:
     for name, reason in list(summary.left_out.items())[:MAX_REASONS]:
         console.print_note(escape_control(f"{name} is left out: {reason}"))
     if len(summary.left_out) > MAX_REASONS:
-        console.print_note(f"... and {len(summary.left_out) - MAX_REASONS:,} more ({where})")
+        console.print_note(f"... and {len(summary.left_out) - MAX_REASONS:,} more ({out}/{BUILD_RECORD})")
     if progress.error_counts:
         kinds = ", ".join(f"{kind} {n}" for kind, n in progress.error_counts.most_common(MAX_REASONS))
         console.print_note(escape_control(f"calls that brought no answer: {kinds}"))
@@ -225,26 +230,4 @@ def print_summary(summary: BuildSummary, where: str) -> None:
         + (f", {format_count(tokens)} tokens{spent}" if tokens else "")
         + (f"; {pluralise(progress.cached, 'text')} kept from before" if progress.cached else "")
     )
-
-
-def print_made_summary(result: GenerationResult[Any], what: str, out: str) -> None:
-    """The same, and how many there are."""
-    from creval.building.build_manifest import BUILD_RECORD
-    from creval.core.formatting import pluralise
-
-    print_summary(result, f"{quote(out)}/{BUILD_RECORD}")
-    console.print_note(f"{pluralise(len(result.results), what)} made, {len(result.left_out):,} left out.")
-
-
-def finish_build(
-    summary: BuildSummary, common: BuildFlags, out: str, has_samples: bool, review: Callable[[Path], Review]
-) -> None:
-    """What comes next, if anything is `there`, or the exit status."""
-    exit_status.exit_if_stopped(summary.stopped, "written")
-    if common.review and has_samples:
-        from creval.web.review.app import serve_review
-
-        serve_review(review(Path(out)))
-    elif has_samples:
-        console.print_note(f"Now: creval bench {quote(out)}")
-    exit_status.exit_if_too_many_missing(summary.share_left_out, common.max_left_out, "were left out")
+    console.print_note(f"{pluralise(len(summary.results), builder.unit)} made, {len(summary.left_out):,} left out.")

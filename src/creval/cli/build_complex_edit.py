@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import build_common, console
+from creval.cli import build_common
 
 if TYPE_CHECKING:
     from creval.calls.text_generation import GenerationResult
@@ -28,41 +28,27 @@ def complex_edit(
     common: build_common.BuildFlags,
 ) -> None:
     """Let a model write chains of atomic edits and their compounds; go on where it stopped."""
+    from creval.benchmarks.complex_edit.release import load_complex_edit_dataset
     from creval.benchmarks.complex_edit.rows import has_row_files
     from creval.building.complex_edit.builder import ComplexEditBuilder
     from creval.building.complex_edit.review import ComplexEditReview
+    from creval.report.plots import operation_counts, save_figure
 
     settings = common.settings(out)
     folder = Path(out)
     work = ComplexEditBuilder(
         Path(images), folder, writer, settings, steps=steps, temperature=temperature, dry_run=common.dry_run
     )
-    wrote = build_common.run_build(work, common)
-    if wrote is None:
-        return
-    there = has_row_files(folder)
-    build_common.print_made_summary(wrote, work.unit, out)
-    _print_operations(wrote, folder, there, common.json)
-    build_common.finish_build(wrote, common, out, there, ComplexEditReview)
 
+    def describe(result: GenerationResult[dict[str, Any]]) -> build_common.BuildOutput:
+        facts = {"made": len(result.results)}
+        if not has_row_files(folder):
+            return build_common.BuildOutput(False, None, facts)
+        found, counts = _count_operations(load_complex_edit_dataset(folder))
+        save_figure(operation_counts(counts), folder / PLOT)
+        return build_common.BuildOutput(True, found, facts, [f"Drawn: {folder / PLOT}"])
 
-def _print_operations(result: GenerationResult[dict[str, Any]], folder: Path, has_rows: bool, json: bool) -> None:
-    """How often each operation occurs, as a table and a plot."""
-    from creval.benchmarks.complex_edit.release import load_complex_edit_dataset
-    from creval.report.plots import operation_counts, save_figure
-
-    facts = {"made": len(result.results), **build_common.build_facts(result)}
-    if not has_rows:
-        if json:
-            console.print_json(facts)
-        return
-    found, counts = _count_operations(load_complex_edit_dataset(folder))
-    save_figure(operation_counts(counts), folder / PLOT)
-    if json:
-        console.print_json({**facts, **found.as_json()})
-    else:
-        console.print_output(found)
-    console.print_note(f"Drawn: {folder / PLOT}")
+    build_common.run_build(work, common, ComplexEditReview, describe)
 
 
 def _count_operations(dataset: Dataset) -> tuple[CommandOutput, dict[str, dict[str, int]]]:

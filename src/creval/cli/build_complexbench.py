@@ -14,6 +14,8 @@ from creval.cli import build_common, console, options
 if TYPE_CHECKING:
     from creval.building.complexbench.builder import DetectObjects
     from creval.building.complexbench.files import ComplexBenchEntries
+    from creval.calls.text_generation import GenerationResult
+    from creval.report.output import CommandOutput
 
 
 @build_common.build_command
@@ -50,17 +52,13 @@ def complexbench(
         temperature=temperature,
         dry_run=common.dry_run,
     )
-    wrote = build_common.run_build(work, common)
-    if wrote is None:
-        return
-    build_common.print_made_summary(wrote, work.unit, out)
-    there = any(work.entries.subsets.values())
-    facts = {"made": len(wrote.results), "not_kept": work.unsuitable_images, **build_common.build_facts(wrote)}
-    if there:
-        _print_edit_types(work.entries, facts, common.json)
-    elif common.json:
-        console.print_json(facts)
-    build_common.finish_build(wrote, common, out, there, ComplexBenchReview)
+
+    def describe(result: GenerationResult[dict[str, Any]]) -> build_common.BuildOutput:
+        facts = {"made": len(result.results), "not_kept": work.unsuitable_images}
+        there = any(work.entries.subsets.values())
+        return build_common.BuildOutput(there, _edit_types_table(work.entries) if there else None, facts)
+
+    build_common.run_build(work, common, ComplexBenchReview, describe)
 
 
 def _object_finder(source: Path, folder: Path, coco: str | None, model: str | None) -> DetectObjects:
@@ -94,8 +92,8 @@ def _object_finder(source: Path, folder: Path, coco: str | None, model: str | No
     return look
 
 
-def _print_edit_types(entries: ComplexBenchEntries, facts: dict[str, Any], json: bool) -> None:
-    """How often each type occurs, as a table."""
+def _edit_types_table(entries: ComplexBenchEntries) -> CommandOutput:
+    """How often each type occurs."""
     from creval.benchmarks.complexbench_edit.release import EDIT_TYPES, SUBSETS
     from creval.report.commands.build_output import edit_types_output
 
@@ -107,8 +105,4 @@ def _print_edit_types(entries: ComplexBenchEntries, facts: dict[str, Any], json:
         )
         for subset in SUBSETS
     }
-    found = edit_types_output(counts, EDIT_TYPES)
-    if json:
-        console.print_json({**facts, **found.as_json()})
-    else:
-        console.print_output(found)
+    return edit_types_output(counts, EDIT_TYPES)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from creval.cli import build_common, console
+from creval.cli import build_common
 
 if TYPE_CHECKING:
-    from creval.building.creval.builder import BuildResult
+    from creval.building.creval.builder import CrevalBuilder
+    from creval.building.creval.pipeline import QuestionCounts, SampleDraft
+    from creval.calls.text_generation import GenerationResult
     from creval.report.output import CommandOutput
 
 
@@ -37,8 +39,8 @@ def creval(
     common: build_common.BuildFlags,
 ) -> None:
     """Write instructions and questions for your pictures; go on where it stopped."""
-    from creval.building.build_manifest import BUILD_RECORD
     from creval.building.creval.builder import CrevalBuilder, CrevalBuildOptions
+    from creval.building.creval.pipeline import count_questions
     from creval.building.creval.review import CrevalReview
 
     settings = common.settings(out)
@@ -47,54 +49,59 @@ def creval(
     work = CrevalBuilder(
         Path(images), Path(out), roles, wish, settings, temperature=temperature, dry_run=common.dry_run
     )
-    built = build_common.run_build(work, common)
-    if built is None:
-        return
-    console.print_output(_build_output(built), common.json)
-    _print_notes(built)
-    build_common.print_summary(built, f"{quote(out)}/{BUILD_RECORD}")
-    build_common.finish_build(built, common, out, bool(built.samples), CrevalReview)
+
+    def describe(result: GenerationResult[SampleDraft]) -> build_common.BuildOutput:
+        counts = count_questions(result.results.values())
+        rejected = Counter(one.violation.rule for all_ in work.pipeline.rejections.values() for one in all_)
+        table = _samples_table(result, work, counts, rejected)
+        notes = _list_notes(work, counts, rejected)
+        return build_common.BuildOutput(bool(result.results), table, notes=notes)
+
+    build_common.run_build(work, common, CrevalReview, describe)
 
 
-def _build_output(result: BuildResult) -> CommandOutput:
+def _samples_table(
+    result: GenerationResult[SampleDraft], builder: CrevalBuilder, counts: QuestionCounts, rejected: Counter[str]
+) -> CommandOutput:
     from creval.benchmarks.creval.release import METRICS
     from creval.report.output import CommandOutput, OutputTable
 
-    counts = [f"{result.questions[metric]:,}" for metric in METRICS]
-    row = [f"{result.images:,}", f"{result.samples:,}", f"{len(result.left_out):,}", *counts]
-    row += [f"{sum(result.rejected.values()):,}", f"{result.flagged:,}"]
+    made = [builder.item_count, len(result.results), len(result.left_out)]
+    made += [counts.by_metric[metric] for metric in METRICS]
+    made += [sum(rejected.values()), counts.flagged]
     heads = ["pictures", "samples", "left out", *METRICS, "rejected", "flagged"]
     data = {
-        "pictures": result.images,
-        "samples": result.samples,
-        "questions": {metric: result.questions[metric] for metric in METRICS},
-        "rejected": dict(sorted(result.rejected.items())),
-        "flagged": result.flagged,
-        "unchecked": result.unchecked,
-        "left_alone": result.user_edited,
-        **build_common.build_facts(result),
+        "pictures": builder.item_count,
+        "samples": len(result.results),
+        "questions": {metric: counts.by_metric[metric] for metric in METRICS},
+        "rejected": dict(sorted(rejected.items())),
+        "flagged": counts.flagged,
+        "unchecked": counts.unchecked,
+        "left_alone": builder.user_edited,
     }
-    return CommandOutput((), [OutputTable(heads, [row], text_columns=0)], data)
+    return CommandOutput((), [OutputTable(heads, [[f"{number:,}" for number in made]], text_columns=0)], data)
 
 
-def _print_notes(result: BuildResult) -> None:
-    """What was rejected, flagged or left alone, on standard error."""
+def _list_notes(builder: CrevalBuilder, counts: QuestionCounts, rejected: Counter[str]) -> list[str]:
+    """Tell what was rejected, flagged or left alone."""
     from creval.building.build_manifest import BUILD_RECORD
     from creval.core.formatting import escape_control, pluralise
 
-    if result.rejected:
-        rules = ", ".join(f"{rule} {n}" for rule, n in result.rejected.most_common(build_common.MAX_REASONS))
-        console.print_note(f"what was rejected, by rule: {rules}; each with its reason in {BUILD_RECORD}")
-    if result.flagged:
-        console.print_note(
-            f'{pluralise(result.flagged, "question")} kept although flagged, because too few were left: look for "flag"'
+    notes, most = [], build_common.MAX_REASONS
+    if rejected:
+        rules = ", ".join(f"{rule} {n}" for rule, n in rejected.most_common(most))
+        notes.append(f"what was rejected, by rule: {rules}; each with its reason in {BUILD_RECORD}")
+    if counts.flagged:
+        questions = pluralise(counts.flagged, "question")
+        notes.append(f'{questions} kept although flagged, because too few were left: look for "flag"')
+    if counts.unchecked:
+        questions = pluralise(counts.unchecked, "question")
+        notes.append(
+            f"{questions} without a second opinion, because the checker did not answer: "
+            'look for "on_source": "unanswered"'
         )
-    if result.unchecked:
-        console.print_note(
-            f"{pluralise(result.unchecked, 'question')} without a second opinion, because the checker "
-            'did not answer: look for "on_source": "unanswered"'
-        )
-    for name in result.user_edited[: build_common.MAX_REASONS]:
-        console.print_note(escape_control(f"not written over, because somebody changed it: {name}"))
-    if len(result.user_edited) > build_common.MAX_REASONS:
-        console.print_note(f"... and {len(result.user_edited) - build_common.MAX_REASONS} more")
+    edited = builder.user_edited
+    notes += [escape_control(f"not written over, because somebody changed it: {name}") for name in edited[:most]]
+    if len(edited) > most:
+        notes.append(f"... and {len(edited) - most} more")
+    return notes

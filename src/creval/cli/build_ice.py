@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from creval.cli import build_common, console, options
+from creval.cli import build_common, options
 
 if TYPE_CHECKING:
-    from creval.building.ice.files import IceItems
-    from creval.report.output import CommandOutput
+    from creval.building.ice.save import ItemDraft
+    from creval.calls.text_generation import GenerationResult
 
 MODEL, PEOPLE = "model", "people"
 
@@ -44,6 +44,7 @@ def ice(
     from creval.building.ice.review import IceReview
     from creval.core.errors import CrevalError, require_known
     from creval.core.formatting import pluralise
+    from creval.report.commands.build_output import tasks_output
 
     require_known("choice of who fills in", fill, (MODEL, PEOPLE))
     settings = common.settings(out, _parse_depth_model(metric_model or (), derive))
@@ -54,22 +55,18 @@ def ice(
         raise CrevalError("--writer is missing; only --fill people with --captioner needs none.")
     # Without a writer, whoever describes pictures says whether a task suits them.
     roles = {"writer": writer or captioner, "captioner": captioner or writer}
-    folder = Path(out)
-    work = IceBuilder(Path(images), folder, roles, wish, settings, temperature=temperature, dry_run=common.dry_run)
-    wrote = build_common.run_build(work, common, work.unusable)
-    if wrote is None:
-        return
-    build_common.print_made_summary(wrote, work.unit, out)
-    found = _tasks_output(work.items)
-    if common.json:
-        facts = {"made": len(wrote.results), **build_common.build_facts(wrote)}
-        console.print_json({**facts, **found.as_json()})
-    else:
-        console.print_output(found)
-    number, open_ = len(work.items.entries), work.items.unfilled_count
-    if open_ and not common.review:
-        console.print_note(f"Fill in {pluralise(open_, 'template')}: creval review {quote(out)}")
-    build_common.finish_build(wrote, common, out, number > (0 if common.review else open_), IceReview)
+    work = IceBuilder(Path(images), Path(out), roles, wish, settings, temperature=temperature, dry_run=common.dry_run)
+
+    def describe(result: GenerationResult[ItemDraft]) -> build_common.BuildOutput:
+        number, unfilled = len(work.ice_items.entries), work.ice_items.unfilled_count
+        table = tasks_output(work.ice_items.count_by_task(), unfilled)
+        notes = []
+        if unfilled and not common.review:
+            notes.append(f"Fill in {pluralise(unfilled, 'template')}: creval review {quote(out)}")
+        ready = number > (0 if common.review else unfilled)
+        return build_common.BuildOutput(ready, table, {"made": len(result.results)}, notes)
+
+    build_common.run_build(work, common, IceReview, describe)
 
 
 def _optional_path(given: str | None) -> Path | None:
@@ -84,9 +81,3 @@ def _parse_depth_model(given: list[str] | tuple[()], derive: bool) -> dict[str, 
     if found and (set(found) != {"depth"} or not derive):
         raise CrevalError("--metric-model takes depth=MODEL here, together with --derive.")
     return found
-
-
-def _tasks_output(items: IceItems) -> CommandOutput:
-    from creval.report.commands.build_output import tasks_output
-
-    return tasks_output(items.count_by_task(), items.unfilled_count)

@@ -14,10 +14,11 @@ from PIL import Image
 from creval.benchmarks import open_benchmark
 from creval.building.creval import files
 from creval.building.creval.builder import CrevalBuilder, CrevalBuildOptions
+from creval.building.creval.pipeline import count_questions
 from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
 from creval.core.files import atomic_copy
-from tests.building.made import Model, drawn
+from tests.building.made import Model, drawn, usual
 from tests.serving import serving
 
 
@@ -41,9 +42,9 @@ def record(tmp_path: Path) -> dict[str, Any]:
 def test_a_newcomer_of_the_same_name_does_not_take_anothers(tmp_path: Path) -> None:
     images, model = drawn(tmp_path / "pictures", "cat"), Model()
     with building(tmp_path, model) as begin:
-        assert begin().run().samples == 1
+        assert len(begin().run().results) == 1
         Image.new("RGB", (9, 9), "red").save(images / "cat.jpg")
-        assert begin().run().samples == 2
+        assert len(begin().run().results) == 2
         assert len(model.asked) == 10, "five for each"
         (tmp_path / "bench" / "creval.db").unlink()
         begin().run()
@@ -64,14 +65,26 @@ def test_a_image_that_cannot_be_written_is_left_out(tmp_path: Path, monkeypatch:
             patched.setattr(files, "atomic_copy", copied)
             built = begin().run()
         assert built.left_out == {"cat": "its files cannot be written: No space left on device"}
-        assert (built.samples, built.questions["IF"]) == (2, 10)
+        assert (len(built.results), count_questions(built.results.values()).by_metric["IF"]) == (2, 10)
         assert record(tmp_path)["left_out"] == built.left_out
         dataset = open_benchmark(tmp_path / "bench").dataset
         assert (len(dataset.samples), dataset.issues) == (2, ())
         built = begin().run()
-    assert (built.samples, built.left_out, built.progress.requests_sent) == (3, {}, 0)
+    assert (len(built.results), built.left_out, built.progress.requests_sent) == (3, {}, 0)
     dataset = open_benchmark(tmp_path / "bench").dataset
     assert (len(dataset.samples), dataset.issues) == (3, ())
+
+
+def test_a_reply_that_did_not_come_costs_later_starts_nothing(tmp_path: Path) -> None:
+    def says(stage: str, text: str) -> str:
+        return "" if len(model.asked) == 1 else usual(stage, text)
+
+    drawn(tmp_path / "pictures", "cat")
+    model = Model(says)
+    with building(tmp_path, model) as begin:
+        assert begin().run().left_out == {}
+        assert model.stages() == ["instruction", "instruction", "IF", "VC", "blind", "VQ"]
+        assert begin().run().progress.requests_sent == 0
 
 
 OWN = "Turn the cat into a blue glass lamp with two iron feet beneath a silver sun."

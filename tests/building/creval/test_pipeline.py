@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.building.creval.builder import BuildResult, CrevalBuilder, CrevalBuildOptions
+from creval.building.creval.builder import CrevalBuilder, CrevalBuildOptions
+from creval.building.creval.pipeline import QuestionCounts, SampleDraft, count_questions
 from creval.building.creval.review import CrevalReview
 from creval.calls.settings import Settings
+from creval.calls.text_generation import GenerationResult
 from creval.core.errors import CrevalError
 from creval.store import RunWriter
 from tests.building.made import TOLD, Model, drawn, questions, usual
@@ -21,7 +23,7 @@ from tests.serving import serving
 
 def build(
     tmp_path: Path, model: Model, *, wish: CrevalBuildOptions | None = None, asker: str = "b", **more: Any
-) -> BuildResult:
+) -> GenerationResult[SampleDraft]:
     if not (tmp_path / "pictures").exists():
         drawn(tmp_path / "pictures", "cat")
     with serving(model.app()) as url:
@@ -33,6 +35,10 @@ def build(
             tmp_path / "pictures", tmp_path / "bench", roles, wish or CrevalBuildOptions(), settings
         )
         return building.run()
+
+
+def counted(built: GenerationResult[SampleDraft]) -> QuestionCounts:
+    return count_questions(built.results.values())
 
 
 def asked(tmp_path: Path, metric: str, name: str = "cat") -> list[dict[str, Any]]:
@@ -48,8 +54,7 @@ def test_a_image_becomes_a_sample(tmp_path: Path) -> None:
     model = Model()
     built = build(tmp_path, model)
     assert model.stages() == ["instruction", "IF", "VC", "blind", "VQ"]
-    assert (built.samples, built.questions) == (1, Counter(IF=5, VC=5, VQ=5))
-    assert (built.flagged, built.unchecked) == (0, 0)
+    assert counted(built) == (Counter(IF=5, VC=5, VQ=5), 0, 0)
     benchmark = open_benchmark(tmp_path / "bench")
     (sample,) = benchmark.dataset.samples
     assert (sample.id, sample.instruction) == ("cat", TOLD)
@@ -82,7 +87,7 @@ def test_what_breaks_a_rule_is_asked_for_again_with_the_reason(tmp_path: Path) -
 
     model = Model(says)
     built = build(tmp_path, model)
-    assert built.samples == 1
+    assert len(built.results) == 1
     again = [text for stage, text in model.asked if stage == "VC"][1]
     assert "Is the ear red and is the tail blue?: it asks for more than one fact" in again
     assert "only 4 good questions" in again
@@ -148,7 +153,7 @@ def test_what_is_true_before_the_edit_is_replaced(tmp_path: Path) -> None:
     texts = [question["question"] for question in asked(tmp_path, "IF")]
     assert "Is the IF part red?" not in texts
     assert texts[-1] == "Is the IF part a lamp?"
-    assert (len(texts), built.flagged) == (5, 0)
+    assert (len(texts), counted(built).flagged) == (5, 0)
     (rejected,) = record(tmp_path)["rejected"]["cat"]
     assert (rejected["rule"], rejected["text"]) == ("true before", "Is the IF part red?")
 
@@ -156,7 +161,7 @@ def test_what_is_true_before_the_edit_is_replaced(tmp_path: Path) -> None:
 def test_where_too_few_are_left_a_flag_is_kept(tmp_path: Path) -> None:
     model = flagging("IF part", "Is the IF part blue?")
     built = build(tmp_path, model)
-    assert built.flagged == 5
+    assert counted(built).flagged == 5
     assert all(question["made"]["flag"] == "true before" for question in asked(tmp_path, "IF"))
     assert all("flag" not in question["made"] for question in asked(tmp_path, "VC"))
 
@@ -170,7 +175,7 @@ def test_without_the_blind_check(tmp_path: Path) -> None:
 def test_a_checker_that_says_nothing_flags_nothing(tmp_path: Path) -> None:
     model = Model(lambda stage, text: "Hm." if stage == "blind" else usual(stage, text))
     built = build(tmp_path, model)
-    assert (built.samples, built.unchecked) == (1, 10)
+    assert (len(built.results), counted(built).unchecked) == (1, 10)
     assert asked(tmp_path, "IF")[0]["made"]["on_source"] == "unanswered"
 
 
@@ -228,12 +233,14 @@ def test_what_people_changed_is_left_alone(tmp_path: Path) -> None:
     with serving(model.app()) as url:
         roles = {role: f"openai:{role}@{url}/v1" for role in roles}
 
-        def again(**more: Any) -> BuildResult:
+        def again(**more: Any) -> CrevalBuilder:
             settings = Settings(concurrency=4, attempts=2, **more)
             folders = tmp_path / "pictures", tmp_path / "bench"
-            return CrevalBuilder(*folders, roles, CrevalBuildOptions(), settings).run()
+            builder = CrevalBuilder(*folders, roles, CrevalBuildOptions(), settings)
+            builder.run()
+            return builder
 
-        assert again(limit=2).samples == 2
+        assert again(limit=2).item_count == 2
         bench = tmp_path / "bench"
         before = {path: path.read_bytes() for path in bench.rglob("*.json")}
         asked_for = len(model.asked)
@@ -301,7 +308,7 @@ def test_the_authors_own_prompts(tmp_path: Path) -> None:
         return questions("VQ") if is_theirs else usual(stage, text)
 
     model = Model(says)
-    assert build(tmp_path, model, prompts=str(own)).samples == 1
+    assert build(tmp_path, model, prompts=str(own)).results
     first, second = (text for _, text in model.asked if text.startswith("Look"))
     assert first == f"Look at Image 1. Of the edit {TOLD} ask VQ."
     assert second.startswith(f"{first}\n\nYou are asked again")
@@ -312,7 +319,7 @@ def test_a_prompt_in_one_paragraph_is_sent_whole(tmp_path: Path) -> None:
     own.mkdir()
     (own / "creval_if.md").write_text("By {{instruction}}, not {{taken}}{{faults}}: {{format}}")
     model = Model()
-    assert build(tmp_path, model, prompts=str(own)).samples == 1
+    assert build(tmp_path, model, prompts=str(own)).results
     (text,) = (text for stage, text in model.asked if stage == "IF")
     assert text.startswith(f"By {TOLD}, not : Think first")
 

@@ -23,7 +23,7 @@ def test_people_fill_in_and_the_rest_is_written(url: str, tmp_path: Path) -> Non
     people = IceBuildOptions(people_fill_in=True)
     work = building(images, out, url, people)
     work.run()
-    assert work.items.unfilled_count == 2
+    assert work.ice_items.unfilled_count == 2
     with pytest.raises(CrevalError, match="no item that can be used"):
         open_benchmark(out)
     assert building(images, out, url, people).item_count == 0, "it waits for people"
@@ -34,7 +34,7 @@ def test_people_fill_in_and_the_rest_is_written(url: str, tmp_path: Path) -> Non
     work = building(images, out, url, people)
     assert work.item_count == 1
     work.run()
-    assert (work.items.unfilled_count, len(open_benchmark(out).dataset.samples)) == (1, 1)
+    assert (work.ice_items.unfilled_count, len(open_benchmark(out).dataset.samples)) == (1, 1)
     assert entries(out)[0]["Instruction"] == "Make the sky in <SOURCE> green."
     assert entries(out)[0]["TargetCaption"]
     building(images, out, url).run()  # a model does what people left
@@ -64,7 +64,7 @@ def test_braces_of_ones_own_are_to_be_filled_in_too(tmp_path: Path) -> None:
         (entry,), calls = entries(out), server.stats["requests"]
         put(out, {**entry, "Instruction": "Make the clock in <SOURCE> {red}."})
         work = building(images, out, url, IceBuildOptions(people_fill_in=True))
-        assert (work.item_count, work.items.unfilled_count) == (0, 1)
+        assert (work.item_count, work.ice_items.unfilled_count) == (0, 1)
         work.run()
         assert server.stats["requests"] == calls, "nothing is described that is open"
         (item, *_) = IceReview(out).group("color-editing-a").items
@@ -86,7 +86,7 @@ def test_a_row_with_braces_is_a_template(tmp_path: Path) -> None:
         work = building(images, tmp_path / "open", url, IceBuildOptions(item_table=table, people_fill_in=True))
         assert [made.calls for made in work.estimate()] == [0, 1]
         work.run()
-        assert work.items.unfilled_count == 2
+        assert work.ice_items.unfilled_count == 2
         building(images, out, url, IceBuildOptions(item_table=table)).run()
         assert building(images, out, url, IceBuildOptions(item_table=table)).item_count == 0
     first, second = entries(out)
@@ -102,7 +102,7 @@ def test_an_instruction_of_ones_own_that_is_emptied_waits_for_people(url: str, t
     building(images, out, url, IceBuildOptions(item_table=table)).run()
     put(out, {**entries(out)[0], "Instruction": ""})
     work = building(images, out, url, IceBuildOptions(item_table=table))
-    assert (work.item_count, work.items.unfilled_count) == (0, 1)
+    assert (work.item_count, work.ice_items.unfilled_count) == (0, 1)
     (item, *_) = IceReview(out).group("color-editing-p00").items
     assert item.notes == ("it is still to be written",)
 

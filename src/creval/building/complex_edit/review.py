@@ -9,7 +9,7 @@ from typing import Any
 from creval.benchmarks.complex_edit.rows import find_row_files
 from creval.building.complex_edit.atomic_operations import OPERATIONS
 from creval.building.complex_edit.files import SPLIT
-from creval.building.review.base import OPEN, ReviewField, ReviewGroup, ReviewItem
+from creval.building.review.base import ReviewField, ReviewGroup, ReviewItem
 from creval.building.review.entries import (
     mark_outdated,
     outdated_reasons,
@@ -17,25 +17,31 @@ from creval.building.review.entries import (
     set_verdict,
     validate_instruction,
 )
+from creval.building.review.json_review import JsonReview
 from creval.core.errors import CrevalError, require_known
 from creval.core.files import coerce_text, read_json, write_json
-from creval.store.lock import file_lock
 
 
-class ComplexEditReview:
+class ComplexEditReview(JsonReview[dict[str, Path]]):
     """Complex-Edit's rows: what is dropped is left out, with an atomic edit all that contain it."""
 
     title = "Complex-Edit: atomic edits and their compounds"
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._files = {path.stem: path for path in find_row_files(folder).get(SPLIT, ()) if _read_row(path)}
+        super().__init__(folder)
+        self._rows = {path.stem: path for path in find_row_files(folder).get(SPLIT, ()) if _read_row(path)}
 
-    def groups(self) -> Sequence[str]:
-        return list(self._files)
+    def files(self) -> Sequence[Path]:
+        return ()  # each row is read when it is shown
 
-    def group(self, identity: str) -> ReviewGroup:
-        path, content = self._load_row(identity)
+    def load(self) -> dict[str, Path]:
+        return self._rows
+
+    def list_groups(self, entries: dict[str, Path]) -> Sequence[str]:
+        return list(entries)
+
+    def build_group(self, entries: dict[str, Path], identity: str) -> ReviewGroup:
+        path, content = _load_row(entries, identity)
         edit = content["edit"]
         items = [
             ReviewItem(
@@ -67,32 +73,27 @@ class ComplexEditReview:
         images = {name: path.parent / name} if name else {}
         return ReviewGroup(identity, heading, images, tuple(items))
 
-    def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        with file_lock(self._folder):
-            path, content = self._load_row(group)
-            kind, _, number = item.partition("/")
-            entries = content["edit"].get({"atomic": "sequence", "compound": "compound"}.get(kind))
-            if not entries or number not in {f"{n}" for n in range(1, len(entries) + 1)}:
-                raise CrevalError(f"there is no {item!r} in {group}.")
-            entry = entries[int(number) - 1]
-            set_verdict(entry, verdict)
-            if "operation" in fields and kind == "atomic":
-                entry["name"] = require_known("operation", fields["operation"], OPERATIONS)
-            if "instruction" in fields:
-                _change_instruction(content["edit"], kind, int(number), fields["instruction"])
-            write_json(path, content)
+    def apply(self, entries: dict[str, Path], group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
+        path, content = _load_row(entries, group)
+        kind, _, number = item.partition("/")
+        steps = content["edit"].get({"atomic": "sequence", "compound": "compound"}.get(kind))
+        if not steps or number not in {f"{n}" for n in range(1, len(steps) + 1)}:
+            raise CrevalError(f"there is no {item!r} in {group}.")
+        entry = steps[int(number) - 1]
+        set_verdict(entry, verdict)
+        if "operation" in fields and kind == "atomic":
+            entry["name"] = require_known("operation", fields["operation"], OPERATIONS)
+        if "instruction" in fields:
+            _change_instruction(content["edit"], kind, int(number), fields["instruction"])
+        write_json(path, content)
 
-    def count_undecided(self) -> int:
-        return sum(
-            read_verdict(entry) == OPEN for identity in self._files for entry in _entries(self._load_row(identity)[1])
-        )
 
-    def _load_row(self, identity: str) -> tuple[Path, dict[str, Any]]:
-        path = self._files[require_known("row", identity, self._files)]
-        content = _read_row(path)
-        if content is None:
-            raise CrevalError(f"{path} is not a row that creval can read any more.")
-        return path, content
+def _load_row(rows: Mapping[str, Path], identity: str) -> tuple[Path, dict[str, Any]]:
+    path = rows[require_known("row", identity, rows)]
+    content = _read_row(path)
+    if content is None:
+        raise CrevalError(f"{path} is not a row that creval can read any more.")
+    return path, content
 
 
 def _change_instruction(edit: dict[str, Any], kind: str, number: int, user_text: str) -> None:

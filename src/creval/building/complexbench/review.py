@@ -9,7 +9,7 @@ from typing import Any
 
 from creval.benchmarks.complexbench_edit.release import EDIT_TYPES, STEP_DEPENDENCIES, SUBSETS
 from creval.building.complexbench.files import ComplexBenchEntries, instructions_file
-from creval.building.review.base import OPEN, ReviewField, ReviewGroup, ReviewItem
+from creval.building.review.base import ReviewField, ReviewGroup, ReviewItem
 from creval.building.review.entries import (
     mark_outdated,
     outdated_reasons,
@@ -17,33 +17,27 @@ from creval.building.review.entries import (
     set_verdict,
     validate_instruction,
 )
-from creval.core.errors import require_known
-from creval.core.files import coerce_text, file_signature
-from creval.store.lock import file_lock
+from creval.building.review.json_review import JsonReview
+from creval.core.errors import require_known, unknown_name_error
+from creval.core.files import coerce_text
 
 
-class ComplexBenchReview:
+class ComplexBenchReview(JsonReview[ComplexBenchEntries]):
     """The entries of all subsets, a sample a group and a step an item."""
 
     title = "ComplexBench-Edit: is each step of its type, and is the result reasonable?"
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._cached: tuple[list[object], ComplexBenchEntries] | None = None
+    def files(self) -> list[Path]:
+        return [instructions_file(self.folder, subset) for subset in SUBSETS]
 
-    @property
-    def _entries(self) -> ComplexBenchEntries:
-        """The entries as the files hold them now: people may change those meanwhile."""
-        state = [file_signature(instructions_file(self._folder, subset)) for subset in SUBSETS]
-        if self._cached is None or self._cached[0] != state:
-            self._cached = state, ComplexBenchEntries(self._folder)
-        return self._cached[1]
+    def load(self) -> ComplexBenchEntries:
+        return ComplexBenchEntries(self.folder)
 
-    def groups(self) -> Sequence[str]:
-        return _list_group_ids(self._entries)
+    def list_groups(self, entries: ComplexBenchEntries) -> Sequence[str]:
+        return _list_group_ids(entries)
 
-    def group(self, identity: str) -> ReviewGroup:
-        subset, key, entry = _find_entry(self._entries, identity)
+    def build_group(self, entries: ComplexBenchEntries, identity: str) -> ReviewGroup:
+        subset, key, entry = _find_entry(entries, identity)
         needs = STEP_DEPENDENCIES.get(subset, ((),) * 3)
         lines = coerce_text(entry["new_ins"]).splitlines()
         items = [
@@ -62,22 +56,15 @@ class ComplexBenchReview:
             for at, (line, pair) in enumerate(zip(lines, entry["edit pair"], strict=True), 1)
         ]
         name = Path(f"{key}-{coerce_text(entry.get('img_path'))}").name
-        image = self._folder / "data" / "images" / name
+        image = self.folder / "data" / "images" / name
         return ReviewGroup(identity, f"{subset}: {key}", {name: image}, tuple(items))
 
-    def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        with file_lock(self._folder):
-            entries = ComplexBenchEntries(self._folder)
-            subset, _, entry = _find_entry(entries, group)
-            _apply_decision(subset, entry, item, verdict, fields)
-            entries.save([subset])
-
-    def count_undecided(self) -> int:
-        return sum(
-            read_verdict(pair) == OPEN
-            for identity in self.groups()
-            for pair in _find_entry(self._entries, identity)[2]["edit pair"]
-        )
+    def apply(
+        self, entries: ComplexBenchEntries, group: str, item: str, verdict: str, fields: Mapping[str, str]
+    ) -> None:
+        subset, _, entry = _find_entry(entries, group)
+        _apply_decision(subset, entry, item, verdict, fields)
+        entries.save([subset])
 
 
 _FACTS = {"ori obj": "changes", "new_obj": "makes", "checked": "the second model said"}
@@ -93,9 +80,11 @@ def _list_group_ids(entries: ComplexBenchEntries) -> list[str]:
 
 
 def _find_entry(entries: ComplexBenchEntries, identity: str) -> tuple[str, str, dict[str, Any]]:
-    require_known("sample", identity, _list_group_ids(entries))
     subset, _, key = identity.partition("/")
-    return subset, key, entries.subsets[subset][key]
+    entry: Any = entries.subsets.get(subset, {}).get(key)
+    if not _is_complete(entry):
+        raise unknown_name_error("sample", identity, _list_group_ids(entries))
+    return subset, key, entry
 
 
 def _apply_decision(subset: str, entry: dict[str, Any], item: str, verdict: str, fields: Mapping[str, str]) -> None:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS
-from creval.building.build_manifest import require_same_fingerprint
+from creval.benchmarks.creval.release import CLASS_DIMENSIONS
+from creval.building.base import Builder
+from creval.building.build_manifest import BuildFingerprint, read_build_record, read_stored_build
 from creval.building.creval.files import (
     SAMPLE_LIST,
+    build_rejection_json,
     entry_sample_id,
-    read_build_record,
     read_sample_list,
     write_creval_benchmark,
 )
 from creval.building.creval.pipeline import (
     FITTING,
-    UNANSWERED,
     SampleDraft,
     SamplePipeline,
     estimate_creval_stages,
@@ -33,30 +32,14 @@ from creval.building.creval.sources import (
     find_source_images,
     read_given_instructions,
 )
-from creval.calls.cost_estimate import CostEstimate
-from creval.calls.event_loop import ProgressCallback
-from creval.calls.retry import Progress
 from creval.calls.settings import Settings
-from creval.calls.text_generation import GenerationItem, TextGenerator
+from creval.calls.text_generation import GenerationItem, GenerationResult, StageEstimate
+from creval.calls.validated_text import ValidatingSession
 from creval.core.errors import CrevalError, require_known
 from creval.core.files import replace_lone_surrogates
-from creval.store import DATABASE, RunWriter, read_stored_texts
-from creval.store.manifest import software_versions
+from creval.prompts import Prompt
 
 BALANCED = "balanced"
-_FINGERPRINT_KEYS = (
-    "system",
-    "writer",
-    "asker",
-    "checker",
-    "dimension",
-    "rewrite",
-    "blind",
-    "prompts",
-    "temperature",
-    "image_fit",
-)
-_CALLS_PER_IMAGE = 6.0  # a picture, about
 
 
 @dataclass(frozen=True)
@@ -75,32 +58,15 @@ class CrevalBuildOptions:
             raise CrevalError("`rewrite` sharpens the instructions of `instructions` FILE.")
 
 
-@dataclass
-class BuildResult:
-    """What a build came to. `unchecked` counts questions of which a second model said nothing;
-    `alone` is what people had changed, and was not written over."""
+class CrevalBuilder(Builder[SampleDraft]):
+    """Benchmark of CREval to be made, or continued.
 
-    images: int
-    samples: int
-    left_out: dict[str, str]
-    questions: Counter[str]
-    flagged: int
-    unchecked: int
-    rejected: Counter[str]
-    user_edited: list[str]
-    progress: Progress
-    notes: list[str] = field(default_factory=list)
-    stopped: str = ""
+    Every start runs all pipelines again, from stored replies where there are any, so that what
+    people have changed or lost is found. `user_edited` lists what they changed, which is not
+    written over.
+    """
 
-    @property
-    def share_left_out(self) -> float:
-        return len(self.left_out) / self.images
-
-
-class CrevalBuilder:
-    """A benchmark to be made, or gone on with."""
-
-    unit = "picture"
+    benchmark = "creval"
 
     def __init__(
         self,
@@ -113,20 +79,40 @@ class CrevalBuilder:
         temperature: float | None = None,
         dry_run: bool = False,
     ) -> None:
-        self.out, self.options, self.settings = out, options, settings
+        self.options = options
         if not options.blind:
             roles = {role: spec for role, spec in roles.items() if role != "checker"}
-        self.notes: list[str] = []
-        held = read_stored_texts(out)  # before the first text, all can be changed
-        self._stored = (held.manifest if held.texts else {}) or read_build_record(out)
-        self.sources = self._find_sources(images)
         self.prompts = load_creval_prompts(settings.prompts)
-        warm = {"writer": 1.0 if temperature is None else temperature}
-        self.generator: TextGenerator[SampleDraft] = TextGenerator(
-            out, roles, settings, temperatures=warm, dry_run=dry_run
-        )
-        self._temperature = warm["writer"]
-        self._require_same_build(self._stored)
+        warmth = 1.0 if temperature is None else temperature
+        super().__init__(out, roles, settings, self.prompts.values(), temperature=warmth, dry_run=dry_run)
+        self.notes: list[str] = []
+        self.user_edited: list[str] = []
+        self._written: Mapping[str, str] = {}
+        self._stored = read_stored_build(out)
+        self.sources = self._find_sources(images)
+        self.items = [GenerationItem(source.id, source.path) for source in self.sources]
+        before = self._stored.get("given", {})
+        self.changed_ids = {s.id for s in self.sources if _instruction_digest(s) != before.get(s.id)}
+        done = {entry_sample_id(entry) for entry in read_sample_list(out / SAMPLE_LIST)}
+        self._pending = [s for s in self.sources if s.id in self.changed_ids or s.id not in done]
+        models = {role: judge.name for role, judge in self.generator.judges.items()}
+        self.pipeline = SamplePipeline(self.prompts, models, rewrite=options.rewrite, blind=options.blind)
+        self._require_given_instructions()
+
+    def _make_fingerprint(self, prompts: Iterable[Prompt], details: Mapping[str, Any]) -> BuildFingerprint:
+        judges = self.generator.judges
+        return {
+            "system": self.benchmark,
+            "writer": judges["writer"].name,
+            "asker": judges["asker"].name,
+            "checker": judges["checker"].name if "checker" in judges else None,
+            "prompts": {prompt.name: prompt.version for prompt in prompts},
+            "dimension": self.options.dimension,
+            "rewrite": self.options.rewrite,
+            "blind": self.options.blind,
+            **details,
+            "image_fit": self.settings.image_fit,
+        }
 
     def _find_sources(self, images: Path) -> list[SourceImage]:
         stored = self._stored.get("pictures", {})
@@ -148,14 +134,9 @@ class CrevalBuilder:
             self.notes.append(f"{without} pictures have no instruction: the writer writes one")
         return sources
 
-    @property
-    def item_count(self) -> int:
-        return len(self.sources)
-
     def warnings(self) -> list[str]:
-        """What is to be known before anything is asked, such as what speaks against models."""
         models = {role: judge.model for role, judge in self.generator.judges.items()}
-        notes = list(self.notes)
+        notes = [*self.notes, *super().warnings()]
         if models["writer"] == models["asker"]:
             notes.append(
                 f"warning: {models['writer']} writes the instructions and the questions on them; "
@@ -165,82 +146,62 @@ class CrevalBuilder:
             notes.append(f"warning: {models['asker']} checks the questions that it wrote itself.")
         return notes
 
-    def estimate(self) -> list[CostEstimate]:
-        """What each model will take for the pictures that are not in the benchmark yet or have
-        another instruction now, besides the texts that are kept already."""
-        done = {entry_sample_id(entry) for entry in read_sample_list(self.out / SAMPLE_LIST)}
-        before = self._stored.get("given", {})
-        anew = {source.id for source in self.sources if _instruction_digest(source) != before.get(source.id)}
-        left = [source for source in self.sources if source.id in anew or source.id not in done]
-        given = [source for source in left if source.given_instruction]
-        expected = estimate_creval_stages(
+    def pending_items(self) -> Sequence[GenerationItem]:
+        """Return those that are not in the benchmark yet or have another instruction now."""
+        return [GenerationItem(source.id, source.path) for source in self._pending]
+
+    def stages(self) -> list[StageEstimate]:
+        given = [source for source in self._pending if source.given_instruction]
+        return estimate_creval_stages(
             self.prompts,
-            given_share=len(given) / max(1, len(left)),
+            given_share=len(given) / max(1, len(self._pending)),
             rewrite=self.options.rewrite,
             blind=self.options.blind,
             classified_share=sum(bool(source.dimension) for source in given) / max(1, len(given)),
         )
-        items = [GenerationItem(source.id, source.path) for source in left]
-        return self.generator.estimate(items, expected, anew)
 
-    def run(self, watch: ProgressCallback | None = None) -> BuildResult:
-        """Make what is not made yet, and write it."""
-        sources = {source.id: source for source in self._assign_dimensions()}
-        models = {role: judge.name for role, judge in self.generator.judges.items()}
-        making = SamplePipeline(
-            sources,
-            self.prompts,
-            models,
-            rewrite=self.options.rewrite,
-            blind=self.options.blind,
-            retries=self.settings.retries,
-        )
-        items = [GenerationItem(source.id, source.path) for source in sources.values()]
-        wrote = self.generator.run(items, making.make, calls=_CALLS_PER_IMAGE, watch=watch)
-        made = {name: wrote.results[name] for name in sources if name in wrote.results}
-        left_out = dict(sorted(wrote.left_out.items()))
-        about = {name: value for name, value in self._build_info().items() if name != "date"}
-        kept = write_creval_benchmark(self.out, made, sources, left_out, making.rejections, about)
-        left_out |= kept.failures
-        made = {name: one for name, one in made.items() if name not in kept.failures}
-        asked = [(metric, one) for m in made.values() for metric in METRICS for one in m.questions[metric]]
-        return BuildResult(
-            images=len(sources),
-            samples=len(made),
-            left_out=left_out,
-            questions=Counter(metric for metric, _ in asked),
-            flagged=sum("flag" in one.provenance for _, one in asked),
-            unchecked=sum(one.provenance.get("on_source") == UNANSWERED for _, one in asked),
-            rejected=Counter(one.violation.rule for all_ in making.rejections.values() for one in all_),
-            user_edited=kept.user_edited,
-            progress=wrote.progress,
-            notes=list(wrote.notes),
-            stopped=wrote.stopped,
-        )
-
-    def _assign_dimensions(self) -> list[SourceImage]:
-        """The pictures with their dimensions, after the folder is known to be ours."""
-        # What cannot be written in the end is not begun.
-        record, entries = read_build_record(self.out), read_sample_list(self.out / SAMPLE_LIST)
-        if entries and not record and not (self.out / DATABASE).exists():
+    def prepare(self) -> Mapping[str, Any]:
+        """Give each image its dimension, which it keeps in the folder."""
+        read_build_record(self.out)  # what cannot be written in the end is not begun
+        self._stored, entries = read_stored_build(self.out), read_sample_list(self.out / SAMPLE_LIST)
+        if entries and not self._stored:
             raise CrevalError(f"{self.out} holds another benchmark already. Give another `out`.")
-        with RunWriter(self.out) as store, store.transaction():
-            held = store.manifest if store.reply_texts() else {}
-            self._require_same_build(held or record)
-            there = {
-                entry_sample_id(entry): str(entry["dimension"])
-                for entry in entries
-                if entry.get("dimension") in CLASS_DIMENSIONS
-            }
-            places = self._choose_dimensions(held.get("dimensions", there))
-            store.put_manifest({**self._build_info(), "dimensions": places})
-        return [source._replace(dimension=source.dimension or places.get(source.id, "")) for source in self.sources]
+        there = {
+            entry_sample_id(entry): str(entry["dimension"])
+            for entry in entries
+            if entry.get("dimension") in CLASS_DIMENSIONS
+        }
+        self._require_given_instructions()
+        places = self._choose_dimensions(self._stored.get("dimensions", there))
+        self.sources = [s._replace(dimension=s.dimension or places.get(s.id, "")) for s in self.sources]
+        self.pipeline.sources = {source.id: source for source in self.sources}
+        return {**self._facts(), "dimensions": places}
 
-    def _require_same_build(self, stored: Mapping[str, Any]) -> None:
-        """Refuse to go on with something else than the folder was begun with."""
-        about = self._build_info()
-        require_same_fingerprint(self.out, stored, {name: about[name] for name in _FINGERPRINT_KEYS})
-        told = stored.get("given", {})
+    async def make(self, session: ValidatingSession) -> SampleDraft:
+        return await self.pipeline.make(session)
+
+    def save(self, result: GenerationResult[SampleDraft]) -> None:
+        kept = write_creval_benchmark(self.out, result.results, self.pipeline.sources)
+        self.user_edited, self._written = kept.user_edited, kept.written
+        for name, why in kept.failures.items():
+            result.leave_out(name, why)
+
+    def record(self, result: GenerationResult[SampleDraft]) -> Mapping[str, Any]:
+        """Return what earlier starts left out or rejected, too, unless it was made now."""
+        before, found = read_build_record(self.out), self.pipeline.rejections
+        left_out = {name: why for name, why in before.get("left_out", {}).items() if name not in result.results}
+        rejected = dict(before.get("rejected", {}))
+        rejected |= {name: [build_rejection_json(one) for one in all_] for name, all_ in found.items()}
+        return {
+            **self._facts(),
+            "left_out": dict(sorted({**left_out, **result.left_out}.items())),
+            "rejected": {name: all_ for name, all_ in sorted(rejected.items()) if all_},
+            "written": dict(sorted(self._written.items())),
+        }
+
+    def _require_given_instructions(self) -> None:
+        """Refuse to go on without an instruction that the folder was begun with."""
+        told = self._stored.get("given", {})
         lost = [source.id for source in self.sources if source.id in told and not source.given_instruction]
         if lost:
             more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
@@ -258,23 +219,11 @@ class CrevalBuilder:
             return {}
         return dict.fromkeys([source.id for source in self.sources], self.options.dimension)
 
-    def _build_info(self) -> dict[str, Any]:
-        """What is needed to make the same again."""
-        judges = self.generator.judges
+    def _facts(self) -> dict[str, Any]:
+        """Return what else is needed to make the same again."""
         given = {source.id: told for source in self.sources if (told := _instruction_digest(source))}
         return {
-            "system": "creval",
-            **software_versions(),
-            "writer": judges["writer"].name,
-            "asker": judges["asker"].name,
-            "checker": judges["checker"].name if "checker" in judges else None,
-            "models": {role: judge.model for role, judge in judges.items()},
-            "prompts": {name: prompt.version for name, prompt in self.prompts.items()},
-            "dimension": self.options.dimension,
-            "rewrite": self.options.rewrite,
-            "blind": self.options.blind,
-            "temperature": self._temperature,
-            "image_fit": self.settings.image_fit,
+            "models": {role: judge.model for role, judge in self.generator.judges.items()},
             "retries": self.settings.retries,
             "seed": self.settings.seed,
             "pictures": dict(sorted(self._images.items())),

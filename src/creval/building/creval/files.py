@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS
-from creval.building.build_manifest import BUILD_RECORD
+from creval.building.build_manifest import read_build_record
 from creval.building.creval.pipeline import Rejection, SampleDraft
 from creval.building.creval.question_set import KeptQuestion
 from creval.building.creval.sources import SourceImage
+from creval.building.image_files import write_error_reason
 from creval.core.errors import CrevalError
 from creval.core.files import (
     atomic_copy,
@@ -34,74 +35,51 @@ from creval.store.lock import file_lock
 SAMPLE_LIST = "instruction.json"
 DROPPED = "dropped"
 QUESTIONS_KEY = "quality_check_questions"
-_TEXT_MAPPINGS = ("written", "pictures", "given", "left_out")
 
 
 class WriteResult(NamedTuple):
-    """What became of a benchmark's files: what was left alone, because people had changed it, and
-    the pictures that could not be written, with the reason."""
+    """What became of a benchmark's files: what was left alone, because people had changed it, the
+    images that could not be written, with the reason, and digests of all that was ever written."""
 
     user_edited: list[str]
     failures: dict[str, str]
+    written: dict[str, str]
 
 
 def write_creval_benchmark(
-    root: Path,
-    drafts: Mapping[str, SampleDraft],
-    sources: Mapping[str, SourceImage],
-    left_out: Mapping[str, str],
-    rejections: Mapping[str, Sequence[Rejection]],
-    build_info: Mapping[str, object],
+    root: Path, drafts: Mapping[str, SampleDraft], sources: Mapping[str, SourceImage]
 ) -> WriteResult:
     """Write what was made, but for what people have changed."""
-    record = read_build_record(root)
-    written: dict[str, str] = record.get("written", {})
-    kept = WriteResult([], {})
+    kept = WriteResult([], {}, read_build_record(root).get("written", {}))
     there = {entry_sample_id(entry) for entry in read_sample_list(root / SAMPLE_LIST)}
     entries = {}
     for identity in sorted(drafts):  # before anybody has to wait: pictures take long
-        if identity in there or _entry_key(identity) not in written:
+        if identity in there or _entry_key(identity) not in kept.written:
             with _record_write_errors(identity, kept):
                 entries[identity] = _build_entry(drafts[identity], sources[identity])
-                _write_image(root, sources[identity], written, kept.user_edited)
+                _write_image(root, sources[identity], kept)
     with file_lock(root):
-        _write_texts(root, drafts, entries, written, kept)
-    reasons = dict(record.get("rejected", {}))
-    reasons |= {name: [_build_rejection_json(one) for one in found] for name, found in rejections.items()}
-    kept_out = {name: why for name, why in record.get("left_out", {}).items() if name not in drafts}
-    write_json(
-        root / BUILD_RECORD,
-        {
-            **build_info,
-            "left_out": dict(sorted({**kept_out, **left_out, **kept.failures}.items())),
-            "rejected": {name: found for name, found in sorted(reasons.items()) if found},
-            "written": dict(sorted(written.items())),
-        },
-    )
+        _write_texts(root, drafts, entries, kept)
     return kept
 
 
 def _write_texts(
-    root: Path,
-    drafts: Mapping[str, SampleDraft],
-    entries: Mapping[str, Mapping[str, Any]],
-    written_digests: dict[str, str],
-    result: WriteResult,
+    root: Path, drafts: Mapping[str, SampleDraft], entries: Mapping[str, Mapping[str, Any]], result: WriteResult
 ) -> None:
     """Write the list of samples, and the questions of those whose pictures are there."""
     held: dict[str, Mapping[str, Any]]
     held = {entry_sample_id(entry): entry for entry in read_sample_list(root / SAMPLE_LIST)}
     for identity in sorted(drafts):
         name = _entry_key(identity)
-        if identity not in held and name in written_digests:
+        if identity not in held and name in result.written:
             result.user_edited.append(f"{identity}, which was taken out of {SAMPLE_LIST}")
         elif identity in entries and identity not in result.failures:
             with _record_write_errors(identity, result):
-                _write_questions(root, identity, drafts[identity], written_digests, result.user_edited)
+                _write_questions(root, identity, drafts[identity], result)
                 fresh = _entry_digest(entries[identity])
                 now = _entry_digest(held[identity]) if identity in held else None
-                if now in (None, fresh, written_digests.get(name)):
-                    held[identity], written_digests[name] = entries[identity], fresh
+                if now in (None, fresh, result.written.get(name)):
+                    held[identity], result.written[name] = entries[identity], fresh
                 else:
                     result.user_edited.append(f"the instruction of {identity}")
     if held or (root / SAMPLE_LIST).is_file():
@@ -120,24 +98,21 @@ def _record_write_errors(identity: str, result: WriteResult) -> Iterator[None]:
     try:
         yield
     except (ImageError, OSError) as error:
-        why = getattr(error, "strerror", None) or error
-        result.failures[identity] = f"its files cannot be written: {why}"
+        result.failures[identity] = f"its files cannot be written: {write_error_reason(error)}"
 
 
-def _write_image(root: Path, source: SourceImage, written_digests: dict[str, str], user_edited: list[str]) -> None:
+def _write_image(root: Path, source: SourceImage, result: WriteResult) -> None:
     image = f"image/{source.name}"
-    if _needs_writing(root, image, file_digest(source.path), written_digests, user_edited):
+    if _needs_writing(root, image, file_digest(source.path), result):
         atomic_copy(source.path, root / image)
 
 
-def _write_questions(
-    root: Path, identity: str, draft: SampleDraft, written_digests: dict[str, str], user_edited: list[str]
-) -> None:
+def _write_questions(root: Path, identity: str, draft: SampleDraft, result: WriteResult) -> None:
     for metric in METRICS:
         path = f"questions_all/{metric}/{identity}.json"
         text = format_json(build_questions_json(draft.questions[metric]))
         fresh = hashlib.sha256(text.encode()).hexdigest()
-        if _needs_writing(root, path, fresh, written_digests, user_edited):
+        if _needs_writing(root, path, fresh, result):
             atomic_write(root / path, text)
 
 
@@ -185,38 +160,21 @@ def build_questions_json(questions: Iterable[KeptQuestion]) -> dict[str, Any]:
     }
 
 
-def _build_rejection_json(rejection: Rejection) -> dict[str, object]:
+def build_rejection_json(rejection: Rejection) -> dict[str, object]:
+    """Return a rejection as `build.json` keeps it."""
     rule, sentence, text = rejection.violation
     return {"stage": rejection.stage, "try": rejection.attempt, "rule": rule, "why": sentence, "text": text}
 
 
-def _needs_writing(
-    root: Path, name: str, new_digest: str, written_digests: dict[str, str], user_edited: list[str]
-) -> bool:
+def _needs_writing(root: Path, name: str, new_digest: str, result: WriteResult) -> bool:
     """Whether a file is not there yet as it is to be; one that people changed is left alone."""
     path, new_digest = root / name, new_digest[:32]
     now = file_digest(path)[:32] if path.is_file() else None
-    if now not in (None, new_digest, written_digests.get(name)):
-        user_edited.append(name)
+    if now not in (None, new_digest, result.written.get(name)):
+        result.user_edited.append(name)
         return False
-    written_digests[name] = new_digest
+    result.written[name] = new_digest
     return now != new_digest
-
-
-def read_build_record(root: Path) -> dict[str, Any]:
-    """What `build.json` says; nothing where there is none."""
-    path = root / BUILD_RECORD
-    if not path.is_file():
-        return {}
-    record = read_json(path)
-    if not isinstance(record, dict) or not all(_is_text_mapping(record.get(name, {})) for name in _TEXT_MAPPINGS):
-        raise CrevalError(f"{path} is not what creval build wrote; put it back or take it away.")
-    return record
-
-
-def _is_text_mapping(content: object) -> bool:
-    """Whether it is texts by name."""
-    return isinstance(content, dict) and all(isinstance(text, str) for text in content.values())
 
 
 def read_sample_list(path: Path) -> list[dict[str, Any]]:

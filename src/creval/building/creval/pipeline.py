@@ -8,9 +8,11 @@ IF and VC questions on the source alone: what it finds true too early, or false 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS, MIN_QUESTIONS
 from creval.building.creval.dimensions import describe_all_dimensions, describe_dimension, format_dimension_examples
@@ -33,7 +35,8 @@ from creval.building.creval.rules import (
     rewrite_rules,
 )
 from creval.building.creval.sources import SourceImage
-from creval.calls.text_generation import GenerationFailedError, ItemSession, StageEstimate
+from creval.calls.text_generation import GenerationFailedError, StageEstimate
+from creval.calls.validated_text import InvalidReplyError, ValidatingSession
 from creval.core.probe import Question
 from creval.core.scales import get_scale
 from creval.parsing.judge_replies import parse_reply
@@ -89,6 +92,24 @@ class SampleDraft:
     questions: dict[str, list[KeptQuestion]] = field(default_factory=dict)
 
 
+class QuestionCounts(NamedTuple):
+    """Questions of some samples. `unchecked` are those of which a second model said nothing."""
+
+    by_metric: Counter[str]
+    flagged: int
+    unchecked: int
+
+
+def count_questions(drafts: Iterable[SampleDraft]) -> QuestionCounts:
+    """Count what was made."""
+    asked = [(metric, one) for draft in drafts for metric in METRICS for one in draft.questions[metric]]
+    return QuestionCounts(
+        Counter(metric for metric, _ in asked),
+        sum("flag" in one.provenance for _, one in asked),
+        sum(one.provenance.get("on_source") == UNANSWERED for _, one in asked),
+    )
+
+
 def load_creval_prompts(folder: str | Path | None) -> dict[str, Prompt]:
     """The texts for all stages; in each is a place for reasons to ask again."""
     found = {name: load_prompt(name, folder) for name in PROMPTS}
@@ -116,39 +137,53 @@ def estimate_creval_stages(
     return found
 
 
+class CrevalSession(ValidatingSession):
+    """Session whose replies are found again by every later start.
+
+    All pipelines run again then, so a reply that did not come, and is not stored, must not move the
+    attempt on: the same attempt is made once more, and then the image is left out.
+    """
+
+    async def generate(self, *call: Any, reason: str = "", **places: Any) -> str:
+        try:
+            return await super().generate(*call, faults=reason, **places)
+        except GenerationFailedError:
+            if not self.retries:
+                raise
+        try:
+            return await super().generate(*call, faults=reason, **places)
+        except GenerationFailedError as error:
+            raise GenerationFailedError(str(error)) from error  # the cause keeps it from being retried
+
+
 class SamplePipeline:
-    """What is done with each picture; `models` are named in the provenance, by role. `rejected` is
-    all that was not good enough, also for pictures that came to nothing."""
+    """What is done with each picture; `models` are named in the provenance, by role. `rejections`
+    is all that was not good enough, also for pictures that came to nothing."""
 
     def __init__(
-        self,
-        sources: Mapping[str, SourceImage],
-        prompts: Mapping[str, Prompt],
-        models: Mapping[str, str],
-        *,
-        rewrite: bool = False,
-        blind: bool = True,
-        retries: int = 2,
+        self, prompts: Mapping[str, Prompt], models: Mapping[str, str], *, rewrite: bool = False, blind: bool = True
     ) -> None:
-        self.sources, self.prompts, self.models = sources, prompts, models
-        self.rewrite, self.blind, self.attempts = rewrite, blind, retries + 1
+        self.prompts, self.models, self.rewrite, self.blind = prompts, models, rewrite, blind
+        self.sources: Mapping[str, SourceImage] = {}
         self.rejections: dict[str, list[Rejection]] = {}
 
-    async def make(self, session: ItemSession) -> SampleDraft:
+    async def make(self, item: ValidatingSession) -> SampleDraft:
         """An instruction for a picture, and questions in every metric."""
-        rejected = self.rejections[session.item.id] = []
-        made = await self._write_instruction(session, self.sources[session.item.id], rejected)
+        session, name = CrevalSession(item.session, item.retries), item.session.item.id
+        rejected = self.rejections[name] = []
+        made = await self._write_instruction(session, self.sources[name], rejected)
         sheets = {metric: QuestionSet(metric) for metric in METRICS}
+        attempts = session.retries + 1
         for metric in ("IF", "VC"):
-            await self._write_questions(session, sheets, sheets[metric], made, self.attempts)
+            await self._write_questions(session, sheets, sheets[metric], made, attempts)
         if self.blind:
             await self._check_blind(session, sheets, made)
-        await self._write_questions(session, sheets, sheets["VQ"], made, self.attempts)
+        await self._write_questions(session, sheets, sheets["VQ"], made, attempts)
         made.questions = {metric: sheet.questions for metric, sheet in sheets.items()}
         return made
 
     async def _write_instruction(
-        self, session: ItemSession, source: SourceImage, rejections: list[Rejection]
+        self, session: CrevalSession, source: SourceImage, rejections: list[Rejection]
     ) -> SampleDraft:
         """The instruction: as it was given, sharpened, or new."""
         if source.given_instruction and not self.rewrite:
@@ -165,20 +200,11 @@ class SamplePipeline:
             format_dimension_examples(CLASS_DIMENSIONS, 1) if open_ else format_dimension_examples([source.dimension])
         )
         rules = _select_rules(source)
-        faults = []
-        for attempt in range(self.attempts):
-            reply = await self._generate(
-                session,
-                "writer",
-                "instruction",
-                prompt,
-                attempt=attempt,
-                instruction=source.given_instruction,
-                dimension=kind,
-                examples=shown,
-                faults=format_retry_request(faults),
-                format=instruction_reply_format(CLASS_DIMENSIONS if open_ else (), bool(source.given_instruction)),
-            )
+        attempt = 0
+
+        def read(reply: str) -> SampleDraft:
+            nonlocal attempt
+            attempt += 1
             written = None if is_refusal(reply) else parse_instruction(reply)
             faults = explain_unreadable(reply) if written is None else find_instruction_violations(written, rules)
             if written is not None and not faults:
@@ -188,33 +214,42 @@ class SamplePipeline:
                     facts |= {"given": source.given_instruction} if source.given_instruction else {}
                     return SampleDraft(written.text, named, facts, rejections)
                 faults = [RuleViolation("dimension", "its dimension is none of those named", written.text)]
-            rejections += [Rejection("instruction", attempt + 1, fault) for fault in faults]
-        raise GenerationFailedError(f"instruction: {summarise_violations(faults)}")
+            rejections.extend(Rejection("instruction", attempt, fault) for fault in faults)
+            raise InvalidReplyError(summarise_violations(faults), format_retry_request(faults))
 
-    async def _classify_dimension(self, session: ItemSession, instruction: str) -> str:
+        return await session.generate_until_valid(
+            "writer",
+            "instruction",
+            prompt,
+            read,
+            instruction=source.given_instruction,
+            dimension=kind,
+            examples=shown,
+            format=instruction_reply_format(CLASS_DIMENSIONS if open_ else (), bool(source.given_instruction)),
+        )
+
+    async def _classify_dimension(self, session: CrevalSession, instruction: str) -> str:
         """The dimension of an instruction that came without."""
-        prompt, reply = self.prompts["creval_dimension"], ""
-        fault = RuleViolation("dimension", "that names none of the dimensions, or more than one", "")
-        for attempt in range(self.attempts):
-            wrong = [fault._replace(text=reply[:200])] if attempt else []
-            reply = await self._generate(
-                session,
-                "writer",
-                "dimension",
-                prompt,
-                attempt=attempt,
-                instruction=instruction,
-                dimension=describe_all_dimensions(),
-                faults=format_retry_request(wrong),
-                format=dimension_reply_format(CLASS_DIMENSIONS),
-            )
+
+        def read(reply: str) -> str:
             if name := match_one_of(reply, CLASS_DIMENSIONS):
                 return name
-        raise GenerationFailedError(f"dimension: {fault.message}: {reply[:100]}")
+            fault = RuleViolation("dimension", "that names none of the dimensions, or more than one", reply[:200])
+            raise InvalidReplyError(summarise_violations([fault]), format_retry_request([fault]))
+
+        return await session.generate_until_valid(
+            "writer",
+            "dimension",
+            self.prompts["creval_dimension"],
+            read,
+            instruction=instruction,
+            dimension=describe_all_dimensions(),
+            format=dimension_reply_format(CLASS_DIMENSIONS),
+        )
 
     async def _write_questions(
         self,
-        session: ItemSession,
+        session: CrevalSession,
         question_sets: Mapping[str, QuestionSet],
         question_set: QuestionSet,
         draft: SampleDraft,
@@ -229,23 +264,22 @@ class SamplePipeline:
         gone = [fault.text for fault in violations if fault.text]
         for _ in range(attempts):
             try:
-                reply = await self._generate(
-                    session,
+                reply = await session.generate(
                     "asker",
                     f"{question_set.metric} questions",
                     prompt,
-                    attempt=question_set.attempts,
+                    question_set.attempts,
                     instruction=draft.instruction,
                     taken=format_bullets(taken),
-                    faults=format_retry_request(violations, question_set.texts),
+                    reason=format_retry_request(violations, question_set.texts),
                     format=question_reply_format(question_set.metric),
                 )
             except GenerationFailedError:
                 if len(question_set.questions) < minimum:
                     raise
                 return
-            facts = self._build_provenance("asker", prompt, reply, question_set.attempts)
             question_set.attempts += 1
+            facts = self._build_provenance("asker", prompt, reply, question_set.attempts)
             # Asked for others in the place of some, models write as many as at first.
             wanted = len({fault.text for fault in violations if fault.text})
             room = (
@@ -266,7 +300,7 @@ class SamplePipeline:
             raise GenerationFailedError(f"{question_set.metric} questions: {summarise_violations(violations)}")
 
     async def _check_blind(
-        self, session: ItemSession, question_sets: Mapping[str, QuestionSet], draft: SampleDraft
+        self, session: CrevalSession, question_sets: Mapping[str, QuestionSet], draft: SampleDraft
     ) -> None:
         """Ask a second model about the source alone. What it flags is asked for once more; where
         there are enough without it is dropped, and otherwise kept with its flag."""
@@ -295,7 +329,7 @@ class SamplePipeline:
             ]
 
     async def _find_flagged(
-        self, session: ItemSession, parts: Sequence[tuple[QuestionSet, int]], attempt: int
+        self, session: CrevalSession, parts: Sequence[tuple[QuestionSet, int]], attempt: int
     ) -> dict[str, list[KeptQuestion]]:
         """Of the questions from a place on in each sheet, those with the wrong answer on the
         source. What is answered is noted with each."""
@@ -310,15 +344,9 @@ class SamplePipeline:
         ]
         lines = "\n".join(f"{question.id}: {question.text}" for question in asked)
         try:
-            reply = await self._generate(
-                session,
-                "checker",
-                "blind",
-                self.prompts["creval_blind"],
-                attempt,
-                questions=lines,
-                format=ReplyFormat(_YES_NO.reply_format(labels), _YES_NO.json_schema(labels)),
-            )
+            prompt = self.prompts["creval_blind"]
+            form = ReplyFormat(_YES_NO.reply_format(labels), _YES_NO.json_schema(labels))
+            reply = await session.generate("checker", "blind", prompt, attempt, questions=lines, format=form)
         except GenerationFailedError:  # a question without a second opinion is still a question
             reply = ""
         for verdict, (sheet, at) in zip(parse_reply(reply, asked, labels), places, strict=True):
@@ -330,22 +358,11 @@ class SamplePipeline:
                 found[sheet.metric].append(question)
         return found
 
-    async def _generate(
-        self, session: ItemSession, role: str, stage: str, prompt: Prompt, attempt: int, **places: str
-    ) -> str:
-        """A model's words. Where none came, it is asked once more: a server may stumble once."""
-        try:
-            return await session.generate(role, stage, prompt, attempt=attempt, image_paths=None, **places)
-        except GenerationFailedError:
-            if self.attempts == 1:
-                raise
-            return await session.generate(role, stage, prompt, attempt=attempt, image_paths=None, **places)
-
     def _build_provenance(self, role: str, prompt: Prompt, reply: str, attempt: int) -> dict[str, object]:
         """Where something comes from."""
         digest = hashlib.blake2b(reply.encode("utf-8", "replace"), digest_size=8).hexdigest()
         by = self.models[role]
-        return {"by": by, "prompt": prompt.version, "reply": digest, "try": attempt + 1}
+        return {"by": by, "prompt": prompt.version, "reply": digest, "try": attempt}
 
 
 def _opposite_answer(answer: str) -> str:

@@ -15,9 +15,9 @@ from typing import Any
 
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS, MIN_QUESTIONS
 from creval.building.creval.files import DROPPED, QUESTIONS_KEY, SAMPLE_LIST, entry_sample_id, read_sample_list
-from creval.building.review.base import ACCEPTED, VERDICTS, ReviewField, ReviewGroup, ReviewItem
+from creval.building.review.base import ACCEPTED, OPEN, VERDICTS, ReviewField, ReviewGroup, ReviewItem
 from creval.building.review.base import DROPPED as GONE
-from creval.building.review.entries import merge_user_text
+from creval.building.review.entries import merge_user_text, read_verdict, set_verdict
 from creval.core.errors import CrevalError, require_known
 from creval.core.files import coerce_text, read_json, write_json
 from creval.store.lock import file_lock
@@ -52,7 +52,7 @@ class CrevalReview:
             content = self._read_questions(identity, metric, dropped)
             if len(content[QUESTIONS_KEY]) < MIN_QUESTIONS:
                 few.append(f"{metric} has {len(content[QUESTIONS_KEY])} of at least {MIN_QUESTIONS} questions")
-            both = [(question, coerce_text(question.get("review"))) for question in content[QUESTIONS_KEY]]
+            both = [(question, read_verdict(question)) for question in content[QUESTIONS_KEY]]
             both += [(question, GONE) for question in content[DROPPED]]
             both.sort(key=lambda one: _question_order(one[0]))  # what is dropped stays in its place
             items += [
@@ -116,7 +116,7 @@ class CrevalReview:
         if name:
             require_known("dimension", name, CLASS_DIMENSIONS)
             entry |= {"class_id": 1 + CLASS_DIMENSIONS.index(name), "dimension": name}
-        entry = _with_verdict(entry, "" if verdict == GONE else verdict)
+        set_verdict(entry, OPEN if verdict == GONE else verdict)
         self._save_entry(identity, entry, dropped=verdict == GONE)
         if dropped != (verdict == GONE):
             for metric in METRICS:
@@ -149,7 +149,8 @@ class CrevalReview:
             raise CrevalError(f"{identity} has no question {item}.")
         gone = {id(question) for question in content[DROPPED]}
         is_gone = [id(question) in gone for question in both]
-        both[at] = _with_verdict(_edit_question(both[at], metric, fields), "" if verdict == GONE else verdict)
+        both[at] = _edit_question(both[at], metric, fields)
+        set_verdict(both[at], OPEN if verdict == GONE else verdict)
         both[at].pop(_ACCEPTED_FOR, None)
         if verdict == ACCEPTED and _ASKED_FOR in entry:
             both[at][_ACCEPTED_FOR] = _instruction_digest(entry)
@@ -186,11 +187,6 @@ def _is_older(entry: Mapping[str, Any], question: Mapping[str, Any]) -> bool:
     return _ASKED_FOR in entry and question.get(_ACCEPTED_FOR) != _instruction_digest(entry)
 
 
-def _with_verdict(entry: Mapping[str, Any], verdict: str) -> dict[str, Any]:
-    kept = {name: value for name, value in entry.items() if name != "review"}
-    return {**kept, "review": verdict} if verdict else kept
-
-
 def _edit_question(question: dict[str, Any], metric: str, fields: Mapping[str, str]) -> dict[str, Any]:
     """A question with its fields as they were changed, if they can be so."""
     there = coerce_text(question.get("question"))
@@ -220,7 +216,7 @@ def _instruction_item(entry: Mapping[str, Any], dropped: bool, notes: Sequence[s
         ReviewField("instruction", coerce_text(entry.get("input_prompt"))),
         ReviewField("dimension", _read_dimension(entry), CLASS_DIMENSIONS),
     )
-    verdict = GONE if dropped else coerce_text(entry.get("review"))
+    verdict = GONE if dropped else read_verdict(entry)
     facts = _facts_as_text(entry.get("made"))
     if _ASKED_FOR in entry:
         facts["its words before"] = coerce_text(entry[_ASKED_FOR])

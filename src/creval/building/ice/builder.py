@@ -8,15 +8,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from creval.benchmarks.ice_bench.item_lines import find_blanks
 from creval.benchmarks.ice_bench.tasks import TASKS, Task, find_tasks
-from creval.building.build_manifest import (
-    build_fingerprint,
-    require_same_build,
-    save_build_manifest,
-    write_build_record,
-)
+from creval.building.base import Builder
 from creval.building.ice.build_plan import abbreviate, plan_from_folder, plan_from_table
 from creval.building.ice.control_images import DEPTH, DERIVABLE
 from creval.building.ice.files import IceItems, get_template, get_texts
@@ -38,17 +34,8 @@ from creval.building.ice.texts import (
     estimate_text_stages,
     find_missing_texts,
 )
-from creval.calls.cost_estimate import CostEstimate
-from creval.calls.event_loop import ProgressCallback
 from creval.calls.settings import Settings
-from creval.calls.text_generation import (
-    GenerationFailedError,
-    GenerationItem,
-    GenerationResult,
-    ItemSession,
-    StageEstimate,
-    TextGenerator,
-)
+from creval.calls.text_generation import GenerationFailedError, GenerationItem, GenerationResult, StageEstimate
 from creval.calls.validated_text import ValidatingSession
 from creval.core.errors import CrevalError, require_known
 
@@ -78,9 +65,10 @@ class IceBuildOptions:
         return TaskSelection(frozenset(tasks or TASKS), self.items_per_image, derived if self.derive else frozenset())
 
 
-class IceBuilder:
-    """Items to be made, or gone on with."""
+class IceBuilder(Builder[ItemDraft]):
+    """Items to be made, or continued."""
 
+    benchmark = "ice"
     unit = "item"
 
     def __init__(
@@ -94,31 +82,37 @@ class IceBuilder:
         temperature: float = 0.7,
         dry_run: bool = False,
     ) -> None:
-        self.settings, self.options = settings, options
+        self.options = options
         self._images = Path(os.path.normpath(images))
         self._prompts, self._templates = (load_ice_prompts(settings.prompts), TemplateSet(options.templates))
-        self.generator: TextGenerator[ItemDraft] = TextGenerator(
-            out, roles, settings, temperatures={"writer": temperature}, shared_stages={CAPTION_STAGE}, dry_run=dry_run
+        super().__init__(
+            out,
+            roles,
+            settings,
+            self._prompts,
+            temperature=temperature,
+            shared_stages={CAPTION_STAGE},
+            dry_run=dry_run,
+            templates=self._templates.version,
         )
-        self._fingerprint = build_fingerprint(
-            "ice", self.generator, self._prompts, temperature=temperature, templates=self._templates.version
-        )
-        require_same_build(self.generator, self._fingerprint)
-        self.items = IceItems(out)
+        self.ice_items = IceItems(out)
         depth = settings.metric_models.get(DEPTH)
         choice = options.task_selection(bool(depth))
         self._input_builder = InputBuilder(out, choice.derived, depth)
         if options.item_table is None:
-            self._plan = plan_from_folder(self._images, self.items, choice, settings)
+            self._plan = plan_from_folder(self._images, self.ice_items, choice, settings)
         else:
-            self._plan = plan_from_table(options.item_table, self._images, self.items, choice, settings)
+            self._plan = plan_from_table(options.item_table, self._images, self.ice_items, choice, settings)
         self._new_jobs = {job.id: job for job in self._plan.jobs}
         self._incomplete_items = self._find_incomplete(choice)
-        self._already_done = max(0, self._plan.already_done - len(self._incomplete_items))
-        self._rejections: dict[str, list[str]] = {}
+        self.changed_ids = self._incomplete_items
+        self.already_done = max(0, self._plan.already_done - len(self._incomplete_items))
+        self.unusable = self._plan.unusable
+        self.items = [GenerationItem(job.id, job.image_set.main_image) for job in self._plan.jobs]
+        self.items += [GenerationItem(name, inputs.main_image) for name, inputs in self._incomplete_items.items()]
         kinds = self._plan.source_types
         self._source_types = {key: kinds.get(key, options.source_type) for key in self._plan.keys}
-        if not self._new_jobs and not self.items.entries:
+        if not self._new_jobs and not self.ice_items.entries:
             faults = list(self._plan.unusable.items())[:3]
             why = "; ".join(f"{name}: {why}" for name, why in faults)
             none = "`tasks` leaves out all that there is" if options.tasks else "the table is empty"
@@ -128,21 +122,21 @@ class IceBuilder:
         """Items that are there and lack a text, with their inputs."""
         return {
             name: inputs
-            for name, one in self.items.find_built().items()
+            for name, one in self.ice_items.find_built().items()
             if one.task in selection.tasks
             and (self.settings.limit is None or one.key in self._plan.keys)
-            and not self.items.waits_for_people(name, self.options.people_fill_in)
+            and not self.ice_items.waits_for_people(name, self.options.people_fill_in)
             and self._find_missing_texts(name, inputs := self._read_inputs(name, one.task))
         }
 
     def _read_inputs(self, name: str, task: str) -> ItemInputs:
-        return read_item_inputs(self.items.entries[name], TASKS[task], self.items.folder)
+        return read_item_inputs(self.ice_items.entries[name], TASKS[task], self.ice_items.folder)
 
     def _find_missing_texts(self, name: str, inputs: ItemInputs) -> list[MissingText]:
         """What an item that is there lacks."""
-        template = get_template(self.items.entries[name])
+        template = get_template(self.ice_items.entries[name])
         return find_missing_texts(
-            inputs, template, self.items.existing_texts(name).texts, people_fill_in=self.options.people_fill_in
+            inputs, template, self.ice_items.existing_texts(name).texts, people_fill_in=self.options.people_fill_in
         )
 
     def _plan_new_texts(self, job: ItemJob) -> list[MissingText]:
@@ -157,22 +151,9 @@ class IceBuilder:
             task_is_certain=job.task_is_certain,
         )
 
-    @property
-    def unusable(self) -> Mapping[str, str]:
-        """What cannot be used, and why."""
-        return self._plan.unusable
-
-    @property
-    def item_count(self) -> int:
-        return len(self._new_jobs) + len(self._incomplete_items)
-
     def warnings(self) -> list[str]:
-        """What is to be known before anything is asked."""
-        notes = list(self._plan.notes)
-        if self._already_done:
-            several = f"{self._already_done:,} items done before stay as they are."
-            notes.append("1 item done before stays as it is." if self._already_done == 1 else several)
-        if others := find_source_type_conflicts(self.items, self._source_types):
+        notes = [*self._plan.notes, *super().warnings()]
+        if others := find_source_type_conflicts(self.ice_items, self._source_types):
             notes.append(f"of another source type than is given, which stays: {abbreviate(others)}")
         if self._incomplete_items:
             notes.append(f"there, and without a text, which is written now: {len(self._incomplete_items):,}")
@@ -180,16 +161,7 @@ class IceBuilder:
             notes.append("templates are left for people to fill in: creval review BENCH.")
         return notes
 
-    def estimate(self) -> list[CostEstimate]:
-        """What each model will take."""
-        return self.generator.estimate(self._generation_items(), self._estimate_stages(), self._incomplete_items)
-
-    def _generation_items(self) -> list[GenerationItem]:
-        new = [GenerationItem(job.id, job.image_set.main_image) for job in self._new_jobs.values()]
-        return new + [GenerationItem(name, inputs.main_image) for name, inputs in self._incomplete_items.items()]
-
-    def _estimate_stages(self) -> list[StageEstimate]:
-        """What an item takes on average."""
+    def stages(self) -> list[StageEstimate]:
         new = [self._plan_new_texts(job) for job in self._new_jobs.values()]
         lacking = [self._find_missing_texts(name, inputs) for name, inputs in self._incomplete_items.items()]
         return estimate_text_stages(new + lacking)
@@ -202,27 +174,20 @@ class IceBuilder:
         drawn = self._templates.draw(task, job.item_id(task), self.settings.seed)
         return job.instruction or drawn, ItemTexts({})
 
-    def run(self, watch: ProgressCallback | None = None) -> GenerationResult[ItemDraft]:
-        """Make what is not made yet, and write it."""
+    def prepare(self) -> Mapping[str, Any]:
         self._input_builder.check_depth_model()
-        save_build_manifest(self.generator, self._fingerprint)
+        return {}
 
-        async def make(desk: ItemSession) -> ItemDraft:
-            scribe, name = ValidatingSession(desk, self.settings.retries), desk.item.id
-            self._rejections[name] = scribe.rejections
-            if name in self._new_jobs:
-                return await self._make_item(scribe, self._new_jobs[name])
-            return await self._complete_item(scribe, name)
+    async def make(self, session: ValidatingSession) -> ItemDraft:
+        name = session.session.item.id
+        if name in self._new_jobs:
+            return await self._make_new_item(session, self._new_jobs[name])
+        return await self._complete_item(session, name)
 
-        calls = sum(stage.calls for stage in self._estimate_stages())
-        wrote = self.generator.run(self._generation_items(), make, calls=calls, watch=watch)
-        wrote.already_done = self._already_done
-        wrote.left_out |= self._plan.unusable
-        self.items = save_items(self.generator.folder, wrote, self._source_types)
-        write_build_record(self.generator.folder, self._fingerprint, wrote.left_out, self._rejections)
-        return wrote
+    def save(self, result: GenerationResult[ItemDraft]) -> None:
+        self.ice_items = save_items(self.out, result, self._source_types)
 
-    async def _make_item(self, session: ValidatingSession, job: ItemJob) -> ItemDraft:
+    async def _make_new_item(self, session: ValidatingSession, job: ItemJob) -> ItemDraft:
         """An item for the first task that suits."""
         reasons = []
         for task in job.tasks[:_MAX_TASKS_TRIED]:
@@ -261,13 +226,13 @@ class IceBuilder:
 
     async def _complete_item(self, session: ValidatingSession, name: str) -> ItemDraft:
         """What an item lacks."""
-        inputs, entry = self._incomplete_items[name], self.items.entries[name]
+        inputs, entry = self._incomplete_items[name], self.ice_items.entries[name]
         written = await write_item_texts(
             session,
             self._prompts,
             inputs,
             get_template(entry),
-            self.items.existing_texts(name),
+            self.ice_items.existing_texts(name),
             people_fill_in=self.options.people_fill_in,
         )
         return ItemDraft(name, inputs, written, self._build_provenance(written), previous_texts=get_texts(entry))

@@ -34,10 +34,10 @@ from creval.building.ice.texts import (
 )
 from creval.building.review.base import ACCEPTED, DROPPED, OPEN, ReviewField, ReviewGroup, ReviewItem
 from creval.building.review.entries import merge_user_text, read_verdict, set_verdict
+from creval.building.review.json_review import JsonReview
 from creval.core.errors import CrevalError, require_known, unknown_name_error
-from creval.core.files import coerce_text, file_signature, is_dropped
+from creval.core.files import coerce_text, is_dropped
 from creval.parsing.text_checks import find_quotes
-from creval.store.lock import file_lock
 
 _KINDS = {
     INSTRUCTION: "instruction",
@@ -46,60 +46,37 @@ _KINDS = {
 }
 
 
-class IceReview:
+class IceReview(JsonReview[IceItems]):
     """The items, each a group of its texts."""
 
     title = "ICE-Bench: instructions and descriptions"
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._cached: tuple[object, IceItems] | None = None
+    def files(self) -> list[Path]:
+        return [IceItems.items_file(self.folder)]
 
-    @property
-    def _items(self) -> IceItems:
-        """The items as the file holds them now: people may change it meanwhile."""
-        state = file_signature(IceItems.items_file(self._folder))
-        if self._cached is None or self._cached[0] != state:
-            self._cached = state, IceItems(self._folder)
-        return self._cached[1]
+    def load(self) -> IceItems:
+        return IceItems(self.folder)
 
-    def groups(self) -> Sequence[str]:
-        return _list_group_ids(self._items)
+    def list_groups(self, entries: IceItems) -> Sequence[str]:
+        return [name for name, entry in entries.entries.items() if get_provenance(entry)]
 
-    def group(self, identity: str) -> ReviewGroup:
-        entry = self._entry(identity)
+    def build_group(self, entries: IceItems, identity: str) -> ReviewGroup:
+        entry = self._find_entry(entries, identity)
         items = [_build_item(entry, part) for part in _list_texts(entry)]
         task = find_task(coerce_text(entry.get("Task")))
         name = Path(coerce_text(get_provenance(entry).get("picture"))).name
         heading = f"{task.name if task else coerce_text(entry.get('Task'))}: {name or identity}"
-        return ReviewGroup(identity, heading, find_item_images(entry, self._folder), tuple(items))
+        return ReviewGroup(identity, heading, find_item_images(entry, self.folder), tuple(items))
 
-    def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        with file_lock(self._folder):
-            items = IceItems(self._folder)
-            _apply_decision(_find_entry(items, group), item, verdict, fields)
-            items.save()
+    def apply(self, entries: IceItems, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
+        _apply_decision(self._find_entry(entries, group), item, verdict, fields)
+        entries.save()
 
-    def count_undecided(self) -> int:
-        return sum(
-            _read_text_verdict(entry, part) == OPEN
-            for entry in map(self._entry, self.groups())
-            for part in _list_texts(entry)
-        )
-
-    def _entry(self, identity: str) -> ItemEntry:
-        return _find_entry(self._items, identity)
-
-
-def _list_group_ids(items: IceItems) -> Sequence[str]:
-    return [name for name, entry in items.entries.items() if get_provenance(entry)]
-
-
-def _find_entry(items: IceItems, identity: str) -> ItemEntry:
-    entry = items.entries.get(identity)
-    if entry is None or not get_provenance(entry):
-        raise unknown_name_error("item", identity, _list_group_ids(items))
-    return entry
+    def _find_entry(self, items: IceItems, identity: str) -> ItemEntry:
+        entry = items.entries.get(identity)
+        if entry is None or not get_provenance(entry):
+            raise unknown_name_error("item", identity, self.list_groups(items))
+        return entry
 
 
 def _apply_decision(entry: ItemEntry, item: str, verdict: str, fields: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from creval.building.ice.files import DATASET_FOLDER, IceItems, ItemEntry, item_image_path
 from creval.building.ice.jobs import ItemJob
 from creval.building.ice.texts import ItemInputs, ItemTexts
-from creval.building.image_files import copy_image, release_suffix
+from creval.building.image_files import copy_image, release_suffix, write_error_reason
 from creval.calls.text_generation import GenerationResult
 from creval.core.files import coerce_text
 from creval.core.images import ImageError
@@ -40,8 +40,7 @@ def save_items(folder: Path, result: GenerationResult[ItemDraft], source_types: 
         items = IceItems(folder)
         for identity, made in list(result.results.items()):
             if not _put_item(items, made, places.get(identity)):
-                result.left_out[identity] = "it was changed meanwhile; build again"
-                del result.results[identity]
+                result.leave_out(identity, "it was changed meanwhile; build again")
         for entry, kind in _find_typed_entries(items, source_types):
             if not _read_source_type(entry):
                 entry["SourceImageType"] = kind
@@ -90,9 +89,7 @@ def _copy_new_images(folder: Path, result: GenerationResult[ItemDraft]) -> dict[
         try:
             places[identity] = _copy_item_images(folder, made.item_id, made.inputs)
         except (ImageError, OSError) as error:
-            why = getattr(error, "strerror", None) or error
-            result.left_out[identity] = f"its pictures cannot be written: {why}"
-            del result.results[identity]
+            result.leave_out(identity, f"its pictures cannot be written: {write_error_reason(error)}")
     return places
 
 
