@@ -100,7 +100,7 @@ def test_parameters_are_json_where_they_can_be() -> None:
 def test_models_by_use() -> None:
     assert options.parse_metric_models(["clip = a/b", "boxes=c"]) == {"clip": "a/b", "boxes": "c"}
     for wrong in ("clip", "clip=", "clip= "):
-        with pytest.raises(CrevalError, match="--gauge takes USE=MODEL"):
+        with pytest.raises(CrevalError, match="--metric-model takes USE=MODEL"):
             options.parse_metric_models([wrong])
 
 

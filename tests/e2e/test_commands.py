@@ -351,7 +351,7 @@ def test_ctrl_c_says_that_it_stopped(tmp_path: Path) -> None:
     write_miniature(tmp_path, samples=9)
     script = (
         "import os, signal, creval.judging.replay_run as r\n"
-        "r.read_answers = lambda *_: os.kill(os.getpid(), signal.SIGINT) or 1 / 0\n"
+        "r.read_recorded_answers = lambda *_: os.kill(os.getpid(), signal.SIGINT) or 1 / 0\n"
         "from creval.cli import main; main()"
     )
     run = tmp_path / "run"

@@ -6,6 +6,7 @@ import io
 import os
 import sqlite3
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -39,37 +40,39 @@ from creval.cli import (
     view,
 )
 from creval.cli.flags import current_spelling, with_flags
+from creval.cli.help_text import HELP_SETTINGS, HelpCommand, HelpGroup
 from creval.core.errors import CrevalError
 
-app = typer.Typer(name="creval", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-for command in (
-    demo.demo,
-    bench.bench,
-    edit.edit,
-    judge.judge,
-    replay.replay,
-    score.score,
-    compare.compare,
-    agree.agree,
-    items.items,
-    sensitivity.sensitivity,
-    repeats.repeats,
-    unchanged.unchanged,
-    calibrate.calibrate,
-    align.align,
-    report.report,
-    view.view,
-    review.review,
-    plot.plot,
-    export.export,
-    metrics.metrics,
-    measure.measure,
-    prompts.prompts,
-    fake_server.fake_server,
-):
-    app.command()(command)
+# Commands by what a person wants to do.
+_COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Start": (demo.demo, bench.bench),
+    "Run": (edit.edit, judge.judge, replay.replay, measure.measure),
+    "Understand": (
+        score.score,
+        compare.compare,
+        agree.agree,
+        items.items,
+        sensitivity.sensitivity,
+        repeats.repeats,
+        unchanged.unchanged,
+        align.align,
+        calibrate.calibrate,
+    ),
+    "Look and share": (report.report, view.view, plot.plot, export.export),
+    "Build": (review.review,),
+    "Extend": (metrics.metrics, prompts.prompts, fake_server.fake_server),
+}
+
+app = typer.Typer(
+    name="creval", cls=HelpGroup, context_settings=HELP_SETTINGS, pretty_exceptions_enable=False, rich_markup_mode=None
+)
+for panel, commands in _COMMANDS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
 app.command("gauges", hidden=True)(metrics.metrics)
-app.add_typer(build.app)
+app.add_typer(build.app, cls=HelpGroup, rich_help_panel="Build")
+for registered in (*app.registered_commands, *build.app.registered_commands):
+    registered.cls = HelpCommand
 
 
 @app.callback(invoke_without_command=True)
@@ -97,7 +100,7 @@ def main() -> None:
     console.log_to_stderr()
     try:
         # What a command exits with comes back as a value; an interrupt as 130.
-        status = app(args=current_spelling(sys.argv[1:]), standalone_mode=False)
+        status = app(args=current_spelling(sys.argv[1:]), prog_name="creval", standalone_mode=False)
         sys.stdout.flush()
         if status == _INTERRUPTED:
             raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""`creval bench`: the systems, and what a folder holds."""
+"""`creval bench`: the benchmarks, and what a folder holds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bench(
     path: Annotated[str | None, typer.Argument(metavar="[PATH]", help="The folder of a benchmark.")] = None,
     json: options.Json = False,
 ) -> None:
-    """List the systems, or say what a folder holds, what was repaired in it and what is wrong."""
+    """List the known benchmarks, or say what a folder holds, what was repaired in it and what is wrong."""
     from creval import registry
     from creval.benchmarks import open_benchmark
 

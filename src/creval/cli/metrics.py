@@ -1,4 +1,4 @@
-"""`creval gauges`: what can be measured, and what that takes."""
+"""`creval metrics`: what can be measured, and what that takes."""
 
 from __future__ import annotations
 
