@@ -19,6 +19,7 @@ from creval.cli import (
     build,
     calibrate,
     compare,
+    config,
     console,
     demo,
     edit,
@@ -39,13 +40,14 @@ from creval.cli import (
     unchanged,
     view,
 )
+from creval.cli.config_file import CONFIG_FILE, read_config
 from creval.cli.flags import current_spelling, with_flags
 from creval.cli.help_text import HELP_SETTINGS, HelpCommand, HelpGroup
 from creval.core.errors import CrevalError
 
 # Commands by what a person wants to do.
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Start": (demo.demo, bench.bench),
+    "Start": (demo.demo, bench.bench, config.config),
     "Run": (edit.edit, judge.judge, replay.replay, measure.measure),
     "Understand": (
         score.score,
@@ -77,7 +79,11 @@ for registered in (*app.registered_commands, *build.app.registered_commands):
 
 @app.callback(invoke_without_command=True)
 def main_callback(
-    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+    context: typer.Context,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help=f"Defaults for options; else {CONFIG_FILE}, if it is here.")
+    ] = None,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Which image-editing model is better, at what, how sure that is, and why."""
     if version:
@@ -85,6 +91,9 @@ def main_callback(
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())
+        return
+    held = read_config(config, context.command)
+    context.obj, context.default_map = held, held.default_map()
 
 
 _INTERRUPTED = 130
