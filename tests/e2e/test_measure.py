@@ -164,7 +164,7 @@ def test_wrong_input_gets_one_sentence(pair: tuple[Path, Path], miniature: Path)
     assert "does not exist" in wrong("measure", "ssim", pair[0], "absent.png")
     assert "give what to measure" in wrong("measure", "ssim")
     assert "give what to measure" in wrong("measure", "ssim", "--edits", keeper)
-    assert "one picture, or two" in wrong("measure", "ssim", *pair, pair[0])
+    assert "one image, or two" in wrong("measure", "ssim", *pair, pair[0])
     assert ".csv, .parquet or .json" in wrong("measure", "ssim", *edits, "--out", "x.xls")
     assert "nothing is measured with it" in wrong("measure", "ssim", *edits, "--gauge", "clip=x")
     assert "USE=MODEL" in wrong("measure", "ssim", *edits, "--gauge", "clip")
@@ -178,7 +178,7 @@ def test_an_option_that_would_be_passed_over_is_refused(pair: tuple[Path, Path],
     for option in (("--out", "x.csv"), ("--run", "run"), ("--limit", "3")):
         assert f"{option[0]} goes with --edits" in wrong("measure", "ssim", *pair, *option)
     for name in ("--mask", "--caption", "--source-caption", "--wanted", "--removed"):
-        assert f"{name} goes with one or two pictures" in wrong("measure", "ssim", *edits, name, pair[0])
+        assert f"{name} goes with one or two images" in wrong("measure", "ssim", *edits, name, pair[0])
 
 
 def test_what_is_named_empty_is_refused(pair: tuple[Path, Path], miniature: Path) -> None:

@@ -6,6 +6,7 @@ import io
 import os
 import sqlite3
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -18,6 +19,7 @@ from creval.cli import (
     build,
     calibrate,
     compare,
+    config,
     console,
     demo,
     edit,
@@ -38,43 +40,50 @@ from creval.cli import (
     unchanged,
     view,
 )
+from creval.cli.config_file import CONFIG_FILE, read_config
 from creval.cli.flags import current_spelling, with_flags
+from creval.cli.help_text import HELP_SETTINGS, HelpCommand, HelpGroup
 from creval.core.errors import CrevalError
 
-app = typer.Typer(name="creval", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-for command in (
-    demo.demo,
-    bench.bench,
-    edit.edit,
-    judge.judge,
-    replay.replay,
-    score.score,
-    compare.compare,
-    agree.agree,
-    items.items,
-    sensitivity.sensitivity,
-    repeats.repeats,
-    unchanged.unchanged,
-    calibrate.calibrate,
-    align.align,
-    report.report,
-    view.view,
-    review.review,
-    plot.plot,
-    export.export,
-    metrics.metrics,
-    measure.measure,
-    prompts.prompts,
-    fake_server.fake_server,
-):
-    app.command()(command)
+# Commands by what a person wants to do.
+_COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Start": (demo.demo, bench.bench, config.config),
+    "Run": (edit.edit, judge.judge, replay.replay, measure.measure),
+    "Understand": (
+        score.score,
+        compare.compare,
+        agree.agree,
+        items.items,
+        sensitivity.sensitivity,
+        repeats.repeats,
+        unchanged.unchanged,
+        align.align,
+        calibrate.calibrate,
+    ),
+    "Look and share": (report.report, view.view, plot.plot, export.export),
+    "Build": (review.review,),
+    "Extend": (metrics.metrics, prompts.prompts, fake_server.fake_server),
+}
+
+app = typer.Typer(
+    name="creval", cls=HelpGroup, context_settings=HELP_SETTINGS, pretty_exceptions_enable=False, rich_markup_mode=None
+)
+for panel, commands in _COMMANDS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
 app.command("gauges", hidden=True)(metrics.metrics)
-app.add_typer(build.app)
+app.add_typer(build.app, cls=HelpGroup, rich_help_panel="Build")
+for registered in (*app.registered_commands, *build.app.registered_commands):
+    registered.cls = HelpCommand
 
 
 @app.callback(invoke_without_command=True)
 def main_callback(
-    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+    context: typer.Context,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help=f"Defaults for options; else {CONFIG_FILE}, if it is here.")
+    ] = None,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Which image-editing model is better, at what, how sure that is, and why."""
     if version:
@@ -82,6 +91,9 @@ def main_callback(
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())
+        return
+    held = read_config(config, context.command)
+    context.obj, context.default_map = held, held.default_map()
 
 
 _INTERRUPTED = 130
@@ -97,7 +109,7 @@ def main() -> None:
     console.log_to_stderr()
     try:
         # What a command exits with comes back as a value; an interrupt as 130.
-        status = app(args=current_spelling(sys.argv[1:]), standalone_mode=False)
+        status = app(args=current_spelling(sys.argv[1:]), prog_name="creval", standalone_mode=False)
         sys.stdout.flush()
         if status == _INTERRUPTED:
             raise KeyboardInterrupt

@@ -26,7 +26,7 @@ def calibrate(
     variants: Annotated[bool, typer.Option("--variants/--no-variants", help="Also ask in changed ways.")] = True,
     concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Calls at once.")] = 32,
     price: options.Price = None,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed draws other pictures.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed draws other images.")] = 0,
     json: options.Json = False,
     dry_run: options.DryRun = False,
 ) -> None:

@@ -40,7 +40,7 @@ def demo(
         f"whose skill is known, into {out} ..."
     )
     line = console.ProgressLine()
-    build_touchstone(bench, samples, _SEED, edits=edits, on_progress=console.count_progress(line, "pictures drawn"))
+    build_touchstone(bench, samples, _SEED, edits=edits, on_progress=console.count_progress(line, "images drawn"))
     line.clear()
     console.print_note("Judging them with `pixel`, a judge that looks at the pixels ...")
     folders = [str(edits / editor) for editor in SIMULATED_EDITORS]

@@ -43,19 +43,19 @@ def edit(
     subset: options.Subset = None,
     dimension: Annotated[str | None, typer.Option(metavar="A,B", help="Only these dimensions or categories.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The first draw's seed; the next has one more.")] = 0,
-    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Pictures under way at once.")] = 4,
-    attempts: Annotated[int, typer.Option(min=1, help="Ask up to N times for a picture that does not come.")] = 5,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a picture.")] = 600.0,
+    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Images under way at once.")] = 4,
+    attempts: Annotated[int, typer.Option(min=1, help="Ask up to N times for an image that does not come.")] = 5,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for an image.")] = 600.0,
     rpm: options.Rpm = None,
     prompts: options.Prompts = None,
-    price: Annotated[float | None, typer.Option(metavar="USD", min=0, help="US dollars a picture.")] = None,
+    price: Annotated[float | None, typer.Option(metavar="USD", min=0, help="US dollars an image.")] = None,
     token_price: Annotated[
         str | None, typer.Option(metavar="IN,OUT", help="Of judge and reasoner: US dollars a million tokens.")
     ] = None,
     budget: Annotated[str | None, typer.Option(metavar="5USD", help="Stop when the folder has cost so much.")] = None,
     key_env: Annotated[str | None, typer.Option(metavar="NAME", help="The variable with the editor's key.")] = None,
     max_unanswered: Annotated[
-        str, typer.Option(metavar="PERCENT", help="Exit with 1 if more samples have no picture.")
+        str, typer.Option(metavar="PERCENT", help="Exit with 1 if more samples have no image.")
     ] = "0.5",
     dry_run: options.DryRun = False,
     json: options.Json = False,
@@ -102,7 +102,7 @@ def edit(
 
 
 def _skipped_notes(run: EditRun) -> list[str]:
-    """How many pictures nobody will be asked for, and why."""
+    """How many images no model will be asked for, and why."""
     from creval.core.formatting import escape_control, pluralise
 
     counted = Counter((edit.status, edit.reason) for edit in run.skipped_edits.values())
@@ -122,7 +122,7 @@ def _make_watcher(line: console.ProgressLine) -> Callable[[str, Progress], None]
             line.show(f"stopping: {progress.in_flight:,} under way are finished first")
             return
         rate = (progress.done - progress.cached) / (time.monotonic() - progress.started_at)
-        unit = "pictures" if what == "editing" else "calls"
+        unit = "images" if what == "editing" else "calls"
         parts = [f"{what}: {progress.done:,} of {progress.calls:,} {unit}"]
         if progress.cost:
             parts.append(format_money(progress.cost))
@@ -147,7 +147,7 @@ def _edit_output(result: EditRunResult) -> CommandOutput:
     notes += [f"{pluralise(n, 'edit')}: {_ODDITIES[name]}" for name, n in result.anomalies.most_common()]
     lost = sum(number for _, number in result.reasons)
     if lost:
-        notes.append(f"{pluralise(lost, 'sample')} without a picture:")
+        notes.append(f"{pluralise(lost, 'sample')} without an image:")
         notes += [escape_control(f"  {n:,} {reason}") for reason, n in result.reasons[:_MAX_REASONS]]
         if statuses["refused"] or statuses["failed"]:
             others = statuses.keys() - {"done", "refused", "failed"}
@@ -155,7 +155,7 @@ def _edit_output(result: EditRunResult) -> CommandOutput:
             notes.append(f"Repeating the command asks for {which} once more.")
     if progress.error_counts:
         kinds = ", ".join(f"{kind} {n}" for kind, n in progress.error_counts.most_common(_MAX_REASONS))
-        notes.append(escape_control(f"calls that brought no picture: {kinds}"))
+        notes.append(escape_control(f"calls that brought no image: {kinds}"))
     kept = f"; {progress.cached:,} were there already" if progress.cached else ""
     spent = f", {format_money(result.cost)} for the whole folder" if result.cost else ""
     passed = format_duration(time.monotonic() - progress.started_at)
@@ -179,4 +179,4 @@ def _finish(result: EditRunResult, bench: str, out: str, allowed: float) -> None
     exit_status.exit_if_stopped(result.stopped, "made")
     if result.statuses["done"]:
         console.print_note(f"Now: creval judge {quote(bench)} --edits {quote(out)} --judge SPEC --run RUN")
-    exit_status.exit_if_too_many_missing(result.share_missing, allowed, "of the samples have no picture")
+    exit_status.exit_if_too_many_missing(result.share_missing, allowed, "of the samples have no image")

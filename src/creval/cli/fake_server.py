@@ -18,7 +18,7 @@ def fake_server(
     faults: Annotated[float, typer.Option(min=0, max=1, help="Share of replies that are faulty, in every way.")] = 0.0,
     never: Annotated[str, typer.Option(metavar="WORDS", help="Never answer questions with these words.")] = "",
     declines: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of pictures about which nothing is written.")
+        float, typer.Option(min=0, max=1, help="Share of images about which nothing is written.")
     ] = 0.0,
     stall: Annotated[float, typer.Option(min=0, help="Seconds for which a reply hangs that times out.")] = 600.0,
     seed: Annotated[int, typer.Option(min=0, help="Other answers and faults.")] = 0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 
 # Options that are not spelt as their field.
 _SPELT = {
@@ -32,12 +33,16 @@ def _flag(field: str) -> str:
 
 
 def current_spelling(arguments: list[str]) -> list[str]:
-    """Return a command's arguments with old spellings of options replaced."""
-    replaced = []
-    for argument in arguments:
+    """Return a command's arguments with old spellings of options replaced, and --config first."""
+    first, replaced = list[str](), list[str]()
+    rest = iter(arguments)
+    for argument in rest:
         flag, equals, value = argument.partition("=")
-        replaced.append(f"{_OLD_SPELLINGS.get(flag, flag)}{equals}{value}")
-    return replaced
+        if flag == "--config":
+            first += [argument] if equals else [argument, *islice(rest, 1)]
+        else:
+            replaced.append(f"{_OLD_SPELLINGS.get(flag, flag)}{equals}{value}")
+    return first + replaced
 
 
 @lru_cache(maxsize=1)

@@ -32,7 +32,7 @@ def judge(
     judge: Annotated[str, typer.Option(metavar="SPEC", help="openai:gpt-4o, openai:MODEL@URL, panel:A+B ...")] = "",
     run: Annotated[str, typer.Option(metavar="RUN", help="The run's folder; made, or gone on with.")] = "",
     protocol: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Ask another system's questions: viescore ...")
+        str | None, typer.Option(metavar="NAME", help="Ask another benchmark's questions: viescore ...")
     ] = None,
     ask: Annotated[str, typer.Option(metavar="question|metric|sample", help="What is asked in one call.")] = "metric",
     repeat: Annotated[int, typer.Option(min=1, help="Ask everything K times.")] = 1,
@@ -271,4 +271,4 @@ def _note_unmatched(names: Sequence[str]) -> None:
 
     if names:
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        console.print_note(escape_control(f"{len(names)} pictures belong to no sample: {shown}"))
+        console.print_note(escape_control(f"{len(names)} images belong to no sample: {shown}"))

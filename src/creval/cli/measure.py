@@ -1,4 +1,4 @@
-"""`creval measure`: gauges on a benchmark's edits, or on pictures."""
+"""`creval measure`: metrics of a benchmark's edits, or of images."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def measure(
     metric_names: Annotated[str, typer.Argument(metavar="METRIC[,METRIC]", help="What to measure (creval metrics).")],
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="[SOURCE] EDIT", help="Two pictures, or one, as the gauge needs.")
+        list[str] | None, typer.Argument(metavar="[SOURCE] EDIT", help="Two images, or one, as the metric needs.")
     ] = None,
     edits: Annotated[
         list[str] | None, typer.Option(metavar="DIR...", help="A folder for each model: DIR or NAME=DIR.")
@@ -40,17 +40,17 @@ def measure(
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Every value: .csv, .parquet or .json.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Measure a benchmark's edits, or one or two pictures, with gauges."""
+    """Measure a benchmark's edits, or one or two images."""
     from creval.metrics.base import open_image_metrics, require_used_slots
 
     models = options.parse_metric_models(metric_model or ())
     program = metric_names.startswith("command:")
-    names = (metric_names,) if program else options.parse_names(metric_names, "GAUGE") or ()
+    names = (metric_names,) if program else options.parse_names(metric_names, "METRIC") or ()
     gauges = open_image_metrics(names, models)
     require_used_slots(models, gauges)
     if edits and bench:
         _refuse_options(
-            "one or two pictures, not with --edits and --bench",
+            "one or two images, not with --edits and --bench",
             {
                 "--mask": mask,
                 "--caption": caption,
@@ -68,7 +68,7 @@ def measure(
         _measure_files(gauges, files, mask, captions, given, json)
     else:
         raise CrevalError(
-            "give what to measure: two pictures (creval measure ssim a.png b.png), or --edits DIR --bench BENCH."
+            "give what to measure: two images (creval measure ssim a.png b.png), or --edits DIR --bench BENCH."
         )
 
 
@@ -103,11 +103,11 @@ def _measure_files(
     from creval.metrics.metric_inputs import ImageCache, MetricInputs
 
     if len(files) > 2:
-        raise CrevalError("give one picture, or two: what it is compared with, and the edit.")
+        raise CrevalError("give one image, or two: what it is compared with, and the edit.")
     if mask is not None and not mask.strip():
         raise CrevalError("--mask takes a file, and none is named.")
     for file in (*files, *([mask] if mask else [])):
-        read_image_size(file)  # what is no picture is said before anything is measured
+        read_image_size(file)  # what is no image is said before anything is measured
     first = Path(files[0]) if len(files) == 2 else None
     sample = Sample(
         "pictures",

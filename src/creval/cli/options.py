@@ -46,7 +46,7 @@ Attempts = Annotated[int, typer.Option(min=1, help="Make a call that brings no r
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a call.")]
 Rpm = Annotated[float | None, typer.Option(min=0.01, help="Requests a minute.")]
 Tpm = Annotated[float | None, typer.Option(min=1, help="Tokens a minute.")]
-ImageFit = Annotated[str, typer.Option(metavar="provider|original|PIXELS", help="The size of pictures.")]
+ImageFit = Annotated[str, typer.Option(metavar="provider|original|PIXELS", help="The size of images.")]
 Prompts = Annotated[str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")]
 Price = Annotated[str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")]
 KeyEnv = Annotated[str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")]

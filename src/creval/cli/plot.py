@@ -1,4 +1,4 @@
-"""`creval plot`: a run as a picture, for a paper or a page."""
+"""`creval plot`: a run as an image, for a paper or a page."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from creval.cli import console, options
 def view(
     run: options.RunFolder, host: options.Host = "127.0.0.1", port: options.Port = 0, open_: options.Open = False
 ) -> None:
-    """Look at a run in a browser: scores, samples, questions, answers, pictures."""
+    """Look at a run in a browser: scores, samples, questions, answers, images."""
     from creval.core.formatting import escape_control
     from creval.web.common.server import serve_app
     from creval.web.viewer.app import Viewer
