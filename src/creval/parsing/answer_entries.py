@@ -177,16 +177,17 @@ def _entries_in_broken_json(segment: str) -> Iterator[AnswerEntry]:
     explanation = ""
     for (match, slot), end in zip(keys, ends, strict=False):
         value = segment[match.end() : end]
+        words = value.strip(" \t\r\n,;\"'“”")
         if slot in ("answer", "score"):
             closed = _COMPLETE_VALUE.match(value)
             if closed:
                 yield AnswerEntry(number, wording, closed[1] or closed[2] or "", explanation)
         elif slot == "explanation":
-            explanation = value.strip(" \t\r\n,;\"'“”")
+            explanation = words
         elif slot == "number":
-            number, wording, explanation = normalise_label(value.strip(" \t\r\n,;\"'“”")), None, ""
+            number, wording, explanation = normalise_label(words), None, ""
         else:
-            found, wording = _split_label(value.strip(" \t\r\n,;\"'“”"))
+            found, wording = _split_label(words)
             number, explanation = found or number, ""
 
 

@@ -74,12 +74,8 @@ def parse_questions(text: str) -> list[WrittenQuestion]:
     `**Q1:** ...`, `1. ...`, `- ...`, with answer and weight behind the question or in lines below
     it; with Chinese punctuation too.
     """
-    return list(_json_questions(text)) or _table_questions(text) or _line_questions(text)
-
-
-def _json_questions(text: str) -> Iterator[WrittenQuestion]:
-    for value in iter_json_objects(text):
-        yield from _iter_questions(value, 0)
+    found = [question for value in iter_json_objects(text) for question in _iter_questions(value, 0)]
+    return found or _table_questions(text) or _line_questions(text)
 
 
 def _iter_questions(value: Any, depth: int) -> Iterator[WrittenQuestion]:
