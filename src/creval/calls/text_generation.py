@@ -107,16 +107,10 @@ class ItemSession:
         if image_paths is None:
             image_paths = [self.item.image] if self.item.image else []
         shown = [await self._get_image(role, path) for path in image_paths]
-        form = places.get("format") if "format" in prompt.placeholders else None
+        form = places.get("format")
+        schema = form.schema if isinstance(form, ReplyFormat) and "format" in prompt.placeholders else None
         return await self._generator.generate(
-            self.item,
-            role,
-            stage,
-            prompt.fill(**places),
-            prompt,
-            attempt=attempt,
-            images=shown,
-            schema=form.schema if isinstance(form, ReplyFormat) else None,
+            self.item, role, stage, prompt.fill(**places), prompt, attempt=attempt, images=shown, schema=schema
         )
 
     async def _get_image(self, role: str, path: Path) -> EncodedImage:

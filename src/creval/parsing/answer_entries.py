@@ -1,4 +1,4 @@
-"""The answers in a reply's text, whatever form the model gave them.
+"""Answers in the text of a reply, whatever form the model gave them.
 
 Models wrap, number, quote and break their JSON in many ways.
 """
@@ -80,7 +80,7 @@ def find_json_entries(text: str) -> tuple[list[AnswerEntry], bool]:
 
 
 def _parse_answer_array(whole: str) -> list[AnswerEntry]:
-    """A reply that is an array of bare answers and nothing else."""
+    """Read a reply that is an array of bare answers and nothing else."""
     try:
         values = json.loads(whole)
     except (ValueError, RecursionError):
@@ -131,7 +131,7 @@ _CONTAINERS = frozenset({list, dict, MultiDict})
 
 
 class _Layout(NamedTuple):
-    """What the keys of an object mean, by their places. Replies repeat the same few layouts."""
+    """Meaning of an object's keys, by their places. Replies repeat the same few layouts."""
 
     answers: tuple[int, ...]
     number: int | None
@@ -164,7 +164,7 @@ _COMPLETE_VALUE = re.compile(r"[\"'“‘]([^\"'“”‘’{}]*)[\"'”’]|([A
 
 
 def _entries_in_broken_json(segment: str) -> Iterator[AnswerEntry]:
-    """The answers in an object with slips: a comma missing, a quote unescaped or of another kind.
+    """Yield the answers in an object with slips: a comma missing, a quote unescaped or of another kind.
 
     The known keys cut it into values; a question's key begins a new entry.
     """
@@ -177,16 +177,17 @@ def _entries_in_broken_json(segment: str) -> Iterator[AnswerEntry]:
     explanation = ""
     for (match, slot), end in zip(keys, ends, strict=False):
         value = segment[match.end() : end]
+        words = value.strip(" \t\r\n,;\"'“”")
         if slot in ("answer", "score"):
             closed = _COMPLETE_VALUE.match(value)
             if closed:
                 yield AnswerEntry(number, wording, closed[1] or closed[2] or "", explanation)
         elif slot == "explanation":
-            explanation = value.strip(" \t\r\n,;\"'“”")
+            explanation = words
         elif slot == "number":
-            number, wording, explanation = normalise_label(value.strip(" \t\r\n,;\"'“”")), None, ""
+            number, wording, explanation = normalise_label(words), None, ""
         else:
-            found, wording = _split_label(value.strip(" \t\r\n,;\"'“”"))
+            found, wording = _split_label(words)
             number, explanation = found or number, ""
 
 

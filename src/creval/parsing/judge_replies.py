@@ -21,7 +21,7 @@ _MAX_EXPLANATION_CHARS = 4000
 
 
 def parse_reply(text: str, questions: Sequence[Question], labels: Sequence[str] | None = None) -> list[Verdict]:
-    """One verdict for each question, in their order, from the reply to all of them.
+    """Return one verdict for each question, in their order, from the reply to all of them.
 
     `labels` are the names under which the questions were put, if not their own, or Q1, Q2 ... where
     they have none. Reads fenced or bare JSON: objects in a row, an array, objects inside objects,
@@ -69,7 +69,7 @@ def _build_verdict(question: Question, entries: Sequence[AnswerEntry]) -> Verdic
 def _assign_entries(
     entries: Sequence[AnswerEntry], questions: Sequence[Question], keys: Sequence[str | None], sound: bool
 ) -> list[list[AnswerEntry]]:
-    """For each question, the entries that can only be meant for it.
+    """Return for each question the entries that can only be meant for it.
 
     A label alone counts only where every label of the reply is one that was asked: a model that
     counts from zero means other questions by the same numbers.
@@ -101,7 +101,7 @@ def _assign_entries(
 
 
 def _is_similar_wording(wording: str, text: str) -> bool:
-    """Whether a reply's wording can be a question's, shortened or put otherwise."""
+    """Return whether a reply's wording can be a question's, shortened or put otherwise."""
     said, asked = (set(_WORD.findall(words.casefold())) for words in (wording, text))
     return not asked or 2 * len(said & asked) >= min(len(said), len(asked))
 
@@ -110,7 +110,7 @@ _WORD = re.compile(r"\w+")
 
 
 def _answer_checker(questions: Sequence[Question]) -> Callable[[str], bool]:
-    """Whether a text is an answer on the scale of any of these questions."""
+    """Return a check whether a text is an answer on the scale of any of these questions."""
     contracts = [get_scale(name) for name in dict.fromkeys(q.scale for q in questions)]
     readable = (VerdictStatus.ANSWERED, VerdictStatus.INAPPLICABLE, VerdictStatus.AMBIGUOUS)
     return lambda text: any(contract.parse_answer(text)[0] in readable for contract in contracts)

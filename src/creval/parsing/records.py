@@ -1,4 +1,4 @@
-"""The fields in what a model wrote, whatever form it gave them: JSON, labelled lines, lists.
+"""Fields in what a model wrote, whatever form it gave them: JSON, labelled lines, lists.
 
 Nothing is read that is not there.
 """
@@ -40,7 +40,7 @@ _FIELDS = FieldAliases(
 
 
 def parse_records(text: str) -> list[Record]:
-    """Every record in a reply, as its known fields; from JSON, or else from labelled lines."""
+    """Return every record in a reply, as its known fields; from JSON, or else from labelled lines."""
     found: list[Record] = []
     for value in iter_json_objects(text, lists=True):
         _collect_records(value, "", 0, found)
@@ -68,7 +68,7 @@ def _collect_records(value: Any, number: str, depth: int, into: list[Record]) ->
 
 
 def _group_fields(pairs: Iterator[tuple[str, str]]) -> list[Record]:
-    """Fields in their order as records: one that comes again begins the next."""
+    """Group fields into records, in their order: one that comes again begins the next."""
     found: list[Record] = []
     for slot, value in pairs:
         if not found or slot in found[-1]:
@@ -78,7 +78,7 @@ def _group_fields(pairs: Iterator[tuple[str, str]]) -> list[Record]:
 
 
 def _quoted_records(text: str) -> list[Record]:
-    """Quoted keys and values, as in JSON that is broken or has Chinese marks."""
+    """Read quoted keys and values, as in JSON that is broken or has Chinese marks."""
     pairs = ((_FIELDS.find(match[1]), match[2]) for match in _QUOTED_FIELD.finditer(text))
     return _group_fields((slot, value) for slot, value in pairs if slot)
 
@@ -105,12 +105,12 @@ def _labelled_records(text: str) -> list[Record]:
 
 
 def single_value(records: Sequence[Record], field: str) -> str:
-    """The one value of a field in all records; nothing where there are several."""
+    """Return the one value of a field in all records; an empty text if there are several."""
     values = {record[field] for record in records if record.get(field)}
     return values.pop() if len(values) == 1 else ""
 
 
 def parse_yes_no(text: str) -> bool | None:
-    """Whether words begin by affirming or denying."""
+    """Return whether words begin with a yes or a no; None if with neither."""
     match = re.match(r"\W*(yes|true|ok|no|not|false|none)\b", text, re.IGNORECASE)
     return match[1].casefold() in ("yes", "true", "ok") if match else None

@@ -1,4 +1,4 @@
-"""What can be seen of a text without understanding it: words, script, quotes, damage, refusals."""
+"""Checks of a text that need no understanding: words, script, quotes, damage, refusals."""
 
 from __future__ import annotations
 
@@ -35,36 +35,36 @@ _STARTS_WITH_REFUSAL = re.compile(rf"\W*(?:{_REFUSAL}|sorry\b|unfortunately, i\b
 
 
 def text_digest(text: str) -> str:
-    """A short name for a text, which changes with it."""
+    """Return a short digest of a text."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def count_words(text: str) -> int:
-    """The words of a text; in scripts without spaces, two characters are one."""
+    """Count the words of a text; in scripts without spaces, two characters are one."""
     wide = len(WIDE_CHARACTER.findall(text))
     return len(WORD.findall(WIDE_CHARACTER.sub(" ", text))) + (wide + 1) // 2
 
 
 def dominant_script(text: str) -> str:
-    """The script of most letters of a text, such as LATIN; none where there are no letters."""
+    """Return the script of most letters of a text, such as LATIN; empty if it has no letters."""
     names = Counter(unicodedata.name(letter, "?").split()[0] for letter in text[:2000] if letter.isalpha())
     return names.most_common(1)[0][0] if names else ""
 
 
 def find_quotes(text: str) -> list[str]:
-    """The words in quotation marks."""
+    """Return the words in quotation marks."""
     return [next(filter(None, match)) for match in _QUOTED.findall(text)]
 
 
 def remove_quotes(text: str) -> str:
-    """Without what is quoted: the words on a sign are in whatever language, and may ask."""
+    """Return a text without what is quoted: the words on a sign are in whatever language, and may ask."""
     return _QUOTED.sub(" ", text)
 
 
 def damage_reason(text: str) -> str:
-    """How a text went wrong in the making, such as at high temperature; nothing where it did not.
+    """Return how a text is damaged, such as at high temperature; empty if it is not.
 
-    >>> damage("Add a red red red kite."), damage("Add a red kite.")
+    >>> damage_reason("Add a red red red kite."), damage_reason("Add a red kite.")
     ('something is repeated over and over', '')
     """
     if _BROKEN_CHARACTER.search(text):
@@ -76,15 +76,15 @@ def damage_reason(text: str) -> str:
 
 
 def leftover_markup_reason(text: str) -> str:
-    """What is left of the form of a reply."""
+    """Return what is left in a text of the form of a reply; empty if nothing is."""
     return "it holds marks of a format (JSON, HTML, Markdown)" if _LEFTOVER_MARKUP.search(text) else ""
 
 
 def is_refusal(reply: str) -> bool:
-    """Whether a reply is a refusal in plain words."""
+    """Return whether a reply is a refusal in plain words."""
     return bool(_STARTS_WITH_REFUSAL.match(reply))
 
 
 def contains_refusal(text: str) -> bool:
-    """Whether a text that should be something else declines somewhere."""
+    """Return whether a text that should be something else declines somewhere."""
     return bool(_CONTAINS_REFUSAL.search(remove_quotes(text)))

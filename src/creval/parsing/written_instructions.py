@@ -1,4 +1,4 @@
-"""The instruction that a model wrote, whatever form it gave it; read as questions are."""
+"""Instructions that models wrote, whatever form they gave them; read as questions are."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def dimension_reply_format(dimensions: Sequence[str]) -> ReplyFormat:
 
 
 def match_one_of(text: str, names: Sequence[str]) -> str | None:
-    """The one of some names that a reply gives; none where it gives none, or several."""
+    """Return the one of some names that a reply gives; None if it gives none, or several."""
     said = normalise_text(text[: 10 * MAX_TEXT_CHARS])
     found = [name for name in names if normalise_text(name) in said]
     return found[0] if len(found) == 1 else None
@@ -59,7 +59,7 @@ _HIGHLIGHTED = re.compile(r"\s*(?:[\"“「『>]|\*\*|__)[\s\S]+?(?:[\"”」』
 
 
 def parse_instruction(text: str) -> WrittenInstruction | None:
-    """The one instruction in a reply; none where there is none, or more than one."""
+    """Return the one instruction in a reply; None if there is none, or more than one."""
     found = [made for value in iter_json_objects(text) for made in _iter_instructions(value, 0)]
     if not found:
         found = _labelled_instructions(text)
@@ -98,7 +98,7 @@ def _parse_attributes(value: object) -> tuple[str, ...]:
 
 
 def _strip_quotes(text: str) -> str:
-    """Without quotes around the whole, a number before it, or a quote that closes nothing."""
+    """Remove quotes around the whole, a number before it, or a quote that closes nothing."""
     words = _LIST_NUMBER.sub("", strip_markup(text)[:MAX_TEXT_CHARS])
     for opening, closing in ('""', "“”", "「」"):
         inner = words.rstrip(",").removeprefix(opening).removesuffix(closing)
@@ -108,7 +108,7 @@ def _strip_quotes(text: str) -> str:
 
 
 def _labelled_instructions(text: str) -> list[WrittenInstruction]:
-    """What stands behind `Instruction:`, or below it."""
+    """Read what stands behind `Instruction:`, or below it."""
     found: list[WrittenInstruction] = []
     dimension, waiting = "", False
     attributes: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ def _labelled_instructions(text: str) -> list[WrittenInstruction]:
 
 
 def _candidate_paragraphs(text: str) -> Sequence[str]:
-    """The paragraphs that can be an instruction: those set off, or all that lead to nothing."""
+    """Return the paragraphs that can be an instruction: those set off, or all that lead to nothing."""
     parts = [part.strip() for part in re.split(r"\n\s*\n", _FENCE.sub("", text[: 10 * MAX_TEXT_CHARS]))]
     parts = [part for part in parts if part and not part.endswith((":", "：")) and "{" not in part]
     parts = [part for part in parts if not _WORD_COUNT.match(part)]

@@ -68,22 +68,18 @@ _WEIGHT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)\s*(?:/\s*3|points?|分)?(?:
 
 
 def parse_questions(text: str) -> list[WrittenQuestion]:
-    """The questions in a reply, in their order.
+    """Return the questions in a reply, in their order.
 
     Reads JSON in a fence or bare, as one object, a list, or objects in a row; tables; lines such as
     `**Q1:** ...`, `1. ...`, `- ...`, with answer and weight behind the question or in lines below
     it; with Chinese punctuation too.
     """
-    return list(_json_questions(text)) or _table_questions(text) or _line_questions(text)
-
-
-def _json_questions(text: str) -> Iterator[WrittenQuestion]:
-    for value in iter_json_objects(text):
-        yield from _iter_questions(value, 0)
+    found = [question for value in iter_json_objects(text) for question in _iter_questions(value, 0)]
+    return found or _table_questions(text) or _line_questions(text)
 
 
 def _iter_questions(value: Any, depth: int) -> Iterator[WrittenQuestion]:
-    """The questions inside a JSON value."""
+    """Yield the questions inside a JSON value."""
     if depth > MAX_DEPTH:
         return
     if isinstance(value, list):
@@ -139,7 +135,7 @@ _TABLE_RULE = re.compile(r"[\s|:-]+")
 
 
 def _table_questions(text: str) -> list[WrittenQuestion]:
-    """Questions in the rows of Markdown tables that have a column for them."""
+    """Read questions in the rows of Markdown tables that have a column for them."""
     found: list[WrittenQuestion] = []
     columns: list[str | None] = []
     for line in text.splitlines():
@@ -193,7 +189,7 @@ _JSON_LINE = re.compile(r'\s*"(\w{1,40})"\s*:\s*("(?:[^"\\]|\\.)*")\s*,?\s*')
 
 
 def _json_line_as_text(line: str) -> str:
-    """A line of broken JSON that holds a whole field, as words."""
+    """Return a line of broken JSON that holds a whole field as words."""
     match = _JSON_LINE.fullmatch(line)
     if match is None:
         return line
@@ -204,7 +200,7 @@ def _json_line_as_text(line: str) -> str:
 
 
 def _line_questions(text: str) -> list[WrittenQuestion]:
-    """Questions in lines; what has no label counts only with an answer."""
+    """Read questions in lines; what has no label counts only with an answer."""
     drafts: list[_QuestionDraft] = []
     current: _QuestionDraft | None = None
     waiting, before, reason, listing = False, False, "", False
@@ -261,7 +257,7 @@ def _line_questions(text: str) -> list[WrittenQuestion]:
 
 
 def _split_question(line: str) -> tuple[str, str | None, float | None] | None:
-    """A line that is a question, with nothing behind it but its answer and its weight."""
+    """Split a line that is a question, with nothing behind it but its answer and its weight."""
     end = max(line.rfind("?"), line.rfind("？"))
     if end < 1 or end > MAX_TEXT_CHARS:
         return None
@@ -271,7 +267,7 @@ def _split_question(line: str) -> tuple[str, str | None, float | None] | None:
 
 
 def _parse_tail(text: str) -> tuple[str | None, float | None] | None:
-    """The answer and the weight behind a question, or none where something else stands there."""
+    """Return the answer and the weight behind a question; None if something else stands there."""
     if len(text) > 200:
         return None
     answer: str | None = None

@@ -38,7 +38,7 @@ SEQUENCE_FORMAT = ReplyFormat(
 
 
 def read_sequence(text: str) -> list[AtomicInstruction]:
-    """The atomic instructions in a reply, those with a known operation, in their order."""
+    """Return the atomic instructions in a reply, those with a known operation, in their order."""
     found = [
         AtomicInstruction(name, record["instruction"], record.get("reason", ""))
         for record in parse_records(text)
@@ -48,7 +48,7 @@ def read_sequence(text: str) -> list[AtomicInstruction]:
 
 
 def _read_numbered_list(text: str) -> list[AtomicInstruction]:
-    """A numbered list: `3. **Change Color**: Make the door red. (Because ...)`."""
+    """Read a numbered list: `3. **Change Color**: Make the door red. (Because ...)`."""
     lines = [line for each in text.splitlines() if (line := _NUMBERED.match(each[:MAX_LINE_CHARS]))]
     found: list[tuple[str, AtomicInstruction]] = []
     for line, (_, name, value) in zip(
@@ -63,14 +63,14 @@ def _read_numbered_list(text: str) -> list[AtomicInstruction]:
 
 
 def _split_reason(text: str) -> tuple[str, str]:
-    """An instruction, and the reason in brackets behind it."""
+    """Split an instruction from the reason in brackets behind it."""
     at = max(text.rfind("("), text.rfind("（"))
     match = _BECAUSE.fullmatch(text, at) if at > 0 else None
     return (text[:at], match[1]) if match else (text, "")
 
 
 class SimplifyReply(NamedTuple):
-    """Whether an instruction was to be shorter, and if so the shorter one."""
+    """Answer to the question if an instruction has to be shorter, with the shorter one if so."""
 
     is_needed: bool
     instruction: str = ""
@@ -84,7 +84,7 @@ SIMPLIFY_FORMAT = ReplyFormat(
 
 
 def read_simplified(text: str) -> SimplifyReply | None:
-    """What a reply says about an instruction; nothing where it says neither, or both."""
+    """Return what a reply says about an instruction; None if it says neither yes nor no, or both."""
     found = parse_records(text)
     said = {parse_yes_no(record["needed"]) for record in found if record.get("needed")}
     instruction = single_value(found, "instruction")
@@ -111,7 +111,7 @@ COMPOUND_FORMAT = ReplyFormat(
 
 
 def read_compound(text: str) -> CompoundInstruction | None:
-    """The one instruction in a reply; nothing where there is none, or more than one."""
+    """Return the one instruction in a reply; None if there is none, or more than one."""
     found = parse_records(text)
     instruction = single_value(found, "instruction")
     return CompoundInstruction(instruction, single_value(found, "reason")) if instruction else None

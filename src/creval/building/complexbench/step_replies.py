@@ -25,7 +25,7 @@ STEP_FORMAT = ReplyFormat(
 
 
 def read_step(text: str) -> ChainStep | None:
-    """The one step in a reply."""
+    """Return the one step in a reply; None if there is none, or more than one."""
     found = parse_records(text)
     instruction = single_value(found, "instruction")
     if not instruction:
@@ -38,7 +38,7 @@ def _drop_placeholder(said: str) -> str:
 
 
 class StepCheck(NamedTuple):
-    """What a second model says of one step: it is sound if it fits the scene, refers to something
+    """Opinion of a second model on one step: it is sound if it fits the scene, refers to something
     clearly, and contradicts no other."""
 
     number: int
@@ -63,7 +63,7 @@ CHECK_FORMAT = ReplyFormat(
 
 
 def read_step_checks(text: str, steps: int) -> list[StepCheck] | None:
-    """What a reply says of all steps, in their order; nothing where one is left open."""
+    """Return what a reply says of all steps, in their order; None if one is left open."""
     found: dict[int, StepCheck] = {}
     for record in parse_records(text):
         digits = re.search(r"[0-9]{1,2}", record.get("number", str(len(found) + 1)))

@@ -1,4 +1,4 @@
-"""What models write back where items are built, read from whatever form they give it."""
+"""Replies of the models that build items of ICE-Bench, read from whatever form they come in."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FilledTemplate(NamedTuple):
 
 
 def read_caption(text: str) -> str:
-    """The one description in a reply, also where it is nothing else; or nothing."""
+    """Return the one description in a reply, also if this is all of it; empty if there is none."""
     found = parse_records(text)
     if found:
         return single_value(found, "caption")
@@ -35,7 +35,7 @@ def read_caption(text: str) -> str:
 
 
 def read_filled_template(text: str) -> FilledTemplate | None:
-    """The one instruction in a reply, or why there is none; nothing where it has both."""
+    """Return the one instruction in a reply, or why there is none; None if it has both."""
     found = parse_records(text)
     instruction, unsuited = single_value(found, "instruction"), single_value(found, "unsuited")
     if _DENIED.fullmatch(unsuited):
