@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from creval.core.errors import CrevalError, require_known
 from creval.judges.base import Judge, JudgeOptions
-from creval.metrics.base import MODEL_SLOTS
+from creval.metrics.base import model_slots
 from creval.providers.pricing import Price
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Settings:
     def __post_init__(self) -> None:
         require_known("way to ask", self.batch_by, BATCH_MODES)
         for name in self.metric_models:
-            require_known("use of a model", name, MODEL_SLOTS)
+            require_known("use of a model", name, model_slots())
         if self.logprobs and self.batch_by != "question":
             raise CrevalError("`logprobs` takes one question a call: add `batch_by` question.")
         for name in ("repeat", "concurrency", "attempts"):

@@ -147,7 +147,13 @@ def open_image_metrics(
 
 
 MODEL_SLOTS = ("aesthetic", "boxes", "clip", "depth", "face", "imaging", "pose", "siglip", "style", "subject")
-"""What gauges take models for, where one can be chosen."""
+"""What creval's own metrics take models for, where one can be chosen."""
+
+
+def model_slots() -> tuple[str, ...]:
+    """Return what metrics take models for, those of other packages included."""
+    others = [name for name in registry.metrics.names() if registry.metrics.origin(name)]
+    return (*MODEL_SLOTS, *(model.slot for name in others for model in image_metric_class(name).info.models))
 
 
 def unused_slots(models: Iterable[str], image_metrics: Iterable[str]) -> list[str]:
