@@ -83,12 +83,12 @@ def test_a_model_is_kept_for_all_gauges_that_share_it(miniature: Path, tmp_path:
     with pytest.raises(CrevalError, match="there is no folder"):
         judging("CLIP_img", clip=str(tmp_path / "none")).run()
     further = judging("CLIP_img")
-    assert further.warnings() == [f"measured as before with --gauge clip={model}"]
+    assert further.warnings() == [f"measured as before with `metric_models` clip={model}"]
     assert further.run().measured_edits == 2
     assert voices() == ["gauge:clip@clip", "gauge:clip_src@clip"]
     with RunWriter(run) as store, store.transaction():
         store.put_manifest({"gauge_models": {"clip": str(model), "boxes": "/no/owl"}})
-    assert judging("near").warnings() == [f"measured as before with --gauge clip={model}"]
+    assert judging("near").warnings() == [f"measured as before with `metric_models` clip={model}"]
     for damaged in (["clip"], {"clip": 3}):
         with RunWriter(run) as store, store.transaction():
             store.put_manifest({"gauge_models": damaged})

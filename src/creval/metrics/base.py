@@ -133,16 +133,19 @@ def image_metric_class(name: str) -> type[ImageMetric]:
 
 
 def open_image_metrics(
-    metrics: Iterable[str | ImageMetric | type[ImageMetric]], models: Mapping[str, str]
+    metrics: Iterable[str | ImageMetric | Callable[..., Any]], models: Mapping[str, str]
 ) -> dict[str, ImageMetric]:
-    """Return metrics by name. They are given by name, as classes or as objects, and share models."""
+    """Return metrics by name; they share models. They are given by name, as objects, classes or functions."""
     pool = ModelPool(models)
     found: dict[str, ImageMetric] = {}
-    for metric in metrics:
-        if isinstance(metric, str):
-            found[metric] = image_metric_class(metric)(pool)
-        else:
-            found[metric.info.name] = metric(pool) if isinstance(metric, type) else metric
+    for given in metrics:
+        name, metric = (given, image_metric_class(given)) if isinstance(given, str) else ("", given)
+        if not isinstance(metric, ImageMetric | type):
+            from creval.metrics.user_metric import function_metric_class
+
+            metric = function_metric_class(metric)
+        opened: ImageMetric = metric(pool) if isinstance(metric, type) else metric
+        found[name or opened.info.name] = opened
     return found
 
 
