@@ -44,8 +44,9 @@ protocols: Registry[Callable[[], Protocol]] = Registry(
         "editscore": "creval.benchmarks.viescore:EditScore",
     },
 )
-# Judges and editors are opened with the spec `kind:model`, the part behind the colon, and options.
-judges: Registry[Callable[[str, str, Any], Judge]] = Registry(
+# Judges and editors are opened with the spec `kind:model`, the part behind the colon, and options;
+# those of other packages also without arguments.
+judges: Registry[Callable[..., Judge]] = Registry(
     "judge",
     {
         **dict.fromkeys(
@@ -59,7 +60,7 @@ judges: Registry[Callable[[str, str, Any], Judge]] = Registry(
         "noisy": "creval.touchstone.judges:open_touchstone_judge",
     },
 )
-editors: Registry[Callable[[str, str, Any], Editor]] = Registry(
+editors: Registry[Callable[..., Editor]] = Registry(
     "editor",
     {
         **dict.fromkeys(("openai", "google", "bfl", "dashscope", "seedream"), "creval.editors.editor_spec:open_remote"),

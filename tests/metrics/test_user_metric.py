@@ -39,6 +39,9 @@ def test_a_function_measures(inputs: MetricInputs) -> None:
     (metric,) = open_image_metrics(["python:own_metrics:width"], {}).values()
     assert metric.name == "python:own_metrics:width"
     assert metric.measure(inputs, ()) == {"width": 0.5}
+    found = open_image_metrics([metric, lambda edit: edit.height / 8, Ssim], {})
+    assert [*found] == ["python:own_metrics:width", "<lambda>", "ssim"]
+    assert found["<lambda>"].measure(inputs, ()) == {"<lambda>": 0.5}
 
 
 def test_a_program_measures(inputs: MetricInputs) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from creval.core.errors import CrevalError, require_known
 from creval.judges.base import Judge, JudgeOptions
-from creval.metrics.base import MODEL_SLOTS
+from creval.metrics.base import model_slots
 from creval.providers.pricing import Price
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class ChatSettings(CallSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in self.metric_models:
-            require_known("use of a model", name, MODEL_SLOTS)
+            require_known("use of a model", name, model_slots())
         taken = {"model", "messages", "n", "stream", "response_format", "logprobs", "top_logprobs"}
         for name in sorted(taken & self.parameters.keys()):
             raise CrevalError(f"`parameters` {name}: creval sets that itself.")

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar, cast
 from creval.core.errors import CrevalError, require_known
 
 T = TypeVar("T")
+V = TypeVar("V")
 THIS_SESSION = "this session"
 """The origin of what was registered at run time."""
 
@@ -90,9 +91,14 @@ class Registry(Generic[T]):
         self._registered[name] = value
         return value
 
-    def decorator(self, name: str) -> Callable[[T], T]:
+    def decorator(self, name: str) -> Callable[[V], V]:
         """Return a decorator that registers what it decorates."""
-        return lambda value: self.register(name, value)
+
+        def register(value: V) -> V:
+            self.register(name, cast(T, value))
+            return value
+
+        return register
 
 
 def create(base: type[T], factory: Callable[..., object], name: str, *arguments: object) -> T:

@@ -133,21 +133,30 @@ def image_metric_class(name: str) -> type[ImageMetric]:
 
 
 def open_image_metrics(
-    metrics: Iterable[str | ImageMetric | type[ImageMetric]], models: Mapping[str, str]
+    metrics: Iterable[str | ImageMetric | Callable[..., Any]], models: Mapping[str, str]
 ) -> dict[str, ImageMetric]:
-    """Return metrics by name. They are given by name, as classes or as objects, and share models."""
+    """Return metrics by name; they share models. They are given by name, as objects, classes or functions."""
     pool = ModelPool(models)
     found: dict[str, ImageMetric] = {}
-    for metric in metrics:
-        if isinstance(metric, str):
-            found[metric] = image_metric_class(metric)(pool)
-        else:
-            found[metric.info.name] = metric(pool) if isinstance(metric, type) else metric
+    for given in metrics:
+        name, metric = (given, image_metric_class(given)) if isinstance(given, str) else ("", given)
+        if not isinstance(metric, ImageMetric | type):
+            from creval.metrics.user_metric import function_metric_class
+
+            metric = function_metric_class(metric)
+        opened: ImageMetric = metric(pool) if isinstance(metric, type) else metric
+        found[name or opened.info.name] = opened
     return found
 
 
 MODEL_SLOTS = ("aesthetic", "boxes", "clip", "depth", "face", "imaging", "pose", "siglip", "style", "subject")
-"""What gauges take models for, where one can be chosen."""
+"""What creval's own metrics take models for, where one can be chosen."""
+
+
+def model_slots() -> tuple[str, ...]:
+    """Return what metrics take models for, those of other packages included."""
+    others = [name for name in registry.metrics.names() if registry.metrics.origin(name)]
+    return (*MODEL_SLOTS, *(model.slot for name in others for model in image_metric_class(name).info.models))
 
 
 def unused_slots(models: Iterable[str], image_metrics: Iterable[str]) -> list[str]:
