@@ -33,7 +33,7 @@ class Counted(Protocol):
 def test_metrics_come_from_one_pass_over_the_probes() -> None:
     protocol = Counted()
     samples = tuple(Sample(name, "", None) for name in "abc")
-    benchmark = Benchmark(Dataset("made", Path(), samples, ()), protocol)
+    benchmark = Benchmark(Dataset("made", Path(), samples), protocol)
     assert benchmark.metrics == ("IF", "L1")
     assert benchmark.judged_metrics == {"IF"}
     assert benchmark.image_metrics == {"ssim", "outside"}
