@@ -12,11 +12,12 @@ from PIL import Image
 from creval.core.sample import Sample
 from creval.metrics import clip
 from creval.metrics.base import ModelPool, open_image_metrics
-from creval.metrics.batch import MetricJob, evaluate_batch
+from creval.metrics.batch import MetricJob, evaluate_batch, evaluate_edits
 from creval.metrics.control_maps import GreyDistance
 from creval.metrics.features import ExtractorInput, FeatureArray, FeatureCache, FeatureExtractor
 from creval.metrics.metric_inputs import ImageCache, LazyImage, MetricInputs, NonFiniteResult
 from tests.metrics.evaluating import look, note_opened
+from tests.metrics.images import noise
 
 
 class Wild(GreyDistance):
@@ -97,3 +98,17 @@ def test_formulas_look_at_one_edit_after_another(tmp_path: Path, monkeypatch: py
     jobs = [MetricJob(g, MetricInputs(sample, tmp_path / f"{at}.png", shelf)) for at in range(4) for g in gauges]
     evaluate_batch(jobs, FeatureCache())
     assert opened == ["source.png", *(f"{at}.png" for at in range(4))]
+
+
+def test_values_and_reasons_of_each_edit(tmp_path: Path) -> None:
+    noise(1, (40, 30)).save(tmp_path / "a.png")
+    noise(2, (40, 30)).save(tmp_path / "b.png")
+    metrics = open_image_metrics(["l1_src", "colorfulness"], {})
+    edits = [
+        MetricInputs(Sample("s", "", source), tmp_path / "b.png", ImageCache()) for source in (tmp_path / "a.png", None)
+    ]
+    whole, part = evaluate_edits(edits, metrics, FeatureCache())
+    assert {"l1_src", "colorfulness"} <= whole.values.keys()
+    assert not whole.reasons
+    assert "l1_src" not in part.values
+    assert part.reasons.keys() == {"l1_src"}

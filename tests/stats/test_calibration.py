@@ -21,13 +21,13 @@ from creval.stats.calibration import (
     Calibration,
     JudgeRates,
     KnownAnswer,
-    Rate,
     answer_flips,
     compute_judge_rates,
     judge_rates_by,
     judge_rates_to_json,
     parse_calibration,
 )
+from creval.stats.intervals import Proportion
 from creval.store import open_run
 from creval.touchstone.builder import build_touchstone
 from creval.touchstone.calibration_trials import VARIANTS, make_cases, make_trials
@@ -143,7 +143,7 @@ def covered(seeds: int, folder: Path) -> Iterator[tuple[bool, bool]]:
         settings = Settings(parameters={"seed": seed})
         judge(benchmark, edits, "noisy:0.85,0.75", folder / f"run{seed}", settings)
         chance = np.random.default_rng(seed)
-        first, second = (Rate(int(chance.binomial(200, p)), 200) for p in TRUE.values())
+        first, second = (Proportion(int(chance.binomial(200, p)), 200) for p in TRUE.values())
         found = dict.fromkeys(("IF", "VC", "VQ"), JudgeRates(first, second, 400))
         with open_run(folder / f"run{seed}") as run:
             card = score(run, resamples=400)
@@ -175,7 +175,7 @@ def test_several_answers_are_corrected_one_by_one(tmp_path: Path) -> None:
     judge(benchmark, edits, "truth", tmp_path / "truth")
     judge(benchmark, edits, "noisy:0.85,0.75", tmp_path / "run", Settings(repeat=5))
     judge(benchmark, edits, "panel:truth+noisy:0.9,0.9", tmp_path / "panel")
-    known = JudgeRates(Rate(8500, 10000), Rate(7500, 10000), 20000)
+    known = JudgeRates(Proportion(8500, 10000), Proportion(7500, 10000), 20000)
     calibration = Calibration("noisy", dict.fromkeys(("IF", "VC", "VQ"), known))
     with open_run(tmp_path / "truth") as run:
         truth = score(run, resamples=100)
@@ -204,7 +204,7 @@ def test_corrected_scores_hold_the_truth_in_many_seeds(tmp_path: Path) -> None:
 def test_what_cannot_be_corrected(tmp_path: Path) -> None:
     build_touchstone(tmp_path / "bench", 3, 5, edits=tmp_path / "edits", editors=["lazy"])
     judge(open_benchmark(tmp_path), [tmp_path / "edits" / "lazy"], "truth", tmp_path / "run")
-    chance = JudgeRates(Rate(50, 100), Rate(51, 100), 200)
+    chance = JudgeRates(Proportion(50, 100), Proportion(51, 100), 200)
     with open_run(tmp_path / "run") as run:
         card = score(run, resamples=100)
         with pytest.raises(CrevalError, match="hardly better than chance"):

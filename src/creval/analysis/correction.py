@@ -122,10 +122,10 @@ def _correction_terms(
         both = []
         for rate in (rates[metric].sensitivity, rates[metric].specificity):
             if draws is None:
-                both.append(np.full(count, rate.correct / rate.total))
+                both.append(np.full(count, rate.hits / rate.total))
             else:
-                wrong = rate.total - rate.correct
-                both.append(generator.beta(rate.correct + 0.5, wrong + 0.5, count))
+                wrong = rate.total - rate.hits
+                both.append(generator.beta(rate.hits + 0.5, wrong + 0.5, count))
         gain = both[0] + both[1] - 1
         if draws is None and gain[0] < _MIN_YOUDEN:
             raise CrevalError(

@@ -1,4 +1,4 @@
-"""Measuring the edits of a benchmark with gauges, outside any run."""
+"""Metrics of a benchmark's edits, without a run."""
 
 from __future__ import annotations
 
@@ -12,19 +12,17 @@ from creval.core.benchmark import Benchmark
 from creval.core.concurrency import usable_cpu_count
 from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
-from creval.core.files import replace_lone_surrogates
-from creval.core.sample import Sample
 from creval.metrics.base import ImageMetric
-from creval.metrics.batch import EDITS_PER_BATCH, MetricJob, evaluate_batch, measured_values
+from creval.metrics.batch import EDITS_PER_BATCH, evaluate_edits
 from creval.metrics.features import FeatureCache
 from creval.metrics.metric_inputs import PIXELS_PER_BATCH, ImageCache, MetricInputs
 from creval.store.edit_folders import find_edits
 
 
 class MeasuredEdit(NamedTuple):
-    """What gauges found in one edit: values by name, and reasons by gauge where there are none.
+    """Values of one edit by name, and by metric the reason why it has none.
 
-    `unit` is what its sample was made of.
+    `cluster` is the image that its sample was made from.
     """
 
     key: EditKey
@@ -58,7 +56,12 @@ def measure_edits(
     shelf = ImageCache(threads * PIXELS_PER_BATCH)
 
     def measured(some: Sequence[Edit]) -> list[MeasuredEdit]:
-        return _measure_batch([(edit, samples[edit.key.sample]) for edit in some], image_metrics, shelf, feature_cache)
+        inputs = [MetricInputs(samples[edit.key.sample], edit.image, shelf) for edit in some if edit.image]
+        found = evaluate_edits(inputs, image_metrics, feature_cache)
+        return [
+            MeasuredEdit(edit.key, samples[edit.key.sample].cluster, *values)
+            for edit, values in zip(some, found, strict=True)
+        ]
 
     done: list[MeasuredEdit] = []
     pool = ThreadPoolExecutor(threads, thread_name_prefix="creval-gauges")
@@ -79,29 +82,3 @@ def _batches(edits: Sequence[Edit]) -> Iterator[list[Edit]]:
     left = iter(edits)
     while some := list(islice(left, EDITS_PER_BATCH)):
         yield some
-
-
-def _measure_batch(
-    edits: Sequence[tuple[Edit, Sample]],
-    image_metrics: Mapping[str, ImageMetric],
-    image_cache: ImageCache,
-    feature_cache: FeatureCache,
-) -> list[MeasuredEdit]:
-    jobs = [
-        MetricJob(gauge, MetricInputs(sample, edit.image, image_cache))
-        for edit, sample in edits
-        for gauge in image_metrics.values()
-        if edit.image is not None
-    ]
-    outcomes = iter(evaluate_batch(jobs, feature_cache))
-    done = []
-    for edit, sample in edits:
-        values: dict[str, float] = {}
-        reasons: dict[str, str] = {}
-        for name in image_metrics:
-            outcome = next(outcomes)
-            values |= measured_values(outcome)
-            if isinstance(outcome, Exception):
-                reasons[name] = replace_lone_surrogates(str(outcome) or repr(outcome))
-        done.append(MeasuredEdit(edit.key, sample.cluster, values, reasons))
-    return done

@@ -98,7 +98,7 @@ def _measure_files(
     from creval.core.formatting import escape_control
     from creval.core.images import read_image_size
     from creval.core.sample import Sample
-    from creval.metrics.batch import MetricJob, evaluate_batch, measured_values
+    from creval.metrics.batch import evaluate_edits
     from creval.metrics.features import FeatureCache
     from creval.metrics.metric_inputs import ImageCache, MetricInputs
 
@@ -117,14 +117,8 @@ def _measure_files(
         references=(first,) if first else (),
         captions=captions,
     )
-    shelf = ImageCache()
-    jobs = [MetricJob(gauge, MetricInputs(sample, Path(files[-1]), shelf, given)) for gauge in gauges.values()]
-    values: dict[str, float] = {}
-    unmeasured: dict[str, str] = {}
-    for name, outcome in zip(gauges, evaluate_batch(jobs, FeatureCache()), strict=True):
-        values |= measured_values(outcome)
-        if isinstance(outcome, Exception):
-            unmeasured[name] = str(outcome) or repr(outcome)
+    inputs = MetricInputs(sample, Path(files[-1]), ImageCache(), given)
+    ((values, unmeasured),) = evaluate_edits([inputs], gauges, FeatureCache())
     if json:
         console.print_json({**values, **({"unmeasured": unmeasured} if unmeasured else {})})
     else:

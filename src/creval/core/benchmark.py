@@ -171,21 +171,23 @@ class Benchmark:
     @cached_property
     def metrics(self) -> tuple[str, ...]:
         """The metrics that something is asked or measured for; others are made of them."""
-        probes = map(self.protocol.probes, self.dataset.samples)
-        return tuple(dict.fromkeys(probe.metric for several in probes for probe in several))
+        return tuple(dict.fromkeys(metric for metric, _ in self._probed))
 
     @cached_property
     def judged_metrics(self) -> frozenset[str]:
         """Those of them that a judge is asked about."""
-        probes = (probe for s in self.dataset.samples for probe in self.protocol.probes(s))
-        return frozenset(probe.metric for probe in probes if isinstance(probe, Question))
+        return frozenset(metric for metric, image_metric in self._probed if not image_metric)
 
     @cached_property
     def image_metrics(self) -> frozenset[str]:
-        """The gauges that something is, or with other samples would be, measured with."""
-        probes = (probe for s in self.dataset.samples for probe in self.protocol.probes(s))
-        needed = (probe.image_metric for probe in probes if isinstance(probe, Measurement))
-        return frozenset(self.protocol.image_metrics).union(needed)
+        """The image metrics that something is, or with other samples would be, measured with."""
+        return frozenset(self.protocol.image_metrics).union(name for _, name in self._probed if name)
+
+    @cached_property
+    def _probed(self) -> tuple[tuple[str, str], ...]:
+        """Each metric with the image metric that measures it, or with "" if a judge is asked."""
+        probes = (probe for sample in self.dataset.samples for probe in self.protocol.probes(sample))
+        return tuple(dict.fromkeys((p.metric, p.image_metric if isinstance(p, Measurement) else "") for p in probes))
 
     @property
     def schema(self) -> ScoreSchema:

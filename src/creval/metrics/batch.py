@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from creval.core.errors import CrevalError
+from creval.core.files import replace_lone_surrogates
 from creval.core.images import ImageError
 from creval.metrics.base import ImageMetric
 from creval.metrics.features import FeatureCache, FeatureRequest
@@ -26,11 +27,37 @@ def measured_values(result: MetricResult) -> Mapping[str, float]:
     return {} if isinstance(result, Exception) else result
 
 
+class EditValues(NamedTuple):
+    """Values of one edit by name, and by metric the reason why it has none."""
+
+    values: Mapping[str, float]
+    reasons: Mapping[str, str]
+
+
 class MetricJob(NamedTuple):
-    """That a gauge look at an edit."""
+    """One evaluation of a metric on an edit."""
 
     image_metric: ImageMetric
     inputs: MetricInputs
+
+
+def evaluate_edits(
+    edits: Sequence[MetricInputs], image_metrics: Mapping[str, ImageMetric], feature_cache: FeatureCache
+) -> list[EditValues]:
+    """Evaluate all metrics on each edit."""
+    jobs = [MetricJob(metric, inputs) for inputs in edits for metric in image_metrics.values()]
+    results = iter(evaluate_batch(jobs, feature_cache))
+    found = []
+    for _ in edits:
+        values: dict[str, float] = {}
+        reasons: dict[str, str] = {}
+        for name in image_metrics:
+            result = next(results)
+            values |= measured_values(result)
+            if isinstance(result, Exception):
+                reasons[name] = replace_lone_surrogates(str(result) or repr(result))
+        found.append(EditValues(values, reasons))
+    return found
 
 
 def evaluate_batch(jobs: Sequence[MetricJob], feature_cache: FeatureCache) -> list[MetricResult]:

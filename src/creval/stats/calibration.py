@@ -23,30 +23,14 @@ class KnownAnswer(NamedTuple):
     answer: bool
 
 
-class Rate(NamedTuple):
-    """So many right of so many, as many as they are worth where answers about one picture go
-    together."""
-
-    correct: float
-    total: float
-
-    @property
-    def value(self) -> float | None:
-        return self.correct / self.total if self.total else None
-
-    @property
-    def interval(self) -> tuple[float | None, float | None]:
-        """The 95 % interval."""
-        return wilson_interval(self.correct, self.total) if self.total else (None, None)
-
-
 @dataclass(frozen=True)
 class JudgeRates:
     """Of what is so, how much is affirmed (sensitivity); of what is not, how much is denied
-    (specificity). `asked` answers stand behind it."""
+    (specificity). `answer_count` answers stand behind it; rates count them for as many as they are
+    worth, where answers about one image go together."""
 
-    sensitivity: Rate
-    specificity: Rate
+    sensitivity: Proportion
+    specificity: Proportion
     answer_count: int
 
     @property
@@ -60,14 +44,14 @@ class JudgeRates:
         return _combine_rates(self.sensitivity, self.specificity, -1)
 
 
-def _combine_rates(first: Rate, second: Rate, sign: int) -> Estimate:
+def _combine_rates(first: Proportion, second: Proportion, sign: int) -> Estimate:
     """Half the sum or the difference of two rates. The ends come from those of the two (Newcombe's
     method of variance estimates recovery)."""
     if not first.total or not second.total:
         return NO_ESTIMATE
-    (one, two) = first.correct / first.total, second.correct / second.total
-    low, high = wilson_interval(first.correct, first.total)
-    low_two, high_two = wilson_interval(second.correct, second.total)
+    (one, two) = first.hits / first.total, second.hits / second.total
+    low, high = wilson_interval(first.hits, first.total)
+    low_two, high_two = wilson_interval(second.hits, second.total)
     down, up = (two - low_two, high_two - two)[::sign]
     value = one + sign * two
     ends = value - math.hypot(one - low, down), value + math.hypot(high - one, up)
@@ -82,7 +66,7 @@ def compute_judge_rates(answers: Sequence[KnownAnswer]) -> JudgeRates:
     )
 
 
-def _clustered_rate(answers: Iterable[tuple[str, bool]]) -> Rate:
+def _clustered_rate(answers: Iterable[tuple[str, bool]]) -> Proportion:
     """A share, its total made smaller by how much answers about one picture go together."""
     sums: dict[str, tuple[int, int]] = {}
     for unit, good in answers:
@@ -91,11 +75,11 @@ def _clustered_rate(answers: Iterable[tuple[str, bool]]) -> Rate:
     total = sum(n for _, n in sums.values())
     right = sum(k for k, _ in sums.values())
     if not total or len(sums) < 2 or right in (0, total):
-        return Rate(right, total)
+        return Proportion(right, total)
     share = right / total
     varied = sum((k - share * n) ** 2 for k, n in sums.values()) * len(sums) / (len(sums) - 1)
     effect = max(1.0, varied / (total * share * (1 - share)))
-    return Rate(right / effect, total / effect)
+    return Proportion(right / effect, total / effect)
 
 
 class AnswerFlips(NamedTuple):
@@ -136,9 +120,9 @@ def judge_rates_by(answers: Sequence[KnownAnswer], attribute: str) -> dict[str, 
 
 
 def judge_rates_to_json(rates: JudgeRates) -> dict[str, Any]:
-    def plain(rate: Rate) -> dict[str, Any]:
+    def plain(rate: Proportion) -> dict[str, Any]:
         low, high = rate.interval
-        return {"right": rate.correct, "of": rate.total, "value": rate.value, "low": low, "high": high}
+        return {"right": rate.hits, "of": rate.total, "value": rate.value, "low": low, "high": high}
 
     return {
         "sensitivity": plain(rates.sensitivity),
@@ -173,5 +157,5 @@ def _parse_judge_rates(entry: Mapping[str, Any]) -> JudgeRates:
         right, total = float(entry[name]["right"]), float(entry[name]["of"])
         if not 0 <= right <= total or total <= 0:
             raise ValueError(f"{right} of {total}")
-        found.append(Rate(right, total))
+        found.append(Proportion(right, total))
     return JudgeRates(found[0], found[1], int(entry["asked"]))

@@ -59,10 +59,10 @@ def student_quantile(degrees_of_freedom: float) -> float:
     """The 97.5 % quantile of Student's distribution: how many standard errors reach to the ends of
     a 95 % interval.
 
-    By expansion around the normal quantile; from 5 degrees of freedom on it is right to 0.01, from
-    20 on to 0.00002. SciPy takes longer to import than a command to run.
+    Computed by expansion around the normal quantile: from 4 degrees of freedom on the error is below
+    0.001, from 20 on below 0.000001. SciPy takes longer to import than a command to run.
 
-    >>> round(student(28), 4)
+    >>> round(student_quantile(28), 4)
     2.0484
     """
     return float(student_from_normal(Z_975, degrees_of_freedom))
@@ -110,11 +110,13 @@ Z_975 = 1.959963984540054
 
 
 class Proportion(NamedTuple):
-    """So many of so many, with the 95 % interval of the share behind it; none where there are
-    none."""
+    """Hits of a total, with their share and its 95 % interval. Both are None if the total is 0.
 
-    hits: int
-    total: int
+    Neither has to be whole: clustered answers count for fewer.
+    """
+
+    hits: float
+    total: float
 
     @property
     def value(self) -> float | None:
@@ -129,7 +131,7 @@ class Proportion(NamedTuple):
 def wilson_interval(hits: float, total: float, z: float = Z_975) -> tuple[float, float]:
     """Wilson's score interval of a share.
 
-    >>> tuple(round(end, 4) for end in wilson(0, 10))
+    >>> tuple(round(end, 4) for end in wilson_interval(0, 10))
     (0.0, 0.2775)
     """
     share = hits / total

@@ -67,6 +67,6 @@ def _unchanged_sentence(results: Sequence[UnchangedSummary]) -> str:
     often = "" if len(lazy) == 1 else " most often"
     return (
         f"{models} left some sources as they were, {escape_control(most.model)}{often}: {share:.1f} % "
-        f"of its {pluralise(most.unchanged.total, 'edit')} changed no more than storing a picture again "
+        f"of its {pluralise(int(most.unchanged.total), 'edit')} changed no more than storing a picture again "
         "does."
     )
