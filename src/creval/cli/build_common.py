@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -159,35 +158,9 @@ def run_build(builder: Builder[D], common: BuildFlags, left_out: Mapping[str, st
     console.print_note(f"{pluralise(*of)}: about {estimate_output.format_estimates(expected)}")
     shown = console.ProgressLine()
     try:
-        return builder.run(make_watcher(shown))
+        return builder.run(console.watch_calls(shown))
     finally:
         shown.clear()
-
-
-def make_watcher(line: console.ProgressLine) -> Callable[[Progress], None]:
-    """Shows how far building is."""
-    from creval.core.formatting import format_count, format_duration, format_money
-
-    def watch(progress: Progress) -> None:
-        if not line.due():
-            return
-        passed = time.monotonic() - progress.started_at
-        if progress.stopping:
-            line.show(f"stopping: {progress.in_flight:,} calls under way are finished first")
-            return
-        rate = (progress.done - progress.cached) / passed
-        parts = [f"{progress.done:,} of about {progress.calls:,} calls", f"{rate:.1f}/s"]
-        parts.append(f"{format_count(progress.tokens_in + progress.tokens_out)} tokens")
-        if progress.cost:
-            parts.append(format_money(progress.cost))
-        faults = sum(progress.error_counts.values())
-        if faults:
-            parts.append(f"{faults:,} faults ({progress.error_counts.most_common(1)[0][0]})")
-        if rate and progress.calls > progress.done:
-            parts.append(f"about {format_duration((progress.calls - progress.done) / rate)} left")
-        line.show(", ".join(parts))
-
-    return watch
 
 
 def build_facts(summary: BuildSummary) -> dict[str, Any]:
@@ -206,7 +179,7 @@ def build_facts(summary: BuildSummary) -> dict[str, Any]:
 
 def print_summary(summary: BuildSummary, where: str) -> None:
     """What was left out and why, and what it took; `where` all reasons are."""
-    from creval.core.formatting import escape_control, format_count, format_duration, format_money, pluralise
+    from creval.core.formatting import escape_control
 
     progress = summary.progress
     for said in summary.notes:
@@ -215,16 +188,8 @@ def print_summary(summary: BuildSummary, where: str) -> None:
         console.print_note(escape_control(f"{name} is left out: {reason}"))
     if len(summary.left_out) > MAX_REASONS:
         console.print_note(f"... and {len(summary.left_out) - MAX_REASONS:,} more ({where})")
-    if progress.error_counts:
-        kinds = ", ".join(f"{kind} {n}" for kind, n in progress.error_counts.most_common(MAX_REASONS))
-        console.print_note(escape_control(f"calls that brought no answer: {kinds}"))
-    tokens = progress.tokens_in + progress.tokens_out
-    spent = f", {format_money(progress.cost)}" if progress.cost else ""
-    console.print_note(
-        f"{pluralise(progress.requests_sent, 'call')} in {format_duration(time.monotonic() - progress.started_at)}"
-        + (f", {format_count(tokens)} tokens{spent}" if tokens else "")
-        + (f"; {pluralise(progress.cached, 'text')} kept from before" if progress.cached else "")
-    )
+    for note in (*console.fault_notes(progress), console.call_summary(progress, kept="text")):
+        console.print_note(note)
 
 
 def print_made_summary(result: GenerationResult[Any], what: str, out: str) -> None:
