@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 from rich.cells import cell_len
 
+from creval.calls.retry import Progress
 from creval.cli import console
 from creval.report.output import OutputTable
 
@@ -56,3 +58,39 @@ def test_a_table_that_is_too_wide_comes_in_parts_and_cuts_no_number(
         assert shown.count("图像编辑") == parts, "each part says whose numbers they are"
         assert shown.count("Bold is best.") == 1
         assert (parts == 1) == (width == 200)
+
+
+def test_the_line_of_calls_is_cleared_at_the_end_and_says_what_stopping_waits_for() -> None:
+    shown: list[str] = []
+
+    class Always(console.ProgressLine):
+        def due(self) -> bool:
+            return True
+
+        def show(self, text: str) -> None:
+            shown.append(text)
+
+        def clear(self) -> None:
+            shown.append("")
+
+    watch = console.watch_calls(Always(), "swapped")
+    watch(Progress(calls=4, done=1, cost=0.5, error_counts=Counter(timeout=2)))
+    watch(Progress(calls=4, done=1), "editing", "images")
+    watch(Progress(calls=4, done=1, in_flight=3, stopping=True))
+    watch(Progress(calls=4, done=4))
+    assert shown[0].startswith("swapped: 1 of 4 calls, ")
+    assert "0.50 USD, 2 faults (timeout), " in shown[0]
+    assert shown[1].startswith("editing: 1 of 4 images, ")
+    assert shown[2:] == ["stopping: 3 calls under way are finished first; Ctrl-C again does not wait", ""]
+
+
+def test_one_summary_of_calls_for_all_commands() -> None:
+    progress = Progress(requests_sent=1, cached=2, tokens_in=900, tokens_out=100, cost=0.5, tokens_estimated=True)
+    assert console.call_summary(progress) == "1 call in 0 s, about 1,000 tokens, about 0.50 USD"
+    assert console.call_summary(progress, kept="text").endswith("; 2 texts kept from before")
+    folder = console.call_summary(Progress(requests_sent=3), folder_cost=2.0)
+    assert folder == "3 calls in 0 s, 2.00 USD for the whole folder"
+    assert console.fault_notes(Progress()) == []
+    assert console.fault_notes(Progress(error_counts=Counter(timeout=2)), "image") == [
+        "calls that brought no image: timeout 2"
+    ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from creval.calls.retry import Progress
 from creval.cli import console
-from creval.cli.judge import _make_watcher
 
 
 class Kept(console.ProgressLine):
@@ -19,7 +18,7 @@ class Kept(console.ProgressLine):
 
 def shown(**so_far: int) -> str:
     line = Kept()
-    _make_watcher(line)(Progress(**so_far))  # type: ignore[arg-type]
+    console.watch_calls(line)(Progress(**so_far))  # type: ignore[arg-type]
     return line.text
 
 

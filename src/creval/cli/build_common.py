@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -19,7 +18,6 @@ from creval.core.errors import CrevalError
 if TYPE_CHECKING:
     from creval.building.base import Builder
     from creval.building.review.base import Review
-    from creval.calls.retry import Progress
     from creval.calls.settings import Settings
     from creval.calls.text_generation import GenerationResult
     from creval.report.output import CommandOutput
@@ -146,7 +144,7 @@ def run_build(
     console.print_note(f"{pluralise(*of)}: about {estimate_output.format_estimates(expected)}")
     shown = console.ProgressLine()
     try:
-        result = builder.run(make_watcher(shown))
+        result = builder.run(console.watch_calls(shown))
     finally:
         shown.clear()
     output, out = describe(result), quote(str(builder.out))
@@ -168,32 +166,6 @@ def run_build(
     exit_status.exit_if_too_many_missing(result.share_left_out, common.max_left_out, "were left out")
 
 
-def make_watcher(line: console.ProgressLine) -> Callable[[Progress], None]:
-    """Shows how far building is."""
-    from creval.core.formatting import format_count, format_duration, format_money
-
-    def watch(progress: Progress) -> None:
-        if not line.due():
-            return
-        passed = time.monotonic() - progress.started_at
-        if progress.stopping:
-            line.show(f"stopping: {progress.in_flight:,} calls under way are finished first")
-            return
-        rate = (progress.done - progress.cached) / passed
-        parts = [f"{progress.done:,} of about {progress.calls:,} calls", f"{rate:.1f}/s"]
-        parts.append(f"{format_count(progress.tokens_in + progress.tokens_out)} tokens")
-        if progress.cost:
-            parts.append(format_money(progress.cost))
-        faults = sum(progress.error_counts.values())
-        if faults:
-            parts.append(f"{faults:,} faults ({progress.error_counts.most_common(1)[0][0]})")
-        if rate and progress.calls > progress.done:
-            parts.append(f"about {format_duration((progress.calls - progress.done) / rate)} left")
-        line.show(", ".join(parts))
-
-    return watch
-
-
 def build_facts(summary: GenerationResult[Any]) -> dict[str, Any]:
     """What building came to, for another program."""
     progress = summary.progress
@@ -211,7 +183,7 @@ def build_facts(summary: GenerationResult[Any]) -> dict[str, Any]:
 def print_summary(summary: GenerationResult[Any], builder: Builder[Any], out: str) -> None:
     """Print what was left out and why, what it took, and how many were made."""
     from creval.building.build_manifest import BUILD_RECORD
-    from creval.core.formatting import escape_control, format_count, format_duration, format_money, pluralise
+    from creval.core.formatting import escape_control, pluralise
 
     progress = summary.progress
     for said in summary.notes:
@@ -220,14 +192,6 @@ def print_summary(summary: GenerationResult[Any], builder: Builder[Any], out: st
         console.print_note(escape_control(f"{name} is left out: {reason}"))
     if len(summary.left_out) > MAX_REASONS:
         console.print_note(f"... and {len(summary.left_out) - MAX_REASONS:,} more ({out}/{BUILD_RECORD})")
-    if progress.error_counts:
-        kinds = ", ".join(f"{kind} {n}" for kind, n in progress.error_counts.most_common(MAX_REASONS))
-        console.print_note(escape_control(f"calls that brought no answer: {kinds}"))
-    tokens = progress.tokens_in + progress.tokens_out
-    spent = f", {format_money(progress.cost)}" if progress.cost else ""
-    console.print_note(
-        f"{pluralise(progress.requests_sent, 'call')} in {format_duration(time.monotonic() - progress.started_at)}"
-        + (f", {format_count(tokens)} tokens{spent}" if tokens else "")
-        + (f"; {pluralise(progress.cached, 'text')} kept from before" if progress.cached else "")
-    )
+    for note in (*console.fault_notes(progress), console.call_summary(progress, kept="text")):
+        console.print_note(note)
     console.print_note(f"{pluralise(len(summary.results), builder.unit)} made, {len(summary.left_out):,} left out.")

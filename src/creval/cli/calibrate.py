@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from creval.cli import console, estimate_output, options
 from creval.core.errors import CrevalError
-
-if TYPE_CHECKING:
-    from creval.calls.retry import Progress
 
 
 def calibrate(
@@ -61,25 +56,10 @@ def calibrate(
     console.print_note(estimate_output.format_estimates(expected))
     if dry_run:
         return
-    heard = run_trials(trials, judge, runs, settings, _make_watcher)
+    heard = run_trials(trials, judge, runs, settings, lambda name: console.watch_calls(console.ProgressLine(), name))
     found = calibration_output(judge, samples, seed, heard)
     atomic_write(path, dumps(found.as_json(), indent=2))
     page = path.with_suffix(".html")
     atomic_write(page, output_page(f"Can {judge} be trusted?", found))
     console.print_output(found, json)
     console.print_note(f"wrote {out}, for creval score RUN --correct {out}, and {page}, to look at.")
-
-
-def _make_watcher(variant: str) -> Callable[[Progress], None]:
-    line = console.ProgressLine()
-
-    def watch(progress: Progress) -> None:
-        if progress.done >= progress.calls:
-            line.clear()
-        elif line.due():
-            passed = time.monotonic() - progress.started_at
-            left = passed / max(1, progress.done) * (progress.calls - progress.done)
-            done = f"{progress.done:,} of {progress.calls:,} calls"
-            line.show(f"{variant}: {done}, {left:.0f} s left")
-
-    return watch

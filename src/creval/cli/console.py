@@ -16,6 +16,7 @@ from creval.cli.flags import with_flags
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from creval.calls.retry import Progress
     from creval.report.output import CommandOutput, OutputTable
 
 T = TypeVar("T")
@@ -23,6 +24,7 @@ _INVISIBLE = re.compile(r"[\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufef
 _DEFAULT_WIDTH = 160  # columns where nobody's terminal sets them
 _INITIAL_DELAY = 2.0  # seconds before progress is worth showing
 _TERMINAL_INTERVAL = 0.2  # seconds between changes of a line
+_MAX_FAULTS = 8  # kinds of faults in a note
 _LOG_INTERVAL = 10.0  # seconds between lines where there is no terminal
 
 
@@ -126,6 +128,76 @@ def count_progress(line: ProgressLine, what: str) -> Callable[[int, int], None]:
             line.show(f"{done:,} of {of:,} {what}, {left:.0f} s left")
 
     return watch
+
+
+def watch_calls(line: ProgressLine, label: str = "") -> Callable[..., None]:
+    """Show how far calls of a model are; `label` and `unit` may also come with each progress."""
+    from creval.core.formatting import format_count, format_duration, format_money
+
+    def watch(progress: Progress, label: str = label, unit: str = "calls") -> None:
+        left = progress.calls - progress.done
+        if left == 0 and progress.measurements_done >= progress.measurements_total:
+            line.clear()
+            return
+        if not line.due():
+            return
+        if progress.stopping:
+            line.show(
+                f"stopping: {progress.in_flight:,} {unit} under way are finished first; Ctrl-C again does not wait"
+            )
+            return
+        rate = (progress.done - progress.cached) / (time.monotonic() - progress.started_at)
+        about = "about " if progress.tokens_estimated else ""
+        tokens, faults = progress.tokens_in + progress.tokens_out, sum(progress.error_counts.values())
+        parts = []
+        if progress.measurements_total:
+            parts.append(f"{progress.measurements_done:,} of {progress.measurements_total:,} measurements")
+        if progress.calls:
+            parts += [f"{progress.done:,} of {progress.calls:,} {unit}", f"{rate:.1f}/s"]
+        if progress.answered or progress.unanswered:
+            parts.append(f"{progress.answered:,} answered, {progress.unanswered:,} unanswered")
+        if tokens:
+            parts.append(f"{about}{format_count(tokens)} tokens")
+        if progress.cost:
+            parts.append(f"{about}{format_money(progress.cost)}")
+        if faults:
+            parts.append(f"{faults:,} faults ({progress.error_counts.most_common(1)[0][0]})")
+        if rate and left > 0:
+            parts.append(f"{format_duration(left / rate)} left")
+        line.show((f"{label}: " if label else "") + ", ".join(parts))
+
+    return watch
+
+
+def fault_notes(progress: Progress, wanted: str = "answer") -> list[str]:
+    """Return how many calls brought nothing, by the kind of fault."""
+    from creval.core.formatting import escape_control
+
+    kinds = ", ".join(f"{kind} {n}" for kind, n in progress.error_counts.most_common(_MAX_FAULTS))
+    return [escape_control(f"calls that brought no {wanted}: {kinds}")] if kinds else []
+
+
+def call_summary(progress: Progress, *, kept: str = "", folder_cost: float | None = None) -> str:
+    """Return what calls took: how many, how long, tokens, money, and what was `kept` from before.
+
+    `folder_cost` is what all commands on a folder have cost, where that is known.
+    """
+    from creval.core.formatting import format_count, format_duration, format_money, pluralise
+
+    about = "about " if progress.tokens_estimated else ""
+    tokens = progress.tokens_in + progress.tokens_out
+    parts = [
+        f"{pluralise(progress.requests_sent, 'call')} in {format_duration(time.monotonic() - progress.started_at)}"
+    ]
+    if tokens:
+        parts.append(f"{about}{format_count(tokens)} tokens")
+    if folder_cost:
+        parts.append(f"{format_money(folder_cost)} for the whole folder")
+    elif tokens and progress.cost and folder_cost is None:
+        parts.append(f"{about}{format_money(progress.cost)}")
+    return ", ".join(parts) + (
+        f"; {pluralise(progress.cached, kept)} kept from before" if kept and progress.cached else ""
+    )
 
 
 def track(items: Sequence[T], what: str) -> Iterable[T]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +12,6 @@ import typer
 from creval.cli import console, estimate_output, exit_status, options
 
 if TYPE_CHECKING:
-    from creval.calls.retry import Progress
     from creval.editing.edit_run import EditRun, EditRunResult
     from creval.report.output import CommandOutput
 
@@ -93,8 +90,9 @@ def edit(
         return
     console.print_note(estimate_output.format_estimates(expected))
     shown = console.ProgressLine()
+    watch = console.watch_calls(shown)
     try:
-        edited = run.run(_make_watcher(shown))
+        edited = run.run(lambda what, so_far: watch(so_far, what, "images" if what == "editing" else "calls"))
     finally:
         shown.clear()
     console.print_output(_edit_output(edited), json)
@@ -112,32 +110,8 @@ def _skipped_notes(run: EditRun) -> list[str]:
     ]
 
 
-def _make_watcher(line: console.ProgressLine) -> Callable[[str, Progress], None]:
-    from creval.core.formatting import format_duration, format_money
-
-    def watch(what: str, progress: Progress) -> None:
-        if not line.due():
-            return
-        if progress.stopping:
-            line.show(f"stopping: {progress.in_flight:,} under way are finished first")
-            return
-        rate = (progress.done - progress.cached) / (time.monotonic() - progress.started_at)
-        unit = "images" if what == "editing" else "calls"
-        parts = [f"{what}: {progress.done:,} of {progress.calls:,} {unit}"]
-        if progress.cost:
-            parts.append(format_money(progress.cost))
-        faults = sum(progress.error_counts.values())
-        if faults:
-            parts.append(f"{faults:,} faults ({progress.error_counts.most_common(1)[0][0]})")
-        if rate:
-            parts.append(f"{format_duration((progress.calls - progress.done) / rate)} left")
-        line.show(", ".join(parts))
-
-    return watch
-
-
 def _edit_output(result: EditRunResult) -> CommandOutput:
-    from creval.core.formatting import escape_control, format_duration, format_money, pluralise
+    from creval.core.formatting import escape_control, pluralise
     from creval.report.output import CommandOutput, OutputTable
 
     progress, statuses = result.progress, result.statuses
@@ -153,13 +127,8 @@ def _edit_output(result: EditRunResult) -> CommandOutput:
             others = statuses.keys() - {"done", "refused", "failed"}
             which = "those that were refused or failed" if others else "them"
             notes.append(f"Repeating the command asks for {which} once more.")
-    if progress.error_counts:
-        kinds = ", ".join(f"{kind} {n}" for kind, n in progress.error_counts.most_common(_MAX_REASONS))
-        notes.append(escape_control(f"calls that brought no image: {kinds}"))
-    kept = f"; {progress.cached:,} were there already" if progress.cached else ""
-    spent = f", {format_money(result.cost)} for the whole folder" if result.cost else ""
-    passed = format_duration(time.monotonic() - progress.started_at)
-    notes.append(f"{pluralise(progress.requests_sent, 'call')} in {passed}{kept}{spent}")
+    notes += console.fault_notes(progress, "image")
+    notes.append(console.call_summary(progress, kept="image", folder_cost=result.cost or 0.0))
     data: dict[str, Any] = {
         "samples": result.sample_count,
         "statuses": dict(statuses),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,6 @@ from creval.cli import console, estimate_output, exit_status, options
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
-    from creval.calls.retry import Progress
     from creval.core.edit_record import EditStatus
     from creval.judging.judge_run import JudgeRun
     from creval.judging.plan import AnsweredProbes
@@ -132,7 +130,7 @@ def judge(
         console.print_note(("at most " if settings.stopping_rule else "") + estimate_output.format_estimates(expected))
     shown = console.ProgressLine()
     try:
-        done = judging.run(_make_watcher(shown))
+        done = judging.run(console.watch_calls(shown))
     finally:
         shown.clear()
     _print_summary(done, bool(judging.judges), run, json)
@@ -157,43 +155,8 @@ def _stored_answers(judging: JudgeRun) -> Mapping[str, AnsweredProbes]:
         return {}
 
 
-def _make_watcher(line: console.ProgressLine) -> Callable[[Progress], None]:
-    from creval.core.formatting import format_count, format_duration, format_money
-
-    def watch(progress: Progress) -> None:
-        if not line.due():
-            return
-        passed = time.monotonic() - progress.started_at
-        rate = (progress.done - progress.cached) / passed
-        done, left = progress.done, progress.calls - progress.done
-        if progress.stopping:
-            calls = f"{progress.in_flight:,} calls under way"
-            line.show(f"stopping: {calls} are finished first; Ctrl-C again does not wait")
-            return
-        parts = []
-        if progress.measurements_total:
-            parts.append(f"{progress.measurements_done:,} of {progress.measurements_total:,} measurements")
-        about = "about " if progress.tokens_estimated else ""
-        if progress.calls:
-            parts += [f"{done:,} of {progress.calls:,} calls", f"{rate:.1f}/s"]
-            parts.append(f"{progress.answered:,} answered, {progress.unanswered:,} unanswered")
-            tokens = progress.tokens_in + progress.tokens_out
-            if tokens:
-                parts.append(f"{about}{format_count(tokens)} tokens")
-        if progress.cost:
-            parts.append(f"{about}{format_money(progress.cost)}")
-        faults = sum(progress.error_counts.values())
-        if faults:
-            parts.append(f"{faults:,} faults ({progress.error_counts.most_common(1)[0][0]})")
-        if rate and left:
-            parts.append(f"{format_duration(left / rate)} left")
-        line.show(", ".join(parts))
-
-    return watch
-
-
 def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) -> None:
-    from creval.core.formatting import escape_control, format_count, format_duration, format_money
+    from creval.core.formatting import escape_control
     from creval.report.run_facts import status_table
     from creval.report.sentences import format_reasons
 
@@ -208,9 +171,8 @@ def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) ->
         query = "SELECT system, sample, reason FROM edits WHERE status = 'failed' AND image IS NOT NULL"
         more = len(progress.unreadable_edits) - _MAX_SHOWN
         console.print_note(f'... and {more} more: sqlite3 {quote(run)}/creval.db "{query}"')
-    if progress.error_counts:
-        kinds = ", ".join(f"{kind} {n}" for kind, n in progress.error_counts.most_common(_MAX_SHOWN))
-        console.print_note(escape_control(f"calls that brought no answer: {kinds}"))
+    for note in console.fault_notes(progress):
+        console.print_note(note)
     what = "questions" if summary.voices == 1 else f"questions x {summary.voices}"
     if summary.statuses and not json:
         console.print_table(status_table(summary.statuses, what))
@@ -220,13 +182,7 @@ def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) ->
         reasons = format_reasons(summary.unmeasured_reasons)
         console.print_note(f"{summary.incomplete_edits:,} lack what could not be measured: {reasons}")
     if judged and summary.statuses:
-        about = "about " if progress.tokens_estimated else ""
-        spent = f", {about}{format_money(progress.cost)}" if progress.cost else ""
-        tokens = progress.tokens_in + progress.tokens_out
-        console.print_note(
-            f"{progress.requests_sent:,} calls in {format_duration(time.monotonic() - progress.started_at)}"
-            + (f", {about}{format_count(tokens)} tokens{spent}" if tokens else "")
-        )
+        console.print_note(console.call_summary(progress))
     if summary.unanswered:
         console.print_note(f"{summary.unanswered:,} of {summary.expected_answers:,} answers did not come:")
         for reason, number in summary.reasons[:_MAX_SHOWN]:
