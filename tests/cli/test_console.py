@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from creval.cli import console
-from creval.report.output import OutputTable
+from creval.reporting.output import OutputTable
 
 
 def test_json_keeps_its_meaning_and_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,7 +34,7 @@ def agree(
     """Say how far judges and repeats, or people, agree with each other."""
     from creval.analysis.answer_tables import collect_answers, collect_rater_answers
     from creval.core.human_ratings import parse_rating_scale, read_human_ratings
-    from creval.report.commands.agreement_output import agreement_output
+    from creval.reporting.commands.agreement_output import agreement_output
     from creval.stats.agreement import DISTANCE_NAMES, agreement_by_group
     from creval.store import open_run
 

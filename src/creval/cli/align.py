@@ -30,7 +30,7 @@ def align(
     """Hold a run's scores, or any metric's, against people's ratings or choices."""
     from creval.analysis.scoring import build_score_table
     from creval.core.human_ratings import parse_rating_scale, read_human_ratings, read_score_file
-    from creval.report.commands.alignment_output import alignment_output
+    from creval.reporting.commands.alignment_output import alignment_output
     from creval.stats.human.alignment import align as aligned
     from creval.stats.human.ratings import metric_scores_from_rows, metric_scores_from_table
     from creval.store import open_run

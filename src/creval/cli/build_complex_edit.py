@@ -12,7 +12,7 @@ from creval.cli import build_common, console
 if TYPE_CHECKING:
     from creval.calls.text_generation import GenerationResult
     from creval.core.benchmark import Dataset
-    from creval.report.output import CommandOutput
+    from creval.reporting.output import CommandOutput
 
 PLOT = "operations.svg"
 
@@ -49,7 +49,7 @@ def complex_edit(
 def _print_operations(result: GenerationResult[dict[str, Any]], folder: Path, has_rows: bool, json: bool) -> None:
     """How often each operation occurs, as a table and a plot."""
     from creval.benchmarks.complex_edit.release import load_complex_edit_dataset
-    from creval.report.plots import operation_counts, save_figure
+    from creval.reporting.plots import operation_counts, save_figure
 
     facts = {"made": len(result.results), **build_common.build_facts(result)}
     if not has_rows:
@@ -67,7 +67,7 @@ def _print_operations(result: GenerationResult[dict[str, Any]], folder: Path, ha
 
 def _count_operations(dataset: Dataset) -> tuple[CommandOutput, dict[str, dict[str, int]]]:
     from creval.building.complex_edit.atomic_operations import CATEGORIES, count_operations, list_operations
-    from creval.report.commands.build_output import operations_output
+    from creval.reporting.commands.build_output import operations_output
 
     numbers = count_operations(list_operations(dataset))
     counts = {group: {name: numbers[name] for name in names} for group, names in CATEGORIES.items()}

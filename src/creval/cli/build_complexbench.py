@@ -97,7 +97,7 @@ def _object_finder(source: Path, folder: Path, coco: str | None, model: str | No
 def _print_edit_types(entries: ComplexBenchEntries, facts: dict[str, Any], json: bool) -> None:
     """How often each type occurs, as a table."""
     from creval.benchmarks.complexbench_edit.release import EDIT_TYPES, SUBSETS
-    from creval.report.commands.build_output import edit_types_output
+    from creval.reporting.commands.build_output import edit_types_output
 
     counts = {
         subset: Counter(

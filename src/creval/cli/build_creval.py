@@ -12,7 +12,7 @@ from creval.cli import build_common, console
 
 if TYPE_CHECKING:
     from creval.building.creval.builder import BuildResult
-    from creval.report.output import CommandOutput
+    from creval.reporting.output import CommandOutput
 
 
 @build_common.build_command
@@ -58,7 +58,7 @@ def creval(
 
 def _build_output(result: BuildResult) -> CommandOutput:
     from creval.benchmarks.creval.release import METRICS
-    from creval.report.output import CommandOutput, OutputTable
+    from creval.reporting.output import CommandOutput, OutputTable
 
     counts = [f"{result.questions[metric]:,}" for metric in METRICS]
     row = [f"{result.images:,}", f"{result.samples:,}", f"{len(result.left_out):,}", *counts]

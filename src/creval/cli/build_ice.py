@@ -12,7 +12,7 @@ from creval.cli import build_common, console, options
 
 if TYPE_CHECKING:
     from creval.building.ice.files import IceItems
-    from creval.report.output import CommandOutput
+    from creval.reporting.output import CommandOutput
 
 MODEL, PEOPLE = "model", "people"
 
@@ -87,6 +87,6 @@ def _parse_depth_model(given: list[str] | tuple[()], derive: bool) -> dict[str, 
 
 
 def _tasks_output(items: IceItems) -> CommandOutput:
-    from creval.report.commands.build_output import tasks_output
+    from creval.reporting.commands.build_output import tasks_output
 
     return tasks_output(items.count_by_task(), items.unfilled_count)

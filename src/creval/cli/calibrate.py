@@ -36,8 +36,8 @@ def calibrate(
     from creval.judges.judge_spec import open_judges
     from creval.judging.calibration_run import prepare_trial, run_trials, trial_settings
     from creval.judging.estimate import estimate_judge_costs
-    from creval.report.commands.calibration_output import calibration_output
-    from creval.report.html import output_page
+    from creval.reporting.commands.calibration_output import calibration_output
+    from creval.reporting.html import output_page
     from creval.touchstone.calibration_trials import UNMODIFIED, VARIANTS, make_cases, make_trials
 
     path = Path(out)

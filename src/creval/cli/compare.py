@@ -25,7 +25,7 @@ def compare(
     """Compare two models on the samples that both have: by how much they differ, and where."""
     from creval.analysis.comparison import compare as compared_runs
     from creval.core.errors import CrevalError
-    from creval.report.commands.comparison_output import comparison_output
+    from creval.reporting.commands.comparison_output import comparison_output
     from creval.store import open_run
 
     if first == second:

@@ -16,7 +16,7 @@ from creval.cli.flags import with_flags
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from creval.report.output import CommandOutput, OutputTable
+    from creval.reporting.output import CommandOutput, OutputTable
 
 T = TypeVar("T")
 _INVISIBLE = re.compile(r"[\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -78,7 +78,7 @@ def print_output(output: CommandOutput, as_json: bool = False) -> None:
 
 def print_table(table: OutputTable) -> None:
     """A table, or several where the terminal is too narrow for one."""
-    from creval.report.output import rich_table, split_to_width
+    from creval.reporting.output import rich_table, split_to_width
 
     out = stdout_console()
     for part in split_to_width(table, out.width):

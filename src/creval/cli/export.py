@@ -25,8 +25,8 @@ def export(
 ) -> None:
     """Write verdicts and scores as Parquet and CSV, tables to paste, and a JSON."""
     from creval.analysis.scoring import score as score_run
-    from creval.report.export import check_export_folder
-    from creval.report.export import export_run as write
+    from creval.reporting.export import check_export_folder
+    from creval.reporting.export import export_run as write
     from creval.store import open_run
 
     check_export_folder(Path(out), force=force)

@@ -17,7 +17,7 @@ def items(
 ) -> None:
     """Say how hard each question is, what it tells, and which are worth rewriting."""
     from creval.analysis.item_statistics import item_statistics
-    from creval.report.commands.items_output import items_output as shown
+    from creval.reporting.commands.items_output import items_output as shown
     from creval.store import open_run
 
     with open_run(run) as opened:

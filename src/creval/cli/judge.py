@@ -82,7 +82,7 @@ def judge(
     from creval.core.formatting import escape_control
     from creval.judging.estimate import estimate_judge_costs
     from creval.judging.judge_run import JudgeRun
-    from creval.report.commands.early_stopping_output import early_stopping_output
+    from creval.reporting.commands.early_stopping_output import early_stopping_output
 
     if not run:
         raise CrevalError("give --run RUN, the folder to keep the answers in.")
@@ -194,8 +194,8 @@ def _make_watcher(line: console.ProgressLine) -> Callable[[Progress], None]:
 
 def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) -> None:
     from creval.core.formatting import escape_control, format_count, format_duration, format_money
-    from creval.report.run_facts import status_table
-    from creval.report.sentences import format_reasons
+    from creval.reporting.run_facts import status_table
+    from creval.reporting.sentences import format_reasons
 
     progress = summary.progress
     for note in summary.notes:

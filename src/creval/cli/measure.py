@@ -147,7 +147,7 @@ def _measure_edits(
     from creval.analysis.measure_edits import measure_edits
     from creval.benchmarks import open_benchmark
     from creval.metrics.features import FeatureCache
-    from creval.report.commands.metrics_output import measurements_output, require_writable, write_measurements
+    from creval.reporting.commands.metrics_output import measurements_output, require_writable, write_measurements
     from creval.store.feature_cache_file import FeatureCacheFile
 
     if out is not None:

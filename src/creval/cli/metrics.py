@@ -9,7 +9,7 @@ def metrics(json: options.Json = False) -> None:
     """List what can be measured, whether it can be here, what to install, and the licences."""
     from creval.metrics.availability import metric_availability
     from creval.metrics.base import image_metric_class, image_metric_names
-    from creval.report.commands.metrics_output import metric_list_output
+    from creval.reporting.commands.metrics_output import metric_list_output
 
     cards = [image_metric_class(name).info for name in image_metric_names()]
     console.print_output(metric_list_output([(card, metric_availability(card)) for card in cards]), json)

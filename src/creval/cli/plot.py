@@ -48,7 +48,7 @@ def plot(
 ) -> None:
     """Draw a run: radar, forest, plane, weights, complexity, repeats, groups or cost."""
     from creval.analysis.scoring import score as score_run
-    from creval.report import plots
+    from creval.reporting import plots
     from creval.store import open_run
     from creval.store.provenance import read_provenance
 
@@ -94,7 +94,7 @@ def plot(
 
 def _draw(kind: str, card: Scorecard, level: str, metrics: tuple[str, ...], about: str, model_count: int) -> Figure:
     """The plot of a scorecard; models that were named are all shown."""
-    from creval.report import plots
+    from creval.reporting import plots
 
     if kind == "plane":
         return plots.plane(card, about=about)
@@ -113,7 +113,7 @@ def _draw(kind: str, card: Scorecard, level: str, metrics: tuple[str, ...], abou
 
 def _draw_weights(card: Scorecard, about: str, human: str | None, scale: str | None) -> Figure:
     from creval.core.human_ratings import parse_rating_scale, read_human_ratings
-    from creval.report import plots
+    from creval.reporting import plots
     from creval.stats.human.weight_fit import find_agreeing_weights
     from creval.stats.weight_sensitivity import analyse_sensitivity
 
@@ -131,8 +131,8 @@ def _draw_weights(card: Scorecard, about: str, human: str | None, scale: str | N
 def _draw_repeats(run: str, seed: int) -> Figure:
     from creval.analysis.measurement_repeats import measure_repeat_variation
     from creval.benchmarks import get_protocol
-    from creval.report import plots
-    from creval.report.plots.names import escape_plot_text
+    from creval.reporting import plots
+    from creval.reporting.plots.names import escape_plot_text
     from creval.store import open_run
 
     with open_run(run) as opened:

@@ -19,7 +19,7 @@ def repeats(
 ) -> None:
     """Say how much scores vary between repeats, and how many a wanted error needs."""
     from creval.analysis.measurement_repeats import measure_repeat_variation as measured
-    from creval.report.commands.repeats_output import repeats_output as shown
+    from creval.reporting.commands.repeats_output import repeats_output as shown
     from creval.store import open_run
 
     with open_run(run) as opened:

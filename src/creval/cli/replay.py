@@ -32,8 +32,8 @@ def replay(
     from creval.benchmarks import open_benchmark
     from creval.core.formatting import escape_control
     from creval.judging.replay_run import replay as replayed
-    from creval.report.commands.early_stopping_output import early_stopping_output
-    from creval.report.run_facts import status_table
+    from creval.reporting.commands.early_stopping_output import early_stopping_output
+    from creval.reporting.run_facts import status_table
 
     rule = options.parse_stopping_rule(until_decided, alpha, margin)
     benchmark = open_benchmark(bench)

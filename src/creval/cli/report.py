@@ -32,7 +32,7 @@ def report(
     """Write a page: the answer in words, tables, plots, and samples to look at."""
     from creval.analysis.scoring import score as score_run
     from creval.core.files import atomic_write
-    from creval.report.html import report_page
+    from creval.reporting.html import report_page
     from creval.store import open_run
 
     if images not in ("inside", "link"):

@@ -40,8 +40,8 @@ def score(
     """Score a run: every cell with its 95 % interval and its coverage."""
     from creval.analysis.scoring import score as score_run
     from creval.core import formatting
-    from creval.report import edit_costs, sentences, tables
-    from creval.report import missing_edits as absent
+    from creval.reporting import edit_costs, sentences, tables
+    from creval.reporting import missing_edits as absent
     from creval.store import open_run
     from creval.store.provenance import read_provenance
 

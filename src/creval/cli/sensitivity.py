@@ -26,9 +26,9 @@ def sensitivity(
     """Say who would be best under other weights of the metrics, and how stable the order is."""
     from creval.analysis.scoring import score as score_run
     from creval.core.human_ratings import parse_rating_scale, read_human_ratings
-    from creval.report import missing_edits as absent
-    from creval.report.commands.alignment_output import unused_rating_sentences
-    from creval.report.commands.sensitivity_output import sensitivity_output as shown
+    from creval.reporting import missing_edits as absent
+    from creval.reporting.commands.alignment_output import unused_rating_sentences
+    from creval.reporting.commands.sensitivity_output import sensitivity_output as shown
     from creval.stats.human.weight_fit import WeightAgreement, find_agreeing_weights
     from creval.stats.weight_sensitivity import analyse_sensitivity as measured
     from creval.store import open_run

@@ -17,7 +17,7 @@ def unchanged(
     from creval.analysis.unchanged_edits import following_threshold
     from creval.analysis.unchanged_edits import summarise_unchanged as measured
     from creval.analysis.unchanged_scan import scan_for_changes
-    from creval.report.commands.unchanged_output import unchanged_output
+    from creval.reporting.commands.unchanged_output import unchanged_output
     from creval.store import open_run
 
     line = console.ProgressLine()
