@@ -25,6 +25,7 @@ LAYERS = (
     ("building",),
     ("reporting",),
     ("web",),
+    ("api",),
     ("cli",),
 )
 RANK = {package: rank for rank, packages in enumerate(LAYERS) for package in packages}

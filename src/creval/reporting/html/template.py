@@ -52,6 +52,11 @@ def render_page(template: str, images: str = "data:", **content: object) -> str:
     )
 
 
+def render_part(template: str, **content: object) -> str:
+    """Return a part of a page, for a page that is not ours."""
+    return _environment().get_template(template).render(**content)
+
+
 def _escape_control(value: object) -> object:
     """Control characters are shown, not obeyed; what is known to be HTML stays so."""
     if type(value) is str:
