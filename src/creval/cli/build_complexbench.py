@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,6 @@ import typer
 from creval.cli import build_common, console, options
 
 if TYPE_CHECKING:
-    from creval.building.complexbench.builder import DetectObjects
     from creval.building.complexbench.files import ComplexBenchEntries
 
 
@@ -32,6 +30,7 @@ def complexbench(
     common: build_common.BuildFlags,
 ) -> None:
     """Let a model write parallel and chained steps, checked by another; go on where it stopped."""
+    from creval.api.builds import object_finder
     from creval.building.complexbench.builder import ComplexBenchBuilder
     from creval.building.complexbench.edit_types import LEVELS
     from creval.building.complexbench.review import ComplexBenchReview
@@ -45,7 +44,7 @@ def complexbench(
         folder,
         {"writer": writer, "checker": checker or writer},
         settings,
-        _object_finder(source, folder, coco, settings.metric_models.get("boxes")),
+        object_finder(source, folder, coco, settings.metric_models.get("boxes")),
         levels=tuple(LEVELS) if level == "all" else (level,),
         temperature=temperature,
         dry_run=common.dry_run,
@@ -61,37 +60,6 @@ def complexbench(
     elif common.json:
         console.print_json(facts)
     build_common.finish_build(wrote, common, out, there, ComplexBenchReview)
-
-
-def _object_finder(source: Path, folder: Path, coco: str | None, model: str | None) -> DetectObjects:
-    """Who tells what is in pictures: annotations, or a detector."""
-    from creval.building.complexbench.objects import Detections
-    from creval.core.errors import CrevalError
-
-    if (coco is None) == (model is None):
-        raise CrevalError("give --coco FILE, or --metric-model boxes=MODEL to let a detector look.")
-
-    def look(names: Sequence[str]) -> Detections:
-        if coco is not None:
-            from creval.benchmarks.complexbench_edit.coco_boxes import read_objects_by_filename
-
-            return Detections(read_objects_by_filename(Path(coco)), {})
-        from creval.building.complexbench.detection import detect_objects
-        from creval.metrics.object_detection import ObjectDetector
-
-        line, find = console.ProgressLine(), ObjectDetector(str(model)).find_boxes
-        try:
-            return detect_objects(
-                folder,
-                {name: source / name for name in names},
-                str(model),
-                find,
-                console.count_progress(line, "pictures looked at"),
-            )
-        finally:
-            line.clear()
-
-    return look
 
 
 def _print_edit_types(entries: ComplexBenchEntries, facts: dict[str, Any], json: bool) -> None:

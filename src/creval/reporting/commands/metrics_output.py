@@ -140,14 +140,14 @@ def _mean_cell(estimate: Estimate, metric: Metric, measured: int, edits: int) ->
 
 def write_measurements(path: Path, measured_edits: Sequence[MeasuredEdit], metric_infos: Sequence[MetricInfo]) -> None:
     """A row for each edit and value, as CSV, Parquet or JSON, by the file's suffix."""
-    rows = [row for one in measured_edits for card in metric_infos for row in _measurement_rows(one, card)]
+    rows = [row for one in measured_edits for card in metric_infos for row in measurement_rows(one, card)]
     try:
         atomic_write(path, _encode_rows(rows, require_table_suffix(path)))
     except OSError as error:
         raise _unwritable_error(path, error) from error
 
 
-def _measurement_rows(measured: MeasuredEdit, info: MetricInfo) -> Iterator[Mapping[str, Any]]:
+def measurement_rows(measured: MeasuredEdit, info: MetricInfo) -> Iterator[Mapping[str, Any]]:
     """What a gauge found in an edit, and why it did not find the rest."""
     row = {**_key_json(measured.key), "gauge": info.name, "value_name": None, "value": None}
     reason = measured.reasons.get(info.name)
