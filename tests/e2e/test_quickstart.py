@@ -17,7 +17,7 @@ def test_the_quickstart_runs_and_shows_tables(tmp_path: Path) -> None:
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs or cell.execution_count for cell in cells), "outputs are stripped"
     client = nbclient.NotebookClient(
-        notebook, timeout=100, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     )
     client.execute()
     for call in ("edit(", "estimate(", "judge(", "score(", "compare("):
