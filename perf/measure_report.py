@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 from creval.analysis.scoring import score
-from creval.report.html import report_page
+from creval.reporting.html import report_page
 from creval.store import open_run
 from measure_view import MODELS, SAMPLES, write_run
 

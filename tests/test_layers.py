@@ -23,8 +23,9 @@ LAYERS = (
     ("judging",),
     ("editing",),
     ("building",),
-    ("report",),
+    ("reporting",),
     ("web",),
+    ("api",),
     ("cli",),
 )
 RANK = {package: rank for rank, packages in enumerate(LAYERS) for package in packages}
@@ -87,7 +88,7 @@ def test_imports_point_down() -> None:
     [
         "from creval.cli import judge",
         "import creval.web.viewer.app",
-        "from creval import report",
+        "from creval import reporting",
         "def late():\n    from creval.judging.judge_run import judge",
         "if TYPE_CHECKING:\n    from creval.calls.settings import CallSettings",
         "from creval.stats import bootstrap",

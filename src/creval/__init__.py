@@ -2,8 +2,10 @@
 
 >>> import creval
 >>> bench = creval.open_benchmark("CREval")            # doctest: +SKIP
->>> run = creval.replay(bench, "CREval/answer_gpt", "runs/paper")    # doctest: +SKIP
->>> creval.open_run("runs/paper").score(subset="paper").frame()      # doctest: +SKIP
+>>> creval.replay(bench, "CREval/answer_gpt", "runs/paper")    # doctest: +SKIP
+>>> creval.score("runs/paper", subset="paper").frame()         # doctest: +SKIP
+
+Every command has a function of its name here; docs/api.md shows them.
 """
 
 from __future__ import annotations
@@ -12,29 +14,77 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from creval.api.analyses import agree as agree
+    from creval.api.analyses import align as align
+    from creval.api.analyses import compare as compare
+    from creval.api.analyses import items as items
+    from creval.api.analyses import repeats as repeats
+    from creval.api.analyses import score as score
+    from creval.api.analyses import sensitivity as sensitivity
+    from creval.api.analyses import unchanged as unchanged
+    from creval.api.builds import build_complex_edit as build_complex_edit
+    from creval.api.builds import build_complexbench as build_complexbench
+    from creval.api.builds import build_creval as build_creval
+    from creval.api.builds import build_ice as build_ice
+    from creval.api.outputs import export as export
+    from creval.api.outputs import plot as plot
+    from creval.api.outputs import report as report
+    from creval.api.outputs import view as view
+    from creval.api.runs import calibrate as calibrate
+    from creval.api.runs import edit as edit
+    from creval.api.runs import estimate as estimate
+    from creval.api.runs import judge as judge
+    from creval.api.runs import measure as measure
+    from creval.api.runs import replay as replay
     from creval.benchmarks import open_benchmark as open_benchmark
     from creval.calls.settings import Settings as Settings
+    from creval.core.benchmark import Protocol as Protocol
+    from creval.core.edit_record import Edit as Edit
     from creval.core.errors import CrevalError as CrevalError
-    from creval.judging.judge_run import judge as judge
-    from creval.judging.replay_run import replay as replay
+    from creval.core.probe import Measurement as Measurement
+    from creval.core.probe import Question as Question
+    from creval.core.sample import Sample as Sample
+    from creval.core.scales import AnswerScale as AnswerScale
+    from creval.editing.session import EditSettings as EditSettings
+    from creval.editors.base import Editor as Editor
+    from creval.judges.base import Judge as Judge
+    from creval.metrics.base import ImageMetric as ImageMetric
     from creval.store.run import open_run as open_run
+    from creval.touchstone.builder import build_touchstone as build_touchstone
 
 __version__ = "0.1.0"
 
-# Where each public name lives. It is imported when it is first used, so that `import creval` is
-# quick and needs nothing heavy.
-_HOMES = {
-    "CrevalError": "creval.core.errors",
-    "Settings": "creval.calls.settings",
-    "judge": "creval.judging.judge_run",
-    "open_benchmark": "creval.benchmarks",
-    "open_run": "creval.store.run",
-    "replay": "creval.judging.replay_run",
+# The module of each public name. It is imported when the name is first used, so that `import creval`
+# is quick and imports nothing heavy.
+_NAMES_BY_MODULE = {
+    "api.analyses": "agree align compare items repeats score sensitivity unchanged",
+    "api.builds": "build_complex_edit build_complexbench build_creval build_ice",
+    "api.outputs": "export plot report view",
+    "api.runs": "calibrate edit estimate judge measure replay",
+    "benchmarks": "open_benchmark",
+    "calls.settings": "Settings",
+    "core.benchmark": "Protocol",
+    "core.edit_record": "Edit",
+    "core.errors": "CrevalError",
+    "core.probe": "Measurement Question",
+    "core.sample": "Sample",
+    "core.scales": "AnswerScale",
+    "editing.session": "EditSettings",
+    "editors.base": "Editor",
+    "judges.base": "Judge",
+    "metrics.base": "ImageMetric",
+    "store.run": "open_run",
+    "touchstone.builder": "build_touchstone",
 }
-__all__ = ["CrevalError", "Settings", "judge", "open_benchmark", "open_run", "replay"]
+_HOMES = {name: f"creval.{module}" for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> object:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'creval' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -13,7 +13,7 @@ from creval.analysis.unchanged_scan import scan_for_changes
 from creval.benchmarks import open_benchmark
 from creval.core.errors import CrevalError
 from creval.judging.judge_run import judge
-from creval.report.plots import plane, save_figure
+from creval.reporting.plots import plane, save_figure
 from creval.store import open_run
 from creval.touchstone.builder import build_touchstone
 

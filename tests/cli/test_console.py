@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from creval.calls.retry import Progress
 from creval.cli import console
-from creval.report.output import OutputTable
+from creval.reporting.output import OutputTable
 
 
 def test_json_keeps_its_meaning_and_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:

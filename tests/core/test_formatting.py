@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from creval.core.formatting import escape_control, escape_latex, escape_markdown, format_interval, format_value
-from creval.report.numbers import format_coverage, format_difference
+from creval.reporting.numbers import format_coverage, format_difference
 from creval.stats.scorecard import Answer, Difference
 
 

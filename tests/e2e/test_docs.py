@@ -9,6 +9,7 @@ import sys
 from inspect import signature
 from pathlib import Path
 
+import creval
 from creval.cli import demo
 from creval.touchstone.builder import build_touchstone
 
@@ -38,6 +39,21 @@ def test_measuring_the_demos_edits(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert lines(done.stdout) == lines(shown)
     assert (tmp_path / "values.csv").is_file()
+
+
+def test_the_python_api(tmp_path: Path) -> None:
+    (code,) = blocks("api.md", "python")
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "faithful has " in done.stdout
+    assert {path.name for path in tmp_path.iterdir()} >= {"forest.svg", "report.html", "export"}
+
+
+def test_every_public_name_is_in_the_page_of_the_api() -> None:
+    page = (DOCS / "api.md").read_text(encoding="utf-8")
+    assert not [name for name in creval.__all__ if not re.search(rf"`(\w+\.)?{name}\b", page)]
 
 
 def lines(text: str) -> list[str]:

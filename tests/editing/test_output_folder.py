@@ -12,7 +12,7 @@ from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
 from creval.core.edit_record import EditStatus
 from creval.judging.judge_run import judge
-from creval.report import missing_edits
+from creval.reporting import missing_edits
 from creval.store import open_run
 from creval.touchstone.builder import build_touchstone
 from tests.editing.made import Choosy, edited

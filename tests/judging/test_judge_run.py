@@ -28,7 +28,7 @@ from creval.judging.judge_run import JudgeRun, judge
 from creval.judging.replies import read_verdicts
 from creval.judging.summary import JudgeSummary
 from creval.providers.pricing import Price
-from creval.report import sentences, tables
+from creval.reporting import sentences, tables
 from creval.store import DATABASE, open_run
 from creval.testing.fake_chat_server import FAULT_KINDS, ChatQuery, FakeServer
 from tests.benchmarks.complex_edit.release_files import row, write_parquet

@@ -39,7 +39,7 @@ from creval.metrics.control_maps import GreyDistance
 from creval.metrics.features import ExtractorInput, FeatureArray, FeatureCache
 from creval.metrics.metric_inputs import ImageCache, LazyImage, MetricInputs, NotMeasurable
 from creval.metrics.outside_boxes import OutsideBoxes
-from creval.report import sentences, tables
+from creval.reporting import sentences, tables
 from creval.store import open_run
 from creval.testing.fake_chat_server import FakeServer
 from tests.commands import creval

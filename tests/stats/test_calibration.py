@@ -15,7 +15,7 @@ from creval.analysis.scoring import score
 from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
-from creval.judging.calibration_run import read_trial_answers, run_trials
+from creval.judging.calibration_run import CalibrationRun, read_trial_answers
 from creval.judging.judge_run import judge
 from creval.stats.calibration import (
     Calibration,
@@ -30,7 +30,7 @@ from creval.stats.calibration import (
 from creval.stats.intervals import Proportion
 from creval.store import open_run
 from creval.touchstone.builder import build_touchstone
-from creval.touchstone.calibration_trials import VARIANTS, make_cases, make_trials
+from creval.touchstone.calibration_trials import VARIANTS, make_cases
 from creval.touchstone.simulated_edits import SIMULATED_EDITORS
 
 TRUE = {"sensitivity": 0.85, "specificity": 0.75}
@@ -119,16 +119,15 @@ def test_cases_are_balanced_and_the_same_again() -> None:
 
 
 def test_every_variant_is_asked_and_a_knowing_judge_is_right_in_all(tmp_path: Path) -> None:
-    cases = make_cases(6, 1)
-    trials = make_trials(tmp_path / "pictures", cases, list(VARIANTS))
-    settings = Settings(repeat=2, temperature=0.0)
-    heard = run_trials(trials, "truth", tmp_path / "runs", settings, lambda _: lambda _: None)
+    trials = CalibrationRun("truth", tmp_path, 6, 2, Settings(temperature=0.0), seed=1)
+    trials.draw(lambda _, __: None)
+    heard = trials.run(lambda _: lambda _: None)
     assert set(heard) == set(VARIANTS)
     for variant, found in heard.items():
         assert found.unanswered_count == 0, variant
         assert compute_judge_rates(list(found.answers.values())).accuracy.value == 1.0, variant
     assert heard["plain"].repeated_count == heard["plain"].consistent_count == len(heard["plain"].answers)
-    assert read_trial_answers(tmp_path / "runs" / "plain") == heard["plain"]
+    assert read_trial_answers(tmp_path / "runs-6-1" / "plain") == heard["plain"]
 
 
 def covered(seeds: int, folder: Path) -> Iterator[tuple[bool, bool]]:

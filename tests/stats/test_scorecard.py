@@ -7,7 +7,7 @@ import pytest
 
 from creval.analysis.scoring import score
 from creval.core.errors import CrevalError
-from creval.report import sentences
+from creval.reporting import sentences
 from creval.stats.scorecard import build_scorecard
 from creval.store import Run
 from tests.stats.made import table

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from creval.core.errors import CrevalError
-from creval.report.plots import save_figure, ternary
+from creval.reporting.plots import save_figure, ternary
 from creval.stats.correlation import rowwise_kendall
 from creval.stats.scorecard import Scorecard, build_scorecard
 from creval.stats.weight_sensitivity import analyse_sensitivity, simplex_grid

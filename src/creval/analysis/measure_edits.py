@@ -12,10 +12,13 @@ from creval.core.benchmark import Benchmark
 from creval.core.concurrency import usable_cpu_count
 from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
+from creval.core.images import read_image_size
+from creval.core.sample import Sample
 from creval.metrics.base import ImageMetric
 from creval.metrics.batch import EDITS_PER_BATCH, evaluate_edits
 from creval.metrics.features import FeatureCache
 from creval.metrics.metric_inputs import PIXELS_PER_BATCH, ImageCache, MetricInputs
+from creval.metrics.requested_text import normalise_for_comparison
 from creval.store.edit_folders import find_edits
 
 
@@ -76,6 +79,41 @@ def measure_edits(
     finally:
         pool.shutdown(cancel_futures=True)
     return done
+
+
+def measure_images(
+    image_metrics: Mapping[str, ImageMetric],
+    images: Sequence[str | Path],
+    *,
+    mask: str | Path | None = None,
+    captions: Mapping[str, str] | None = None,
+    texts: Mapping[str, Sequence[str]] | None = None,
+) -> MeasuredEdit:
+    """Measure one image, or two: a source and its edit. A mask is white where the edit was wanted.
+
+    `captions` are of `source` and `target`; `texts` are `wanted` in the edit, or `removed`.
+    """
+    if not 1 <= len(images) <= 2:
+        raise CrevalError("give one image, or two: what it is compared with, and the edit.")
+    if mask is not None and not str(mask).strip():
+        raise CrevalError("`mask` takes a file, and none is named.")
+    for name, given in (texts or {}).items():
+        if not all(map(normalise_for_comparison, given)):
+            raise CrevalError(f"`{name}` takes a text that can be read, not an empty one.")
+    for file in (*images, *([mask] if mask else [])):
+        read_image_size(file)  # a file that is no image is an error before anything is measured
+    *first, edit = map(Path, images)
+    sample = Sample(
+        "pictures",
+        "",
+        first[0] if first else None,
+        mask=Path(mask) if mask else None,
+        references=tuple(first),
+        captions=captions or {},
+    )
+    inputs = MetricInputs(sample, edit, ImageCache(), texts or {})
+    ((values, reasons),) = evaluate_edits([inputs], image_metrics, FeatureCache())
+    return MeasuredEdit(EditKey("", edit.name), sample.cluster, values, reasons)
 
 
 def _batches(edits: Sequence[Edit]) -> Iterator[list[Edit]]:

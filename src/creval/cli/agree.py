@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import Annotated
 
 import typer
 
 from creval.cli import console, options
-from creval.core.errors import CrevalError, require_known
 
 
 def agree(
@@ -32,29 +30,9 @@ def agree(
     seed: options.Seed = 0,
 ) -> None:
     """Say how far judges and repeats, or people, agree with each other."""
-    from creval.analysis.answer_tables import collect_answers, collect_rater_answers
-    from creval.core.human_ratings import parse_rating_scale, read_human_ratings
-    from creval.report.commands.agreement_output import agreement_output
-    from creval.stats.agreement import DISTANCE_NAMES, agreement_by_group
-    from creval.store import open_run
+    from creval.api import analyses
 
-    if distance is not None:
-        require_known("distance", distance, DISTANCE_NAMES)
-    if not runs and human is None:
-        raise CrevalError("give one or more runs, or --human FILE.")
-    if scale is not None and human is None:
-        raise CrevalError("--scale goes with --human FILE.")
-    with ExitStack() as stack:
-        opened = [stack.enter_context(open_run(run)) for run in runs or ()]
-        levels = {level.name: level for run in opened for level in run.levels if level.groups_samples}
-        if human is None:
-            table = collect_answers(opened)
-        else:
-            said = read_human_ratings(human, None if scale is None else parse_rating_scale(scale))
-            tags = {name: s.tags for run in opened for name, s in run.samples.items()}
-            table = collect_rater_answers(said.ratings, tags)
-    if by is not None and not opened:
-        raise CrevalError("--by needs a run, which knows the groups of samples: give it too.")
-    level = None if by is None else levels[require_known("level", by, levels)]
-    found = agreement_by_group(table, level, distance, resamples, seed)
-    console.print_output(agreement_output(table, found, distance), json)
+    found = analyses.agree(
+        runs or (), human=human, scale=scale, by=by, distance=distance, resamples=resamples, seed=seed
+    )
+    console.print_output(found.output, json)

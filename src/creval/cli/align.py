@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
 
 from creval.cli import console, options
-from creval.core.errors import CrevalError, require_known
 
 
 def align(
@@ -28,33 +28,21 @@ def align(
     seed: options.Seed = 0,
 ) -> None:
     """Hold a run's scores, or any metric's, against people's ratings or choices."""
-    from creval.analysis.scoring import build_score_table
-    from creval.core.human_ratings import parse_rating_scale, read_human_ratings, read_score_file
-    from creval.report.commands.alignment_output import alignment_output
-    from creval.stats.human.alignment import align as aligned
-    from creval.stats.human.ratings import metric_scores_from_rows, metric_scores_from_table
+    from creval.api import analyses
     from creval.store import open_run
 
-    if (run is None) == (scores is None):
-        raise CrevalError("give either the folder of a run or --scores FILE.")
-    said = read_human_ratings(human, None if scale is None else parse_rating_scale(scale))
-    left_out = {human: said.skipped_rows}
-    if scores is not None:
-        if subset is not None or strict or weights is not None:
-            raise CrevalError("--subset, --strict and --weights are for a run, not for --scores.")
-        file = read_score_file(scores)
-        left_out[scores] = file.skipped_rows
-        less = options.parse_names(lower, "--lower") or ()
-        for name in less:
-            require_known("metric", name, (row.metric for row in file.rows))
-        held = metric_scores_from_rows(file.rows, less)
-    else:
-        if lower is not None:
-            raise CrevalError("--lower is for --scores; a run knows its metrics.")
-        with open_run(str(run)) as opened:
-            table = build_score_table(
-                opened, strict=strict, subset=subset, weights=options.parse_weights(weights, opened.manifest)
-            )
-        held = metric_scores_from_table(table)
-    found = aligned(said.ratings, held, resamples=resamples, seed=seed)
-    console.print_output(alignment_output(found, left_out), json)
+    with nullcontext() if run is None else open_run(run) as opened:
+        found = analyses.align(
+            opened,
+            human=human,
+            scores=scores,
+            scale=scale,
+            lower=options.parse_names(lower, "--lower"),
+            subset=subset,
+            strict=strict,
+            # Weights without a run are refused, whatever they are.
+            weights=weights if opened is None else options.parse_weights(weights, opened.manifest),
+            resamples=resamples,
+            seed=seed,
+        )
+    console.print_output(found.output, json)

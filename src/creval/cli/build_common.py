@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from creval.building.review.base import Review
     from creval.calls.settings import Settings
     from creval.calls.text_generation import GenerationResult
-    from creval.report.output import CommandOutput
+    from creval.reporting.output import CommandOutput
 
 T = TypeVar("T")
 MAX_REASONS = 8  # reasons in a note

@@ -12,7 +12,7 @@ from creval.cli import build_common
 if TYPE_CHECKING:
     from creval.calls.text_generation import GenerationResult
     from creval.core.benchmark import Dataset
-    from creval.report.output import CommandOutput
+    from creval.reporting.output import CommandOutput
 
 PLOT = "operations.svg"
 
@@ -32,7 +32,7 @@ def complex_edit(
     from creval.benchmarks.complex_edit.rows import has_row_files
     from creval.building.complex_edit.builder import ComplexEditBuilder
     from creval.building.complex_edit.review import ComplexEditReview
-    from creval.report.plots import operation_counts, save_figure
+    from creval.reporting.plots import operation_counts, save_figure
 
     settings = common.settings(out)
     folder = Path(out)
@@ -53,7 +53,7 @@ def complex_edit(
 
 def _count_operations(dataset: Dataset) -> tuple[CommandOutput, dict[str, dict[str, int]]]:
     from creval.building.complex_edit.atomic_operations import CATEGORIES, count_operations, list_operations
-    from creval.report.commands.build_output import operations_output
+    from creval.reporting.commands.build_output import operations_output
 
     numbers = count_operations(list_operations(dataset))
     counts = {group: {name: numbers[name] for name in names} for group, names in CATEGORIES.items()}

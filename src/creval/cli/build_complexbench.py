@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import build_common, console, options
+from creval.cli import build_common, options
 
 if TYPE_CHECKING:
-    from creval.building.complexbench.builder import DetectObjects
     from creval.building.complexbench.files import ComplexBenchEntries
     from creval.calls.text_generation import GenerationResult
-    from creval.report.output import CommandOutput
+    from creval.reporting.output import CommandOutput
 
 
 @build_common.build_command
@@ -34,6 +32,7 @@ def complexbench(
     common: build_common.BuildFlags,
 ) -> None:
     """Let a model write parallel and chained steps, checked by another; go on where it stopped."""
+    from creval.api.builds import object_finder
     from creval.building.complexbench.builder import ComplexBenchBuilder
     from creval.building.complexbench.edit_types import LEVELS
     from creval.building.complexbench.review import ComplexBenchReview
@@ -47,7 +46,7 @@ def complexbench(
         folder,
         {"writer": writer, "checker": checker or writer},
         settings,
-        _object_finder(source, folder, coco, settings.metric_models.get("boxes")),
+        object_finder(source, folder, coco, settings.metric_models.get("boxes")),
         levels=tuple(LEVELS) if level == "all" else (level,),
         temperature=temperature,
         dry_run=common.dry_run,
@@ -61,41 +60,10 @@ def complexbench(
     build_common.run_build(work, common, ComplexBenchReview, describe)
 
 
-def _object_finder(source: Path, folder: Path, coco: str | None, model: str | None) -> DetectObjects:
-    """Who tells what is in pictures: annotations, or a detector."""
-    from creval.building.complexbench.objects import Detections
-    from creval.core.errors import CrevalError
-
-    if (coco is None) == (model is None):
-        raise CrevalError("give --coco FILE, or --metric-model boxes=MODEL to let a detector look.")
-
-    def look(names: Sequence[str]) -> Detections:
-        if coco is not None:
-            from creval.benchmarks.complexbench_edit.coco_boxes import read_objects_by_filename
-
-            return Detections(read_objects_by_filename(Path(coco)), {})
-        from creval.building.complexbench.detection import detect_objects
-        from creval.metrics.object_detection import ObjectDetector
-
-        line, find = console.ProgressLine(), ObjectDetector(str(model)).find_boxes
-        try:
-            return detect_objects(
-                folder,
-                {name: source / name for name in names},
-                str(model),
-                find,
-                console.count_progress(line, "pictures looked at"),
-            )
-        finally:
-            line.clear()
-
-    return look
-
-
 def _edit_types_table(entries: ComplexBenchEntries) -> CommandOutput:
     """How often each type occurs."""
     from creval.benchmarks.complexbench_edit.release import EDIT_TYPES, SUBSETS
-    from creval.report.commands.build_output import edit_types_output
+    from creval.reporting.commands.build_output import edit_types_output
 
     counts = {
         subset: Counter(

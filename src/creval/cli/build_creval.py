@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from creval.building.creval.builder import CrevalBuilder
     from creval.building.creval.pipeline import QuestionCounts, SampleDraft
     from creval.calls.text_generation import GenerationResult
-    from creval.report.output import CommandOutput
+    from creval.reporting.output import CommandOutput
 
 
 @build_common.build_command
@@ -64,7 +64,7 @@ def _samples_table(
     result: GenerationResult[SampleDraft], builder: CrevalBuilder, counts: QuestionCounts, rejected: Counter[str]
 ) -> CommandOutput:
     from creval.benchmarks.creval.release import METRICS
-    from creval.report.output import CommandOutput, OutputTable
+    from creval.reporting.output import CommandOutput, OutputTable
 
     made = [builder.item_count, len(result.results), len(result.left_out)]
     made += [counts.by_metric[metric] for metric in METRICS]

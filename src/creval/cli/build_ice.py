@@ -44,7 +44,7 @@ def ice(
     from creval.building.ice.review import IceReview
     from creval.core.errors import CrevalError, require_known
     from creval.core.formatting import pluralise
-    from creval.report.commands.build_output import tasks_output
+    from creval.reporting.commands.build_output import tasks_output
 
     require_known("choice of who fills in", fill, (MODEL, PEOPLE))
     settings = common.settings(out, _parse_depth_model(metric_model or (), derive))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from json import dumps
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from creval.cli import console, estimate_output, options
-from creval.core.errors import CrevalError
 
 
 def calibrate(
@@ -26,40 +23,23 @@ def calibrate(
     dry_run: options.DryRun = False,
 ) -> None:
     """Ask a judge questions whose answers are known, and say what to trust it for."""
+    from creval.api import runs
     from creval.calls.settings import Settings
-    from creval.core.files import atomic_write
-    from creval.judges.judge_spec import open_judges
-    from creval.judging.calibration_run import prepare_trial, run_trials, trial_settings
-    from creval.judging.estimate import estimate_judge_costs
-    from creval.report.commands.calibration_output import calibration_output
-    from creval.report.html import output_page
-    from creval.touchstone.calibration_trials import UNMODIFIED, VARIANTS, make_cases, make_trials
 
-    path = Path(out)
-    if path.suffix.casefold() != ".json":
-        raise CrevalError(f"--out {out}: give a file that ends in .json.")
-    folder = path.with_suffix("")
-    names = list(VARIANTS) if variants else [UNMODIFIED]
-    settings = Settings(repeat=repeat, temperature=0.0, concurrency=concurrency, price=options.parse_token_price(price))
-    # A name that is wrong is said before anything is drawn.
-    open_judges(judge, replace(settings.judge_options(), key_optional=dry_run))
-    cases = make_cases(samples, seed)
-    line = console.ProgressLine()
-    drawn = folder / f"pictures-{samples}-{seed}"
-    trials = make_trials(drawn, cases, names, console.count_progress(line, "edits drawn"))
-    line.clear()
-    runs = folder / f"runs-{samples}-{seed}"
-    expected = []
-    for name in names:
-        one = prepare_trial(trials[name], judge, runs / name, trial_settings(name, settings), dry_run=dry_run)
-        expected += estimate_judge_costs(one, one.read_answered(), None if dry_run else 50)
-    console.print_note(estimate_output.format_estimates(expected))
-    if dry_run:
+    settings = Settings(temperature=0.0, concurrency=concurrency, price=options.parse_token_price(price))
+    found = runs.calibrate(
+        judge,
+        out,
+        samples=samples,
+        repeat=repeat,
+        variants=variants,
+        settings=settings,
+        seed=seed,
+        dry_run=dry_run,
+        on_estimate=lambda expected: console.print_note(estimate_output.format_estimates(expected)),
+    )
+    if found is None:
         return
-    heard = run_trials(trials, judge, runs, settings, lambda name: console.watch_calls(console.ProgressLine(), name))
-    found = calibration_output(judge, samples, seed, heard)
-    atomic_write(path, dumps(found.as_json(), indent=2))
-    page = path.with_suffix(".html")
-    atomic_write(page, output_page(f"Can {judge} be trusted?", found))
-    console.print_output(found, json)
+    console.print_output(found.output, json)
+    page = Path(out).with_suffix(".html")
     console.print_note(f"wrote {out}, for creval score RUN --correct {out}, and {page}, to look at.")

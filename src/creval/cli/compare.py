@@ -23,15 +23,11 @@ def compare(
     seed: options.Seed = 0,
 ) -> None:
     """Compare two models on the samples that both have: by how much they differ, and where."""
-    from creval.analysis.comparison import compare as compared_runs
-    from creval.core.errors import CrevalError
-    from creval.report.commands.comparison_output import comparison_output
+    from creval.api import analyses
     from creval.store import open_run
 
-    if first == second:
-        raise CrevalError(f"{first!r} is given twice; give two models.")
     with open_run(run) as opened:
-        found = compared_runs(
+        found = analyses.compare(
             opened,
             first,
             second,
@@ -43,4 +39,4 @@ def compare(
             top=top,
             missing=missing,
         )
-    console.print_output(comparison_output(found), json)
+    console.print_output(found.output, json)

@@ -19,7 +19,7 @@ def config(
 ) -> None:
     """Show which defaults hold for options, and where they come from."""
     from creval.core.errors import require_known
-    from creval.report.output import CommandOutput, OutputTable
+    from creval.reporting.output import CommandOutput, OutputTable
 
     root = context.find_root()
     held = root.obj if isinstance(root.obj, Config) else Config()

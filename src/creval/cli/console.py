@@ -5,27 +5,25 @@ from __future__ import annotations
 import json
 import logging
 import re
-import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from creval.cli.flags import with_flags
+from creval.core.progress_line import ProgressLine as ProgressLine
+from creval.core.progress_line import count_progress as count_progress
+from creval.core.progress_line import track as track
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from creval.calls.retry import Progress
-    from creval.report.output import CommandOutput, OutputTable
+    from creval.reporting.output import CommandOutput, OutputTable
 
-T = TypeVar("T")
 _INVISIBLE = re.compile(r"[\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _DEFAULT_WIDTH = 160  # columns where nobody's terminal sets them
-_INITIAL_DELAY = 2.0  # seconds before progress is worth showing
-_TERMINAL_INTERVAL = 0.2  # seconds between changes of a line
 _MAX_FAULTS = 8  # kinds of faults in a note
-_LOG_INTERVAL = 10.0  # seconds between lines where there is no terminal
 
 
 def stdout_console() -> Console:
@@ -80,54 +78,11 @@ def print_output(output: CommandOutput, as_json: bool = False) -> None:
 
 def print_table(table: OutputTable) -> None:
     """A table, or several where the terminal is too narrow for one."""
-    from creval.report.output import rich_table, split_to_width
+    from creval.reporting.output import rich_table, split_to_width
 
     out = stdout_console()
     for part in split_to_width(table, out.width):
         out.print(rich_table(part))
-
-
-class ProgressLine:
-    """Progress on standard error, once there is something to wait for: one line that changes, or
-    without a terminal a new line now and then."""
-
-    def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._every = _TERMINAL_INTERVAL if self._terminal else _LOG_INTERVAL
-        self.started = time.monotonic()
-        self._shown = self.started + _INITIAL_DELAY - self._every
-        self._visible = False
-
-    def due(self) -> bool:
-        """Whether it is time to show something."""
-        now = time.monotonic()
-        return now - self.started > _INITIAL_DELAY and now - self._shown > self._every
-
-    def show(self, text: str) -> None:
-        self._shown = time.monotonic()
-        self._visible = self._terminal
-        if self._terminal:
-            width = shutil.get_terminal_size().columns - 1
-            text = text if len(text) <= width else text[: width - 1] + "…"
-        sys.stderr.write(f"\r{text}\x1b[K" if self._terminal else f"{text}\n")
-        sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self._visible:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-            self._visible = False
-
-
-def count_progress(line: ProgressLine, what: str) -> Callable[[int, int], None]:
-    """Shows how many of how many are done, and how long the rest will take."""
-
-    def watch(done: int, of: int) -> None:
-        if line.due():
-            left = (time.monotonic() - line.started) / done * (of - done)
-            line.show(f"{done:,} of {of:,} {what}, {left:.0f} s left")
-
-    return watch
 
 
 def watch_calls(line: ProgressLine, label: str = "") -> Callable[..., None]:
@@ -198,19 +153,3 @@ def call_summary(progress: Progress, *, kept: str = "", folder_cost: float | Non
     return ", ".join(parts) + (
         f"; {pluralise(progress.cached, kept)} kept from before" if kept and progress.cached else ""
     )
-
-
-def track(items: Sequence[T], what: str) -> Iterable[T]:
-    """The items, with progress on standard error once they take more than two seconds."""
-    return _iter_with_progress(items, what) if items else items
-
-
-def _iter_with_progress(items: Sequence[T], what: str) -> Iterator[T]:
-    line = ProgressLine()
-    for done, item in enumerate(items):
-        # Asking the clock costs more than many an item.
-        if not done & 63 and line.due():
-            left = (time.monotonic() - line.started) / done * (len(items) - done)
-            line.show(f"{what}: {done} of {len(items)}, {left:.0f} s left")
-        yield item
-    line.clear()

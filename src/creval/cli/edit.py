@@ -13,7 +13,7 @@ from creval.cli import console, estimate_output, exit_status, options
 
 if TYPE_CHECKING:
     from creval.editing.edit_run import EditRun, EditRunResult
-    from creval.report.output import CommandOutput
+    from creval.reporting.output import CommandOutput
 
 _MAX_REASONS = 8  # reasons in a note
 _ODDITIES = {
@@ -112,7 +112,7 @@ def _skipped_notes(run: EditRun) -> list[str]:
 
 def _edit_output(result: EditRunResult) -> CommandOutput:
     from creval.core.formatting import escape_control, pluralise
-    from creval.report.output import CommandOutput, OutputTable
+    from creval.reporting.output import CommandOutput, OutputTable
 
     progress, statuses = result.progress, result.statuses
     names = list(dict.fromkeys(["done", "refused", "failed", *statuses]))

@@ -61,7 +61,7 @@ def format_estimates(estimates: Sequence[CostEstimate]) -> str:
 
 def _print_estimates_table(estimates: Sequence[CostEstimate]) -> None:
     from creval.core.formatting import format_bytes, format_count, format_duration, format_money
-    from creval.report.output import OutputTable
+    from creval.reporting.output import OutputTable
 
     who = "model" if any(made.role for made in estimates) else "judge"
     heads = [who, "calls", "cached", "images", "tokens in", "tokens out", "money", "time"]

@@ -24,15 +24,14 @@ def export(
     seed: options.Seed = 0,
 ) -> None:
     """Write verdicts and scores as Parquet and CSV, tables to paste, and a JSON."""
-    from creval.analysis.scoring import score as score_run
-    from creval.report.export import check_export_folder
-    from creval.report.export import export_run as write
+    from creval.api import outputs
     from creval.store import open_run
 
-    check_export_folder(Path(out), force=force)
     with open_run(run) as opened:
-        card = score_run(
+        files = outputs.export(
             opened,
+            out,
+            force=force,
             strict=strict,
             subset=subset,
             weights=options.parse_weights(weights, opened.manifest),
@@ -40,10 +39,6 @@ def export(
             resamples=resamples,
             seed=seed,
             missing=missing,
-            common=common_samples,
+            common_samples=common_samples,
         )
-        line = console.ProgressLine()
-        watch = console.count_progress(line, "verdicts written")
-        names = write(opened, card, out, resamples=resamples, force=force, watch=watch)
-    line.clear()
-    console.print_note(f"wrote {len(names)} files into {out}; {Path(out) / 'README.md'} says what each is")
+    console.print_note(f"wrote {len(files)} files into {out}; {Path(out) / 'README.md'} says what each is")

@@ -16,10 +16,6 @@ def items(
     json: options.Json = False,
 ) -> None:
     """Say how hard each question is, what it tells, and which are worth rewriting."""
-    from creval.analysis.item_statistics import item_statistics
-    from creval.report.commands.items_output import items_output as shown
-    from creval.store import open_run
+    from creval.api import analyses
 
-    with open_run(run) as opened:
-        found = item_statistics(opened, subset)
-    console.print_output(shown(found, top), json)
+    console.print_output(analyses.items(run, subset=subset, top=top).output, json)

@@ -80,7 +80,7 @@ def judge(
     from creval.core.formatting import escape_control
     from creval.judging.estimate import estimate_judge_costs
     from creval.judging.judge_run import JudgeRun
-    from creval.report.commands.early_stopping_output import early_stopping_output
+    from creval.reporting.commands.early_stopping_output import early_stopping_output
 
     if not run:
         raise CrevalError("give --run RUN, the folder to keep the answers in.")
@@ -157,8 +157,8 @@ def _stored_answers(judging: JudgeRun) -> Mapping[str, AnsweredProbes]:
 
 def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) -> None:
     from creval.core.formatting import escape_control
-    from creval.report.run_facts import status_table
-    from creval.report.sentences import format_reasons
+    from creval.reporting.run_facts import status_table
+    from creval.reporting.sentences import format_reasons
 
     progress = summary.progress
     for note in summary.notes:

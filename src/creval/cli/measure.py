@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,9 +12,10 @@ from creval.cli import console, options
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from creval.metrics.base import ImageMetric
+    from creval.analysis.measure_edits import MeasuredEdit
+    from creval.reporting.result import Result
 
 
 def measure(
@@ -41,13 +43,11 @@ def measure(
     json: options.Json = False,
 ) -> None:
     """Measure a benchmark's edits, or one or two images."""
-    from creval.metrics.base import open_image_metrics, require_used_slots
+    from creval.api import runs
 
-    models = options.parse_metric_models(metric_model or ())
     program = metric_names.startswith("command:")
     names = (metric_names,) if program else options.parse_names(metric_names, "METRIC") or ()
-    gauges = open_image_metrics(names, models)
-    require_used_slots(models, gauges)
+    measuring = partial(runs.measure, names, metric_models=options.parse_metric_models(metric_model or ()))
     if edits and bench:
         _refuse_options(
             "one or two images, not with --edits and --bench",
@@ -59,13 +59,21 @@ def measure(
                 "--removed": removed,
             },
         )
-        _measure_edits(gauges, [*edits, *(files or ())], bench, limit, run, out, json)
+        if run is not None:
+            _check_run(run)
+        given = [*edits, *(files or ())]
+        _measure_edits(names, partial(measuring, edits=given, bench=bench, limit=limit, cache=run), out, json)
     elif files and not (edits or bench):
         _refuse_options("--edits and --bench", {"--limit": limit, "--run": run, "--out": out})
-        given = {name: texts for name, texts in (("wanted", wanted), ("removed", removed)) if texts}
-        _check_texts(given)
-        captions = {"source": source_caption or "", "target": caption or ""}
-        _measure_files(gauges, files, mask, captions, given, json)
+        found = measuring(
+            *files,
+            mask=mask,
+            caption=caption or "",
+            source_caption=source_caption or "",
+            wanted=wanted or (),
+            removed=removed or (),
+        )
+        _print_values(found.value[0], json)
     else:
         raise CrevalError(
             "give what to measure: two images (creval measure ssim a.png b.png), or --edits DIR --bench BENCH."
@@ -79,101 +87,34 @@ def _refuse_options(context: str, options: Mapping[str, object]) -> None:
             raise CrevalError(f"{name} goes with {context}.")
 
 
-def _check_texts(given: Mapping[str, Sequence[str]]) -> None:
-    from creval.metrics.requested_text import normalise_for_comparison
-
-    for name, texts in given.items():
-        if not all(map(normalise_for_comparison, texts)):
-            raise CrevalError(f"--{name} takes a text that can be read, not an empty one.")
-
-
-def _measure_files(
-    gauges: Mapping[str, ImageMetric],
-    files: Sequence[str],
-    mask: str | None,
-    captions: Mapping[str, str],
-    given: Mapping[str, Any],
-    json: bool,
-) -> None:
+def _print_values(measured: MeasuredEdit, json: bool) -> None:
     from creval.core.formatting import escape_control
-    from creval.core.images import read_image_size
-    from creval.core.sample import Sample
-    from creval.metrics.batch import evaluate_edits
-    from creval.metrics.features import FeatureCache
-    from creval.metrics.metric_inputs import ImageCache, MetricInputs
 
-    if len(files) > 2:
-        raise CrevalError("give one image, or two: what it is compared with, and the edit.")
-    if mask is not None and not mask.strip():
-        raise CrevalError("--mask takes a file, and none is named.")
-    for file in (*files, *([mask] if mask else [])):
-        read_image_size(file)  # what is no image is said before anything is measured
-    first = Path(files[0]) if len(files) == 2 else None
-    sample = Sample(
-        "pictures",
-        "",
-        first,
-        mask=Path(mask) if mask else None,
-        references=(first,) if first else (),
-        captions=captions,
-    )
-    inputs = MetricInputs(sample, Path(files[-1]), ImageCache(), given)
-    ((values, unmeasured),) = evaluate_edits([inputs], gauges, FeatureCache())
     if json:
-        console.print_json({**values, **({"unmeasured": unmeasured} if unmeasured else {})})
+        console.print_json({**measured.values, **({"unmeasured": measured.reasons} if measured.reasons else {})})
     else:
-        for name, value in values.items():
+        for name, value in measured.values.items():
             print(f"{escape_control(name)}  {value:.6g}")
-        for name, reason in unmeasured.items():
+        for name, reason in measured.reasons.items():
             console.print_note(escape_control(f"{name} not measured: {reason}"))
-    if not values:
+    if not measured.values:
         raise typer.Exit(1)
 
 
 def _measure_edits(
-    gauges: Mapping[str, ImageMetric],
-    edits: Sequence[str],
-    bench: str,
-    limit: int | None,
-    run: str | None,
-    out: str | None,
-    json: bool,
+    names: Sequence[str], measuring: Callable[[], Result[Sequence[MeasuredEdit]]], out: str | None, json: bool
 ) -> None:
-    from creval.analysis.measure_edits import measure_edits
-    from creval.benchmarks import open_benchmark
-    from creval.metrics.features import FeatureCache
-    from creval.report.commands.metrics_output import measurements_output, require_writable, write_measurements
-    from creval.store.feature_cache_file import FeatureCacheFile
+    from creval.metrics.base import image_metric_class
+    from creval.reporting.commands.metrics_output import require_writable, write_measurements
 
     if out is not None:
         require_writable(Path(out))
-    if run is not None:
-        _check_run(run)
-    benchmark = open_benchmark(bench)
-    line = console.ProgressLine()
-    keeper = None
-    if run is not None:
-        Path(run).mkdir(parents=True, exist_ok=True)
-        keeper = FeatureCacheFile(run)
-    try:
-        done = measure_edits(
-            benchmark,
-            edits,
-            gauges,
-            FeatureCache(keeper),
-            limit=limit,
-            on_progress=console.count_progress(line, "edits measured"),
-        )
-    finally:
-        line.clear()
-        if keeper is not None:
-            keeper.close()
-    cards = [gauge.info for gauge in gauges.values()]
+    found = measuring()
     if out is not None:
-        write_measurements(Path(out), done, cards)
+        write_measurements(Path(out), found.value, [image_metric_class(name).info for name in names])
         console.print_note(f"written: {out}")
-    console.print_output(measurements_output(done, cards), json)
-    if not any(one.values for one in done):
+    console.print_output(found.output, json)
+    if not any(one.values for one in found.value):
         raise typer.Exit(1)
 
 

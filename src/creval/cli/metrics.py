@@ -10,7 +10,7 @@ def metrics(json: options.Json = False) -> None:
     from creval import registry
     from creval.metrics.availability import metric_availability
     from creval.metrics.base import image_metric_class, image_metric_names
-    from creval.report.commands.metrics_output import metric_list_output
+    from creval.reporting.commands.metrics_output import metric_list_output
 
     infos = {name: image_metric_class(name).info for name in image_metric_names()}
     packages = {info.name: registry.metrics.origin(name) for name, info in infos.items()}

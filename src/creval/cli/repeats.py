@@ -18,10 +18,6 @@ def repeats(
     seed: options.Seed = 0,
 ) -> None:
     """Say how much scores vary between repeats, and how many a wanted error needs."""
-    from creval.analysis.measurement_repeats import measure_repeat_variation as measured
-    from creval.report.commands.repeats_output import repeats_output as shown
-    from creval.store import open_run
+    from creval.api import analyses
 
-    with open_run(run) as opened:
-        found = measured(opened, seed)
-    console.print_output(shown(found, error), json)
+    console.print_output(analyses.repeats(run, error=error, seed=seed).output, json)

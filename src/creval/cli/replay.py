@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from creval.cli import console, options
-
-if TYPE_CHECKING:
-    from creval.core.benchmark import Benchmark
-    from creval.judging.replay_run import ReplaySummary
-    from creval.stats.early_stopping import StoppingOutcome
-    from creval.stats.elimination import StoppingRule
 
 
 def replay(
@@ -32,12 +26,14 @@ def replay(
     from creval.benchmarks import open_benchmark
     from creval.core.formatting import escape_control
     from creval.judging.replay_run import replay as replayed
-    from creval.report.commands.early_stopping_output import early_stopping_output
-    from creval.report.run_facts import status_table
+    from creval.reporting.commands.early_stopping_output import early_stopping_output
+    from creval.reporting.run_facts import status_table
 
     rule = options.parse_stopping_rule(until_decided, alpha, margin)
     benchmark = open_benchmark(bench)
-    done = replayed(benchmark, answers, run, raw=raw, models=model or (), track=console.track)
+    done = replayed(
+        benchmark, answers, run, raw=raw, models=model or (), track=console.track, stopping_rule=rule, seed=seed
+    )
     for path, reason in list(done.unreadable_files.items())[:20]:
         console.print_note(escape_control(f"no answers in {path}: {reason}"))
     if len(done.unreadable_files) > 20:
@@ -56,7 +52,7 @@ def replay(
     problems = [found for found in benchmark.dataset.issues if not found.is_repaired]
     if problems:
         console.print_note(f"{len(problems)} problems in the benchmark's files: creval bench {quote(bench)}")
-    outcome = _decide_early(benchmark, done, run, rule, seed) if rule is not None else None
+    outcome = done.outcome
     if json:
         ended = {name: {str(s): n for s, n in of.items()} for name, of in done.statuses.items()}
         found = {} if outcome is None else {**early_stopping_output(outcome).as_json(), "seed": seed}
@@ -66,16 +62,3 @@ def replay(
     if outcome is not None:
         console.print_output(early_stopping_output(outcome))
     console.print_note(f"Now: creval score {quote(run)}")
-
-
-def _decide_early(
-    benchmark: Benchmark, summary: ReplaySummary, run: str, rule: StoppingRule, seed: int
-) -> StoppingOutcome:
-    """What asking for these answers only until the question is settled would have come to."""
-    from creval.analysis.scoring import build_score_table
-    from creval.judging.stopping_monitor import simulate_early_stopping
-    from creval.store import open_run
-
-    with open_run(run) as opened:
-        table = build_score_table(opened, models=summary.recording.models)
-    return simulate_early_stopping(table, benchmark.dataset.samples, rule, seed)

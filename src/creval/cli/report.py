@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from creval.cli import console, options
-from creval.core.errors import CrevalError
 
 _LARGE = 15.0  # MB
 
@@ -30,22 +28,15 @@ def report(
     seed: options.Seed = 0,
 ) -> None:
     """Write a page: the answer in words, tables, plots, and samples to look at."""
-    from creval.analysis.scoring import score as score_run
-    from creval.core.files import atomic_write
-    from creval.report.html import report_page
+    from creval.api import outputs
     from creval.store import open_run
 
-    if images not in ("inside", "link"):
-        raise CrevalError(f"--images takes inside or link, not {images!r}.")
-    path = Path(out)
-    if path.is_dir():
-        raise CrevalError(f"--out {out} is a folder; give a file, such as report.html.")
-    if path.suffix.casefold() not in (".html", ".htm"):
-        raise CrevalError(f"--out {out}: give a file that ends in .html.")
-    line = console.ProgressLine()
     with open_run(run) as opened:
-        card = score_run(
+        path = outputs.report(
             opened,
+            out,
+            images=images,
+            samples=samples,
             strict=strict,
             subset=subset,
             weights=options.parse_weights(weights, opened.manifest),
@@ -53,18 +44,9 @@ def report(
             resamples=resamples,
             seed=seed,
             missing=missing,
-            common=common_samples,
+            common_samples=common_samples,
         )
-        content = report_page(
-            opened,
-            card,
-            resamples,
-            samples_per_section=samples,
-            link=path.parent if images == "link" else None,
-            watch=console.count_progress(line, "samples shown"),
-        )
-    line.clear()
-    size = atomic_write(path, content) / 1e6
+    size = path.stat().st_size / 1e6
     console.print_note(f"wrote {out} ({size:.1f} MB)")
     if size > _LARGE:
         console.print_note("That is large for a page: --samples N shows fewer, --images link puts none in.")

@@ -39,11 +39,9 @@ def score(
 ) -> None:
     """Score a run: every cell with its 95 % interval and its coverage."""
     from creval.analysis.scoring import score as score_run
-    from creval.core import formatting
-    from creval.report import edit_costs, sentences, tables
-    from creval.report import missing_edits as absent
+    from creval.reporting import tables
+    from creval.reporting.commands.score_output import score_output, score_text
     from creval.store import open_run
-    from creval.store.provenance import read_provenance
 
     if json + csv + markdown + latex > 1:
         raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
@@ -76,37 +74,16 @@ def score(
             corrected = corrected_for(opened, card, rates, resamples=resamples, seed=seed)
             if not json and (csv or markdown or latex):
                 raise CrevalError("--correct goes with a table for the terminal, or with --json.")
-        notes = [
-            sentences.basis_sentence(card, opened.manifest, resamples),
-            sentences.strictness_sentence(card, int(opened.manifest.get("problems", 0))),
-            *sentences.unsupported_sentences(card.table),
-            *sentences.voice_sentences(opened, card),
-            *sentences.zero_width_sentences(card),
-            *sentences.missing_interval_sentences(card, shown),
-        ]
-        gone = absent.missing_from_table(opened, card.table)
-        rule = [*absent.missing_sentences(gone), *absent.missing_policy_sentences(card.table, gone)]
-        if corrected is not None:
-            notes += sentences.correction_sentences(opened, corrected)
-        decided = sentences.decided_sentence(card)
-        if json:
-            found = tables.scorecard_json(card, opened.manifest, shown)
-            found |= absent.missing_json(gone, card.table)
-            made = read_provenance(opened.manifest)
-            found["makers"] = edit_costs.cost_json({n: made[n] for n in card.models if n in made})
-            more = tables.corrected_json(corrected, shown) if corrected else {}
-            console.print_json({"sentences": [decided, *rule, *notes], **found, **more})
-            return
         if csv:
             print(tables.csv_table(card, shown), end="")
             return
+        output = score_output(opened, card, shown, resamples, corrected)
+    if json:
+        console.print_json({**output.as_json(), "sentences": [*output.sentences, *output.notes]})
+        return
+    (decided, *rule), notes = output.sentences, list(output.notes)
     if markdown or latex:
-        table = tables.markdown_table if markdown else tables.latex_table
-        if latex and rule:
-            print("".join(f"% {formatting.escape_control(line)}\n" for line in rule), end="")
-        print(table(card, shown, named, wide=wide), end="")
-        if markdown and rule:
-            print("".join(f"\n{formatting.escape_markdown(line)}\n" for line in rule), end="")
+        print(score_text(card, shown, rule, latex=latex, model_groups=named, wide=wide), end="")
         notes.append(decided)
     else:
         out = console.stdout_console()

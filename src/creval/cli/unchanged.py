@@ -13,17 +13,6 @@ def unchanged(
     seed: options.Seed = 0,
 ) -> None:
     """Say which models left sources as they were, and what those who did something kept."""
-    from creval.analysis.scoring import score as score_run
-    from creval.analysis.unchanged_edits import following_threshold
-    from creval.analysis.unchanged_edits import summarise_unchanged as measured
-    from creval.analysis.unchanged_scan import scan_for_changes
-    from creval.report.commands.unchanged_output import unchanged_output
-    from creval.store import open_run
+    from creval.api import analyses
 
-    line = console.ProgressLine()
-    lost = scan_for_changes(run, console.count_progress(line, "edits looked at"))
-    line.clear()
-    with open_run(run) as opened:
-        card = score_run(opened, subset=subset, resamples=resamples, seed=seed)
-        found = measured(opened, card, resamples, seed)
-    console.print_output(unchanged_output(found, following_threshold(card), lost), json)
+    console.print_output(analyses.unchanged(run, subset=subset, resamples=resamples, seed=seed).output, json)

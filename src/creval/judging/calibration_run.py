@@ -6,15 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from creval.calls.cost_estimate import CostEstimate
 from creval.calls.retry import Progress
 from creval.calls.settings import JudgeSettings
 from creval.core.edit_record import EditKey
 from creval.core.probe import Question
+from creval.judges.judge_spec import open_judges
+from creval.judging.estimate import estimate_judge_costs
 from creval.judging.judge_run import JudgeRun
 from creval.stats.calibration import KnownAnswer
 from creval.store import open_run
-from creval.touchstone.calibration_trials import UNMODIFIED, Trial
+from creval.touchstone.calibration_trials import UNMODIFIED, VARIANTS, Trial, make_cases, make_trials
 from creval.touchstone.scene_questions import parse_check
+
+_ESTIMATE_SAMPLE = 50  # edits looked at for an estimate at a glance
 
 
 @dataclass(frozen=True)
@@ -28,33 +33,52 @@ class TrialAnswers:
     repeated_count: int
 
 
-def prepare_trial(trial: Trial, judge: str, run: Path, settings: JudgeSettings, *, dry_run: bool = False) -> JudgeRun:
-    """One variant, ready to be asked."""
-    return JudgeRun(trial.benchmark, [trial.edits], judge, run, settings, dry_run=dry_run)
+class CalibrationRun:
+    """A judge and the trials that it is to be asked, in a folder. Only the unmodified trial is
+    repeated."""
 
+    def __init__(
+        self,
+        judge: str,
+        folder: Path,
+        samples: int,
+        repeat: int,
+        settings: JudgeSettings,
+        *,
+        variants: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.judge, self.settings = judge, replace(settings, repeat=repeat)
+        self._variants = list(VARIANTS) if variants else [UNMODIFIED]
+        self._samples, self._seed = samples, seed
+        self._drawn, self._runs = folder / f"pictures-{samples}-{seed}", folder / f"runs-{samples}-{seed}"
+        self._trials: Mapping[str, Trial] = {}
 
-def trial_settings(variant: str, settings: JudgeSettings) -> JudgeSettings:
-    """Only what is as it is gets asked several times."""
-    return settings if variant == UNMODIFIED else replace(settings, repeat=1)
+    def draw(self, watch: Callable[[int, int], None], *, dry_run: bool = False) -> None:
+        """Draw the images. A wrong name of a judge is an error before that."""
+        open_judges(self.judge, replace(self.settings.judge_options(), key_optional=dry_run))
+        self._trials = make_trials(self._drawn, make_cases(self._samples, self._seed), self._variants, watch)
 
+    def estimate(self, *, dry_run: bool = False) -> list[CostEstimate]:
+        """Estimate what asking will take: exactly if nothing is asked then, else at a glance."""
+        prepared = [self._prepare(variant, dry_run=dry_run) for variant in self._trials]
+        most = None if dry_run else _ESTIMATE_SAMPLE
+        return [made for run in prepared for made in estimate_judge_costs(run, run.read_answered(), most)]
 
-def run_trials(
-    trials: Mapping[str, Trial],
-    judge: str,
-    folder: Path,
-    settings: JudgeSettings,
-    watch: Callable[[str], Callable[[Progress], None]],
-) -> dict[str, TrialAnswers]:
-    """Ask every variant, and read what was said."""
-    found = {}
-    for variant, trial in trials.items():
-        run = folder / variant
-        asked = prepare_trial(trial, judge, run, trial_settings(variant, settings))
-        done = asked.run(watch(variant))
-        found[variant] = read_trial_answers(run)
-        if done.stopped:
-            break
-    return found
+    def run(self, watch: Callable[[str], Callable[[Progress], None]]) -> dict[str, TrialAnswers]:
+        """Ask every variant, and read the answers."""
+        found = {}
+        for variant in self._trials:
+            done = self._prepare(variant).run(watch(variant))
+            found[variant] = read_trial_answers(self._runs / variant)
+            if done.stopped:
+                break
+        return found
+
+    def _prepare(self, variant: str, *, dry_run: bool = False) -> JudgeRun:
+        trial = self._trials[variant]
+        settings = self.settings if variant == UNMODIFIED else replace(self.settings, repeat=1)
+        return JudgeRun(trial.benchmark, [trial.edits], self.judge, self._runs / variant, settings, dry_run=dry_run)
 
 
 def read_trial_answers(run: Path) -> TrialAnswers:

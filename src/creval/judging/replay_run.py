@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from creval.core.benchmark import Benchmark
 from creval.core.call import CallKey, Reply
@@ -14,8 +15,12 @@ from creval.core.files import gc_paused
 from creval.core.probe import Question
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.judges.recorded import RecordedAnswers, RecordedFile, find_recorded_answers, read_recorded_answers
-from creval.store import RunWriter
+from creval.store import RunWriter, open_run
 from creval.store.manifest import describe_run, require_same, require_same_run
+
+if TYPE_CHECKING:  # NumPy comes with them
+    from creval.stats.early_stopping import StoppingOutcome
+    from creval.stats.elimination import StoppingRule
 
 TrackFiles = Callable[[Sequence[RecordedFile], str], Iterable[RecordedFile]]
 
@@ -23,11 +28,13 @@ TrackFiles = Callable[[Sequence[RecordedFile], str], Iterable[RecordedFile]]
 @dataclass
 class ReplaySummary:
     """What a replay did: how many questions of each model ended in which way, and the files that
-    could not be read, with the reason."""
+    could not be read, with the reason. `outcome` is how early asking could have stopped, if there was
+    a rule."""
 
     recording: RecordedAnswers
     statuses: dict[str, Counter[VerdictStatus]] = field(default_factory=dict)
     unreadable_files: dict[str, str] = field(default_factory=dict)
+    outcome: StoppingOutcome | None = None
 
 
 def replay(
@@ -38,10 +45,13 @@ def replay(
     raw: bool = False,
     models: Sequence[str] = (),
     track: TrackFiles = lambda files, _: files,
+    stopping_rule: StoppingRule | None = None,
+    seed: int = 0,
 ) -> ReplaySummary:
     """Read recorded answers into a run, in the place of what it held of the same models.
 
-    It is written as a whole or, when killed, not at all.
+    It is written as a whole or, when killed, not at all. With a `stopping_rule`, the outcome of
+    asking only until it holds is simulated; `seed` gives the order of samples.
     """
     protocol, samples = benchmark.protocol, benchmark.dataset.samples
     asked = {sample.id: protocol.probes(sample) for sample in samples}
@@ -68,6 +78,13 @@ def replay(
         store.put_edits(Edit(key, EditStatus.ABSENT, reason=reason) for key in keys if key not in held)
         files = track(recording.files, "reading answers")
         store.put_replies(_read_replies(files, questions, done))
+    if stopping_rule is not None:
+        from creval.analysis.scoring import build_score_table
+        from creval.judging.stopping_monitor import simulate_early_stopping
+
+        with open_run(run) as opened:
+            table = build_score_table(opened, models=recording.models)
+        done.outcome = simulate_early_stopping(table, samples, stopping_rule, seed)
     return done
 
 

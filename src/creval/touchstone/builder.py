@@ -18,16 +18,17 @@ ProgressCallback = Callable[[int, int], None]
 
 
 def build_touchstone(
-    folder: Path,
-    samples: int,
-    seed: int,
+    folder: str | Path,
+    samples: int = 100,
+    seed: int = 0,
     *,
-    edits: Path | None = None,
+    edits: str | Path | None = None,
     editors: Iterable[str] = SIMULATED_EDITORS,
     on_progress: ProgressCallback | None = None,
 ) -> list[TouchstoneSample]:
     """Draw a benchmark into a folder, and where `edits` is given each editor's edits into its own
     folder there. The same seed gives the same pictures and questions."""
+    folder, edits = Path(folder), None if edits is None else Path(edits)
     if folder.exists() and not folder.is_dir():
         raise CrevalError(f"{folder} is a file; give a folder.")
     if folder.is_dir() and any(folder.iterdir()):

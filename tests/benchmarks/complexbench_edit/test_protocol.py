@@ -24,7 +24,7 @@ from creval.core.sample import InstructionStep, Sample
 from creval.core.schema import Score
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.judging.judge_run import judge
-from creval.report import tables
+from creval.reporting import tables
 from creval.store import RunWriter, open_run
 from creval.store.edit_folders import find_edits
 from creval.store.manifest import describe_run

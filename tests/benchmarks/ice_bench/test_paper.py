@@ -9,7 +9,7 @@ import pytest
 from creval.analysis.scoring import score
 from creval.benchmarks.ice_bench.protocol import RAW_METRICS
 from creval.benchmarks.ice_bench.tasks import TASKS, dimension_formulas
-from creval.report import tables
+from creval.reporting import tables
 from creval.stats.scorecard import Scorecard
 from creval.store import open_run
 from tests.benchmarks.ice_bench.paper import Printed, columns_of_tables, printed, raw_metrics, write_run

@@ -18,7 +18,7 @@ from creval.cli.bench import summarise_benchmark
 from creval.core.errors import CrevalError
 from creval.judging.judge_run import JudgeRun, judge
 from creval.judging.summary import JudgeSummary
-from creval.report import sentences
+from creval.reporting import sentences
 from creval.store import open_run
 from creval.testing.fake_chat_server import FakeServer
 from tests.benchmarks.ice_bench.made import ABLE, made_of

@@ -15,11 +15,11 @@ from creval.analysis.unchanged_edits import following_threshold, summarise_uncha
 from creval.benchmarks.ice_bench.tasks import TASKS
 from creval.core.edit_record import EditKey
 from creval.judging.summary import JudgeSummary
-from creval.report import headline, plots, run_facts, sentences, tables
-from creval.report.commands.comparison_output import comparison_output
-from creval.report.commands.unchanged_output import unchanged_output
-from creval.report.html import gallery
-from creval.report.html.page import report_page as report
+from creval.reporting import headline, plots, run_facts, sentences, tables
+from creval.reporting.commands.comparison_output import comparison_output
+from creval.reporting.commands.unchanged_output import unchanged_output
+from creval.reporting.html import gallery
+from creval.reporting.html.page import report_page as report
 from creval.store import open_run
 from creval.store.lookup import RunLookup
 from creval.web.viewer import detail_pages, list_pages

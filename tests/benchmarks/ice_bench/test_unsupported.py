@@ -15,8 +15,8 @@ from creval.benchmarks.ice_bench.tasks import TASKS
 from creval.calls.settings import Settings
 from creval.judging.judge_run import judge
 from creval.judging.summary import JudgeSummary
-from creval.report import headline, missing_edits
-from creval.report.commands.comparison_output import comparison_output
+from creval.reporting import headline, missing_edits
+from creval.reporting.commands.comparison_output import comparison_output
 from creval.store import open_run
 from tests.benchmarks.ice_bench.made import ABLE, made_of, make_run, write_models
 from tests.benchmarks.ice_bench.release_files import identity, write_edits, write_release

@@ -17,8 +17,8 @@ from starlette.responses import Response
 
 from creval.core.errors import CrevalError
 from creval.core.formatting import escape_control
-from creval.report.html.template import COLOURS
-from creval.report.output import as_table_cell
+from creval.reporting.html.template import COLOURS
+from creval.reporting.output import as_table_cell
 
 _STATIC_FOLDER = Path(__file__).parents[1] / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}

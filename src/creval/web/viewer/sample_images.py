@@ -12,7 +12,7 @@ from creval.core import formatting
 from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.images import ImageError, read_image_size
 from creval.core.sample import Sample
-from creval.report.edit_history import EditStep, edit_steps, is_linear
+from creval.reporting.edit_history import EditStep, edit_steps, is_linear
 from creval.web.common.browser_images import MASK, REFERENCE, SOURCE, ancestor_image_name, edit_image_name
 from creval.web.common.pages import link
 from creval.web.viewer.filters import Filters, column_values

@@ -9,8 +9,8 @@ import numpy as np
 
 from creval.core import formatting
 from creval.core.schema import Level
-from creval.report import edit_costs, numbers, sentences
-from creval.report.tables import best_and_second, visible_columns
+from creval.reporting import edit_costs, numbers, sentences
+from creval.reporting.tables import best_and_second, visible_columns
 from creval.stats.scorecard import Answer, Scorecard
 from creval.store.provenance import read_provenance
 from creval.web.common.pages import link

@@ -19,7 +19,7 @@ from creval.core.files import gc_paused
 from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
 from creval.core.schema import Level, ScoreSchema
-from creval.report import missing_edits, sentences
+from creval.reporting import missing_edits, sentences
 from creval.stats.score_table import ScoreTable
 from creval.stats.scorecard import Scorecard, build_scorecard
 

@@ -1,0 +1,1 @@
+"""The functions that `creval` exports: one for each command."""

@@ -1,0 +1,299 @@
+"""What a run says: scores, comparisons, agreement, and how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from creval.api.inputs import RunLike, ScoringOptions, opened_run, read_ratings
+from creval.core.errors import CrevalError, require_known
+from creval.core.progress_line import ProgressLine, count_progress
+from creval.core.schema import Weights
+from creval.reporting.commands.score_output import ScoreResult
+from creval.reporting.result import Result
+from creval.store.run import Run
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from creval.analysis.comparison import Comparison
+    from creval.analysis.item_statistics import ItemStatistics
+    from creval.analysis.measurement_repeats import RepeatVariation
+    from creval.analysis.unchanged_edits import UnchangedSummary
+    from creval.stats.agreement import Agreement
+    from creval.stats.human.alignment import Alignment
+    from creval.stats.scorecard import Scorecard
+    from creval.stats.weight_sensitivity import Sensitivity
+
+
+def scorecard(run: Run, options: ScoringOptions) -> Scorecard:
+    """Score an open run with the arguments of `score`."""
+    from creval.analysis.scoring import score as score_run
+
+    given: dict[str, Any] = dict(options)
+    return score_run(run, common=given.pop("common_samples", False), **given)
+
+
+def score(
+    run: RunLike,
+    by: str | Sequence[str] = "overall",
+    *,
+    strict: bool = False,
+    subset: str | None = None,
+    weights: Weights | None = None,
+    models: Sequence[str] | None = None,
+    missing: str = "exclude",
+    common_samples: bool = False,
+    average: bool = False,
+    correct: str | Path | None = None,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> ScoreResult:
+    """Score a run: every cell with its 95 % interval and its coverage.
+
+    `by` chooses the levels or groups that are shown; `.frame()` has all. `missing="zero"` counts
+    samples without an edit as failed, `common_samples` keeps only samples that all models have.
+    `correct` is a file of `calibrate`: the scores are shown corrected for the judge's errors, too.
+    """
+    from creval.analysis.correction import correct_scores
+    from creval.analysis.scoring import score as score_run
+    from creval.core.files import read_json
+    from creval.reporting import tables
+    from creval.reporting.commands.score_output import score_output
+    from creval.stats.calibration import parse_calibration
+
+    with opened_run(run) as opened:
+        card = score_run(
+            opened,
+            strict=strict,
+            subset=subset,
+            weights=weights,
+            models=None if models is None else tuple(models),
+            resamples=resamples,
+            seed=seed,
+            average=average,
+            missing=missing,
+            common=common_samples,
+        )
+        groups = tables.select_groups(card, [by] if isinstance(by, str) else list(by))
+        grids, corrected = list(tables.score_tables(card, groups, {})), None
+        if correct is not None:
+            rates = parse_calibration(read_json(Path(correct)), str(correct))
+            corrected = correct_scores(opened, card, rates, resamples=resamples, seed=seed)
+            grids += tables.corrected_tables(card, corrected, groups)
+        return ScoreResult(card, score_output(opened, card, groups, resamples, corrected, grids))
+
+
+def compare(
+    run: RunLike,
+    first: str,
+    second: str,
+    *,
+    strict: bool = False,
+    subset: str | None = None,
+    weights: Weights | None = None,
+    missing: str = "exclude",
+    top: int = 5,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> Result[Comparison]:
+    """Compare two models on the samples that both have: by how much they differ, and where.
+
+    `top` is how many samples are shown.
+    """
+    from creval.analysis.comparison import compare as compare_models
+    from creval.reporting.commands.comparison_output import comparison_output
+
+    if first == second:
+        raise CrevalError(f"{first!r} is given twice; give two models.")
+    with opened_run(run) as opened:
+        found = compare_models(
+            opened,
+            first,
+            second,
+            strict=strict,
+            subset=subset,
+            weights=weights,
+            resamples=resamples,
+            seed=seed,
+            top=top,
+            missing=missing,
+        )
+    records = [
+        {"level": level, "group": group, "metric": column, **cell._asdict(), "decided": cell.is_decided}
+        for (level, group, column), cell in found.differences.items()
+    ]
+    return Result(found, comparison_output(found), records)
+
+
+def agree(
+    runs: RunLike | Sequence[RunLike] = (),
+    *,
+    human: str | Path | None = None,
+    scale: str | None = None,
+    by: str | None = None,
+    distance: str | None = None,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> Result[Mapping[tuple[str, str], Agreement]]:
+    """Measure how far judges and repeats agree or, with `human`, the people of a CSV.
+
+    `by` adds the groups of a level; `distance` is Krippendorff's: nominal, ordinal or interval.
+    """
+    from creval.analysis.answer_tables import collect_answers, collect_rater_answers
+    from creval.reporting.commands.agreement_output import agreement_output
+    from creval.stats.agreement import DISTANCE_NAMES, agreement_by_group
+
+    if distance is not None:
+        require_known("distance", distance, DISTANCE_NAMES)
+    given = [runs] if isinstance(runs, str | Path | Run) else list(runs)
+    if not given and human is None:
+        raise CrevalError("give one or more runs, or `human` FILE.")
+    if scale is not None and human is None:
+        raise CrevalError("`scale` goes with `human` FILE.")
+    with ExitStack() as stack:
+        opened = [stack.enter_context(opened_run(run)) for run in given]
+        levels = {level.name: level for run in opened for level in run.levels if level.groups_samples}
+        if human is None:
+            table = collect_answers(opened)
+        else:
+            tags = {name: s.tags for run in opened for name, s in run.samples.items()}
+            table = collect_rater_answers(read_ratings(human, scale).ratings, tags)
+    if by is not None and not opened:
+        raise CrevalError("`by` needs a run, which knows the groups of samples: give it too.")
+    level = None if by is None else levels[require_known("level", by, levels)]
+    found = agreement_by_group(table, level, distance, resamples, seed)
+    output = agreement_output(table, found, distance)
+    return Result(found, output, output.data["groups"])
+
+
+def items(run: RunLike, *, subset: str | None = None, top: int = 20) -> Result[Sequence[ItemStatistics]]:
+    """Measure how hard each question is, what it tells, and which are worth rewriting."""
+    from creval.analysis.item_statistics import item_statistics
+    from creval.reporting.commands.items_output import items_output
+
+    with opened_run(run) as opened:
+        found = item_statistics(opened, subset)
+    output = items_output(found, top)
+    return Result(found, output, output.data["questions"])
+
+
+def repeats(run: RunLike, *, error: float | None = None, seed: int = 0) -> Result[RepeatVariation]:
+    """Measure how much scores vary between repeats, and how many repeats an `error` needs."""
+    from creval.analysis.measurement_repeats import measure_repeat_variation
+    from creval.reporting.commands.repeats_output import repeats_output
+
+    with opened_run(run) as opened:
+        found = measure_repeat_variation(opened, seed)
+    records = [
+        {"metric": metric, "deviation": found.standard_deviation[metric], "measurements": count, "variation": variation}
+        for metric, observed in found.observed.items()
+        for count, variation in (observed or {1: found.variation(metric, 1)}).items()
+    ]
+    return Result(found, repeats_output(found, error), records)
+
+
+def sensitivity(
+    run: RunLike, *, human: str | Path | None = None, scale: str | None = None, **scoring: Unpack[ScoringOptions]
+) -> Result[Sensitivity]:
+    """Show which model would be best under other weights of the metrics.
+
+    `human` is a CSV of ratings: also find the weights that people agree with most.
+    """
+    from creval.reporting import missing_edits
+    from creval.reporting.commands.alignment_output import unused_rating_sentences
+    from creval.reporting.commands.sensitivity_output import sensitivity_output
+    from creval.stats.human.weight_fit import WeightAgreement, find_agreeing_weights
+    from creval.stats.weight_sensitivity import analyse_sensitivity
+
+    if scale is not None and human is None:
+        raise CrevalError("`scale` goes with `human` FILE.")
+    with opened_run(run) as opened:
+        card = scorecard(opened, {"resamples": 100, **scoring})
+        notes = missing_edits.missing_policy_sentences(card.table, missing_edits.missing_from_table(opened, card.table))
+    found = analyse_sensitivity(card)
+    people: dict[str, WeightAgreement] = {}
+    if human is not None:
+        said = read_ratings(human, scale)
+        people, unmatched = find_agreeing_weights(said.ratings, card.table, found)
+        notes += unused_rating_sentences({str(human): said.skipped_rows}, unmatched)
+        if not people:
+            raise CrevalError(f"`human` {human}: too few ratings of this run's edits to tell anything.")
+    output = sensitivity_output(found, people, notes)
+    return Result(found, output, [{"model": name, **one} for name, one in output.data["models"].items()])
+
+
+def unchanged(
+    run: RunLike, *, subset: str | None = None, resamples: int = 2_000, seed: int = 0
+) -> Result[Sequence[UnchangedSummary]]:
+    """Find models that left sources as they were, and what the others kept."""
+    from creval.analysis.scoring import score as score_run
+    from creval.analysis.unchanged_edits import following_threshold, summarise_unchanged
+    from creval.analysis.unchanged_scan import scan_for_changes
+    from creval.reporting.commands.unchanged_output import unchanged_output
+
+    folder = run.folder if isinstance(run, Run) else run
+    with ProgressLine() as line:
+        lost = scan_for_changes(folder, count_progress(line, "edits looked at"))
+    with opened_run(folder) as opened:
+        card = score_run(opened, subset=subset, resamples=resamples, seed=seed)
+        found = summarise_unchanged(opened, card, resamples, seed)
+    output = unchanged_output(found, following_threshold(card), lost)
+    return Result(found, output, output.data["models"])
+
+
+def align(
+    run: RunLike | None = None,
+    *,
+    human: str | Path,
+    scores: str | Path | None = None,
+    scale: str | None = None,
+    lower: Sequence[str] | None = None,
+    subset: str | None = None,
+    strict: bool = False,
+    weights: Weights | None = None,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> Result[Alignment]:
+    """Compare a run's scores, or those of any metrics (`scores`), with people's ratings or choices.
+
+    `human` and `scores` are CSV files; `lower` names the metrics of `scores` of which less is better.
+    """
+    from creval.analysis.scoring import build_score_table
+    from creval.core.human_ratings import read_score_file
+    from creval.reporting.commands.alignment_output import alignment_output
+    from creval.stats.human.alignment import align as align_scores
+    from creval.stats.human.ratings import metric_scores_from_rows, metric_scores_from_table
+
+    if (run is None) == (scores is None):
+        raise CrevalError("give either the folder of a run or `scores` FILE.")
+    said = read_ratings(human, scale)
+    left_out = {str(human): said.skipped_rows}
+    if run is not None:
+        if lower is not None:
+            raise CrevalError("`lower` is for `scores`; a run knows its metrics.")
+        with opened_run(run) as opened:
+            held = metric_scores_from_table(build_score_table(opened, strict=strict, subset=subset, weights=weights))
+    else:
+        if subset is not None or strict or weights is not None:
+            raise CrevalError("`subset`, `strict` and `weights` are for a run, not for `scores`.")
+        file = read_score_file(str(scores))
+        left_out[str(scores)] = file.skipped_rows
+        for name in lower or ():
+            require_known("metric", name, (row.metric for row in file.rows))
+        held = metric_scores_from_rows(file.rows, tuple(lower or ()))
+    found = align_scores(said.ratings, held, resamples=resamples, seed=seed)
+    output = alignment_output(found, left_out)
+    records = [
+        {"people": people, "metric": metric, **_without_series(one)}
+        for people, target in output.data["people"].items()
+        for metric, one in target["metrics"].items()
+    ]
+    return Result(found, output, records)
+
+
+def _without_series(entry: Mapping[str, Any]) -> dict[str, Any]:
+    sample = {name: one for name, one in entry["sample"].items() if name not in ("strands", "flat")}
+    return {**entry, "sample": sample}

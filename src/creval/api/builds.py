@@ -1,0 +1,161 @@
+"""Benchmarks made of one's own images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from creval.api.runs import watch_calls
+from creval.calls.settings import Settings
+from creval.core.errors import CrevalError, require_known
+from creval.core.formatting import pluralise
+from creval.core.progress_line import ProgressLine, count_progress
+from creval.reporting.output import CommandOutput
+from creval.reporting.result import Result
+
+if TYPE_CHECKING:
+    from creval.building.complexbench.builder import DetectObjects
+
+
+def build_creval(
+    images: str | Path,
+    out: str | Path,
+    writer: str,
+    *,
+    asker: str = "",
+    checker: str = "",
+    dimension: str = "balanced",
+    instructions: str | Path | None = None,
+    rewrite: bool = False,
+    blind: bool = True,
+    temperature: float | None = None,
+    settings: Settings | None = None,
+) -> Result[Any]:
+    """Write instructions and questions for images, as CREval has them.
+
+    `writer` writes the instructions, `asker` the questions, and `checker` answers them on the
+    source alone if `blind`. A call continues where an earlier one stopped.
+    """
+    from creval.building.creval.builder import CrevalBuilder, CrevalBuildOptions
+
+    wish = CrevalBuildOptions(dimension, Path(instructions) if instructions else None, rewrite, blind)
+    roles = {"writer": writer, "asker": asker or writer, "checker": checker or writer}
+    builder = CrevalBuilder(Path(images), Path(out), roles, wish, settings or Settings(), temperature=temperature)
+    return _build(builder, out)
+
+
+def build_complex_edit(
+    images: str | Path,
+    out: str | Path,
+    writer: str,
+    *,
+    steps: int = 8,
+    temperature: float = 1.15,
+    settings: Settings | None = None,
+) -> Result[Any]:
+    """Write chains of atomic edits and their compounds, C1 to CN, as Complex-Edit has them."""
+    from creval.building.complex_edit.builder import ComplexEditBuilder
+
+    builder = ComplexEditBuilder(
+        Path(images), Path(out), writer, settings or Settings(), steps=steps, temperature=temperature
+    )
+    return _build(builder, out)
+
+
+def build_complexbench(
+    images: str | Path,
+    out: str | Path,
+    writer: str,
+    *,
+    checker: str = "",
+    coco: str | Path | None = None,
+    detector: str | None = None,
+    level: str = "all",
+    temperature: float = 0.7,
+    settings: Settings | None = None,
+) -> Result[Any]:
+    """Write parallel and chained steps, as ComplexBench-Edit has them.
+
+    Objects come from COCO's annotations (`coco`) or from a `detector`.
+    """
+    from creval.building.complexbench.builder import ComplexBenchBuilder
+    from creval.building.complexbench.edit_types import LEVELS
+
+    require_known("level", level, (*LEVELS, "all"))
+    folder, source = Path(out), Path(images)
+    builder = ComplexBenchBuilder(
+        source,
+        folder,
+        {"writer": writer, "checker": checker or writer},
+        settings or Settings(),
+        object_finder(source, folder, coco, detector),
+        levels=tuple(LEVELS) if level == "all" else (level,),
+        temperature=temperature,
+    )
+    return _build(builder, out)
+
+
+def build_ice(
+    images: str | Path,
+    out: str | Path,
+    writer: str,
+    *,
+    captioner: str = "",
+    tasks: str = "",
+    each: int = 1,
+    items: str | Path | None = None,
+    templates: str | Path | None = None,
+    derive: bool = False,
+    source_type: str = "",
+    temperature: float = 0.7,
+    settings: Settings | None = None,
+) -> Result[Any]:
+    """Write items of ICE-Bench's tasks: images described, templates filled in."""
+    from creval.building.ice.builder import IceBuilder, IceBuildOptions
+
+    wish = IceBuildOptions(
+        tasks,
+        each,
+        Path(items) if items else None,
+        derive,
+        False,
+        Path(templates) if templates else None,
+        source_type.casefold(),
+    )
+    roles = {"writer": writer, "captioner": captioner or writer}
+    builder = IceBuilder(Path(images), Path(out), roles, wish, settings or Settings(), temperature=temperature)
+    return _build(builder, out)
+
+
+def _build(builder: Any, out: str | Path) -> Result[Any]:
+    with ProgressLine() as line:
+        done = builder.run(watch_calls(line, "building"))
+    stopped = f" It stopped: {done.stopped}." if done.stopped else ""
+    said = f"{pluralise(builder.item_count, builder.unit)} for {out}, {len(done.left_out):,} left out.{stopped}"
+    records = [{"name": name, "reason": reason} for name, reason in done.left_out.items()]
+    return Result(done, CommandOutput([said], [], {"left_out": dict(done.left_out)}, list(done.notes)), records)
+
+
+def object_finder(source: Path, folder: Path, coco: str | Path | None, detector: str | None) -> DetectObjects:
+    """Return what tells which objects are in images: annotations, or a detector."""
+    from creval.building.complexbench.objects import Detections
+
+    if (coco is None) == (detector is None):
+        raise CrevalError("give `coco` FILE, or `metric_models` boxes=MODEL to let a detector look.")
+
+    def look(names: Sequence[str]) -> Detections:
+        if coco is not None:
+            from creval.benchmarks.complexbench_edit.coco_boxes import read_objects_by_filename
+
+            return Detections(read_objects_by_filename(Path(coco)), {})
+        from creval.building.complexbench.detection import detect_objects
+        from creval.metrics.object_detection import ObjectDetector
+
+        find: Callable[..., Any] = ObjectDetector(str(detector)).find_boxes
+        paths = {name: source / name for name in names}
+        with ProgressLine() as line:
+            watch = count_progress(line, "pictures looked at")
+            return detect_objects(folder, paths, str(detector), find, watch)
+
+    return look

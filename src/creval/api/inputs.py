@@ -1,0 +1,73 @@
+"""Arguments of the Python API: paths or opened objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypedDict
+
+from creval.benchmarks import open_benchmark
+from creval.core.benchmark import Benchmark
+from creval.core.errors import CrevalError
+from creval.core.human_ratings import HumanRatings, parse_rating_scale, read_human_ratings
+from creval.core.schema import Weights
+from creval.editors.base import Editor
+from creval.judges.judge_spec import JudgeSpec
+from creval.store import Run, open_run
+
+RunLike = str | Path | Run
+"""The folder of a run, or a run that is open. An open one stays open."""
+BenchmarkLike = str | Path | Benchmark
+"""The folder of a benchmark, or a benchmark that is open."""
+JudgeLike = JudgeSpec
+"""A judge's spec, such as `openai:gpt-4o`, a judge, a function, or several of them as a panel."""
+EditorLike = str | Editor | Callable[..., Any]
+"""An editor's spec, such as `openai:gpt-image-1`, an editor, or a function that edits."""
+
+
+class ScoringOptions(TypedDict, total=False):
+    """Arguments of `score` that other functions take, too."""
+
+    strict: bool
+    subset: str | None
+    weights: Weights | None
+    models: tuple[str, ...] | None
+    resamples: int
+    seed: int
+    missing: str
+    common_samples: bool
+
+
+@contextmanager
+def opened_run(run: RunLike) -> Iterator[Run]:
+    """Open a run and close it at the end; leave a run alone that is open already."""
+    if isinstance(run, Run):
+        yield run
+        return
+    with open_run(run) as opened:
+        yield opened
+
+
+def as_benchmark(bench: BenchmarkLike, protocol: str | None = None) -> Benchmark:
+    """Return a benchmark, opened if need be."""
+    if isinstance(bench, Benchmark):
+        if protocol is not None:
+            raise CrevalError("`protocol` goes with the folder of a benchmark: open_benchmark(folder, protocol).")
+        return bench
+    return open_benchmark(bench, protocol)
+
+
+def read_ratings(human: str | Path, scale: str | None) -> HumanRatings:
+    """Read what people said."""
+    return read_human_ratings(str(human), None if scale is None else parse_rating_scale(scale))
+
+
+def editor_spec(editor: EditorLike) -> Any:
+    """Return what `open_editor` takes. A function becomes `python:MODULE:FUNCTION`."""
+    if isinstance(editor, str | Editor):
+        return editor
+    module, name = getattr(editor, "__module__", ""), getattr(editor, "__name__", "")
+    if not module or name != getattr(editor, "__qualname__", ""):
+        raise CrevalError(f"`editor` {editor!r}: give a function that is defined at the top level of a module.")
+    return f"python:{module}:{name}"

@@ -1,0 +1,216 @@
+"""A run to show and to pass on: plots, a page, an export, a viewer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from creval.api.analyses import scorecard
+from creval.api.inputs import RunLike, ScoringOptions, opened_run, read_ratings
+from creval.core.errors import CrevalError, require_known
+from creval.core.progress_line import ProgressLine, count_progress, in_notebook
+from creval.store import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from typing_extensions import Unpack
+
+    from creval.stats.scorecard import Scorecard
+
+PLOT_KINDS = {
+    "radar": "strong here, weak there: the groups of a level around a circle",
+    "forest": "how sure: every model with its interval, and who cannot be told apart",
+    "plane": "following against keeping (IF and VC, or IP)",
+    "weights": "who is best under which weights of three metrics",
+    "complexity": "each metric over the ordered groups of a level, such as C1 to C8",
+    "repeats": "how much a score varies when it is measured again",
+    "groups": "dots with intervals for each group of any level",
+    "cost": "the score over what an edit costs or how long it takes, and one model's strategies",
+}
+"""Kinds of plots, with what each shows."""
+_KINDS_WITH_LEVEL = ("radar", "groups", "complexity")
+
+
+def plot(
+    run: RunLike,
+    kind: str,
+    out: str | Path | None = None,
+    *,
+    level: str | None = None,
+    metrics: Sequence[str] = (),
+    human: str | Path | None = None,
+    scale: str | None = None,
+    **scoring: Unpack[ScoringOptions],
+) -> Figure:
+    """Draw a run: radar, forest, plane, weights, complexity, repeats, groups or cost.
+
+    Returns a figure of matplotlib, and writes it to `out` (.svg, .png or .pdf) if that is given.
+    `human` marks in `weights` those that people agree with most.
+    """
+    from creval.reporting import plots
+    from creval.store.provenance import read_provenance
+
+    require_known("kind of plot", kind, PLOT_KINDS)
+    if out is not None:
+        plots.check_suffix(out)
+    if level is not None and kind not in _KINDS_WITH_LEVEL:
+        raise CrevalError(f"`level` goes with {', '.join(_KINDS_WITH_LEVEL)}, not with {kind}.")
+    if metrics and kind in ("plane", "weights", "repeats", "cost"):
+        raise CrevalError(f"`metrics` goes with radar, forest, groups and complexity, not {kind}.")
+    if (human or scale) and kind != "weights":
+        raise CrevalError("`human` and `scale` go with weights.")
+    with opened_run(run) as opened:
+        if kind == "repeats":
+            made = _draw_repeats(opened, scoring)
+        else:
+            card = scorecard(opened, scoring)
+            about = plots.describe_basis(card, opened.manifest)
+            if kind == "weights":
+                made = _draw_weights(card, about, human, scale)
+            elif kind == "cost":
+                made = plots.cost(card, read_provenance(opened.manifest), about=about)
+            else:
+                made = _draw(kind, card, level or "", tuple(metrics), about, len(scoring.get("models") or ()))
+    if out is not None:
+        plots.save_figure(made, out)
+    if in_notebook():  # show figures that are a cell's result
+        tools: Any = import_module("IPython.core.pylabtools")
+        tools.select_figure_formats(import_module("IPython").get_ipython(), {"png"})
+    return made
+
+
+def _draw(kind: str, card: Scorecard, level: str, metrics: tuple[str, ...], about: str, model_count: int) -> Figure:
+    """Draw a scorecard; models that were named are all shown."""
+    from creval.reporting import plots
+
+    if kind == "plane":
+        return plots.plane(card, about=about)
+    if kind == "forest":
+        return plots.forest(card, metrics=metrics, about=about)
+    draw = {"radar": plots.radar, "groups": plots.groups, "complexity": plots.complexity}[kind]
+    if not model_count:
+        return draw(card, level, metrics=metrics, about=about)
+    if model_count > len(plots.COLOURS):
+        raise CrevalError(
+            f"{model_count} models cannot be told apart here: name up to {len(plots.COLOURS)}, or draw a "
+            "forest, which has room for any number."
+        )
+    return draw(card, level, metrics=metrics, about=about, max_models=model_count)
+
+
+def _draw_weights(card: Scorecard, about: str, human: str | Path | None, scale: str | None) -> Figure:
+    from creval.reporting import plots
+    from creval.stats.human.weight_fit import find_agreeing_weights
+    from creval.stats.weight_sensitivity import analyse_sensitivity
+
+    found = analyse_sensitivity(card)
+    if human is None:
+        return plots.ternary(found, about=about)
+    agreed, _ = find_agreeing_weights(read_ratings(human, scale).ratings, card.table, found)
+    if not agreed:
+        raise CrevalError(f"`human` {human}: too few ratings of this run's edits to tell anything.")
+    people = {name: one.best for name, one in agreed.items()}
+    return plots.ternary(found, people=people, about=about)
+
+
+def _draw_repeats(run: Run, scoring: ScoringOptions) -> Figure:
+    from creval.analysis.measurement_repeats import measure_repeat_variation
+    from creval.benchmarks import get_protocol
+    from creval.reporting import plots
+    from creval.reporting.plots.names import escape_plot_text
+
+    without_effect = ("exclude", False, None)
+    given = [name for name, value in scoring.items() if name not in ("seed", "resamples")]
+    if any(scoring.get(name) not in without_effect for name in given):
+        raise CrevalError("repeats are of all a run's measurements: only `seed` goes with it.")
+    found, manifest = measure_repeat_variation(run, scoring.get("seed", 0)), run.manifest
+    judge = f", judge {manifest['judge']}" if manifest["judge"] else ""
+    return plots.repeat_variation(
+        found, get_protocol(manifest["protocol"]).schema, about=escape_plot_text(f"{manifest['benchmark']}{judge}. ")
+    )
+
+
+def report(
+    run: RunLike,
+    out: str | Path = "report.html",
+    *,
+    images: str = "inside",
+    samples: int = 6,
+    **scoring: Unpack[ScoringOptions],
+) -> Path:
+    """Write a page: the answer in words, tables, plots, and samples to look at. Return its path.
+
+    `images` are thumbnails `inside` the page, or a `link` to the files; `samples` is how many of
+    each kind are shown.
+    """
+    from creval.core.files import atomic_write
+    from creval.reporting.html import report_page
+
+    path = Path(out)
+    if images not in ("inside", "link"):
+        raise CrevalError(f"`images` takes inside or link, not {images!r}.")
+    if path.is_dir():
+        raise CrevalError(f"`out` {out} is a folder; give a file, such as report.html.")
+    if path.suffix.casefold() not in (".html", ".htm"):
+        raise CrevalError(f"`out` {out}: give a file that ends in .html.")
+    with opened_run(run) as opened, ProgressLine() as line:
+        content = report_page(
+            opened,
+            scorecard(opened, scoring),
+            scoring.get("resamples", 2_000),
+            samples_per_section=samples,
+            link=path.parent if images == "link" else None,
+            watch=count_progress(line, "samples shown"),
+        )
+    atomic_write(path, content)
+    return path
+
+
+def export(
+    run: RunLike, out: str | Path, *, force: bool = False, **scoring: Unpack[ScoringOptions]
+) -> tuple[Path, ...]:
+    """Write verdicts and scores as Parquet and CSV, tables to paste, and a JSON. Return the files.
+
+    A folder that holds other things is refused without `force`.
+    """
+    from creval.reporting.export import check_export_folder, export_run
+
+    folder = Path(out)
+    check_export_folder(folder, force=force)
+    with opened_run(run) as opened, ProgressLine() as line:
+        names = export_run(
+            opened,
+            scorecard(opened, scoring),
+            folder,
+            resamples=scoring.get("resamples", 2_000),
+            force=force,
+            watch=count_progress(line, "verdicts written"),
+        )
+    return tuple(folder / name for name in names)
+
+
+def view(run: RunLike, *, host: str = "127.0.0.1", port: int = 0, open_browser: bool = False) -> None:
+    """Serve a run for a browser until interrupted: scores, samples, questions, answers, images."""
+    from creval.core.formatting import escape_control
+    from creval.web.common.server import serve_app
+    from creval.web.viewer.app import Viewer
+    from creval.web.viewer.live_snapshot import LiveSnapshot
+
+    folder = run.folder if isinstance(run, Run) else Path(run)
+    with ProgressLine() as line:
+        current = LiveSnapshot(folder, lambda what: line.show(f"{what} ...") if line.due() else None)
+    try:
+        serve_app(
+            host,
+            port,
+            Viewer(current).app,
+            lambda note: print(note, file=sys.stderr, flush=True),
+            f"viewing {escape_control(str(run if isinstance(run, str) else folder))}",
+            "Whoever reaches this machine can see the run: there is no password.",
+            open_browser,
+        )
+    finally:
+        current.close()

@@ -1,0 +1,103 @@
+"""Progress of long work: one changing line on a terminal or in a notebook, else a line now and then."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_INITIAL_DELAY = 2.0  # seconds before progress is worth showing
+_CHANGE_INTERVAL = 0.2  # seconds between changes of a line
+_LOG_INTERVAL = 10.0  # seconds between lines where a line cannot change
+
+
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None
+
+
+class ProgressLine:
+    """Progress, shown once there is something to wait for. Goes to the output of a notebook's cell
+    or to standard error."""
+
+    def __init__(self) -> None:
+        self._terminal, self._notebook = sys.stderr.isatty(), in_notebook()
+        self._every = _CHANGE_INTERVAL if self._terminal or self._notebook else _LOG_INTERVAL
+        self.started = time.monotonic()
+        self._shown = self.started + _INITIAL_DELAY - self._every
+        self._visible = False
+        self._cell_output: Any = None
+
+    def due(self) -> bool:
+        """Return whether it is time to show something."""
+        now = time.monotonic()
+        return now - self.started > _INITIAL_DELAY and now - self._shown > self._every
+
+    def show(self, text: str) -> None:
+        """Show a text in the place of the one before."""
+        self._shown = time.monotonic()
+        self._visible = self._terminal or self._notebook
+        if self._notebook:
+            self._show_in_cell(text)
+            return
+        if self._terminal:
+            width = shutil.get_terminal_size().columns - 1
+            text = text if len(text) <= width else text[: width - 1] + "…"
+        sys.stderr.write(f"\r{text}\x1b[K" if self._terminal else f"{text}\n")
+        sys.stderr.flush()
+
+    def _show_in_cell(self, text: str) -> None:
+        display: Any = import_module("IPython.display").display
+        shown = {"text/plain": text}
+        if self._cell_output is None:
+            self._cell_output = display(shown, raw=True, display_id=True)
+        else:
+            self._cell_output.update(shown, raw=True)
+
+    def clear(self) -> None:
+        """Remove the text, if there is one that can be removed."""
+        if self._visible and self._notebook:
+            self._show_in_cell("")
+        elif self._visible:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+        self._visible = False
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+
+def count_progress(line: ProgressLine, what: str) -> Callable[[int, int], None]:
+    """Return a callback that shows how many of how many are done, and the time left."""
+
+    def watch(done: int, of: int) -> None:
+        if line.due():
+            left = (time.monotonic() - line.started) / done * (of - done)
+            line.show(f"{done:,} of {of:,} {what}, {left:.0f} s left")
+
+    return watch
+
+
+def track(items: Sequence[T], what: str) -> Iterable[T]:
+    """Return the items, with progress once they take more than two seconds."""
+    return _iter_with_progress(items, what) if items else items
+
+
+def _iter_with_progress(items: Sequence[T], what: str) -> Iterator[T]:
+    line = ProgressLine()
+    for done, item in enumerate(items):
+        # Asking the clock costs more than many an item.
+        if not done & 63 and line.due():
+            left = (time.monotonic() - line.started) / done * (len(items) - done)
+            line.show(f"{what}: {done} of {len(items)}, {left:.0f} s left")
+        yield item
+    line.clear()

@@ -1,5 +1,0 @@
-"""A run as a page of HTML."""
-
-from creval.report.html.page import SAMPLES_PER_SECTION, output_page, report_page
-
-__all__ = ["SAMPLES_PER_SECTION", "output_page", "report_page"]

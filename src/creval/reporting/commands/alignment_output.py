@@ -1,0 +1,367 @@
+"""Scores held against people: sentences to quote, tables, and all of it for another program."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from creval.core.formatting import escape_control, format_interval, format_value, pluralise
+from creval.core.human_ratings import SkippedRows
+from creval.core.schema import Digits
+from creval.reporting.output import ITALIC, CommandOutput, OutputTable, Row, TableCell
+from creval.reporting.sentences import join_names
+from creval.stats.human.alignment import Alignment, MetricAlignment, RatingAlignment, WinRate
+from creval.stats.human.paired_series import CorrelationEstimates, SeriesCorrelations
+from creval.stats.human.ratings import UnmatchedRatings
+from creval.stats.intervals import NO_ESTIMATE, Estimate
+
+_CORRELATIONS = {"pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall"}
+_CORRELATION = Digits(3, 2)
+_PERCENT = Digits(1, 1)
+_CEILING_LABEL = "one person against the others"
+_MAX_NAMES = 5
+
+
+def alignment_output(alignment: Alignment, left_out: Mapping[str, tuple[SkippedRows, ...]]) -> CommandOutput:
+    """How automatic scores go with what people said; rows of files were `skipped_rows`."""
+    return CommandOutput(
+        list(_sentences(alignment)),
+        list(_alignment_tables(alignment)),
+        _alignment_json(alignment, left_out),
+        list(_notes(alignment, left_out)),
+    )
+
+
+def _sentences(alignment: Alignment) -> Iterator[str]:
+    """What was found, for each thing that people said."""
+    for said in alignment.rating_alignments:
+        yield _agreement_sentence(said)
+        yield from _preference_sentences(said)
+        yield from _prediction_sentences(said)
+        yield from _weight_sentences(said)
+
+
+def _agreement_sentence(target: RatingAlignment) -> str:
+    """Which metric goes best with people, over samples or, where there are none, over models."""
+    over = "samples" if any(_mean_spearman(held).value is not None for held in target.metric_alignments) else "models"
+    there = [held for held in target.metric_alignments if _mean_spearman(held, over).value is not None]
+    if over == "samples" and not _common_series(there):
+        # Nothing is best where no two are of the same models.
+        there = [held for held in there if held.metric == target.main_metric] or there[:1]
+    thing = f"people's {escape_control(target.metric)}"
+    if not there:
+        return f"Nothing goes with {thing} or against it: there is too little of it, or no scatter."
+    levels = [_mean_spearman(held, over).value or 0.0 for held in there]
+    if over == "samples":
+        levels = _common_means(there)
+    highest = max(levels)
+    best = there[levels.index(highest)]
+    equal = [escape_control(held.metric) for held, level in zip(there, levels, strict=True) if highest - level < 1e-9]
+    where = f"over {pluralise(best.model_count, 'model')}"
+    if over == "samples":
+        within = "pairs of models" if target.is_preference else "models"
+        strands = len(best.over_samples.by_series)
+        where = f"over samples, within each of {strands} {within}"
+        if strands == 1:
+            where = f"over samples, within {within.replace('models', 'one model')}"
+    sentence = (
+        f"{_correlation_phrase(equal, len(there), _mean_spearman(best, over).value or 0.0)} {thing} {where}: Spearman "
+        f"{_format_estimate(_mean_spearman(best, over), _CORRELATION)}."
+    )
+    ceiling = target.ceiling and target.ceiling.over_samples.mean["spearman"]
+    if over == "samples" and ceiling and ceiling.value is not None:
+        reached = _format_estimate(ceiling, _CORRELATION)
+        sentence += f" One person goes with the others at {reached}."
+    return sentence
+
+
+def _common_means(aligned: Sequence[MetricAlignment]) -> list[float]:
+    """Each metric's mean correlation over the models, or pairs, in which all of them have one."""
+    common = _common_series(aligned)
+    return [
+        math.tanh(
+            sum(_fisher(one.over_samples.by_series[name]["spearman"].value or 0.0) for name in common) / len(common)
+        )
+        for one in aligned
+    ]
+
+
+def _common_series(aligned: Sequence[MetricAlignment]) -> set[str]:
+    """The models, or pairs of them, in which all metrics have a correlation over samples."""
+    return set.intersection(*(set(one.over_samples.by_series) for one in aligned)) if aligned else set()
+
+
+def _fisher(value: float) -> float:
+    return math.atanh(max(-1 + 1e-12, min(1 - 1e-12, value)))
+
+
+def _correlation_phrase(names: Sequence[str], of: int, value: float) -> str:
+    """Who goes with people: `Of 5 metrics, S goes best with`."""
+    several = len(names) > 1
+    verb = "go" if several else "goes"
+    if value < 0:
+        least = " least" if of > 1 else ""
+        words = f"{join_names(names)} {verb} against{least}" if least else f"{names[0]} goes against"
+    else:
+        words = f"{join_names(names)} {verb}{' best' if of > 1 else ''} with"
+    return f"Of {of} metrics, {words}" if of > 1 else words
+
+
+def _preference_sentences(target: RatingAlignment) -> Iterator[str]:
+    if not target.is_preference:
+        return
+    main = next(held for held in target.metric_alignments if held.metric == target.main_metric)
+    if main.accuracy.value is None:
+        return
+    sentence = (
+        f"{escape_control(target.main_metric)} prefers the edit that people prefer in "
+        f"{_format_estimate(main.accuracy, _PERCENT, 100)} % of the comparisons that people decide"
+    )
+    if target.ceiling is not None and target.ceiling.accuracy.value is not None:
+        sentence += f", one person in {_format_estimate(target.ceiling.accuracy, _PERCENT, 100)} %"
+    yield f"{sentence}."
+
+
+def _prediction_sentences(target: RatingAlignment) -> Iterator[str]:
+    helped = [found for found in target.predictions if found.rated < found.scored]
+    trusted = [found for found in helped if found.interval_reduction is not None]
+    if trusted:
+        gain = 100 * (1 - _total_width(trusted, "predicted") / _total_width(trusted, "classical"))
+        rated, scored = (sum(getattr(f, of) for f in trusted) for of in ("rated", "scored"))
+        change = f"{gain:.0f} % narrower" if gain >= 0 else f"{-gain:.0f} % wider"
+        yield (
+            f"With {escape_control(target.main_metric)} of {scored:,} edits beside people's "
+            f"{escape_control(target.metric)} of {rated:,}, the interval of a model's mean is {change}."
+        )
+    doubtful: dict[str, list[str]] = {}
+    for found in target.predictions:
+        if found.unreliable_reason:
+            doubtful.setdefault(found.unreliable_reason, []).append(escape_control(found.model))
+    if doubtful:
+        shown = "; ".join(f"{_abbreviate_names(models)} ({why})" for why, models in doubtful.items())
+        yield f"No interval of people's mean can be trusted for {shown}."
+
+
+def _abbreviate_names(names: Sequence[str]) -> str:
+    """Names, the first few of many."""
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more
+
+
+def _total_width(found: list[Any], of: str) -> float:
+    return float(sum(getattr(one, of).width for one in found))
+
+
+def _weight_sentences(target: RatingAlignment) -> Iterator[str]:
+    if target.weights is None:
+        return
+    best, apart = target.weights.best, target.weights.difference
+    shown = ", ".join(f"{escape_control(n)} {_format_estimate(w, Digits(2, 2))}" for n, w in best.items())
+    decided = "not decided"
+    if apart.low is not None and apart.high is not None:
+        decided = "better" if apart.low > 0 else "worse" if apart.high < 0 else "not decided"
+    new, old = (format_value(of.value, _CORRELATION) for of in (target.weights.held_out, target.weights.current))
+    ends = format_interval(apart.low, apart.high, _CORRELATION, "+")
+    yield (
+        f"The weights that go best with people's {escape_control(target.metric)} are {shown}. On samples "
+        f"that they were not found on they reach Pearson {new}, {escape_control(target.main_metric)} {old} "
+        f"(difference {format_value(apart.value, _CORRELATION, '+')} {ends}: {decided})."
+    )
+
+
+def _notes(alignment: Alignment, left_out: Mapping[str, tuple[SkippedRows, ...]]) -> Iterator[str]:
+    """What the numbers rest on, and what could not be used."""
+    yield (
+        "Over models: of their means, with the interval over models like them. Over samples: "
+        "within each model (for choices, within each two), averaged through Fisher's z, with the "
+        "interval over samples. All intervals are of 95 %."
+    )
+    yield from unused_rating_sentences(left_out, alignment.unmatched)
+    for said in alignment.rating_alignments:
+        flat = sorted({name for held in said.metric_alignments for name in held.over_samples.skipped})
+        if flat and any(held.over_samples.by_series for held in said.metric_alignments):
+            yield (
+                f"{escape_control(said.metric)}: too few values, or nearly all the same, for a "
+                f"correlation over samples: {_abbreviate_names([escape_control(name) for name in flat])}."
+            )
+
+
+def unused_rating_sentences(
+    left_out: Mapping[str, tuple[SkippedRows, ...]], unmatched: UnmatchedRatings
+) -> Iterator[str]:
+    """What of files could not be used."""
+    for path, reasons in left_out.items():
+        if reasons:
+            shown = "; ".join(f"{why} ({n:,}, first in line {line})" for why, n, line in reasons)
+            yield f"{path}: {pluralise(sum(n for _, n, _ in reasons), 'row')} left out: {shown}."
+    if unmatched.ratings:
+        both = (("models", unmatched.models), ("samples", unmatched.samples))
+        what = [f"{name} {_abbreviate_names([repr(one) for one in of])}" for name, of in both if of]
+        words = "; ".join(what)
+        yield f"{unmatched.ratings:,} of people's words are about what has no score: {words}."
+
+
+def _alignment_tables(alignment: Alignment) -> Iterator[OutputTable]:
+    for said in alignment.rating_alignments:
+        yield _agreement_table(said)
+        if any(row.rated < row.scored or row.unreliable_reason for row in said.predictions):
+            yield _prediction_table(said)
+        if said.model_wins:
+            yield _wins_table(said, said.model_wins, "model")
+        if len(said.pair_wins) > 1:
+            yield _wins_table(said, said.pair_wins, "first over second")
+
+
+def _agreement_table(target: RatingAlignment) -> OutputTable:
+    words = "choices" if target.is_preference else "ratings"
+    several = f", {target.rater_count} people" if target.rater_count > 1 else ""
+    over = ("over models", "over samples")
+    heads = [f"{where}\n{kind}" for where in over for kind in _CORRELATIONS.values()]
+    rows: list[Row] = [
+        [held.metric, *_correlation_cells(held.over_models, held.over_samples, held.accuracy)]
+        for held in target.metric_alignments
+    ]
+    caption = ""
+    if target.ceiling is not None:
+        nothing = dict.fromkeys(_CORRELATIONS, NO_ESTIMATE)
+        cells = _correlation_cells(nothing, target.ceiling.over_samples, target.ceiling.accuracy)
+        rows.append([TableCell(_CEILING_LABEL, mark=ITALIC), *cells])
+        if target.ceiling.alpha.value is not None:
+            shown = _format_estimate(target.ceiling.alpha, _CORRELATION)
+            caption = f"Krippendorff's alpha between people: {shown}"
+    return OutputTable(
+        ["metric", *heads, "right of\ntwo, %"],
+        rows,
+        f"people's {target.metric}: {target.value_count:,} {words}{several}",
+        caption,
+        section_starts=frozenset({len(target.metric_alignments)}),
+    )
+
+
+def _correlation_cells(model: CorrelationEstimates, sample: SeriesCorrelations, accuracy: Estimate) -> Row:
+    over = [_estimate_cell(of[kind], _CORRELATION) for of in (model, sample.mean) for kind in _CORRELATIONS]
+    return [*over, _estimate_cell(accuracy, _PERCENT, 100)]
+
+
+def _prediction_table(target: RatingAlignment) -> OutputTable:
+    rows: list[Row] = []
+    for found in target.predictions:
+        gain = "" if found.interval_reduction is None else f"{100 * found.interval_reduction:.0f} %"
+        rows.append(
+            [
+                found.model,
+                f"{found.rated:,}",
+                f"{found.scored:,}",
+                _estimate_cell(found.classical, _PERCENT),
+                _estimate_cell(found.predicted, _PERCENT),
+                "not to be trusted" if found.unreliable_reason else gain,
+            ]
+        )
+    heads = ["model", "rated", "scored", "ratings alone", f"with {target.main_metric}", "narrower"]
+    return OutputTable(heads, rows, f"people's mean {target.metric} of all edits, in percent")
+
+
+def _wins_table(target: RatingAlignment, won: Mapping[str, WinRate], first: str) -> OutputTable:
+    rows: list[Row] = [
+        [name, *(_estimate_cell(of, _PERCENT, 100) for of in won[name])]
+        for name in sorted(won, key=lambda name: -(won[name].people.value or 0.0))
+    ]
+    heads = [first, "for people", f"for {target.main_metric}"]
+    return OutputTable(heads, rows, f"comparisons won by people's {target.metric}, in percent")
+
+
+def _mean_spearman(aligned: MetricAlignment, over: str = "samples") -> Estimate:
+    return aligned.over_samples.mean["spearman"] if over == "samples" else aligned.over_models["spearman"]
+
+
+def _scale_estimate(estimate: Estimate, times: float) -> Estimate:
+    return Estimate(*(None if number is None else times * number for number in estimate))
+
+
+def _estimate_cell(estimate: Estimate, digits: Digits, times: float = 1) -> TableCell:
+    estimate = _scale_estimate(estimate, times)
+    return TableCell(format_value(estimate.value, digits), format_interval(estimate.low, estimate.high, digits))
+
+
+def _format_estimate(estimate: Estimate, digits: Digits, times: float = 1) -> str:
+    estimate = _scale_estimate(estimate, times)
+    ends = format_interval(estimate.low, estimate.high, digits)
+    return f"{format_value(estimate.value, digits)} {ends}".rstrip()
+
+
+def _alignment_json(alignment: Alignment, left_out: Mapping[str, tuple[SkippedRows, ...]]) -> dict[str, Any]:
+    """Everything, unrounded: `people`, then what they said, then the metric."""
+    scores = alignment.scores
+    return {
+        "metrics": list(scores.metrics),
+        "models": list(scores.models),
+        "samples": len(scores.samples),
+        "left_out": {path: [row._asdict() for row in rows] for path, rows in left_out.items()},
+        "unmatched": {
+            "ratings": alignment.unmatched.ratings,
+            "models": list(alignment.unmatched.models),
+            "samples": list(alignment.unmatched.samples),
+        },
+        "people": {said.metric: _target_json(said) for said in alignment.rating_alignments},
+    }
+
+
+def _target_json(target: RatingAlignment) -> dict[str, Any]:
+    ceiling, weights = target.ceiling, target.weights
+    return {
+        "kind": "choices" if target.is_preference else "ratings",
+        "main": target.main_metric,
+        "raters": target.rater_count,
+        "values": target.value_count,
+        "metrics": {
+            held.metric: {
+                "system": _estimates_json(held.over_models),
+                "sample": _correlated_json(held.over_samples),
+                "accuracy": held.accuracy._asdict(),
+                "models": held.model_count,
+                "values": held.value_count,
+            }
+            for held in target.metric_alignments
+        },
+        "ceiling": ceiling
+        and {
+            "sample": _correlated_json(ceiling.over_samples),
+            "accuracy": ceiling.accuracy._asdict(),
+            "alpha": ceiling.alpha._asdict(),
+        },
+        "predicted": {
+            found.model: {
+                "predicted": found.predicted._asdict(),
+                "classical": found.classical._asdict(),
+                "rated": found.rated,
+                "scored": found.scored,
+                "weight": found.weight,
+                "narrower": found.interval_reduction,
+                "doubt": found.unreliable_reason,
+            }
+            for found in target.predictions
+        },
+        "wins": _wins_json(target.model_wins),
+        "over": _wins_json(target.pair_wins),
+        "weights": weights
+        and {
+            "best": _estimates_json(weights.best),
+            "held_out": weights.held_out._asdict(),
+            "given": weights.current._asdict(),
+            "difference": weights.difference._asdict(),
+        },
+    }
+
+
+def _wins_json(won: Mapping[str, WinRate]) -> dict[str, Any]:
+    return {name: {"people": of.people._asdict(), "scores": of.scores._asdict()} for name, of in won.items()}
+
+
+def _estimates_json(found: Mapping[str, Estimate]) -> dict[str, Any]:
+    return {name: estimate._asdict() for name, estimate in found.items()}
+
+
+def _correlated_json(found: SeriesCorrelations) -> dict[str, Any]:
+    strands = {name: _estimates_json(of) for name, of in found.by_series.items()}
+    return {**_estimates_json(found.mean), "strands": strands, "flat": list(found.skipped)}

@@ -1,0 +1,161 @@
+"""How far a judge can be trusted: in words, in tables, and as the file that corrects scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from creval.core.formatting import escape_control, format_percent
+from creval.reporting.output import STRONG, CommandOutput, OutputTable, Row, TableCell
+from creval.stats.calibration import JudgeRates, answer_flips, compute_judge_rates, judge_rates_by, judge_rates_to_json
+from creval.stats.intervals import Proportion
+from creval.touchstone.calibration_trials import UNMODIFIED, VARIANTS
+
+if TYPE_CHECKING:
+    from creval.judging.calibration_run import TrialAnswers
+
+
+def calibration_output(
+    judge: str, samples: int, seed: int, answers_by_variant: Mapping[str, TrialAnswers]
+) -> CommandOutput:
+    """What a judge said to questions whose answers are known, as they are and in every variant."""
+    plain = answers_by_variant[UNMODIFIED]
+    told = list(plain.answers.values())
+    metrics, kinds = judge_rates_by(told, "metric"), judge_rates_by(told, "kind")
+    others = {name: one for name, one in answers_by_variant.items() if name != UNMODIFIED}
+    data = {
+        "judge": judge,
+        "samples": samples,
+        "seed": seed,
+        "all": judge_rates_to_json(compute_judge_rates(told)),
+        "metrics": {name: judge_rates_to_json(found) for name, found in metrics.items()},
+        "kinds": {name: judge_rates_to_json(found) for name, found in kinds.items()},
+        "unanswered": plain.unanswered_count,
+        "repeats": _share_json(Proportion(plain.consistent_count, plain.repeated_count), "agreed"),
+        "variants": {name: _variant_json(plain, one) for name, one in others.items()},
+    }
+    grids = [_rates_table(compute_judge_rates(told), metrics, kinds)]
+    if others or plain.repeated_count:
+        grids.append(_changes_table(plain, others))
+    notes = [
+        "sensitivity: of what is so, how much it affirms; specificity: of what is not, how much it "
+        "denies; yes-bias: by how much it says yes too often where both are equally often true; in "
+        "percent, with 95 % intervals. Bold: answers turned one way rather than the other."
+    ]
+    return CommandOutput(list(map(escape_control, _trust_sentences(judge, plain, others))), grids, data, notes)
+
+
+def _variant_json(baseline: TrialAnswers, variant: TrialAnswers) -> dict[str, Any]:
+    change = answer_flips(baseline.answers, variant.answers)
+    return {
+        **change._asdict(),
+        "changed": _share_json(change.proportion, "changed"),
+        "decided": change.is_decided,
+        **judge_rates_to_json(compute_judge_rates(list(variant.answers.values()))),
+    }
+
+
+def _share_json(share: Proportion, name: str) -> dict[str, Any]:
+    low, high = share.interval
+    return {name: share.hits, "of": share.total, "value": share.value, "low": low, "high": high}
+
+
+def _rates_table(whole: JudgeRates, metrics: Mapping[str, JudgeRates], kinds: Mapping[str, JudgeRates]) -> OutputTable:
+    rows: list[Row] = [
+        [
+            name,
+            f"{found.answer_count:,}",
+            TableCell(*format_percent(found.accuracy)),
+            TableCell(*format_percent(found.sensitivity)),
+            TableCell(*format_percent(found.specificity)),
+            TableCell(*format_percent(found.yes_bias, "+")),
+        ]
+        for name, found in [("all", whole), *metrics.items(), *kinds.items()]
+    ]
+    heads = ["questions", "asked", "right", "sensitivity", "specificity", "yes-bias"]
+    return OutputTable(heads, rows, section_starts=frozenset({1, 1 + len(metrics)}))
+
+
+def _changes_table(baseline: TrialAnswers, others: Mapping[str, TrialAnswers]) -> OutputTable:
+    rows: list[Row] = []
+    if baseline.repeated_count:
+        again = Proportion(baseline.repeated_count - baseline.consistent_count, baseline.repeated_count)
+        rows.append(["nothing changed", TableCell(*format_percent(again)), "", ""])
+    for name, one in others.items():
+        change, right = (
+            answer_flips(baseline.answers, one.answers),
+            compute_judge_rates(list(one.answers.values())).accuracy,
+        )
+        rows.append(
+            [
+                VARIANTS[name],
+                TableCell(*format_percent(change.proportion)),
+                TableCell(f"{100 * change.yes_excess:+.1f}", mark=STRONG if change.is_decided else ""),
+                TableCell(*format_percent(right)),
+            ]
+        )
+    return OutputTable(["asked again with", "answers changed", "more yes", "right"], rows)
+
+
+def _trust_sentences(judge: str, baseline: TrialAnswers, variants: Mapping[str, TrialAnswers]) -> Sequence[str]:
+    """What a judge can be trusted for, in sentences."""
+    told = list(baseline.answers.values())
+    whole = compute_judge_rates(told)
+    if whole.accuracy.value is None or whole.yes_bias.value is None:
+        return [f"{judge} answered too little to say anything about it."]
+    found = [
+        f"{judge} is right in {100 * whole.accuracy.value:.1f} % of {len(told):,} questions whose "
+        "answer is known, half of them yes."
+    ]
+    bias = 100 * whole.yes_bias.value
+    if abs(bias) >= 2:
+        found.append(f"It says {'yes' if bias > 0 else 'no'} too often, by {abs(bias):.1f} points.")
+    kinds = judge_rates_by(told, "kind")
+    for words, names in (
+        ("Trust it for", [n for n, one in kinds.items() if _lower_bound(one) >= 0.9]),
+        ("Do not trust it for", [n for n, one in kinds.items() if _upper_bound(one) < 0.8]),
+    ):
+        if names:
+            found.append(f"{words}: {', '.join(sorted(names))}.")
+    if baseline.repeated_count:
+        share = 100 * baseline.consistent_count / baseline.repeated_count
+        found.append(f"Asked again, it gives the same answer in {share:.1f} % of cases.")
+    if baseline.unanswered_count:
+        found.append(f"{baseline.unanswered_count:,} questions it left open.")
+    return [*found, *_robustness_sentences(baseline, variants)]
+
+
+def _robustness_sentences(baseline: TrialAnswers, variants: Mapping[str, TrialAnswers]) -> Iterator[str]:
+    """What changes its answers more than asking the same again does."""
+    by_itself = (
+        Proportion(baseline.repeated_count - baseline.consistent_count, baseline.repeated_count).interval[1] or 0.0
+    )
+    firm = []
+    for name, one in variants.items():
+        change = answer_flips(baseline.answers, one.answers)
+        share, low = change.proportion.value, change.proportion.interval[0]
+        if share is None or low is None:
+            continue
+        if name == "ordered" and change.is_decided and change.yes_excess > 0:
+            yield (
+                "It obeys what is written in a picture: an order to say yes brought "
+                f"{100 * change.yes_excess:.1f} % more of it."
+            )
+        elif low > by_itself:
+            yield f"{100 * share:.1f} % of its answers change with {VARIANTS[name]}."
+        else:
+            firm.append(VARIANTS[name])
+    if firm:
+        yield f"It is not shaken, beyond what asking again does, by: {'; '.join(firm)}."
+
+
+def _lower_bound(kind_rates: JudgeRates) -> float:
+    """The lower end of what it is right in."""
+    ends = [rate.interval[0] for rate in (kind_rates.sensitivity, kind_rates.specificity)]
+    return min(0.0 if end is None else end for end in ends)
+
+
+def _upper_bound(kind_rates: JudgeRates) -> float:
+    """The lesser of the two rates, as far as it can be."""
+    ends = [rate.interval[1] for rate in (kind_rates.sensitivity, kind_rates.specificity)]
+    return min(1.0 if end is None else end for end in ends)

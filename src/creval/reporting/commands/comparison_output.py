@@ -1,0 +1,169 @@
+"""Two models side by side: by how much they differ, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from creval.core.formatting import escape_control, format_interval, format_measurement, format_value, pluralise
+from creval.reporting.output import FAINT, STRONG, CommandOutput, OutputTable, Row, TableCell
+from creval.reporting.sentences import unsupported_sentences
+from creval.stats.missing import ZERO
+
+if TYPE_CHECKING:
+    from creval.analysis.comparison import Comparison, QuestionGap, SampleGap
+    from creval.stats.scorecard import Difference
+
+_MAX_QUESTIONS = 3  # questions of a sample
+
+
+def comparison_output(comparison: Comparison) -> CommandOutput:
+    """The differences at every level, and the samples in which they are largest."""
+    apart = [gap for gap in comparison.sample_gaps if gap.questions or gap.measurements]
+    grids = [_differences_table(comparison), *(_sample_table(comparison, gap) for gap in apart)]
+    return CommandOutput(
+        [_difference_sentence(comparison), *unsupported_sentences(comparison.table)],
+        grids,
+        _comparison_json(comparison),
+    )
+
+
+def _difference_sentence(comparison: Comparison) -> str:
+    """Which of two models is ahead in the column that ranks, and whether that is decided."""
+    name = comparison.table.schema.ranking_column
+    digits = comparison.table.schema.find_metric(name).digits.value
+    overall = comparison.differences["overall", "overall", name]
+    first, second = escape_control(overall.first), escape_control(overall.second)
+    if overall.value is None:
+        return f"{first} and {second} have no {name} on the same samples."
+    where = f"on the {pluralise(overall.samples, 'sample')} that both have"
+    if any(comparison.table.unsupported.values()):
+        where = f"on {pluralise(overall.samples, 'sample')}"
+    if comparison.table.missing == ZERO:
+        where = f"on {pluralise(overall.samples, 'sample')}, those without an edit as failed"
+    if overall.low is None or overall.high is None:
+        return f"{first} and {second} differ by {overall.value:+.{digits}f} {name} {where}: too few."
+    if abs(overall.value) < 0.5 * 10**-digits:
+        return f"{first} and {second} have the same {name} {where}{_format_p_value(overall)}: not decided."
+    more = "more" if overall.value >= 0 else "less"
+    ends = f"{overall.low:+.{digits}f} to {overall.high:+.{digits}f}"
+    verdict = "decided" if overall.is_decided else "not decided"
+    return (
+        f"{first} has {abs(overall.value):.{digits}f} points {more} {name} than {second} {where} "
+        f"(95 % interval {ends}{_format_p_value(overall)}): {verdict}."
+    )
+
+
+def _excludes_zero(difference: Difference) -> bool:
+    """Whether zero lies outside the interval."""
+    return difference.low is not None and difference.high is not None and (difference.low > 0 or difference.high < 0)
+
+
+def _format_p_value(difference: Difference) -> str:
+    if difference.p is None:
+        return ""
+    return f", p = {difference.p:.2g}" if difference.p >= 0.001 else ", p < 0.001"
+
+
+def _differences_table(comparison: Comparison) -> OutputTable:
+    card = comparison.table.schema
+    there = {column for (_, _, column), cell in comparison.differences.items() if cell.value is not None}
+    columns = [column for column in card.columns if column in there]
+    rows: list[Row] = []
+    breaks = set()
+    for level, groups in comparison.table.distinct_groups().items():
+        breaks.add(len(rows))
+        for group in groups:
+            cells = [comparison.differences[level, group, column] for column in columns]
+            if all(cell.value is None for cell in cells):
+                continue
+            row: Row = [group]
+            for column, cell in zip(columns, cells, strict=True):
+                digits = card.find_metric(column).digits
+                row.append(
+                    TableCell(
+                        format_value(cell.value, digits, "+"),
+                        format_interval(cell.low, cell.high, digits, "+"),
+                        STRONG if _excludes_zero(cell) else FAINT,
+                    )
+                )
+            rows.append(row)
+    title = " minus ".join(comparison.table.models)
+    return OutputTable(
+        ["group", *columns],
+        rows,
+        title,
+        "Bold where the interval leaves zero out; that is not corrected for how many cells there are.",
+        section_starts=frozenset(breaks),
+    )
+
+
+def _sample_table(comparison: Comparison, gap: SampleGap) -> OutputTable:
+    """A sample in which the two are far apart, with the questions and measurements that make it
+    so."""
+    rank = comparison.table.schema.ranking_column
+    scores = " against ".join(f"{scores[rank] or 0:.3g}" for scores in (gap.first, gap.second))
+    more = len(gap.questions) - _MAX_QUESTIONS
+    rows: list[Row] = [
+        [f"{one.question.id}, weight {one.question.weight:g}: {one.question.text}", *_format_answers(one)]
+        for one in gap.questions[:_MAX_QUESTIONS]
+    ]
+    rows += [
+        [format_measurement(one.name, one.metric), *(f"{number:.4g}" for number in one.values)]
+        for one in gap.measurements
+    ]
+    head = "question" if gap.questions else "measured"
+    return OutputTable(
+        ["question or measurement" if gap.questions and gap.measurements else head, *comparison.table.models],
+        rows,
+        title=f"{gap.sample}: {rank} {scores}. {gap.instruction}",
+        caption=f"and {more} more questions" if more > 0 else "",
+    )
+
+
+def _format_answers(gap: QuestionGap) -> Iterator[str]:
+    """What was answered; the first of several answers may say something else than all of them."""
+    for answer, number in zip(gap.answers, gap.values, strict=True):
+        yield answer.raw_answer or "–" if answer.value == number else f"{number:.3g}"
+
+
+def _comparison_json(comparison: Comparison) -> dict[str, Any]:
+    levels: dict[str, Any] = {}
+    for (level, group, column), cell in comparison.differences.items():
+        plural = comparison.table.schema.find_level(level).plural
+        content = {**cell._asdict(), "zero_left_out": _excludes_zero(cell)}
+        levels.setdefault(plural, {}).setdefault(group, {})[column] = content
+    return {
+        "decided": comparison.differences["overall", "overall", comparison.table.schema.ranking_column].is_decided,
+        "first": comparison.table.models[0],
+        "second": comparison.table.models[1],
+        "strict": comparison.table.strict,
+        "subset": comparison.table.subset,
+        "missing": comparison.table.missing,
+        "differences": {**levels, "overall": levels["overall"]["overall"]},
+        "samples": [
+            {
+                "sample": gap.sample,
+                "instruction": gap.instruction,
+                "first": gap.first,
+                "second": gap.second,
+                "questions": [_question_json(one) for one in gap.questions],
+                "measured": [{**one._asdict(), "values": list(one.values)} for one in gap.measurements],
+            }
+            for gap in comparison.sample_gaps
+        ],
+    }
+
+
+def _question_json(gap: QuestionGap) -> dict[str, Any]:
+    return {
+        "id": gap.question.id,
+        "metric": gap.question.metric,
+        "question": gap.question.text,
+        "weight": gap.question.weight,
+        "reference": gap.question.reference,
+        "winner": gap.winner,
+        "values": list(gap.values),
+        "answers": [answer.raw_answer for answer in gap.answers],
+        "explanations": [answer.explanation for answer in gap.answers],
+    }

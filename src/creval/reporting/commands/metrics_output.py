@@ -1,0 +1,233 @@
+"""What gauges there are, and what they found, as tables and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from errno import EISDIR
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryFile
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from creval.core.edit_record import EditKey
+from creval.core.errors import CrevalError
+from creval.core.files import atomic_write
+from creval.core.formatting import escape_control, format_interval, format_value, pluralise
+from creval.core.schema import Metric
+from creval.metrics.availability import MetricAvailability
+from creval.metrics.base import MetricInfo
+from creval.reporting.output import CommandOutput, OutputTable, Row, TableCell
+from creval.stats.intervals import Estimate, clustered_mean
+
+if TYPE_CHECKING:
+    from creval.analysis.measure_edits import MeasuredEdit
+
+_MAX_REASONS = 8  # in notes
+_NOT_APPLICABLE = "the sample and the edit give nothing to measure it by"
+
+
+def metric_list_output(
+    metric_infos: Iterable[tuple[MetricInfo, MetricAvailability]], packages: Mapping[str, str] = MappingProxyType({})
+) -> CommandOutput:
+    """All metrics, whether they can run here, and what is to be done first where they cannot.
+
+    `packages` names the package of each that creval does not ship.
+    """
+    rows: list[Row] = []
+    data = []
+    to_do: dict[str, list[str]] = {}
+    for card, here in metric_infos:
+        licences = [model.licence for model in card.models if model.origin != "optional"]
+        rows.append(
+            [
+                TableCell(card.name, below=", ".join(card.needs)),
+                TableCell(card.title, below=packages.get(card.name, "")),
+                "; ".join(dict.fromkeys(map(_format_metric_range, card.values))),
+                "; ".join([*licences, *([card.licence] if card.licence else [])]),
+                "ready" if here.ready else "not yet",
+            ]
+        )
+        for line in here.to_do:
+            to_do.setdefault(line, []).append(card.name)
+        package = {"package": packages[card.name]} if packages.get(card.name) else {}
+        data.append({**_info_json(card), **package, "ready": here.ready, "to_do": list(here.to_do)})
+    heads = ["gauge\nneeds", "measures", "range, better", "licences", "here"]
+    # In a column of their own words that are to be copied would be broken.
+    first: list[Row] = [[TableCell(line, below=f"for {', '.join(of)}")] for line, of in to_do.items()]
+    grids = [OutputTable(heads, rows, text_columns=5), *([OutputTable(["to do first"], first)] if first else [])]
+    note = "A model of your own: `metric_models` USE=FOLDER or USE=ORG/NAME. docs/metrics.md tells more."
+    return CommandOutput((), grids, {"gauges": data}, (note,))
+
+
+def _format_metric_range(metric: Metric) -> str:
+    return f"{metric.low:g} to {metric.high:g}, {'high' if metric.higher_is_better else 'low'}"
+
+
+def measurements_output(measured_edits: Sequence[MeasuredEdit], metric_infos: Sequence[MetricInfo]) -> CommandOutput:
+    """What gauges found in edits: a row for each model, with means over samples."""
+    metrics = [metric for card in metric_infos for metric in card.values]
+    by_model: dict[str, list[MeasuredEdit]] = {}
+    for one in measured_edits:
+        by_model.setdefault(one.key.model, []).append(one)
+    there = [metric for metric in metrics if any(metric.name in one.values for one in measured_edits)]
+    rows: list[Row] = []
+    data = {}
+    for model, edits in by_model.items():
+        cells = {metric.name: _mean_over_samples(edits, metric) for metric in there}
+        counts = {name: sum(name in one.values for one in edits) for name in cells}
+        rows.append(
+            [model, f"{len(edits):,}", *(_mean_cell(cells[m.name], m, counts[m.name], len(edits)) for m in there)]
+        )
+        data[model] = {
+            name: {**cell._asdict(), "measured": counts[name], "edits": len(edits)} for name, cell in cells.items()
+        }
+    heads = ["model", "edits", *(f"{metric.name}{_arrow(metric)}" for metric in there)]
+    edits_data = [
+        {**_key_json(one.key), "values": dict(one.values), "unmeasured": dict(one.reasons)} for one in measured_edits
+    ]
+    return CommandOutput(
+        (),
+        [OutputTable(heads, rows)] if there else [],
+        {"models": data, "edits": edits_data},
+        _unmeasured_notes(measured_edits),
+    )
+
+
+def _unmeasured_notes(measured_edits: Sequence[MeasuredEdit]) -> list[str]:
+    """Why edits were not measured, with the gauges and how many edits that concerns."""
+    edits: dict[tuple[str, str], list[EditKey]] = {}
+    for one in measured_edits:
+        for gauge, reason in one.reasons.items():
+            edits.setdefault((reason, gauge), []).append(one.key)
+    # What keeps several gauges from the same edits is said once.
+    gauges: dict[tuple[str, tuple[EditKey, ...]], list[str]] = {}
+    for (reason, gauge), keys in edits.items():
+        gauges.setdefault((reason, tuple(keys)), []).append(gauge)
+    often = sorted(gauges.items(), key=lambda entry: -len(entry[0][1]))
+    notes = [
+        f"{', '.join(names)}: {pluralise(len(keys), 'edit')} not measured: {escape_control(reason)}"
+        for (reason, keys), names in often
+    ]
+    if len(notes) > _MAX_REASONS:
+        notes[_MAX_REASONS:] = [f"and {pluralise(len(notes) - _MAX_REASONS, 'more reason')} (`json` has all)"]
+    return notes
+
+
+def _arrow(metric: Metric) -> str:
+    return " ↑" if metric.higher_is_better else " ↓"
+
+
+def _mean_over_samples(edits: Sequence[MeasuredEdit], metric: Metric) -> Estimate:
+    """The mean over samples; of several draws of one, their own mean counts."""
+    draws: dict[str, list[float]] = {}
+    units: dict[str, str] = {}
+    for one in edits:
+        if metric.name in one.values:
+            draws.setdefault(one.key.sample, []).append(one.values[metric.name])
+            units[one.key.sample] = one.cluster
+    values = np.array([sum(several) / len(several) for several in draws.values()])
+    found = clustered_mean(values, list(units.values()))
+    inside = values.size and metric.low <= values.min() and values.max() <= metric.high
+    if not inside or found.low is None or found.high is None:
+        return found  # a predictor can leave its range
+    return found._replace(low=max(found.low, metric.low), high=min(found.high, metric.high))
+
+
+def _mean_cell(estimate: Estimate, metric: Metric, measured: int, edits: int) -> TableCell:
+    """A mean; where not all edits were measured, with how many were."""
+    ends = format_interval(*estimate.interval, metric.digits)
+    share = "" if measured == edits else f"{measured:,} of {edits:,}"
+    return TableCell(format_value(estimate.value, metric.digits), below="  ".join(filter(None, (share, ends))))
+
+
+def write_measurements(path: Path, measured_edits: Sequence[MeasuredEdit], metric_infos: Sequence[MetricInfo]) -> None:
+    """A row for each edit and value, as CSV, Parquet or JSON, by the file's suffix."""
+    rows = [row for one in measured_edits for card in metric_infos for row in measurement_rows(one, card)]
+    try:
+        atomic_write(path, _encode_rows(rows, require_table_suffix(path)))
+    except OSError as error:
+        raise _unwritable_error(path, error) from error
+
+
+def measurement_rows(measured: MeasuredEdit, info: MetricInfo) -> Iterator[Mapping[str, Any]]:
+    """What a gauge found in an edit, and why it did not find the rest."""
+    row = {**_key_json(measured.key), "gauge": info.name, "value_name": None, "value": None}
+    reason = measured.reasons.get(info.name)
+    if reason is not None and not any(metric.name in measured.values for metric in info.values):
+        yield {**row, "unmeasured": reason}
+        return
+    for metric in info.values:
+        found = measured.values.get(metric.name)
+        why = (reason or _NOT_APPLICABLE) if found is None else None
+        yield {**row, "value_name": metric.name, "value": found, "unmeasured": why}
+
+
+def _encode_rows(rows: Sequence[Mapping[str, Any]], kind: str) -> bytes:
+    if kind == ".json":
+        return (json.dumps(rows, ensure_ascii=False, indent=1) + "\n").encode()
+    import polars
+
+    from creval.reporting.export.files import sanitise_frame
+
+    frame = polars.DataFrame(rows, schema=_SCHEMA)
+    content = BytesIO()
+    if kind == ".csv":
+        sanitise_frame(frame).write_csv(content)
+    else:
+        frame.write_parquet(content)
+    return content.getvalue()
+
+
+def require_writable(path: Path) -> None:
+    """Refuse a file of rows that could not be written in the end."""
+    require_table_suffix(path)
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(EISDIR, "it is a folder")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise _unwritable_error(path, error) from error
+
+
+def _unwritable_error(path: Path, error: OSError) -> CrevalError:
+    return CrevalError(f"`out` {path} cannot be written: {error.strerror or error}.")
+
+
+def require_table_suffix(path: Path) -> str:
+    """The kind of a file of rows, by its suffix."""
+    kind = path.suffix.lower()
+    if kind not in (".csv", ".parquet", ".json"):
+        raise CrevalError(f"`out` takes a file that ends in .csv, .parquet or .json, not {path}.")
+    return kind
+
+
+_SCHEMA: Any = {
+    "system": str,
+    "sample": str,
+    "draw": int,
+    "gauge": str,
+    "value_name": str,
+    "value": float,
+    "unmeasured": str,
+}
+
+
+def _key_json(key: EditKey) -> dict[str, object]:
+    return {"system": key.model, "sample": key.sample, "draw": key.draw}
+
+
+def _info_json(info: MetricInfo) -> dict[str, object]:
+    """A metric's facts, under the keys that programs know."""
+    entry = asdict(info)
+    for name in ("models", "values"):
+        entry[name] = [{_JSON_KEYS.get(key, key): of for key, of in part.items()} for part in entry[name]]
+    return entry
+
+
+_JSON_KEYS = {"slot": "use", "origin": "comes", "measured_only": "raw"}

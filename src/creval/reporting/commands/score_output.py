@@ -1,0 +1,87 @@
+"""The scores of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from creval.core.formatting import escape_control, escape_markdown
+from creval.reporting import edit_costs, missing_edits, sentences, tables
+from creval.reporting.output import CommandOutput, OutputTable
+from creval.reporting.result import Result
+from creval.stats.scorecard import Scorecard
+from creval.store.provenance import read_provenance
+
+if TYPE_CHECKING:
+    import polars
+
+    from creval.analysis.correction import CorrectedScores
+    from creval.store.run import Run
+
+
+def score_output(
+    run: Run,
+    card: Scorecard,
+    groups: tables.SampleGroups,
+    resamples: int,
+    corrected: CorrectedScores | None = None,
+    grids: Iterable[OutputTable] = (),
+) -> CommandOutput:
+    """Which differences are decided, and what that rests on, with these tables of scores."""
+    manifest = run.manifest
+    gone = missing_edits.missing_from_table(run, card.table)
+    notes = [
+        sentences.basis_sentence(card, manifest, resamples),
+        sentences.strictness_sentence(card, int(manifest.get("problems", 0))),
+        *sentences.unsupported_sentences(card.table),
+        *sentences.voice_sentences(run, card),
+        *sentences.zero_width_sentences(card),
+        *sentences.missing_interval_sentences(card, groups),
+    ]
+    data = tables.scorecard_json(card, manifest, groups) | missing_edits.missing_json(gone, card.table)
+    made = read_provenance(manifest)
+    data["makers"] = edit_costs.cost_json({n: made[n] for n in card.models if n in made})
+    if corrected is not None:
+        notes += sentences.correction_sentences(run, corrected)
+        data |= tables.corrected_json(corrected, groups)
+    rules = [*missing_edits.missing_sentences(gone), *missing_edits.missing_policy_sentences(card.table, gone)]
+    return CommandOutput([sentences.decided_sentence(card), *rules], list(grids), data, notes)
+
+
+def score_text(
+    card: Scorecard,
+    groups: tables.SampleGroups,
+    rules: list[str],
+    *,
+    latex: bool,
+    model_groups: tables.ModelGroups | None = None,
+    wide: bool = False,
+) -> str:
+    """Return the scores as LaTeX or Markdown, with how missing edits count."""
+    if latex:
+        head = "".join(f"% {escape_control(line)}\n" for line in rules)
+        return head + tables.latex_table(card, groups, model_groups or {}, wide=wide)
+    foot = "".join(f"\n{escape_markdown(line)}\n" for line in rules)
+    return tables.markdown_table(card, groups, model_groups or {}, wide=wide) + foot
+
+
+@dataclass(frozen=True, repr=False)
+class ScoreResult(Result[Scorecard]):
+    """Scores of a run with their intervals. `value` is the scorecard."""
+
+    def frame(self, by: str | None = None) -> polars.DataFrame:
+        """Return a row for each level, group, model and metric, or for those of one level."""
+        return self.value.frame(by)
+
+    def to_markdown(self, by: str = "overall") -> str:
+        """Return the table of a level or group as Markdown."""
+        return self._text(by, latex=False)
+
+    def to_latex(self, by: str = "overall") -> str:
+        """Return the table of a level or group as LaTeX, for the package booktabs."""
+        return self._text(by, latex=True)
+
+    def _text(self, by: str, *, latex: bool) -> str:
+        groups = tables.select_groups(self.value, [by])
+        return score_text(self.value, groups, list(self.sentences[1:]), latex=latex)

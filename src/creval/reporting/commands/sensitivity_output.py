@@ -1,0 +1,92 @@
+"""What other weights of the metrics would say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from creval.core.formatting import escape_control
+from creval.reporting.output import CommandOutput, OutputTable
+
+if TYPE_CHECKING:
+    from creval.stats.human.weight_fit import WeightAgreement
+    from creval.stats.weight_sensitivity import Sensitivity
+
+
+def sensitivity_output(
+    sensitivity: Sensitivity, people: Mapping[str, WeightAgreement], notes: Sequence[str] = ()
+) -> CommandOutput:
+    """Who would be best, how stable the order is, and what people agree with most; `notes` say what
+    of their words could not be used."""
+    there = sensitivity.kendall_tau[~np.isnan(sensitivity.kendall_tau)]
+    low, middle = (float(there.min()), float(there.mean())) if len(there) else (None, None)
+    order = "there is no order to compare"
+    if low is not None:
+        order = f"Kendall's tau with the order as given is {middle:.2f} on average and {low:.2f} at the least"
+    note = (
+        f"Over {len(sensitivity.weight_grid):,} choices of weights, {order}. In the last column, how far the "
+        "weight that moves most has to move."
+    )
+    data = {
+        "weights": dict(zip(sensitivity.metrics, sensitivity.own_weights, strict=True)),
+        "models": {
+            name: {
+                **dict(zip(sensitivity.metrics, sensitivity.values[at].tolist(), strict=True)),
+                "wins": sensitivity.win_shares[name],
+                "places": list(sensitivity.rank_ranges[name]),
+                "passes_after": sensitivity.weight_changes.get(name),
+            }
+            for at, name in enumerate(sensitivity.models)
+        },
+        "tau": {"mean": middle, "least": low},
+        "people": {name: one._asdict() for name, one in people.items()},
+        "choices": len(sensitivity.weight_grid),
+        "notes": list(notes),
+    }
+    said = [_people_sentence(name, one) for name, one in people.items()]
+    return CommandOutput([_best_sentence(sensitivity), *said], [_sensitivity_table(sensitivity)], data, [note, *notes])
+
+
+def _best_sentence(sensitivity: Sensitivity) -> str:
+    """How far the best system depends on the weights."""
+    share = 100 * sensitivity.win_shares[sensitivity.best]
+    weights = f"{_format_ratio(sensitivity.own_weights)} ({', '.join(sensitivity.metrics)})"
+    sentence = f"{escape_control(sensitivity.best)} is best at {weights}, and under {share:.0f} % of all weights."
+    passing = [(change, name) for name, change in sensitivity.weight_changes.items() if change is not None]
+    if passing:
+        change, name = min(passing)
+        after = f"passes it once a weight moves by {change:.2f}: that is the nearest"
+        sentence += f" {escape_control(name)} {after if change > 0 else 'is level with it there'}."
+    return sentence
+
+
+def _people_sentence(name: str, one: WeightAgreement) -> str:
+    return (
+        f"What people said of {escape_control(name)} goes best with weights of {_format_ratio(one.best)} (r = "
+        f"{one.most:.3f} within models); with the weights as given r = {one.own:.3f}, at the least "
+        f"{one.least:.3f}."
+    )
+
+
+def _format_ratio(weights: tuple[float, ...] | list[float]) -> str:
+    return " : ".join(f"{10 * weight:.3g}" for weight in weights)
+
+
+def _sensitivity_table(sensitivity: Sensitivity) -> OutputTable:
+    rows = []
+    for at, name in enumerate(sensitivity.models):
+        first, last = sensitivity.rank_ranges[name]
+        change = sensitivity.weight_changes.get(name)
+        rows.append(
+            [
+                name,
+                *(f"{value:.2f}" for value in sensitivity.values[at]),
+                f"{100 * sensitivity.win_shares[name]:.1f} %",
+                f"{first}" if first == last else f"{first} to {last}",
+                "–" if name == sensitivity.best else "never" if change is None else f"{change:.2f}",
+            ]
+        )
+    heads = ["model", *sensitivity.metrics, "best under", "places", "passes the best after"]
+    return OutputTable(heads, rows)

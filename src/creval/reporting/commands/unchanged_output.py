@@ -1,0 +1,72 @@
+"""Who did nothing, and what those who did something kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from creval.core.formatting import escape_control, format_interval, format_percent, format_value, pluralise
+from creval.reporting.output import CommandOutput, OutputTable, Row
+
+if TYPE_CHECKING:
+    from creval.analysis.unchanged_edits import UnchangedSummary
+
+
+def unchanged_output(
+    results: Sequence[UnchangedSummary], followed_from: float | None, unreadable: int
+) -> CommandOutput:
+    """What is to be said of edits that hardly changed their sources; from `half` on an instruction
+    was followed, and `lost` edits were not looked at."""
+    heads = ["model", "edits", "unchanged", "95 %"]
+    rows: list[Row] = [[one.model, f"{one.unchanged.total:,}", *format_percent(one.unchanged)] for one in results]
+    if followed_from is not None:
+        heads += ["IF", "kept", "followed", "kept by those", "95 %"]
+        for row, one in zip(rows, results, strict=True):
+            row += [
+                format_value(one.instruction_following),
+                format_value(one.consistency),
+                f"{one.followed_count:,}",
+                format_value(one.consistency_when_followed),
+                format_interval(one.low, one.high),
+            ]
+    notes = [
+        "unchanged: edits that differ from their source no more than storing it again would make"
+        + ("." if followed_from is None else f"; followed: samples with IF of {followed_from:g} or more.")
+    ]
+    if unreadable:
+        notes.append(f"{unreadable:,} edits have no picture, or no source, that could be looked at.")
+    models = [
+        {
+            "model": one.model,
+            "unchanged": one.unchanged.hits,
+            "edits": one.unchanged.total,
+            "share": one.unchanged.value,
+            "share_ends": list(one.unchanged.interval),
+            "following": one.instruction_following,
+            "keeping": one.consistency,
+            "followed": one.followed_count,
+            "kept_when_followed": one.consistency_when_followed,
+            "kept_ends": [one.low, one.high],
+        }
+        for one in results
+    ]
+    return CommandOutput(
+        [_unchanged_sentence(results)], [OutputTable(heads, rows)], {"models": models, "lost": unreadable}, notes
+    )
+
+
+def _unchanged_sentence(results: Sequence[UnchangedSummary]) -> str:
+    lazy = [one for one in results if one.unchanged.hits]
+    if not any(one.unchanged.total for one in results):
+        return "No edit could be looked at."
+    if not lazy:
+        return "No model left a source as it was."
+    most = max(lazy, key=lambda one: one.unchanged.value or 0.0)
+    share = 100 * (most.unchanged.value or 0.0)
+    models = "One model" if len(lazy) == 1 else f"{len(lazy)} models"
+    often = "" if len(lazy) == 1 else " most often"
+    return (
+        f"{models} left some sources as they were, {escape_control(most.model)}{often}: {share:.1f} % "
+        f"of its {pluralise(int(most.unchanged.total), 'edit')} changed no more than storing a picture again "
+        "does."
+    )

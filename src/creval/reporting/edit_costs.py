@@ -1,0 +1,180 @@
+"""What edits cost beside what they score: models, and the same model used in several ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from creval.core import formatting
+from creval.reporting import numbers
+from creval.reporting.output import STRONG, OutputTable, Row, TableCell
+from creval.stats.scorecard import Difference, Scorecard
+from creval.store.provenance import EditProvenance
+
+DIRECT = "direct"
+ProvenanceByModel = Mapping[str, EditProvenance]
+"""Who made each system's edits, of those of which that is known."""
+
+
+def cost_table(card: Scorecard, provenances: ProvenanceByModel) -> OutputTable:
+    """A row a model, those of one editor together, the cheaper first: what an edit took, and what
+    it scored."""
+    rank = card.table.schema.ranking_column
+    digits = card.table.schema.find_metric(rank).digits
+    compared = {name: _difference_to_direct(card, provenances, name) for name in card.models}
+    heads = ["model", "editor", "strategy", "edits", "calls an edit", "cost an edit", "time an edit", rank]
+    if any(compared.values()):
+        heads.append(f"{rank} over direct")
+    rows: list[Row] = []
+    breaks = set()
+    before = None
+    for name in order_by_cost(card, provenances):
+        maker, cell = provenances.get(name), card.cell(name, rank)
+        editor = maker.editor if maker else None
+        if editor != before:
+            breaks.add(len(rows))
+        before = editor
+        row: Row = [name, *_provenance_cells(maker)]
+        row.append(
+            TableCell(
+                formatting.format_value(cell.value, digits), formatting.format_interval(cell.low, cell.high, digits)
+            )
+        )
+        found = compared[name]
+        if found is not None:
+            ends = formatting.format_interval(found.low, found.high, digits, "+")
+            mark = STRONG if found.is_decided else ""
+            row.append(TableCell(formatting.format_value(found.value, digits, "+"), ends, mark))
+        row += [""] * (len(heads) - len(row))
+        rows.append(row)
+    bold = " Bold over direct: decided, on the samples that both have." if any(compared.values()) else ""
+    return OutputTable(
+        heads, rows, caption=_caption(provenances) + bold, text_columns=3, section_starts=frozenset(breaks)
+    )
+
+
+def order_by_cost(card: Scorecard, provenances: ProvenanceByModel) -> list[str]:
+    """The models, those of one editor together and the cheapest first, unknown ones last."""
+    first: dict[str | None, int] = {}
+    for at, name in enumerate(card.models):
+        first.setdefault(provenances[name].editor if name in provenances else None, at)
+
+    def place(name: str) -> tuple[int, float, float]:
+        if name not in provenances:
+            return len(card.models), 0.0, 0.0
+        maker = provenances[name]
+        unknown = float("inf")
+        cost = unknown if maker.cost_per_edit is None else maker.cost_per_edit
+        return (first[maker.editor], cost, unknown if maker.seconds_per_edit is None else maker.seconds_per_edit)
+
+    return sorted(card.models, key=place)
+
+
+def describe_provenance(provenance: EditProvenance) -> str:
+    """Who made a model's edits, how, and what one took."""
+    took = [
+        formatting.format_money(provenance.cost_per_edit)
+        if provenance.cost_per_edit is not None
+        else "an unknown cost",
+        formatting.format_seconds(provenance.seconds_per_edit)
+        if provenance.seconds_per_edit is not None
+        else "an unknown time",
+    ]
+    return f"made by {provenance.editor}, {provenance.strategy}: {' and '.join(took)} an edit"
+
+
+def _provenance_cells(provenance: EditProvenance | None) -> list[str | TableCell]:
+    if provenance is None:
+        return ["not known", "", "", "", "unknown", "unknown"]
+    each = max(provenance.edits, 1)
+    helpers = (provenance.picking.calls + provenance.planning.calls) / each
+    calls = TableCell(f"{provenance.editing.calls / each:.3g}", f"helpers {helpers:.3g}" if helpers else "")
+    cost = "unknown" if provenance.cost_per_edit is None else formatting.format_money(provenance.cost_per_edit)
+    time = "unknown" if provenance.seconds_per_edit is None else formatting.format_seconds(provenance.seconds_per_edit)
+    return [
+        provenance.editor,
+        provenance.strategy,
+        f"{provenance.edits:,}",
+        calls,
+        TableCell(cost, _helper_shares(provenance)),
+        time,
+    ]
+
+
+def _helper_shares(provenance: EditProvenance) -> str:
+    """What of the cost went to those who help, where that is not nothing."""
+    parts = []
+    for bill, what in ((provenance.picking, "picking"), (provenance.planning, "planning")):
+        if bill.cost and provenance.total_costs.cost:
+            parts.append(f"{100 * bill.cost / provenance.total_costs.cost:.0f} % {what}")
+    return ", ".join(parts)
+
+
+def _caption(provenances: ProvenanceByModel) -> str:
+    words = "An edit's cost and time are those of all calls behind it, candidates that were not "
+    words += "picked, picking and planning among them, divided by the pictures that there are."
+    if any(maker.cost_per_edit is None for maker in provenances.values()):
+        words += " Where nobody said what a call costs, the cost is unknown."
+    return words
+
+
+def _difference_to_direct(card: Scorecard, provenances: ProvenanceByModel, name: str) -> Difference | None:
+    """How far a strategy is ahead of the same editor used directly, where both are there."""
+    if name not in provenances or provenances[name].strategy == DIRECT:
+        return None
+    plain = [
+        n
+        for n in card.models
+        if n in provenances
+        and n != name
+        and (provenances[n].editor, provenances[n].strategy) == (provenances[name].editor, DIRECT)
+    ]
+    return _find_difference(card, name, plain[0]) if len(plain) == 1 else None
+
+
+def _find_difference(card: Scorecard, first: str, second: str) -> Difference | None:
+    for found in card.differences:
+        if (found.first, found.second) == (first, second):
+            return found
+        if (found.first, found.second) == (second, first) and found.value is not None:
+            ends = [None if end is None else -end for end in (found.high, found.low)]
+            return Difference(first, second, -found.value, ends[0], ends[1], found.samples, found.p)
+    return None
+
+
+def cost_sentences(card: Scorecard, provenances: ProvenanceByModel) -> list[str]:
+    """What each strategy brings over the same editor used directly, and at what price."""
+    rank = card.table.schema.ranking_column
+    digits = card.table.schema.find_metric(rank).digits
+    lines = []
+    for name in order_by_cost(card, provenances):
+        found = _difference_to_direct(card, provenances, name)
+        if found is None or found.value is None:
+            continue
+        maker, plain = provenances[name], provenances[found.second]
+        decided = "decided" if found.is_decided else "not decided"
+        lines.append(
+            f"{formatting.escape_control(maker.editor)}: {formatting.escape_control(maker.strategy)} brings "
+            f"{numbers.format_difference(found, digits)} {rank} over direct ({decided})"
+            f"{_cost_factor(maker, plain)}."
+        )
+    return lines
+
+
+def _cost_factor(provenance: EditProvenance, plain: EditProvenance) -> str:
+    """By how much dearer, or else slower, one is."""
+    for one, other, what in (
+        (provenance.cost_per_edit, plain.cost_per_edit, "cost"),
+        (provenance.seconds_per_edit, plain.seconds_per_edit, "time"),
+    ):
+        if one is not None and other:
+            return f", at {one / other:.2g} times the {what}"
+    return ""
+
+
+def cost_json(provenances: ProvenanceByModel) -> dict[str, Any]:
+    """The same for another program: null where it is not known."""
+    return {
+        name: {**maker.to_dict(), "cost_per_edit": maker.cost_per_edit, "seconds_per_edit": maker.seconds_per_edit}
+        for name, maker in provenances.items()
+    }

@@ -1,0 +1,142 @@
+"""A run to pass on: frames, tables, a JSON for leaderboards, and a page that says what they are."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from creval.core.errors import CrevalError
+from creval.core.formatting import escape_markdown
+from creval.reporting import missing_edits, sentences, tables
+from creval.reporting.export import files, frames
+from creval.reporting.export.leaderboard import leaderboard_json
+from creval.reporting.export.readme import format_readme, latex_comment
+from creval.stats.scorecard import Scorecard
+
+if TYPE_CHECKING:
+    from creval.store.run import Run
+
+MARKER = ".creval-export"
+"""A file in every export, with the names of the others."""
+
+
+def export_run(
+    run: Run,
+    card: Scorecard,
+    out: str | Path,
+    *,
+    resamples: int,
+    force: bool = False,
+    watch: Callable[[int, int], None] | None = None,
+) -> list[str]:
+    """Write a run into a folder; the names of the files.
+
+    They are made beside it and put there when all are done. An export that is there already is
+    replaced, and only its own files; a folder with other things is refused unless `force` says to
+    put the files among them.
+    """
+    folder = Path(out)
+    check_export_folder(folder, force=force)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"{MARKER}-", dir=folder.parent) as made:
+        names = _write_files(run, card, Path(made), resamples, watch)
+        _install_files(Path(made), folder, names)
+    return names
+
+
+def check_export_folder(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that holds what an export would be mixed up with."""
+    if folder.exists() and not folder.is_dir():
+        raise CrevalError(f"`out` {folder} is a file. Give a folder.")
+    if force or not folder.is_dir() or (folder / MARKER).is_file() or not any(folder.iterdir()):
+        return
+    raise CrevalError(
+        f"{folder} holds other things. Give another `out`, or `force` to write the export's files among them."
+    )
+
+
+def _write_files(
+    run: Run, card: Scorecard, folder: Path, resamples: int, watch: Callable[[int, int], None] | None
+) -> list[str]:
+    count = run.count_verdicts() if watch else 0
+    done = 0
+
+    def seen(more: int) -> None:
+        nonlocal done
+        done += more
+        if watch is not None and done:
+            watch(done, max(count, done))
+
+    files.write_frames(frames.iter_verdict_frames(run, card), folder, "verdicts", seen)
+    whole = {
+        "scores": frames.score_frame(card),
+        "sample_scores": frames.sample_score_frame(run, card),
+        "samples": frames.sample_frame(run, card),
+    }
+    for name, frame in whole.items():
+        files.write_frames([frame], folder, name)
+    problems = int(run.manifest.get("problems", 0))
+    gone = missing_edits.missing_from_table(run, card.table)
+    notes = [
+        sentences.basis_sentence(card, run.manifest, resamples, "bold best, underlined second"),
+        sentences.strictness_sentence(card, problems),
+        *sentences.unsupported_sentences(card.table),
+        *missing_edits.missing_sentences(gone),
+        *missing_edits.missing_policy_sentences(card.table, gone),
+        sentences.decided_sentence(card),
+    ]
+    pasted = _write_tables(card, folder, notes)
+    board = json.dumps(leaderboard_json(card, run.manifest), indent=2, allow_nan=False)
+    (folder / "leaderboard.json").write_text(board + "\n", encoding="utf-8")
+    columns = {"verdicts": _verdict_columns(folder), **{name: f.columns for name, f in whole.items()}}
+    page = format_readme(card, run.manifest, columns, pasted, notes)
+    (folder / "README.md").write_text(page, encoding="utf-8")
+    kinds = [f"{name}.{suffix}" for name in columns for suffix in ("parquet", "csv")]
+    return ["README.md", "leaderboard.json", *kinds, *pasted]
+
+
+def _verdict_columns(folder: Path) -> list[str]:
+    import polars
+
+    return list(polars.read_parquet_schema(folder / "verdicts.parquet"))
+
+
+def _write_tables(card: Scorecard, folder: Path, notes: list[str]) -> list[str]:
+    """A table for each level, in Markdown and in LaTeX."""
+    (folder / "tables").mkdir()
+    names = []
+    for level in card.table.schema.levels:
+        shown = tables.select_groups(card, [level.name])
+        if not shown:
+            continue
+        stem = "tables/" + re.sub(r"[^A-Za-z0-9_-]", "-", level.plural)
+        words = "".join(f"\n{escape_markdown(note)}\n" for note in notes)
+        page = tables.markdown_table(card, shown, {}) + words
+        head = "".join(map(latex_comment, ["\\usepackage{booktabs}", *notes]))
+        for suffix, text in ((".md", page), (".tex", head + tables.latex_table(card, shown, {}))):
+            (folder / f"{stem}{suffix}").write_text(text, encoding="utf-8")
+            names.append(f"{stem}{suffix}")
+    return names
+
+
+def _install_files(made: Path, folder: Path, names: list[str]) -> None:
+    """Put the files into the folder, in the place of an export that was there."""
+    folder.mkdir(exist_ok=True)
+    marker = folder / MARKER
+    before = marker.read_text(encoding="utf-8").splitlines() if marker.is_file() else []
+    for name in names:
+        place = folder / name
+        if place.is_dir() or (place.parent.exists() and not place.parent.is_dir()):
+            raise CrevalError(f"{place} cannot be written: a file or folder is in its way.")
+    marker.write_text("".join(f"{name}\n" for name in {*before, *names}), encoding="utf-8")
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (made / name).replace(folder / name)
+    for name in set(before) - set(names):
+        if re.fullmatch(r"(tables/)?[A-Za-z0-9_.-]+", name) and ".." not in name:
+            (folder / name).unlink(missing_ok=True)
+    marker.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")

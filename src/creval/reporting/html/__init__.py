@@ -1,0 +1,5 @@
+"""A run as a page of HTML."""
+
+from creval.reporting.html.page import SAMPLES_PER_SECTION, output_page, report_page
+
+__all__ = ["SAMPLES_PER_SECTION", "output_page", "report_page"]

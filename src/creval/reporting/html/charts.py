@@ -1,0 +1,117 @@
+"""The plots of a page, each with the numbers behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from creval.core.errors import CrevalError
+from creval.reporting import edit_costs, plots, tables
+from creval.reporting.commands.sensitivity_output import sensitivity_output
+from creval.reporting.output import OutputTable
+from creval.stats.scorecard import Scorecard
+from creval.stats.weight_sensitivity import analyse_sensitivity
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_RADAR_GROUPS = range(3, 32)  # groups that a circle can show
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A plot as an element of a page and its caption, what it says, a table beside it, and the
+    numbers behind it."""
+
+    id: str
+    title: str
+    svg: str
+    caption: str = ""
+    text: str = ""
+    tables: tuple[OutputTable, ...] = ()
+    cost_table: OutputTable | None = None
+
+
+def build_charts(card: Scorecard, about: str, provenances: edit_costs.ProvenanceByModel) -> list[Chart]:
+    """Every plot that a scorecard, and who made the edits, has something for."""
+    drawn: list[Callable[[], Chart]] = [
+        lambda: _make_chart("forest", "How sure it is", plots.forest(card, about=about), tables=_overall_tables(card))
+    ]
+    for level in card.table.schema.levels:
+        # What is made of other groups stands in the table of scores.
+        if level.name != "overall" and level.mean_of is None and card.groups(level.name):
+            drawn.append(partial(_level_chart, card, level.name, about))
+    if provenances:
+        drawn.insert(1, lambda: _cost_chart(card, about, provenances))
+    columns = card.table.schema.columns
+    if "IF" in columns and ("VC" in columns or "IP" in columns):
+        keeping = "VC" if "VC" in columns else "IP"
+        drawn.append(
+            lambda: _make_chart(
+                "plane",
+                "Following and keeping",
+                plots.plane(card, about=about),
+                tables=_overall_tables(card, "IF", keeping),
+            )
+        )
+    weighed = card.table.schema.composite
+    if weighed is not None and len(weighed.weights) == 3 and len(card.models) > 1:
+        drawn.append(lambda: _weights_chart(card, about))
+    found = []
+    for draw in drawn:
+        with suppress(CrevalError):  # there is nothing to draw yet
+            found.append(draw())
+    return found
+
+
+def _overall_tables(card: Scorecard, *columns: str) -> tuple[OutputTable, ...]:
+    """The numbers behind a plot of whole scores: of all columns, or of some."""
+    (grid,) = tables.score_tables(card, [("overall", "overall")], {})
+    wanted = [0, *(at for at, head in enumerate(grid.headers) if not columns or head in columns)]
+    wanted = list(dict.fromkeys(wanted))
+    rows = [[row[at] for at in wanted] for row in grid.rows]
+    return (OutputTable([grid.headers[at] for at in wanted], rows),)
+
+
+def _level_chart(card: Scorecard, level: str, about: str) -> Chart:
+    """The groups of a level: over an ordered one a line, around a circle, or side by side."""
+    groups = card.groups(level)
+    behind = tuple(tables.tables_by_group(card, level))
+    if level == "complexity" and len(groups) > 1:
+        made = plots.complexity(card, about=about)
+    elif card.table.schema.find_level(level).groups_samples and len(groups) in _RADAR_GROUPS:
+        made = plots.radar(card, level, about=about)
+    else:
+        made = plots.groups(card, level, about=about)
+    return _make_chart(f"by-{level}", f"By {level.replace('_', ' ')}", made, tables=behind)
+
+
+def _cost_chart(card: Scorecard, about: str, provenances: edit_costs.ProvenanceByModel) -> Chart:
+    """What edits cost beside what they score."""
+    table = edit_costs.cost_table(card, provenances)
+    drawn = caption = ""
+    with suppress(CrevalError):  # neither money nor time is known
+        figure = plots.cost(card, provenances, about=about)
+        drawn, caption = plots.figure_svg(figure), plots.caption(figure)
+    words = " ".join(edit_costs.cost_sentences(card, provenances))
+    return Chart("cost", "What each cost", drawn, caption, words, cost_table=table)
+
+
+def _weights_chart(card: Scorecard, about: str) -> Chart:
+    """What other weights of three metrics would say."""
+    found = analyse_sensitivity(card)
+    said = sensitivity_output(found, {})
+    return _make_chart(
+        "weights",
+        "What other weights would say",
+        plots.ternary(found, about=about),
+        " ".join(said.sentences),
+        tuple(said.tables),
+    )
+
+
+def _make_chart(name: str, title: str, figure: Figure, text: str = "", tables: tuple[OutputTable, ...] = ()) -> Chart:
+    return Chart(name, title, plots.figure_svg(figure), plots.caption(figure), text, tables)

@@ -1,0 +1,276 @@
+"""Samples to look at: where models are furthest apart, where what weighs most failed, where nobody
+answered, and where there is nothing to ask about."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from creval.benchmarks import get_protocol
+from creval.core import formatting
+from creval.core.benchmark import Protocol
+from creval.core.edit_record import EditStatus
+from creval.core.formatting import format_measurement
+from creval.core.probe import Measurement, Probe, Question
+from creval.core.sample import Sample
+from creval.reporting.html.thumbnails import EditHistory, Thumbnail, build_edit_history, edit_thumbnail, make_thumbnail
+from creval.reporting.output import OutputTable
+from creval.stats.scorecard import SAMPLE_LEVEL, Scorecard
+from creval.store.run import Answer, Run
+
+RIGHT, WRONG, OPEN, UNGRADED = "right", "wrong", "open", "said"
+
+
+@dataclass(frozen=True)
+class ShownAnswer:
+    """The answer about a model's edit: right, wrong, open or, where nothing is right or wrong,
+    said; its words, and the judge's reasons."""
+
+    model: str
+    state: str
+    answer: str
+    explanation: str
+
+
+@dataclass(frozen=True)
+class ShownQuestion:
+    """One question with the answers about each model's edit."""
+
+    question: Question
+    answers: Sequence[ShownAnswer]
+
+
+@dataclass(frozen=True)
+class GallerySample:
+    """A sample as it is shown, with how its edits came about, what was asked and measured."""
+
+    sample: Sample
+    group: str
+    images: Sequence[Thumbnail]
+    histories: Sequence[EditHistory]
+    questions: Sequence[ShownQuestion]
+    measurements: OutputTable | None
+
+
+@dataclass(frozen=True)
+class GallerySection:
+    """Samples of one kind: what they have in common, and the samples."""
+
+    title: str
+    description: str
+    samples: Sequence[GallerySample]
+
+
+def build_gallery(
+    run: Run, card: Scorecard, samples_per_section: int, link: Path | None, watch: Callable[[int, int], None]
+) -> list[GallerySection]:
+    """So many samples of each kind, none of them twice. Pictures are inside or, with `link`, the
+    folder from which they are found, elsewhere."""
+    kinds: list[tuple[str, str, list[str]]] = [
+        (
+            "Where models are furthest apart",
+            f"The largest differences in {card.table.schema.ranking_column} between models, of as many "
+            "groups as there are.",
+            most_divergent_samples(run, card),
+        ),
+        *_heavy_failures(run, card),
+        (
+            "Where there is no answer",
+            "Samples with the most questions that no answer could be taken for.",
+            _most_unanswered(run, card),
+        ),
+        (
+            "Where candidates are furthest apart",
+            "Samples that a model made several pictures of, which differ most to whoever picked.",
+            _divergent_candidates(run, card),
+        ),
+        (
+            "Where there is no edit",
+            "Samples of which the most models have no edit, and what became of it.",
+            _most_unedited(run, card),
+        ),
+    ]
+    taken: set[str] = set()
+    chosen = []
+    for title, words, names in kinds:
+        here = [name for name in names if name not in taken][:samples_per_section]
+        taken.update(here)
+        if here:
+            chosen.append((title, words, here))
+    total, done = sum(len(names) for _, _, names in chosen), 0
+    shelves = []
+    for title, words, names in chosen:
+        shown = []
+        for name in names:
+            shown.append(_gallery_sample(run, card, name, link))
+            done += 1
+            watch(done, total)
+        shelves.append(GallerySection(title, words, shown))
+    return shelves
+
+
+def most_divergent_samples(run: Run, card: Scorecard) -> list[str]:
+    """The samples in which models differ, the furthest apart first, of as many groups as there
+    are."""
+    ranking = card.table.schema.ranking_column
+    apart = {}
+    for name in card.table.samples:
+        values = [card.cell(model, ranking, name, SAMPLE_LEVEL).value for model in card.models]
+        there = [value for value in values if value is not None]
+        if len(there) > 1 and max(there) > min(there):
+            apart[name] = max(there) - min(there)
+    return _interleave_groups(run, card, apart)
+
+
+def _heavy_failures(run: Run, card: Scorecard) -> Iterator[tuple[str, str, list[str]]]:
+    """Samples in which most of what weighs most failed, where questions weigh differently."""
+    heaviest = max((q.weight for n in card.table.samples for q in _questions(run, n)), default=0.0)
+    lightest = min((q.weight for n in card.table.samples for q in _questions(run, n)), default=0.0)
+    if heaviest == lightest:
+        return
+    protocol = get_protocol(run.manifest["protocol"])
+    heavy = {
+        (name, question.id): question
+        for name in card.table.samples
+        for question in _questions(run, name)
+        if question.weight == heaviest
+    }
+    failed: Counter[str] = Counter()
+    wanted = set(card.models)
+    for key, values in run.values_by_edit():
+        if key.model in wanted:
+            failed[key.sample] += sum(
+                (key.sample, probe) in heavy and protocol.credit(heavy[key.sample, probe], value) == 0.0
+                for probe, value in values.items()
+            )
+    counts = {name: float(number) for name, number in failed.items() if number}
+    yield (
+        f"Where questions of weight {heaviest:g} failed",
+        "What weighs most, and was answered wrongly of the most edits.",
+        _interleave_groups(run, card, counts),
+    )
+
+
+def _most_unanswered(run: Run, card: Scorecard) -> list[str]:
+    there = set(card.table.samples)
+    wanted = set(card.models)
+    open_ = Counter(
+        answer.edit.sample
+        for answer in run.unanswered_verdicts()
+        if answer.edit.sample in there and answer.edit.model in wanted
+    )
+    return [name for name, _ in open_.most_common()]
+
+
+def _divergent_candidates(run: Run, card: Scorecard) -> list[str]:
+    """Samples by how far the scores of a model's candidates are apart."""
+    there = set(card.table.samples)
+    apart: dict[str, float] = {}
+    for key, facts in run.edit_metadata().items():
+        scores = facts.get("scores")
+        if key.model in card.models and key.sample in there and isinstance(scores, Mapping):
+            given = [score for score in scores.values() if isinstance(score, int | float)]
+            if len(given) > 1 and max(given) > min(given):
+                apart[key.sample] = max(apart.get(key.sample, 0.0), max(given) - min(given))
+    return _interleave_groups(run, card, apart)
+
+
+def _most_unedited(run: Run, card: Scorecard) -> list[str]:
+    gone = [
+        one.edit
+        for one in run.missing_edits()
+        if one.edit.model in card.models and one.status is not EditStatus.UNSUPPORTED
+    ]
+    there = set(card.table.samples)
+    counts = Counter(key.sample for key in gone if key.sample in there)
+    return [name for name, _ in counts.most_common()]
+
+
+def _interleave_groups(run: Run, card: Scorecard, weights: Mapping[str, float]) -> list[str]:
+    """Samples with the largest first, one of each group in turn."""
+    finest = next((level.name for level in reversed(card.table.schema.levels) if level.groups_samples), "")
+    found: dict[str, list[str]] = {}
+    for name in sorted(weights, key=lambda name: (-weights[name], name)):
+        found.setdefault(run.samples[name].tags.get(finest, ""), []).append(name)
+    turns = [(at, -weights[name], name) for names in found.values() for at, name in enumerate(names)]
+    return [name for _, _, name in sorted(turns)]
+
+
+def _questions(run: Run, sample: str) -> Iterator[Question]:
+    return (probe for probe in run.probes[sample] if isinstance(probe, Question))
+
+
+def _gallery_sample(run: Run, card: Scorecard, name: str, link: Path | None) -> GallerySample:
+    sample = run.samples[name]
+    brought = [("source", sample.source), ("mask", sample.mask)]
+    brought += [("reference", path) for path in sample.references]
+    images = [make_thumbnail(path, what, link) for what, path in brought if path is not None]
+    ranking = card.table.schema.ranking_column
+    digits = card.table.schema.find_metric(ranking).digits
+    ways = []
+    edits = run.edits_of(name)
+    for model in card.models:
+        cell = card.cell(model, ranking, name, SAMPLE_LEVEL)
+        scored = f"{ranking} {formatting.format_value(cell.value, digits)}"
+        mine = [edit for edit in edits if edit.key.model == model]
+        if not mine:
+            images.append(make_thumbnail(None, f"{model}: {scored}", link))
+        for edit in mine:
+            draw = f", draw {edit.key.draw}" if len(mine) > 1 else ""
+            images.append(edit_thumbnail(edit, f"{model}{draw}: {scored}", link))
+        ways += [one for edit in mine if (one := build_edit_history(edit, ranking, digits, link))]
+    answers: dict[tuple[str, str], list[Answer]] = {}
+    for answer in run.answers(sample=name):
+        answers.setdefault((answer.edit.model, answer.probe), []).append(answer)
+    protocol = get_protocol(run.manifest["protocol"])
+    asked = [
+        ShownQuestion(
+            question,
+            [
+                _shown_answer(protocol, question, model, answers.get((model, question.id), ()))
+                if (model, name) not in run.unsupported
+                else ShownAnswer(model, OPEN, "not supported", "")
+                for model in card.models
+            ],
+        )
+        for question in _questions(run, name)
+    ]
+    group = " · ".join(dict.fromkeys(sample.tags.values()))
+    found = measurement_table(run.probes[name], card.models, answers)
+    return GallerySample(sample, group, images, ways, asked, found)
+
+
+def _shown_answer(protocol: Protocol, question: Question, model: str, answers: Sequence[Answer]) -> ShownAnswer:
+    """All answers of all voices and draws to a question about one model's edit."""
+    credits_ = {protocol.credit(question, a.value) for a in answers if a.value is not None} - {None}
+    state = OPEN
+    if credits_:
+        state = UNGRADED
+    if question.reference is not None:
+        state = RIGHT if credits_ == {1.0} else WRONG if credits_ == {0.0} else OPEN
+    said = Counter(answer.raw_answer or answer.status for answer in answers)
+    words = ", ".join(name if n == 1 else f"{name} ({n})" for name, n in said.items())
+    whys = dict.fromkeys(answer.explanation for answer in answers if answer.explanation)
+    return ShownAnswer(model, state, words or "not asked", "\n".join(whys))
+
+
+def measurement_table(
+    probes: Sequence[Probe], models: Sequence[str], answers: Mapping[tuple[str, str], Sequence[Answer]]
+) -> OutputTable | None:
+    """Each measurement in a row, each model in a column; none where nothing is measured.
+
+    `answers` are by model and probe, one for each draw.
+    """
+    rows = [
+        [format_measurement(probe.id, probe.metric)]
+        + [", ".join(map(_format_measurement, answers.get((name, probe.id), ()))) or "–" for name in models]
+        for probe in probes
+        if isinstance(probe, Measurement)
+    ]
+    return OutputTable(["measured", *models], rows) if rows else None
+
+
+def _format_measurement(answer: Answer) -> str:
+    return answer.status if answer.value is None else f"{answer.value:.4g}"

@@ -1,0 +1,99 @@
+"""A run as a page of HTML: one file that opens anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from creval.core.formatting import pluralise
+from creval.reporting import headline, missing_edits, run_facts, sentences, tables
+from creval.reporting.html.charts import build_charts
+from creval.reporting.html.gallery import build_gallery
+from creval.reporting.html.template import render_page
+from creval.reporting.output import CommandOutput, OutputTable
+from creval.reporting.plots import describe_basis
+from creval.stats.scorecard import Scorecard
+from creval.store.provenance import read_provenance
+from creval.store.run import Run
+
+_MAX_COLUMNS = 20  # columns of the table of scores
+SAMPLES_PER_SECTION = 6
+"""Samples of each kind in the gallery."""
+
+
+def report_page(
+    run: Run,
+    card: Scorecard,
+    resamples: int,
+    *,
+    samples_per_section: int = SAMPLES_PER_SECTION,
+    link: Path | None = None,
+    watch: Callable[[int, int], None] = lambda _, __: None,
+) -> str:
+    """The scores of a run, what they rest on, and samples with pictures and answers.
+
+    Pictures are thumbnails inside the page or, with `link`, its folder, links to files from there.
+    """
+    shelves = build_gallery(run, card, samples_per_section, link, watch)
+    manifest = run.manifest
+    samples = dict.fromkeys(card.table.samples)
+    gone = missing_edits.missing_from_table(run, card.table)
+    return render_page(
+        "report.html",
+        "data:" if link is None else "data: 'self' file:",
+        title=_page_title(card, manifest),
+        best=headline.headline_sentence(card),
+        decided=sentences.decided_sentence(card),
+        strengths=headline.strengths_and_weaknesses(card),
+        scores=_score_tables(card),
+        notes=[
+            sentences.basis_sentence(card, manifest, resamples, "bold best, underlined second"),
+            sentences.strictness_sentence(card, int(manifest.get("problems", 0))),
+            *sentences.unsupported_sentences(card.table),
+            *sentences.voice_sentences(run, card),
+            *sentences.zero_width_sentences(card),
+            *sentences.missing_interval_sentences(
+                card, tables.select_groups(card, [one.name for one in card.table.schema.levels])
+            ),
+            *missing_edits.missing_sentences(gone),
+            *missing_edits.missing_policy_sentences(card.table, gone),
+        ],
+        charts=build_charts(card, describe_basis(card, manifest), read_provenance(manifest)),
+        shelves=shelves,
+        models=card.models,
+        asked=run_facts.run_facts_table(run),
+        prompts=manifest.get("prompts", {}),
+        unanswered=run_facts.unanswered_tables(run, card.models, samples),
+        gone=missing_edits.missing_table(gone),
+        absent=run_facts.missing_images_table(run, card.models, samples),
+    )
+
+
+def output_page(title: str, output: CommandOutput) -> str:
+    """What one command found, as a page."""
+    return render_page("findings.html", title=title, found=output)
+
+
+def _page_title(card: Scorecard, manifest: Mapping[str, Any]) -> str:
+    judged = f"judged by {manifest['judge']}" if manifest["judge"] else "measured"
+    return f"{manifest['benchmark']}: {pluralise(len(card.models), 'model')}, {judged}"
+
+
+def _score_tables(card: Scorecard) -> list[OutputTable]:
+    """The whole and the groups of the coarsest level beside each other, as papers print them; where
+    that is too wide, a table for each of these groups, and each that is made of several finer."""
+    levels = card.table.schema.levels
+    level = next((level.name for level in levels if level.groups_samples), None)
+    shown = tables.select_groups(card, ["overall"] if level is None else ["overall", level])
+    if len(shown) * len(tables.visible_columns(card)) <= _MAX_COLUMNS:
+        return list(tables.score_tables(card, shown, {}, width=10**6, ranking_first=True))
+    once = card.table.distinct_groups()
+    made = [
+        (level.name, group)
+        for level in levels
+        if level.groups_samples and level.mean_of
+        for group in card.groups(level.name)
+        if group in once[level.name]
+    ]
+    return [grid for part in (shown[:1], made) for grid in tables.score_tables(card, part, {}, ranking_first=True)]

@@ -1,0 +1,105 @@
+"""Thumbnails of a page: of sources and edits, and of the way to an edit."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from PIL import Image
+
+from creval.core import formatting
+from creval.core.edit_record import Edit, EditStatus
+from creval.core.images import ImageError, open_image
+from creval.core.schema import Digits
+from creval.reporting.edit_history import Candidate, edit_steps, is_linear
+
+THUMBNAIL_SIDE, CANDIDATE_SIDE = 320, 128
+"""Pixels of a thumbnail's longer side: of one to look at, and of one on the way to it."""
+_MAX_CANDIDATES = 8  # pictures of one step
+_MAX_REASON_CHARS = 160  # of a reason
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """A thumbnail with its caption, or the words for why there is none; `picked` among several."""
+
+    caption: str
+    source: str = ""
+    placeholder: str = ""
+    picked: bool = False
+
+
+@dataclass(frozen=True)
+class HistoryStep:
+    """One step on the way to an edit: its words, how it was planned, and what came of it."""
+
+    instruction: str
+    plan: str
+    images: Sequence[Thumbnail]
+    omitted: int = 0
+
+
+@dataclass(frozen=True)
+class EditHistory:
+    """How a model's edit came about; `single` where each step is one picture and no more."""
+
+    model: str
+    steps: Sequence[HistoryStep]
+    is_linear: bool
+
+
+def make_thumbnail(path: Path | None, caption: str, link: Path | None, side: int = THUMBNAIL_SIDE) -> Thumbnail:
+    """A thumbnail inside the page or, with `link`, the folder from which it is found, a link."""
+    if path is None:
+        return Thumbnail(caption, placeholder="no picture")
+    if not path.is_file():
+        return Thumbnail(caption, placeholder=f"absent: {path.name}")
+    try:
+        if link is not None:
+            away = os.path.relpath(path.resolve(), link.resolve())
+            return Thumbnail(caption, quote(Path(away).as_posix()))
+        image = open_image(path)
+    except ImageError:
+        return Thumbnail(caption, placeholder=f"cannot be opened: {path.name}")
+    except ValueError:  # on another drive
+        return Thumbnail(caption, path.resolve().as_uri())
+    image.thumbnail((side, side), Image.Resampling.LANCZOS)
+    sent = io.BytesIO()
+    image.save(sent, "JPEG", quality=80, optimize=True)
+    return Thumbnail(caption, f"data:image/jpeg;base64,{base64.b64encode(sent.getvalue()).decode('ascii')}")
+
+
+def edit_thumbnail(edit: Edit, caption: str, link: Path | None, side: int = THUMBNAIL_SIDE) -> Thumbnail:
+    """An edit's picture, or what became of it and why."""
+    if edit.image is None and edit.status is not EditStatus.DONE:
+        reason = " ".join(edit.reason.split())
+        reason = reason if len(reason) <= _MAX_REASON_CHARS else f"{reason[: _MAX_REASON_CHARS - 1]}…"
+        return Thumbnail(caption, placeholder=f"{edit.status}: {reason}" if reason else str(edit.status))
+    return make_thumbnail(edit.image, caption, link, side)
+
+
+def build_edit_history(edit: Edit, rank: str, digits: Digits, link: Path | None) -> EditHistory | None:
+    """The way to an edit; none where it was made at once."""
+    found = edit_steps(edit)
+    steps = [
+        HistoryStep(
+            stage.instruction,
+            stage.plan,
+            [_candidate_thumbnail(one, rank, digits, link) for one in stage.candidates[:_MAX_CANDIDATES]],
+            max(0, len(stage.candidates) - _MAX_CANDIDATES),
+        )
+        for stage in found
+    ]
+    return EditHistory(edit.key.model, steps, is_linear(found)) if steps else None
+
+
+def _candidate_thumbnail(candidate: Candidate, rank: str, digits: Digits, link: Path | None) -> Thumbnail:
+    words = [] if candidate.score is None else [f"{rank} {formatting.format_value(candidate.score, digits)}"]
+    words += ["picked"] if candidate.picked else []
+    made = edit_thumbnail(candidate.edit, ", ".join(words), link, CANDIDATE_SIDE)
+    return Thumbnail(made.caption, made.source, made.placeholder, candidate.picked)

@@ -1,0 +1,144 @@
+"""Edits that are not there: how many, why, and what the scores make of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from creval.core.edit_record import EditStatus
+from creval.core.formatting import escape_control, pluralise
+from creval.reporting.output import OutputTable, Row
+from creval.reporting.sentences import format_reasons, join_names
+from creval.stats.missing import ZERO, failed_statuses
+
+if TYPE_CHECKING:
+    from creval.stats.score_table import ScoreTable
+    from creval.store.run import Run
+
+_ORDER = (EditStatus.REFUSED, EditStatus.FAILED, EditStatus.UNSUPPORTED, EditStatus.IMPOSSIBLE, EditStatus.ABSENT)
+_MAX_REASONS, _MAX_CHARS = 3, 120  # in a sentence, and of each
+MissingCounts = Mapping[str, Mapping[EditStatus, Counter[str]]]
+"""By model and status, how many edits are not there for which reason."""
+
+
+def find_missing_edits(run: Run, models: Collection[str], samples: Collection[str]) -> MissingCounts:
+    """The edits of these models and samples that are not there."""
+    found: dict[str, dict[EditStatus, Counter[str]]] = {}
+    for gone in run.missing_edits():
+        if gone.edit.model in models and gone.edit.sample in samples:
+            statuses = found.setdefault(gone.edit.model, {})
+            statuses.setdefault(gone.status, Counter())[gone.reason] += 1
+    return {
+        model: {status: found[model][status] for status in _ORDER if status in found[model]}
+        for model in models
+        if model in found
+    }
+
+
+def missing_from_table(run: Run, table: ScoreTable) -> MissingCounts:
+    """The edits that are not there of a table's models, in all samples that it was made from."""
+    return find_missing_edits(run, table.models, set(run.sample_ids(table.subset)))
+
+
+def missing_sentences(counts: MissingCounts) -> list[str]:
+    """A sentence for each model that has edits missing."""
+    return [
+        f"{escape_control(model)} lacks {pluralise(_total(statuses), 'edit')}: "
+        + "; ".join(_format_status(status, reasons) for status, reasons in statuses.items())
+        + "."
+        for model, statuses in counts.items()
+    ]
+
+
+def missing_policy_sentences(table: ScoreTable, counts: MissingCounts) -> list[str]:
+    """What scores make of edits that are not there; nothing where none is missing and nothing else
+    was wanted than to leave them out."""
+    if table.sample_count_before_common is not None:
+        return [common_samples_sentence(table)]
+    there = {status for statuses in counts.values() for status in statuses}
+    if not there:
+        nothing = "No edit is missing, so none counts as failed."
+        return [nothing] if table.missing == ZERO else []
+    counted = there & failed_statuses(table.missing)
+    worst = {metric.name: metric.worst_value for metric in table.schema.metrics}
+    zero = [name for name, value in worst.items() if value is not None]
+    others = [name for name in worst if name not in zero]
+    lines = []
+    if counted and zero:
+        words = f"Edits that are {_join_statuses(counted)} count as failed: 0 in {join_names(zero)}"
+        if others:
+            verb = "has" if len(others) == 1 else "have"
+            words += f"; {join_names(others)} {verb} no worst value, so there they are left out"
+        lines.append(f"{words}.")
+    elif counted:
+        lines.append(
+            f"No value of {join_names(others)} stands for nothing at all, so edits that are "
+            f"{_join_statuses(counted)} are left out of the scores."
+        )
+    left_out = there - counted
+    if table.schema.unsupported_value is not None:  # which has a sentence of its own
+        left_out -= {EditStatus.UNSUPPORTED}
+    if left_out:
+        lines.append(f"Edits that are {_join_statuses(left_out)} are left out of the scores.")
+    return lines
+
+
+def _join_statuses(statuses: Collection[EditStatus]) -> str:
+    return join_names([str(status) for status in _ORDER if status in statuses]).replace(" and ", " or ")
+
+
+def common_samples_sentence(table: ScoreTable) -> str:
+    """On which samples a table of what all models have rests."""
+    return (
+        f"Scored on the {len(table.samples):,} of {table.sample_count_before_common:,} samples that all "
+        f"{pluralise(len(table.models), 'model')} have a score of."
+    )
+
+
+def _total(statuses: Mapping[EditStatus, Counter[str]]) -> int:
+    return sum(reasons.total() for reasons in statuses.values())
+
+
+def _format_status(status: EditStatus, reasons: Counter[str]) -> str:
+    """So many, and why, where that says more than the status."""
+    words = f"{reasons.total():,} {status}"
+    known = [(_shorten(reason), number) for reason, number in reasons.most_common() if reason]
+    if status is EditStatus.ABSENT or not known:
+        return words
+    alone = len(reasons) == 1
+    return f"{words} ({escape_control(known[0][0]) if alone else format_reasons(known, _MAX_REASONS)})"
+
+
+def _shorten(reason: str) -> str:
+    words = " ".join(reason.split())
+    return words if len(words) <= _MAX_CHARS else f"{words[: _MAX_CHARS - 1]}…"
+
+
+def missing_table(counts: MissingCounts) -> OutputTable | None:
+    """A row for each model, status and reason; none where all edits are there."""
+    rows: list[Row] = []
+    breaks = set()
+    for model, statuses in counts.items():
+        breaks.add(len(rows))
+        for status, reasons in statuses.items():
+            for reason, number in reasons.most_common():
+                rows.append([model, str(status), reason, f"{number:,}"])
+    if not rows:
+        return None
+    return OutputTable(["model", "the edit is", "why", "edits"], rows, text_columns=3, section_starts=frozenset(breaks))
+
+
+def missing_json(counts: MissingCounts, table: ScoreTable) -> dict[str, Any]:
+    """The same for another program."""
+    return {
+        "missing": table.missing,
+        "common_of": table.sample_count_before_common,
+        "missing_edits": {
+            model: {
+                str(status): [{"reason": reason, "edits": number} for reason, number in reasons.most_common()]
+                for status, reasons in statuses.items()
+            }
+            for model, statuses in counts.items()
+        },
+    }

@@ -1,0 +1,246 @@
+"""What all plots share: a sheet of paper, models' colours and marks, and names that fit."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
+
+from creval.reporting.plots.names import INVALID_XML, model_labels
+from creval.stats.scorecard import Answer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+P = ParamSpec("P")
+FOREGROUND = "#1b1b1d"
+"""Words and axes; on a page, the colour of the page's own words."""
+BACKGROUND = "#fdfdfe"
+"""What lies behind them; on a page, its own ground."""
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#9416F0", "#915229", "#9379FC", "#725D75", "#B18E4D", "#A08BAE", "#634AD8")
+"""Told apart by colour-blind people too, and three times as light or dark as white and near-black
+paper. On grey paper marks and dashes tell models apart."""
+_MARKERS = "osD^vPX<>ph"
+_DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
+FIGURE_WIDTH = 7.2
+"""Inches: both columns of a paper, or the page of a report."""
+SMALL_FONT = 8.0
+"""Points: the smallest words."""
+_LINE_HEIGHT = 0.155  # inches of a line of the smallest words
+_CHAR_WIDTH = 0.0585  # inches of a letter of them, on average
+_STYLE: Mapping[str, Any] = {
+    "font.family": "sans-serif",
+    "font.size": 9.0,
+    "axes.titlesize": 9.0,
+    "axes.labelsize": 9.0,
+    "xtick.labelsize": SMALL_FONT,
+    "ytick.labelsize": SMALL_FONT,
+    "legend.fontsize": SMALL_FONT,
+    "text.color": FOREGROUND,
+    "axes.edgecolor": FOREGROUND,
+    "axes.labelcolor": FOREGROUND,
+    "xtick.color": FOREGROUND,
+    "ytick.color": FOREGROUND,
+    "grid.color": FOREGROUND,
+    "grid.alpha": 0.18,
+    "grid.linewidth": 0.6,
+    "figure.facecolor": "white",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "auto",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 5.0,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "creval",
+    "pdf.fonttype": 42,
+    "axes.unicode_minus": True,
+    "text.usetex": False,
+    "path.simplify": True,
+    "figure.constrained_layout.h_pad": 0.05,
+    "figure.constrained_layout.w_pad": 0.05,
+}
+# Scripts that matplotlib's own font lacks are drawn with one of these, where there is one.
+_FALLBACK_FONTS = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Noto Sans SC",
+    "WenQuanYi Zen Hei",
+    "PingFang SC",
+    "Hiragino Sans",
+    "Microsoft YaHei",
+    "Noto Sans Arabic",
+    "Noto Sans Hebrew",
+    "Noto Sans Devanagari",
+    "Noto Emoji",
+    "Segoe UI Emoji",
+    "Segoe UI Symbol",
+)
+
+
+def rc_params() -> Any:
+    """Matplotlib's settings for all plots."""
+    from matplotlib import font_manager
+
+    there = set(font_manager.get_font_names())
+    fonts = ["DejaVu Sans", *(name for name in _FALLBACK_FONTS if name in there)]
+    return {**_STYLE, "font.sans-serif": fonts}
+
+
+def with_plot_style(plot: Callable[P, Figure]) -> Callable[P, Figure]:
+    """A plot that is drawn in the style of all."""
+
+    @wraps(plot)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        import warnings
+
+        from matplotlib import rc_context
+
+        with warnings.catch_warnings(), rc_context(rc_params()):
+            warnings.filterwarnings("ignore", "Glyph .* missing")
+            return plot(*args, **kwargs)
+
+    return drawn
+
+
+class SeriesStyle(NamedTuple):
+    """How a model is drawn, on every plot of the same models; `size` is its mark's, in points.
+
+    Later models are drawn smaller and over earlier ones, so that those in the same place show.
+    """
+
+    colour: str
+    marker: str
+    dash: Any
+    size: float
+    line_width: float
+
+
+def series_style(index: int) -> SeriesStyle:
+    """The look of the model in this place; no two of the first hundred have the same."""
+    turn = index + index // len(COLOURS)
+    smaller = 0.6 + 0.4 * 0.7**index
+    return SeriesStyle(
+        COLOURS[index % len(COLOURS)],
+        _MARKERS[turn % len(_MARKERS)],
+        _DASHES[turn % len(_DASHES)],
+        7.0 * smaller,
+        2.0 * smaller,
+    )
+
+
+def error_bar(cell: Answer) -> list[list[float]] | None:
+    """From a value to the ends of its interval, as matplotlib wants it."""
+    if cell.value is None or cell.low is None or cell.high is None:
+        return None
+    return [[max(0.0, cell.value - cell.low)], [max(0.0, cell.high - cell.value)]]
+
+
+def draw_point(axes: Axes, x: float, y: float, cell: Answer, series: SeriesStyle, **more: Any) -> None:
+    """A value with its interval along x; hollow where there is none."""
+    ends = error_bar(cell)
+    if ends is not None:
+        axes.errorbar(
+            x, y, xerr=ends, fmt="none", ecolor=series.colour, elinewidth=1.2, capsize=3, capthick=1.0, zorder=2
+        )
+    axes.plot(
+        x,
+        y,
+        linestyle="",
+        marker=series.marker,
+        markeredgecolor=series.colour,
+        markerfacecolor=series.colour if ends else "none",
+        zorder=3,
+        **more,
+    )
+
+
+HOLLOW_NOTE = "Hollow: no interval, because fewer than five samples have a value. "
+
+
+def hollow_note(cells: Iterable[Answer]) -> str:
+    """The sentence on values without an interval, where there are some."""
+    return HOLLOW_NOTE if any(c.value is not None and c.low is None for c in cells) else ""
+
+
+def make_figure(
+    title: str,
+    about: str,
+    height: float,
+    *,
+    entries: Sequence[tuple[str, Any]] = (),
+    alt_text: str = "",
+    width: float = FIGURE_WIDTH,
+) -> tuple[Figure, SubFigure]:
+    """A figure with a title, a key of its entries, and below a caption; and where to draw.
+
+    `height` is that of the drawing, in inches. An entry is a name and what stands beside it. `told`
+    is what a screen reader says besides the caption.
+    """
+    from matplotlib.figure import Figure
+
+    letters = int((width - 0.1) / _CHAR_WIDTH)
+    caption = textwrap.wrap(about, letters)
+    longest = max((len(name) for name, _ in entries), default=0)
+    across = max(1, min(len(entries), int((width - 0.1) / ((longest + 9) * _CHAR_WIDTH))))
+    rows = math.ceil(len(entries) / across)
+    across = math.ceil(len(entries) / max(rows, 1))  # no row of one below a full one
+    head = 0.3 + (rows * _LINE_HEIGHT * 1.08 + 0.06 if rows else 0.0)
+    foot = len(caption) * _LINE_HEIGHT + 0.12
+    made = Figure(figsize=(width, head + height + foot), layout="constrained")
+    made.set_label(_strip_invalid_xml(f"{about} {alt_text}"))
+    parts: Any = made.subfigures(3, 1, height_ratios=[head, height, foot], facecolor="none", hspace=0.0)
+    up = 1 - 0.07 / head
+    parts[0].suptitle(title, x=0.008, y=up, ha="left", va="top", fontsize=10, fontweight="bold")
+    if entries:
+        key = parts[0].legend(
+            [handle for _, handle in entries],
+            [str(n) for n in range(len(entries))],
+            ncols=max(across, 1),
+            loc="lower left",
+            bbox_to_anchor=(0, 0),
+            frameon=False,
+            borderaxespad=0.2,
+            columnspacing=1.4,
+            handlelength=2.6,
+            handletextpad=0.6,
+        )
+        # Matplotlib leaves out entries whose names begin with an underscore; words set later stay.
+        for words, (name, _) in zip(key.get_texts(), entries, strict=True):
+            words.set_text(name)
+    parts[2].set_label(_strip_invalid_xml(about))
+    parts[2].text(
+        0.008, 1 - 0.04 / foot, "\n".join(caption), ha="left", va="top", fontsize=SMALL_FONT, linespacing=1.15
+    )
+    return made, parts[1]
+
+
+def legend_entries(models: Sequence[str], *, lines: bool = False) -> list[tuple[str, Any]]:
+    """The models as entries of a key."""
+    from matplotlib.lines import Line2D
+
+    found = []
+    for at, (_, shown) in enumerate(model_labels(models, 34).items()):
+        seen = series_style(at)
+        handle = Line2D([], [], color=seen.colour, marker=seen.marker, linestyle=seen.dash if lines else "")
+        found.append((shown, handle))
+    return found
+
+
+def figure_texts(figure: Figure) -> tuple[str, str]:
+    """A figure's title and its caption, for those who cannot see it."""
+    title = figure.subfigs[0].get_suptitle() if figure.subfigs else figure.get_suptitle()
+    return title.replace(r"\$", "$"), str(figure.get_label() or "")
+
+
+def caption(figure: Figure) -> str:
+    """What stands below a figure, as one line; nothing where it has no foot."""
+    return str(figure.subfigs[-1].get_label() or "") if figure.subfigs else ""
+
+
+def _strip_invalid_xml(words: str) -> str:
+    return INVALID_XML.sub("\ufffd", words.replace(r"\$", "$")).strip()

@@ -1,0 +1,140 @@
+"""Plots as files, and as a part of a page."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from creval.core.errors import CrevalError
+from creval.reporting.plots.canvas import BACKGROUND, FOREGROUND, caption, figure_texts, rc_params
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUFFIXES = (".svg", ".png", ".pdf")
+_METADATA = {
+    ".svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None, "Creator": "creval", "Producer": None},
+}
+_STYLE_RULES = re.compile(r"\s*<defs>\s*<style[^>]*>.*?</style>\s*</defs>", re.DOTALL)
+_VIEW_BOX = re.compile(r'(viewBox="0 0 [0-9.]+ )([0-9.]+)')
+_TAG = re.compile(r"<[^!?][^>]*>")
+_HASHED_ID = re.compile(r'(id="|href="#|url\(#)([a-zA-Z][0-9a-f]{10})(?=["\)])')
+_FONTS = re.compile(r"(font(?:-family)?: [^;\"]*?)'DejaVu Sans'[^;\"]*")
+
+
+def check_suffix(path: str | Path) -> None:
+    """Refuse a file whose name does not say what it is, before anything is drawn."""
+    if Path(path).suffix.casefold() not in SUFFIXES:
+        raise CrevalError(f"`out` {path}: give a file that ends in .svg, .png or .pdf.")
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """Write a plot as SVG, PNG or PDF, by the file's suffix; the same plot as the same bytes."""
+    check_suffix(path)
+    path = Path(path)
+    suffix = path.suffix.casefold()
+    content = _render(figure, suffix)
+    if suffix == ".svg":
+        head, root, rest = _split_root(_number_ids(content.decode("utf-8")))
+        root, inside = _add_title(root, "creval", *figure_texts(figure))
+        content = f"{head}{root}{inside}{rest}".encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def figure_svg(figure: Figure, title: str = "", description: str = "") -> str:
+    """A plot as an element of a page.
+
+    It takes the page's width, its words' colour (`currentColor`) and its ground (`--paper`, or what
+    the browser has), and refers to nothing outside itself; its ids are its own. Its caption is left
+    to the page, which can set it in letters of its own size.
+    """
+    with _without_caption(figure) as share:
+        text = _number_ids(_render(figure, ".svg", transparent=True).decode("utf-8"))
+    _, root, rest = _split_root(text)
+    own = figure_texts(figure)
+    title, description = title or own[0], description or own[1]
+    digest = hashlib.blake2b(f"{title}\0{rest}".encode(), digest_size=5).hexdigest()
+    prefix = f"plot-{digest}"
+    rest = _STYLE_RULES.sub("", rest, count=1)
+    rest = _map_tags(rest, lambda tag: _adapt_tag(tag, prefix))
+    wide = re.search(r'width="([0-9.]+)pt"', root)
+    root = re.sub(r' (?:width|height|version)="[^"]*"', "", root)
+    root = _VIEW_BOX.sub(lambda view: f"{view[1]}{float(view[2]) * (1 - share):.6g}", root)
+    most = f' style="width: 100%; max-width: {wide[1]}pt; height: auto"' if wide else ""
+    root = root[:-1] + f'{most} stroke-linejoin="round" stroke-linecap="butt">'
+    root, inside = _add_title(root, prefix, title, description)
+    return f"{root}{inside}{rest}".strip()
+
+
+@contextmanager
+def _without_caption(figure: Figure) -> Iterator[float]:
+    """A plot whose caption is not drawn, and how much of its height that leaves empty below."""
+    foot: Any = figure.subfigs[-1] if caption(figure) else None
+    if foot is None:
+        yield 0.0
+        return
+    foot.set_visible(False)
+    try:
+        yield foot.bbox.height / figure.bbox.height
+    finally:
+        foot.set_visible(True)
+
+
+def _adapt_tag(tag: str, prefix: str) -> str:
+    """A tag with ids of its own, and colours and fonts of the page."""
+    tag = re.sub(r'(\sid="|href="#|url\(#)', rf"\1{prefix}-", tag)
+    tag = tag.replace(FOREGROUND, "currentColor").replace(BACKGROUND, "var(--paper, Canvas)")
+    return _FONTS.sub(r"\1sans-serif", tag)
+
+
+def _render(figure: Figure, suffix: str, *, transparent: bool = False) -> bytes:
+    from matplotlib import rc_context
+
+    sent = io.BytesIO()
+    with warnings.catch_warnings(), rc_context(rc_params()):
+        # A script that no font here has is shown as boxes; in SVG the reader's fonts count.
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        figure.savefig(sent, format=suffix[1:], dpi=200, metadata=_METADATA[suffix], transparent=transparent)
+    return sent.getvalue()
+
+
+def _number_ids(text: str) -> str:
+    """SVG whose ids are numbers in order: matplotlib's follow the last digits of the layout, which
+    differ from one time to the next."""
+    order: dict[str, str] = {}
+
+    def number(match: re.Match[str]) -> str:
+        return match[1] + order.setdefault(match[2], f"{match[2][0]}{len(order)}")
+
+    return _map_tags(text, lambda tag: _HASHED_ID.sub(number, tag))
+
+
+def _map_tags(text: str, change: Callable[[str], str]) -> str:
+    """Tags changed, and words left as they are, whatever they look like."""
+    return _TAG.sub(lambda match: change(match[0]), text)
+
+
+def _split_root(text: str) -> tuple[str, str, str]:
+    """What stands before the root's tag, the tag, and what follows."""
+    start = text.index("<svg")
+    end = text.index(">", start) + 1
+    return text[:start], text[start:end], text[end:]
+
+
+def _add_title(root: str, prefix: str, title: str, description: str) -> tuple[str, str]:
+    """The root's tag and its first children, by which a screen reader names the picture."""
+    ids = f"{prefix}-title {prefix}-desc"
+    root = f'{root[:-1]} role="img" aria-labelledby="{ids}">'
+    return root, (
+        f'\n<title id="{prefix}-title">{escape(title)}</title>\n<desc id="{prefix}-desc">{escape(description)}</desc>'
+    )

@@ -1,0 +1,111 @@
+"""How sure: every model's value with its interval, and who cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from creval.core.formatting import format_value
+from creval.reporting.plots import canvas, selection
+from creval.reporting.plots.names import escape_plot_text, model_labels
+from creval.stats.scorecard import Scorecard
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_ROW_HEIGHT = 0.36  # inches of a model
+_PANELS = 4  # side by side
+
+
+@canvas.with_plot_style
+def forest(card: Scorecard, *, metrics: Sequence[str] = (), about: str = "") -> Figure:
+    """A row a model, best first, a panel for each column; the one that ranks comes first.
+
+    A bar beside it joins models of whom no two can be told apart.
+    """
+    columns = selection.columns_with_values(card, "overall", ["overall"], metrics)
+    rank = card.table.schema.ranking_column
+    rows = -(-len(columns) // _PANELS)
+    cells = [card.cell(name, column) for name in card.models for column in columns]
+    joined = [group for group in card.indistinguishable if len(group) > 1 and columns[0] == rank]
+    several = (
+        f"A bar beside {escape_plot_text(rank)} joins models of whom no two can be told apart (paired "
+        "sign-flip test at 5 %, corrected after Holm). "
+        if joined
+        else f"All models can be told apart in {escape_plot_text(rank)} (paired sign-flip test at 5 %, "
+        "corrected after Holm). "
+        if len(card.models) > 1 and columns[0] == rank
+        else ""
+    )
+    made, body = canvas.make_figure(
+        f"Every model with its interval, ordered by {escape_plot_text(rank)}",
+        f"{about}Bars through values: 95 % intervals over samples. {several}{canvas.hollow_note(cells)}"
+        "Each panel has its own scale.",
+        rows * (len(card.models) * _ROW_HEIGHT + 0.85),
+        alt_text=selection.values_text(card, columns),
+    )
+    shown = model_labels(card.models, 22, 2)
+    grid = body.subplots(rows, min(_PANELS, len(columns)), squeeze=False)
+    for at, axes in enumerate(grid.flat):
+        if at >= len(columns):
+            axes.set_visible(False)
+            continue
+        _draw_panel(axes, card, columns[at], grid.shape[1])
+        axes.set_yticks(range(len(card.models)))
+        first = at % _PANELS == 0
+        axes.set_yticklabels([shown[name] for name in card.models] if first else [])
+        axes.tick_params(axis="y", length=0, labelsize=canvas.SMALL_FONT)
+        if at == 0:
+            _draw_ties(axes, card, joined)
+    return made
+
+
+def _draw_panel(axes: Any, card: Scorecard, column: str, panels: int) -> None:
+    digits = card.table.schema.find_metric(column).digits
+    for row, name in enumerate(card.models):
+        cell = card.cell(name, column)
+        if cell.value is None:
+            axes.annotate(
+                "no value",
+                (0.5, row),
+                xycoords=("axes fraction", "data"),
+                ha="center",
+                va="center",
+                fontsize=canvas.SMALL_FONT,
+                alpha=0.75,
+            )
+            continue
+        canvas.draw_point(axes, cell.value, row, cell, canvas.series_style(row)._replace(marker="o"), markersize=4.0)
+        axes.annotate(
+            format_value(cell.value, digits),
+            (cell.value, row),
+            (0, 5),
+            textcoords="offset points",
+            ha="center",
+            fontsize=canvas.SMALL_FONT,
+        )
+    axes.set_ylim(len(card.models) - 0.5, -0.75)
+    axes.margins(x=0.16)
+    axes.grid(axis="x")
+    axes.set_title(selection.column_heading(card, column, panels=panels), fontsize=canvas.SMALL_FONT, pad=5)
+    axes.spines["left"].set_visible(False)
+    axes.locator_params(axis="x", nbins=4)
+
+
+def _draw_ties(axes: Any, card: Scorecard, joined: list[tuple[str, ...]]) -> None:
+    """Bars outside the panel; those that overlap stand beside each other."""
+    place = {name: at for at, name in enumerate(card.models)}
+    ends: list[int] = []
+    for group in joined:
+        first, last = place[group[0]], place[group[-1]]
+        lane = next((at for at, end in enumerate(ends) if end < first), len(ends))
+        ends[lane : lane + 1] = [last]
+        axes.plot(
+            [1.03 + 0.05 * lane] * 2,
+            [first - 0.25, last + 0.25],
+            color=canvas.FOREGROUND,
+            linewidth=2.2,
+            transform=axes.get_yaxis_transform(),
+            clip_on=False,
+            solid_capstyle="butt",
+        )

@@ -1,0 +1,213 @@
+"""Names beside points, so placed that none covers another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from creval.reporting.plots import canvas
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_DISTANCES = (7.0, 12.0, 19.0, 28.0, 40.0, 55.0, 75.0, 100.0)  # points from a point to its name
+_DIRECTIONS = 24
+_LEADER_DISTANCE = 14.0  # points from which on a line leads from a name to its point
+
+
+Segment = tuple[float, float, float, float]
+"""A line's two ends: x, y, x, y."""
+
+
+class LabelBox(NamedTuple):
+    """A rectangle in points, from the figure's lower left."""
+
+    left: float
+    low: float
+    right: float
+    high: float
+
+    def overlap(self, other: LabelBox) -> float:
+        """The area that two have in common."""
+        wide = min(self.right, other.right) - max(self.left, other.left)
+        high = min(self.high, other.high) - max(self.low, other.low)
+        return max(0.0, wide) * max(0.0, high)
+
+    def area(self) -> float:
+        return (self.right - self.left) * (self.high - self.low)
+
+
+class LabelledPoint(NamedTuple):
+    """A point in an axes' data with its name, and what it covers itself, such as its bars.
+
+    `within` are places on which its name can stand itself, where it is no mark but a field.
+    """
+
+    x: float
+    y: float
+    name: str
+    segments: Sequence[Segment] = ()
+    label_positions: Sequence[tuple[float, float]] = ()
+
+
+def place_labels(
+    figure: Figure,
+    axes: Axes,
+    points: Sequence[LabelledPoint],
+    avoid: Sequence[Artist] = (),
+    lines: Sequence[Segment] = (),
+) -> list[Any]:
+    """Write the names of points, each where it covers least, with lines to those far away.
+
+    Nor do they cover what they are to `avoid`, nor `lines` if that can be.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    drawn: Any = FigureCanvasAgg(figure)
+    renderer = drawn.get_renderer()
+    figure.draw_without_rendering()  # the layout says where points lie
+    unit = 72 / figure.dpi
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        across, up = axes.transData.transform((x, y))
+        return float(across) * unit, float(up) * unit
+
+    extent = axes.get_window_extent(renderer)
+    inside = LabelBox(*(float(end) * unit for end in extent.extents))
+    positions = [at(spot.x, spot.y) for spot in points]
+    marks = [
+        LabelBox(x - 4, y - 4, x + 4, y + 4)
+        for (x, y), spot in zip(positions, points, strict=True)
+        if not spot.label_positions
+    ]
+    bars = [
+        box
+        for x0, y0, x1, y1 in (*lines, *(line for spot in points for line in spot.segments))
+        for box in _segment_boxes(at(x0, y0), at(x1, y1))
+    ]
+    taken = [LabelBox(*(float(end) * unit for end in artist.get_window_extent(renderer).extents)) for artist in avoid]
+    written = []
+    for spot, point in zip(points, positions, strict=True):
+        words = axes.annotate(
+            spot.name,
+            (spot.x, spot.y),
+            (0, 0),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=canvas.SMALL_FONT,
+            linespacing=1.05,
+            zorder=5,
+        )
+        size = words.get_window_extent(renderer)
+        wide, high = size.width * unit + 2, size.height * unit + 1
+        others = [mark for mark in marks if not _contains(mark, point)]
+        _, away, box = min(
+            (_placement_cost(box, point, away, inside, taken, others, bars), away, box)
+            for away, box in _candidate_boxes(point, wide, high, [at(*one) for one in spot.label_positions])
+        )
+        taken.append(box)
+        middle = ((box.left + box.right) / 2, (box.low + box.high) / 2)
+        words.set_position((middle[0] - point[0], middle[1] - point[1]))
+        words.set_in_layout(False)
+        if away >= _LEADER_DISTANCE or (not spot.label_positions and _is_ambiguous(box, point, others)):
+            _draw_leader(axes, spot, point, box)
+        written.append(words)
+    return written
+
+
+def _segment_boxes(start: tuple[float, float], end: tuple[float, float]) -> Iterator[LabelBox]:
+    """A line as a row of small boxes."""
+    steps = max(1, round(math.dist(start, end) / 3))
+    for step in range(steps + 1):
+        x, y = (a + (b - a) * step / steps for a, b in zip(start, end, strict=True))
+        yield LabelBox(x - 1.5, y - 1.5, x + 1.5, y + 1.5)
+
+
+def _candidate_boxes(
+    point: tuple[float, float], wide: float, high: float, within: Sequence[tuple[float, float]]
+) -> Iterator[tuple[float, LabelBox]]:
+    """Where a name could stand: in its field, or around its point, near or far."""
+    for x, y in within:
+        near = min(math.dist(point, (x, y)) / 20, _LEADER_DISTANCE - 1)
+        yield near, LabelBox(x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
+    for away in _DISTANCES:
+        for turn in range(_DIRECTIONS):
+            angle = 2 * math.pi * turn / _DIRECTIONS
+            across, up = math.cos(angle), math.sin(angle)
+            x = point[0] + across * (away + wide / 2)
+            y = point[1] + up * (away + high / 2)
+            yield away, LabelBox(x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
+
+
+def _placement_cost(
+    box: LabelBox,
+    point: tuple[float, float],
+    away: float,
+    inside: LabelBox,
+    taken: Sequence[LabelBox],
+    marks: Sequence[LabelBox],
+    bars: Sequence[LabelBox],
+) -> float:
+    outside = box.area() - box.overlap(inside)
+    covered = sum(box.overlap(other) for other in taken) * 20
+    covered += sum(box.overlap(mark) for mark in marks) * 10
+    covered += sum(box.overlap(bar) for bar in bars) * 3
+    if _is_ambiguous(box, point, marks):
+        covered += 25
+    if away >= _LEADER_DISTANCE:
+        line = _nearest_segment(point, box)
+        covered += 60 * sum(_crosses(line, other) for other in taken)
+        covered += 30 * sum(_crosses(line, mark) for mark in marks)
+    return covered + outside * 8 + 1.3 * away
+
+
+def _is_ambiguous(box: LabelBox, point: tuple[float, float], marks: Sequence[LabelBox]) -> bool:
+    """Whether a name stands about as near to another's mark as to its own."""
+    own = math.dist(point, _nearest_segment(point, box)[2:])
+    middles = [((m.left + m.right) / 2, (m.low + m.high) / 2) for m in marks]
+    return any(math.dist(at, _nearest_segment(at, box)[2:]) < own + 6 for at in middles)
+
+
+def _nearest_segment(point: tuple[float, float], box: LabelBox) -> Segment:
+    """From a point to the nearest place on a box."""
+    x = min(max(point[0], box.left), box.right)
+    y = min(max(point[1], box.low), box.high)
+    return *point, x, y
+
+
+def _crosses(line: Segment, box: LabelBox) -> bool:
+    """Whether a line passes through a box, looked at in a few places."""
+    x0, y0, x1, y1 = line
+    for step in range(1, 16):
+        x, y = x0 + (x1 - x0) * step / 16, y0 + (y1 - y0) * step / 16
+        if _contains(box, (x, y)):
+            return True
+    return False
+
+
+def _contains(box: LabelBox, point: tuple[float, float]) -> bool:
+    return box.left <= point[0] <= box.right and box.low <= point[1] <= box.high
+
+
+def _draw_leader(axes: Axes, labelled: LabelledPoint, point: tuple[float, float], box: LabelBox) -> None:
+    _, _, x, y = _nearest_segment(point, box)
+    line = axes.annotate(
+        "",
+        (labelled.x, labelled.y),
+        (x - point[0], y - point[1]),
+        textcoords="offset points",
+        arrowprops={
+            "arrowstyle": "-",
+            "color": canvas.FOREGROUND,
+            "alpha": 0.6,
+            "linewidth": 0.6,
+            "shrinkA": 0,
+            "shrinkB": 3,
+        },
+        zorder=1,
+    )
+    line.set_in_layout(False)

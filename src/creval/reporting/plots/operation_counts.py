@@ -1,0 +1,63 @@
+"""Which atomic operations a built benchmark consists of, and how often each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from creval.reporting.plots import canvas
+from creval.reporting.plots.names import escape_plot_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_BAR_PITCH = 0.19  # inches from one bar to the next
+
+
+@canvas.with_plot_style
+def operation_counts(counts: Mapping[str, Mapping[str, int]], *, about: str = "") -> Figure:
+    """A bar an operation, those of a category together and in one colour; also for those that never
+    occur. `counts` are by category and operation."""
+    from matplotlib.ticker import MaxNLocator
+
+    total = sum(sum(group.values()) for group in counts.values())
+    rows = sum(map(len, counts.values())) + len(counts)
+    made, body = canvas.make_figure(
+        "Atomic operations",
+        f"{about}{total:,} atomic instructions. Bars: how often each operation occurs; behind a "
+        "category's name, its share of all.",
+        rows * _BAR_PITCH + 0.35,
+        width=canvas.FIGURE_WIDTH,
+    )
+    axes = body.subplots()
+    most = max((number for group in counts.values() for number in group.values()), default=0)
+    up, ticks, names = 0.0, [], []
+    for at, (category, group) in enumerate(counts.items()):
+        share = 100 * sum(group.values()) / total if total else 0.0
+        axes.text(
+            0,
+            up,
+            f" {escape_plot_text(category)}, {share:.1f} %",
+            va="center",
+            ha="left",
+            fontsize=canvas.SMALL_FONT,
+            fontweight="bold",
+            zorder=2.2,
+            bbox={"facecolor": canvas.BACKGROUND, "edgecolor": "none", "pad": 0.5},
+        )
+        up -= 1
+        for name, number in group.items():
+            axes.barh(up, number, height=0.72, color=canvas.COLOURS[at % len(canvas.COLOURS)])
+            axes.text(number, up, f" {number:,}", va="center", ha="left", fontsize=canvas.SMALL_FONT)
+            ticks.append(up)
+            names.append(escape_plot_text(name))
+            up -= 1
+    axes.set_yticks(ticks, names)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(up + 0.3, 0.7)
+    axes.set_xlim(0, max(most, 1) * 1.12)
+    axes.set_xlabel("instructions")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(axis="x")
+    axes.set_axisbelow(True)
+    return made

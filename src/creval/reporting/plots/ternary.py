@@ -1,0 +1,142 @@
+"""Would other weights say the same: who is best under which weights of three metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from creval.core.errors import CrevalError
+from creval.reporting.plots import canvas
+from creval.reporting.plots.label_placement import LabelledPoint, place_labels
+from creval.reporting.plots.names import escape_plot_text, model_labels
+from creval.stats.score_table import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from creval.stats.weight_sensitivity import Sensitivity
+
+_CORNERS = np.array([[0.5, np.sqrt(3) / 2], [0.0, 0.0], [1.0, 0.0]])
+"""Where each metric alone counts: the first on top, the second left, the third right."""
+_TOLERANCE = 1e-9  # values that are the same
+_MIN_AREA = 1e-5  # of an area that can be seen
+
+
+@canvas.with_plot_style
+def ternary(
+    sensitivity: Sensitivity, *, people: Mapping[str, Sequence[float]] | None = None, about: str = ""
+) -> Figure:
+    """Who is best under which weights of three metrics: a corner is one metric alone.
+
+    `people` are the weights that go best with what they said, by what they said it of.
+    """
+    if len(sensitivity.metrics) != 3:
+        raise CrevalError(
+            f"a triangle of all weights is for three metrics, and here are {len(sensitivity.metrics)}: "
+            "`creval sensitivity RUN` prints the table for any number."
+        )
+    if len(sensitivity.models) < 2:
+        raise CrevalError("with one model there is nobody to be better: weights change nothing.")
+    regions = {at: region for at, region in enumerate(best_regions(sensitivity.values)) if len(region)}
+    shown = model_labels(sensitivity.models, 19, 2)
+    fields = {at: _region_label(sensitivity, shown, at, region) for at, region in regions.items()}
+    made, body = canvas.make_figure(
+        f"Best model by the weights of {', '.join(map(escape_plot_text, sensitivity.metrics))}",
+        f"{about}A corner: that metric alone. A place between them: its weights. Percent: the "
+        "share of the triangle. Models that are best nowhere are not shown; equal ones share a "
+        "field.",
+        4.5,
+        alt_text=f"Best: {'; '.join(words.replace(chr(10), ' ') for words in fields.values())}.",
+        width=6.2,
+    )
+    axes: Any = body.add_subplot()
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    axes.set_xlim(-0.16, 1.16)
+    axes.set_ylim(-0.13, 0.98)
+    for at, region in regions.items():
+        colour = canvas.COLOURS[at % len(canvas.COLOURS)]
+        axes.fill(*region.T, facecolor=(colour, 0.32), edgecolor=canvas.FOREGROUND, linewidth=0.9)
+    corners = []
+    for metric, (x, y), away in zip(sensitivity.metrics, _CORNERS, (0.05, -0.055, -0.055), strict=True):
+        alone = f"{escape_plot_text(metric)} alone"
+        corners.append(axes.text(x, y + away, alone, ha="center", va="center"))
+    x, y = (np.array(sensitivity.own_weights) @ _CORNERS).tolist()
+    axes.plot(x, y, marker="*", markersize=14, color=canvas.FOREGROUND, markeredgecolor=canvas.BACKGROUND)
+    given = [LabelledPoint(x, y, f"as given, {_format_ratio(sensitivity.own_weights)}")]
+    for name, weights in (people or {}).items():
+        x, y = (np.array(weights) @ _CORNERS).tolist()
+        axes.plot(x, y, marker="D", markersize=8, color=canvas.FOREGROUND, markeredgecolor=canvas.BACKGROUND)
+        given.append(LabelledPoint(x, y, f"people's {escape_plot_text(name)}, {_format_ratio(weights)}"))
+    spots = []
+    for at, region in regions.items():
+        edges = list(zip(*region.T, *np.roll(region, 1, axis=0).T, strict=True))
+        spots.append(LabelledPoint(*_centroid(region), fields[at], edges, _interior_points(region)))
+    place_labels(made, axes, [*spots, *given], avoid=corners)
+    return made
+
+
+def _format_ratio(weights: Sequence[float]) -> str:
+    return " : ".join(f"{10 * weight:.2g}" for weight in weights)
+
+
+def _region_label(sensitivity: Sensitivity, shown: Mapping[str, str], at: int, region: Floats) -> str:
+    """The names of those who are best in a field, and how large it is."""
+    equal = np.abs(sensitivity.values - sensitivity.values[at]).max(axis=1) < _TOLERANCE
+    several = [shown[name] for name, same in zip(sensitivity.models, equal, strict=True) if same]
+    part = 100 * _polygon_area(region) / _polygon_area(_CORNERS)
+    return "\n".join([*several, f"{part:.0f} %" if part >= 1 else "under 1 %"])
+
+
+def best_regions(values: Floats) -> list[Floats]:
+    """For each model the corners of where it is best, as places in the triangle; none where it is
+    nowhere, or where an equal one comes first. Axes model, metric."""
+    found = []
+    for at, own in enumerate(values):
+        corners = np.eye(3)
+        first = not (np.abs(values[:at] - own).max(axis=1, initial=0.0) < _TOLERANCE).any()
+        for other in values:
+            corners = _clip_polygon(corners, own - other)
+        large = len(corners) > 2 and _polygon_area(corners @ _CORNERS) > _MIN_AREA
+        found.append(corners @ _CORNERS if first and large else np.empty((0, 2)))
+    return found
+
+
+def _clip_polygon(corners: Floats, ahead: Floats) -> Floats:
+    """The part of a convex field in which a difference is not negative."""
+    kept: list[Floats] = []
+    sides = corners @ ahead
+    for at in range(len(corners)):
+        here, there = sides[at - 1], sides[at]
+        if here * there < 0:
+            share = here / (here - there)
+            kept.append(corners[at - 1] + share * (corners[at] - corners[at - 1]))
+        if there >= 0:
+            kept.append(corners[at])
+    return np.array(kept).reshape(-1, 3)
+
+
+def _polygon_area(corners: Floats) -> float:
+    x, y = corners.T
+    return float(abs(x @ np.roll(y, 1) - y @ np.roll(x, 1)) / 2)
+
+
+def _interior_points(corners: Floats, steps: int = 12) -> list[tuple[float, float]]:
+    """Places in a convex field, its middle among them."""
+    middle = np.array(_centroid(corners))
+    shares = np.arange(steps + 1) / (steps + 1)
+    edge = [
+        a + (b - a) * t for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True) for t in np.arange(8) / 8
+    ]
+    return [tuple((middle + (end - middle) * share).tolist()) for end in edge for share in shares]
+
+
+def _centroid(corners: Floats) -> tuple[float, float]:
+    """A field's centre of mass."""
+    x, y = corners.T
+    cross = x * np.roll(y, -1) - np.roll(x, -1) * y
+    whole = 3 * cross.sum()
+    across, up = (((c + np.roll(c, -1)) * cross).sum() / whole for c in (x, y))
+    return float(across), float(up)

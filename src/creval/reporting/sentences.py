@@ -1,0 +1,212 @@
+"""What the numbers say, in sentences that can be quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from creval.core.formatting import escape_control, pluralise
+from creval.core.schema import Digits
+from creval.reporting.numbers import format_difference
+from creval.stats.missing import ZERO
+from creval.stats.scorecard import MIN_CLUSTERS, SAMPLE_LEVEL, Difference, Scorecard
+
+if TYPE_CHECKING:
+    from creval.analysis.correction import CorrectedScores
+    from creval.stats.score_table import ScoreTable
+    from creval.store.run import Run
+
+
+def decided_sentence(card: Scorecard) -> str:
+    """Which models differ in the column that ranks, and which cannot be told apart."""
+    name = card.table.schema.ranking_column
+    if not card.differences:
+        return "There is only one model, so nothing to compare."
+    if all(card.cell(model, name).value is None for model in card.models):
+        return f"No model has a value in {name} yet, so there is nothing to compare."
+    settled = [found for found in card.differences if found.is_decided]
+    open_ = [found for found in card.differences if not found.is_decided]
+    count = len(card.differences)
+    pairs = "pair" if count == 1 else "pairs"
+    corrected = "" if count == 1 else f", corrected for {count} pairs after Holm"
+    sentence = (
+        f"On {name}, {len(settled)} of {count} {pairs} of models differ (paired sign-flip test at 5 %{corrected})."
+    )
+    if open_:
+        shown = "; ".join(_format_pair(card, found) for found in open_[:10])
+        more = f"; and {len(open_) - 10} more" if len(open_) > 10 else ""
+        sentence += f" Not decided: {shown}{more}."
+    if open_ and len(card.models) > 2:
+        groups = [names for names in card.indistinguishable if len(names) > 1]
+        alike = "; ".join(join_names([escape_control(name) for name in names]) for names in groups[:5])
+        more = f"; and {len(groups) - 5} groups more" if len(groups) > 5 else ""
+        sentence += f" Cannot be told apart: {alike}{more}."
+        places = (f"{escape_control(name)} {_format_places(*card.rank_ranges[name])}" for name in card.models[:12])
+        sentence += f" Places that they can hold: {', '.join(places)}."
+    return sentence
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Names in a sentence: `A, B and C`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def zero_width_sentences(card: Scorecard) -> list[str]:
+    """What an interval without width means, where there is one."""
+    cells = [card.cell(name, column) for name in card.models for column in card.table.schema.columns]
+    if not any(cell.low is not None and cell.low == cell.high for cell in cells):
+        return []
+    return ["An interval of no width says that all samples scored the same, not that other samples would."]
+
+
+def missing_interval_sentences(card: Scorecard, shown: Iterable[tuple[str, str]]) -> list[str]:
+    """Why some of the cells shown have no interval, where there are such; `shown` has groups of
+    samples, each with its level."""
+    for level, group in shown:
+        if level == SAMPLE_LEVEL:
+            continue
+        at = card.table.schema.find_level(level).groups.index(group)
+        value, low = (card.levels[level][name][at] for name in ("value", "low"))
+        if (np.isfinite(value) & np.isnan(low)).any():
+            shared = len(np.unique(card.table.clusters)) < len(card.table.clusters)
+            more = ", where those of one picture count as one" if shared else ""
+            return [f"A value without an interval rests on fewer than {MIN_CLUSTERS} samples{more}."]
+    return []
+
+
+def _format_places(first: int, last: int) -> str:
+    return f"{first}" if first == last else f"{first} to {last}"
+
+
+def _format_pair(card: Scorecard, found: Difference) -> str:
+    if found.value is None:
+        return (
+            f"{escape_control(found.first)} and {escape_control(found.second)} (no {card.table.schema.ranking_column})"
+        )
+    if (found.value < 0) == card.table.schema.higher_is_better(card.table.schema.ranking_column):
+        ends = [None if end is None else -end for end in (found.high, found.low)]
+        found = Difference(found.second, found.first, -found.value, ends[0], ends[1], found.samples)
+    word = "over" if found.value else "and"
+    shown = format_difference(found, _ranking_digits(card))
+    return f"{escape_control(found.first)} {word} {escape_control(found.second)} ({shown})"
+
+
+def _ranking_digits(card: Scorecard) -> Digits:
+    return card.table.schema.find_metric(card.table.schema.ranking_column).digits
+
+
+def basis_sentence(
+    card: Scorecard, manifest: Mapping[str, Any], resamples: int, marks: str = "¹ best, ² second"
+) -> str:
+    """What the table rests on: judge, samples, weights, intervals, and how places are marked."""
+    table = card.table
+    formula = f"; {table.schema.formula}" if table.schema.formula else ""
+    judge = f"judge {escape_control(manifest['judge'])}" if manifest["judge"] else "measured"
+    asked = manifest.get("protocol", manifest["benchmark"])
+    protocol = f", asked as {escape_control(asked)}" if asked != manifest["benchmark"] else ""
+    return (
+        f"{manifest['benchmark']}{protocol}, {judge}, {samples_phrase(table)}{formula}; beside a "
+        "value the share of its questions that were scored, in brackets its 95 % interval over "
+        f"samples ({resamples} resamples); {marks}."
+    )
+
+
+def samples_phrase(table: ScoreTable) -> str:
+    """On how many samples scores rest, which these are, and whether those without an edit count."""
+    subset = f" (subset {table.subset})" if table.subset else ""
+    if table.sample_count_before_common is not None:
+        models = pluralise(len(table.models), "model")
+        return (
+            f"{len(table.samples):,} of {table.sample_count_before_common:,} samples{subset}, which all {models} "
+            "have a score of"
+        )
+    failed = ", those without an edit as failed" if table.missing == ZERO else ""
+    return f"{pluralise(len(table.samples), 'sample')}{subset}{failed}"
+
+
+def strictness_sentence(card: Scorecard, problems: int = 0) -> str:
+    """How unanswered questions and faulty references were taken."""
+    unanswered = sum(card.table.unanswered.values())
+    unasked = sum(card.table.unasked.values())
+    never = f" {unasked} were never asked." if unasked else ""
+    if problems:
+        never += f" The benchmark's files had {problems} problems (`creval bench` lists them)."
+    if not any(card.table.scored.flat) and not unanswered:
+        return f"Nothing was asked yet.{never}"
+    if card.table.strict:
+        return (
+            f"Strict, as the authors' scripts score: {unanswered} unanswered questions count as "
+            f"wrong, and references are taken as released.{never}"
+        )
+    if unanswered:
+        return f"{unanswered} questions without an answer are left out of the scores.{never}"
+    return f"Every question that was asked was answered.{never}"
+
+
+def unsupported_sentences(table: ScoreTable) -> list[str]:
+    """How samples count that a model cannot do."""
+    there = {name: count for name, count in table.unsupported.items() if count}
+    if not there:
+        return []
+    samples = len(table.samples)
+    shown = ", ".join(f"{escape_control(name)} {count:,}" for name, count in there.items())
+    return [
+        f"Samples of {samples:,} that a model does not support count "
+        f"{table.schema.unsupported_value:g}: {shown}. A group of which it supports none has no value."
+    ]
+
+
+def correction_sentences(run: Run, corrected: CorrectedScores) -> list[str]:
+    """What corrected scores are corrected for, and whether that is this run's judge."""
+    notes = [
+        f"Corrected for the sensitivity and specificity of {escape_control(corrected.judge)}, as its "
+        "calibration found them (Rogan and Gladen); the intervals include the calibration's own "
+        "error."
+    ]
+    judge = str(run.manifest["judge"])
+    if judge != corrected.judge:
+        notes.append(
+            f"The calibration is of {escape_control(corrected.judge)}, and this run's judge is "
+            f"{escape_control(judge)}: the correction is right only if they are the same."
+        )
+    return notes
+
+
+def format_reasons(reasons: Sequence[tuple[str, int]], limit: int = 4) -> str:
+    """Reasons with how many there are of each, the most frequent first."""
+    words = "; ".join(f"{escape_control(reason)} ({count:,})" for reason, count in reasons[:limit])
+    return f"{words}; and others" if len(reasons) > limit else words
+
+
+def voice_sentences(run: Run, card: Scorecard) -> list[str]:
+    """What several judges or repeats did not do alike, and pictures that nobody could judge."""
+    notes = []
+    answered = run.count_answers_by_voice()
+    wanted = len(run.manifest.get("judges", (1,))) * int(run.manifest.get("repeat", 1))
+    if wanted > 1 and (len(answered) < wanted or len(set(answered.values())) > 1):
+        shown = "; ".join(
+            f"{escape_control(judge)}, repeat {repeat + 1}: {count:,}" for (judge, repeat), count in answered.items()
+        )
+        notes.append(f"Of {wanted} answers to each question not all are there. Answered by {shown}.")
+    if len(answered) > 1:
+        ties = run.count_ties(card.table.models, card.table.samples)
+        if ties:
+            notes.append(f"{ties:,} of the questions without an answer were tied between voices.")
+    measured = run.count_measurements(card.table.models, card.table.samples)
+    if measured.incomplete:
+        notes.append(
+            f"{measured.incomplete:,} edits lack what could not be measured: {format_reasons(measured.reasons)}."
+        )
+    if run.manifest.get("stopping"):
+        notes.append(
+            "This run stopped when it was settled (docs/stopping.md); intervals here are those of "
+            "a run whose size was fixed before."
+        )
+    unopened = run.count_unopened_images()
+    if unopened:
+        notes.append(
+            f"{unopened:,} edits were not judged, because a picture cannot be opened: they lower the coverage."
+        )
+    return notes

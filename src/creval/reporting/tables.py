@@ -1,0 +1,384 @@
+"""A scorecard as a table: for a terminal, for a paper, for another program."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from creval.analysis.correction import CorrectedScores
+from creval.core import formatting
+from creval.core.errors import require_known
+from creval.reporting import numbers
+from creval.reporting.output import BEST, ITALIC, SECOND, OutputTable, Row, TableCell
+from creval.stats.scorecard import AVERAGE_MODEL, SAMPLE_LEVEL, Answer, Scorecard
+
+ModelGroups = Mapping[str, Sequence[str]]
+"""Named groups of models; best and second are marked within each. Empty: all are one group."""
+SampleGroups = Sequence[tuple[str, str]]
+"""The groups of samples that a table shows, each with its level."""
+
+_MARGIN = 3  # characters between columns
+_MIN_NAME_WIDTH = 12  # characters of the column of names
+_SUPERSCRIPTS = {0: " ", 1: "¹", 2: "²"}
+_MARKS = {1: BEST, 2: SECOND}
+
+
+def select_groups(card: Scorecard, names: Sequence[str]) -> SampleGroups:
+    """The groups that names stand for: of a level, in the singular or the plural, or by themselves.
+
+    Groups without samples are left out.
+    """
+    levels = card.table.schema.levels
+    known = {name: level.name for level in levels for name in (level.name, level.plural)}
+    known |= {SAMPLE_LEVEL: SAMPLE_LEVEL, "samples": SAMPLE_LEVEL}
+    alone = {group: level.name for level in levels for group in level.groups}
+    found: list[tuple[str, str]] = []
+    for name in names:
+        if name in alone and name not in known:
+            found.append((alone[name], name))
+            continue
+        shown = [*(level.name for level in levels), SAMPLE_LEVEL, *alone]
+        level = known[name] if name in known else require_known("level or group", name, shown)
+        found += [(level, group) for group in card.groups(level)]
+    return found
+
+
+def visible_columns(card: Scorecard) -> list[str]:
+    """The columns to show: all but those of which nothing came and on which no rank rests."""
+    table = card.table
+    came = table.scored.sum(axis=(0, 1)) > 0
+    needed = table.schema.component_weights(table.schema.ranking_column)
+    empty = {
+        metric.name
+        for metric, here in zip(table.schema.metrics, came, strict=True)
+        if not here and metric.name not in needed
+    }
+    return [column for column in table.schema.columns if column not in empty]
+
+
+def _columns_with_data(card: Scorecard, sample_groups: SampleGroups) -> list[str]:
+    """Those of the columns that one of these groups of samples has something for."""
+    there: set[str] = set()
+    for level, group in sample_groups:
+        if level == SAMPLE_LEVEL:
+            return visible_columns(card)
+        at = card.table.schema.find_level(level).groups.index(group)
+        total = card.levels[level]["total"][at].sum(axis=0)
+        there |= {c for c, n in zip(card.table.schema.columns, total, strict=True) if n > 0}
+    return [column for column in visible_columns(card) if column in there]
+
+
+def _model_blocks(card: Scorecard, model_groups: ModelGroups) -> list[tuple[str, list[str]]]:
+    """The groups with their models, best first; the models of no group come last."""
+    named = [(head, [n for n in card.models if n in members]) for head, members in model_groups.items()]
+    taken = {name for _, members in named for name in members}
+    return [*named, ("others", [name for name in card.models if name not in taken])]
+
+
+def order_models(card: Scorecard, model_groups: ModelGroups) -> list[str]:
+    """The models, best first, group by group."""
+    return [name for _, members in _model_blocks(card, model_groups) for name in members]
+
+
+def _row_names(card: Scorecard, model_groups: ModelGroups, level: str = "") -> list[str]:
+    """The models, and their average where that was wanted; single samples have none."""
+    average = card.includes_average and level != SAMPLE_LEVEL
+    return [*order_models(card, model_groups), *([AVERAGE_MODEL] if average else [])]
+
+
+def best_and_second(card: Scorecard, level: str, group: str, column: str, model_groups: ModelGroups) -> dict[str, int]:
+    """Which models are best (1) and second (2) in a cell's column, within their group."""
+    better = card.table.schema.higher_is_better(column)
+    found: dict[str, int] = {}
+    for _, members in _model_blocks(card, model_groups):
+        values = {n: card.cell(n, column, group, level).value for n in members}
+        there = sorted({round(v, 9) for v in values.values() if v is not None}, reverse=better)
+        for name, number in values.items():
+            if len(values) > 1 and number is not None and round(number, 9) in there[:2]:
+                found[name] = there.index(round(number, 9)) + 1
+    return found
+
+
+class _ScoreColumn:
+    """One column of a table: a group of samples and a metric, with who is best and second."""
+
+    def __init__(self, card: Scorecard, level: str, group: str, column: str, model_groups: ModelGroups):
+        self.card, self.level, self.group, self.column = card, level, group, column
+        self.marks = best_and_second(card, level, group, column, model_groups)
+        self.digits = card.table.schema.find_metric(column).digits
+        minus = level != SAMPLE_LEVEL and card.table.schema.find_level(level).difference_of is not None
+        self.sign = "+" if minus else ""
+
+    def cell(self, name: str) -> Answer:
+        return self.card.cell(name, self.column, self.group, self.level)
+
+    def value(self, cell: Answer) -> str:
+        return formatting.format_value(cell.value, self.digits, self.sign)
+
+    def interval(self, cell: Answer) -> str:
+        return formatting.format_interval(cell.low, cell.high, self.digits, self.sign)
+
+
+def _score_columns(
+    card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups, *, ranking_first: bool = False
+) -> list[_ScoreColumn]:
+    rank = card.table.schema.ranking_column
+    return [
+        _ScoreColumn(card, level, group, column, model_groups)
+        for level, group in sample_groups
+        for column in sorted(
+            _columns_with_data(card, [(level, group)]), key=lambda column: ranking_first and column != rank
+        )
+    ]
+
+
+def score_tables(
+    card: Scorecard,
+    sample_groups: SampleGroups,
+    model_groups: ModelGroups,
+    *,
+    width: int = 0,
+    ranking_first: bool = False,
+) -> Iterator[OutputTable]:
+    """A value with its coverage, below it its interval.
+
+    A table for each group of samples or, where `wide` gives a terminal's width, as many of them
+    beside each other as it has room for. With `leading` the column that ranks comes first.
+    """
+    rest = [pair for pair in sample_groups if pair[0] != SAMPLE_LEVEL]
+    if width:
+        for pairs in _split_by_width(card, rest, model_groups, width):
+            spots = _score_columns(card, pairs, model_groups, ranking_first=ranking_first)
+            yield _score_table(card, spots, model_groups, wide=True)
+        return
+    for pair in rest:
+        title = "" if rest == [("overall", "overall")] else pair[1]
+        yield _score_table(
+            card, _score_columns(card, [pair], model_groups, ranking_first=ranking_first), model_groups, title
+        )
+
+
+def _split_by_width(
+    card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups, width: int
+) -> Iterator[SampleGroups]:
+    """The groups of samples, as many at a time as a table of this width has room for."""
+    names = _row_names(card, model_groups)
+    taken = first = max(_MIN_NAME_WIDTH, *map(len, names)) + _MARGIN
+    fitting: list[tuple[str, str]] = []
+    for pair in sample_groups:
+        needed = 0
+        for spot in _score_columns(card, [pair], model_groups):
+            cells = [_table_cell(spot, name) for name in names]
+            lines = (line for cell in cells for line in (cell.text, cell.below))
+            texts = [formatting.escape_control(spot.group), *lines]
+            needed += max(map(len, texts)) + _MARGIN
+        if fitting and taken + needed > width:
+            yield fitting
+            taken, fitting = first, []
+        taken += needed
+        fitting.append(pair)
+    if fitting:
+        yield fitting
+
+
+def format_sample_lines(card: Scorecard, sample_groups: SampleGroups) -> Iterator[str]:
+    """Samples, a line for each model: thousands of rows take long to lay out as a table."""
+    samples = [group for level, group in sample_groups if level == SAMPLE_LEVEL]
+    if not samples:
+        return
+    names = {name: formatting.escape_control(name) for name in (*samples, *card.models)}
+    wide = [max(len(names[n]) for n in of) for of in (samples, card.models)]
+    digits = {column: card.table.schema.find_metric(column).digits for column in visible_columns(card)}
+    head = "".join(f"{column:>16}" for column in digits)
+    yield f"{'sample':{wide[0]}}  {'model':{wide[1]}}{head}"
+    for sample in samples:
+        for name in card.models:
+            row = f"{names[sample]:{wide[0]}}  {names[name]:{wide[1]}}"
+            for column, wanted in digits.items():
+                cell = card.cell(name, column, sample, SAMPLE_LEVEL)
+                row += f"{formatting.format_value(cell.value, wanted):>9} {numbers.format_coverage(cell):>6}"
+            yield row
+
+
+def _score_table(
+    card: Scorecard,
+    score_columns: Sequence[_ScoreColumn],
+    model_groups: ModelGroups,
+    title: str = "",
+    *,
+    wide: bool = False,
+) -> OutputTable:
+    heads = {members[0]: head for head, members in _model_blocks(card, model_groups) if members}
+    rows: list[Row] = []
+    breaks = set()
+    for name in _row_names(card, model_groups):
+        if model_groups and name in heads:
+            breaks.add(len(rows))
+            rows.append([TableCell(heads[name], mark=ITALIC), *([""] * len(score_columns))])
+        if name == AVERAGE_MODEL:
+            breaks.add(len(rows))
+        rows.append([name, *(_table_cell(spot, name) for spot in score_columns)])
+    columns = [f"{spot.group}\n{spot.column}" if wide else spot.column for spot in score_columns]
+    return OutputTable(["model", *columns], rows, title, section_starts=frozenset(breaks))
+
+
+def _table_cell(column: _ScoreColumn, name: str) -> TableCell:
+    cell, place = column.cell(name), column.marks.get(name, 0)
+    shown = f"{column.value(cell)}{_SUPERSCRIPTS[place]}"
+    return TableCell(shown, column.interval(cell), _MARKS.get(place, ""), f" {numbers.format_coverage(cell):>6}")
+
+
+def tables_by_group(card: Scorecard, level: str) -> Iterator[OutputTable]:
+    """A table for each column: the groups of a level below each other, the models beside."""
+    for column in visible_columns(card):
+        spots = _score_columns(card, [(level, group) for group in card.groups(level)], {})
+        rows: list[Row] = [
+            [spot.group, *(_table_cell(spot, name) for name in card.models)] for spot in spots if spot.column == column
+        ]
+        if rows:
+            yield OutputTable([level.replace("_", " "), *card.models], rows, column)
+
+
+def markdown_table(
+    card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups, *, wide: bool = False
+) -> str:
+    """A Markdown table: best bold, second underlined."""
+    marks = {1: ("**", "**"), 2: ("<u>", "</u>")}
+    head, rows = _rows(card, sample_groups, model_groups, marks, formatting.escape_markdown, wide)
+    words = 1 if wide else 2
+    head = [name.strip() for name in head]
+    rule = ["---"] * words + ["---:"] * (len(head) - words)
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *rows))
+
+
+def latex_table(card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups, *, wide: bool = False) -> str:
+    """A LaTeX `tabular` for `booktabs`: best bold, second underlined."""
+    marks = {1: (r"\textbf{", "}"), 2: (r"\underline{", "}"), 0: (r"{\scriptsize ", "}")}
+    head, rows = _rows(card, sample_groups, model_groups, marks, formatting.escape_latex, wide)
+    words = 1 if wide else 2
+    lines = [" & ".join(head[:words]).title() + " & " + " & ".join(head[words:])]
+    if wide:
+        each = [(group, _columns_with_data(card, [(level, group)])) for level, group in sample_groups]
+        over = [f"\\multicolumn{{{len(of)}}}{{c}}{{{formatting.escape_latex(group)}}}" for group, of in each]
+        under = [column for _, of in each for column in of]
+        lines = [" & ".join(["", *over]), " & ".join(["Model", *under])]
+    top = "".join(f"{line} \\\\\n" for line in lines)
+    body = "".join(f"{' & '.join(row)} \\\\\n" for row in rows)
+    layout = "l" * words + "r" * (len(head) - words)
+    return f"\\begin{{tabular}}{{{layout}}}\n\\toprule\n{top}\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+
+
+def _rows(
+    card: Scorecard,
+    sample_groups: SampleGroups,
+    model_groups: ModelGroups,
+    marks: Mapping[int, tuple[str, str]],
+    escape: Callable[[str], str],
+    wide: bool,
+) -> tuple[list[str], list[list[str]]]:
+    """A head and rows of text; `marks` go around the best, the second, and (0) what stands behind
+    a value."""
+    before, after = marks.get(0, ("", ""))
+
+    def row(name: str, spots: Sequence[_ScoreColumn]) -> Iterator[str]:
+        for spot in spots:
+            cell = spot.cell(name)
+            start, end = marks.get(spot.marks.get(name, -1), ("", ""))
+            ends = f"{spot.interval(cell)} ({numbers.format_coverage(cell)})".strip().replace("%", escape("%"))
+            yield f"{start}{spot.value(cell)}{end} {before}{ends}{after}"
+
+    if wide:
+        names = _row_names(card, model_groups)
+        spots = _score_columns(card, sample_groups, model_groups)
+        head = ["model", *(f"{escape(spot.group)} {spot.column}" for spot in spots)]
+        return head, [[escape(name), *row(name, spots)] for name in names]
+    rows = []
+    heads = _columns_with_data(card, sample_groups)
+    for level, group in sample_groups:
+        spots = [_ScoreColumn(card, level, group, column, model_groups) for column in heads]
+        for name in _row_names(card, model_groups, level):
+            rows.append([escape(group), escape(name), *row(name, spots)])
+    return ["group", "model", *heads], rows
+
+
+def csv_table(card: Scorecard, sample_groups: SampleGroups) -> str:
+    """A row a cell, unrounded."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["level", "group", "model", "metric", "value", "low", "high", "scored", "total"])
+    for level, group in sample_groups:
+        for name in _row_names(card, {}, level):
+            for column in card.table.schema.columns:
+                cell = card.cell(name, column, group, level)
+                words = [level, formatting.escape_control(group), formatting.escape_control(name), column]
+                writer.writerow([*words, *("" if value is None else value for value in cell)])
+    return out.getvalue()
+
+
+def scorecard_json(card: Scorecard, manifest: Mapping[str, Any], sample_groups: SampleGroups) -> dict[str, Any]:
+    """Everything, unrounded: `models`, then level, group and metric."""
+    table = card.table
+    found: dict[str, Any] = {name: {} for name in _row_names(card, {})}
+    for level, group in sample_groups:
+        plural = "samples" if level == SAMPLE_LEVEL else table.schema.find_level(level).plural
+        for name in _row_names(card, {}, level):
+            levels = found[name]
+            cells = {column: card.cell(name, column, group, level)._asdict() for column in table.schema.columns}
+            if level == "overall":
+                levels[plural] = cells
+            else:
+                levels.setdefault(plural, {})[group] = cells
+    average = {"average": found.pop(AVERAGE_MODEL)} if card.includes_average else {}
+    return {
+        "benchmark": manifest["benchmark"],
+        "protocol": manifest.get("protocol", manifest["benchmark"]),
+        "judge": manifest["judge"],
+        "strict": table.strict,
+        "subset": table.subset,
+        "samples": len(table.samples),
+        "weights": dict(table.schema.component_weights(table.schema.ranking_column)),
+        "formula": table.schema.formula,
+        "places": {name: list(places) for name, places in card.rank_ranges.items()},
+        "alike": [list(names) for names in card.indistinguishable],
+        "models": found,
+        **average,
+        "differences": [{**found._asdict(), "decided": found.is_decided} for found in card.differences],
+    }
+
+
+def corrected_tables(card: Scorecard, corrected: CorrectedScores, sample_groups: SampleGroups) -> Iterator[OutputTable]:
+    """Corrected scores beside the raw ones, a table for each group of samples."""
+    for level, group in sample_groups:
+        if (level, group, card.models[0], card.table.schema.ranking_column) not in corrected.cells:
+            continue
+        rows: list[Row] = []
+        for name in card.models:
+            row: Row = [name]
+            for column in visible_columns(card):
+                cell = corrected.cells[level, group, name, column]
+                digits = card.table.schema.find_metric(column).digits
+                ends = formatting.format_interval(cell.low, cell.high, digits)
+                row.append(TableCell(formatting.format_value(cell.value, digits), ends))
+            rows.append(row)
+        title = f"corrected{'' if level == 'overall' else f', {group}'}"
+        yield OutputTable(["model", *visible_columns(card)], rows, title)
+
+
+def corrected_json(corrected: CorrectedScores, sample_groups: SampleGroups) -> dict[str, Any]:
+    """Corrected scores, unrounded."""
+    cells = [
+        {
+            "level": level,
+            "group": group,
+            "model": name,
+            "metric": column,
+            "value": cell.value,
+            "low": cell.low,
+            "high": cell.high,
+        }
+        for (level, group, name, column), cell in corrected.cells.items()
+        if (level, group) in sample_groups
+    ]
+    return {"corrected": cells, "calibrated": corrected.judge}

@@ -1,0 +1,138 @@
+"""The Python API, from a benchmark to tables, plots and files."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageOps
+
+import creval
+from creval.core.errors import CrevalError
+from creval.reporting.result import Result
+
+
+def mirror(image: Image.Image, instruction: str) -> Image.Image:
+    assert instruction
+    return ImageOps.mirror(image)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny benchmark with edits of three models, judged by the judge of pixels."""
+    folder = tmp_path_factory.mktemp("api")
+    creval.build_touchstone(folder / "bench", 6, edits=folder / "edits", editors=("faithful", "lazy"))
+    done = creval.edit(folder / "bench", mirror, folder / "edits" / "mirror")
+    assert done.frame()["status"].to_list() == ["done"] * 6
+    judged = creval.judge(creval.open_benchmark(folder / "bench"), edits(folder), "pixel", folder / "run")
+    assert judged.frame()["answers"].sum() == judged.value.expected_answers
+    return folder
+
+
+def edits(made: Path) -> list[Path]:
+    return [made / "edits" / name for name in ("faithful", "lazy", "mirror")]
+
+
+def test_every_function_is_documented_and_typed() -> None:
+    functions = [getattr(creval, name) for name in creval.__all__ if name[0].islower()]
+    assert len(functions) >= 25
+    for function in functions:
+        assert inspect.getdoc(function), function
+        signature = inspect.signature(function)
+        assert signature.return_annotation is not inspect.Signature.empty
+        assert all(p.annotation is not inspect.Parameter.empty for p in signature.parameters.values())
+
+
+def test_scores_of_a_folder_and_of_an_open_run_are_the_same(made: Path) -> None:
+    found = creval.score(made / "run")
+    with creval.open_run(made / "run") as run:
+        assert creval.score(run).frame().equals(found.frame())
+        assert run.models, "a run that was open stays open"
+    overall = found.frame("overall")
+    followed = overall.filter(overall["metric"] == "IF").sort("value")["model"].to_list()
+    assert followed[-1] == "faithful"
+    assert found.to_markdown().startswith("|")
+    assert "\\begin{tabular}" in found.to_latex()
+
+
+def test_results_are_frozen_and_read_well(made: Path) -> None:
+    found = creval.compare(made / "run", "faithful", "lazy")
+    assert found.sentences[0].startswith("faithful has ")
+    assert found.sentences[0] in " ".join(repr(found).split())
+    assert "<table" in found._repr_html_()
+    assert "<script" not in found._repr_html_()
+    with pytest.raises(FrozenInstanceError):
+        found.records = ()  # type: ignore[misc]
+    overall = found.frame().filter(found.frame()["level"] == "overall")
+    assert set(overall.columns) >= {"metric", "value", "low", "high", "decided"}
+
+
+def test_every_analysis_gives_sentences_a_frame_and_html(made: Path) -> None:
+    run = made / "run"
+    creval.judge(made / "bench", edits(made)[:1], "truth", made / "again", creval.Settings(repeat=4))
+    results: list[Result[Any]] = [
+        creval.score(run),
+        creval.items(run),
+        creval.sensitivity(run, models=("faithful", "lazy")),
+        creval.unchanged(run),
+        creval.agree(made / "again"),
+        creval.repeats(made / "again"),
+        creval.estimate(made / "bench", edits(made), "truth", made / "new"),
+    ]
+    for found in results:
+        assert found.sentences
+        assert found.frame().height > 0
+        assert "<table" in found._repr_html_()
+        assert found.to_json()["sentences"]
+
+
+def test_two_images_and_folders_of_edits_are_measured(made: Path) -> None:
+    source = next((made / "bench" / "image").glob("*.png"))
+    same = creval.measure("ssim", source, source)
+    assert same.frame()["value"].to_list() == [1.0]
+    folders = creval.measure(["ssim"], edits=edits(made), bench=made / "bench")
+    assert set(folders.frame()["model"]) == {"faithful", "lazy", "mirror"}
+    with pytest.raises(CrevalError, match="one or two images, or `edits` and `bench`"):
+        creval.measure("ssim")
+
+
+def test_plot_report_and_export_write_what_they_return(made: Path, tmp_path: Path) -> None:
+    figure = creval.plot(made / "run", "forest", tmp_path / "forest.svg")
+    assert figure.axes
+    assert "<svg" in (tmp_path / "forest.svg").read_text()
+    page = creval.report(made / "run", tmp_path / "report.html", samples=1)
+    assert "faithful" in page.read_text(encoding="utf-8")
+    assert all(path.is_file() for path in creval.export(made / "run", tmp_path / "export"))
+    with pytest.raises(CrevalError, match=r"`out` .*ends in \.html"):
+        creval.report(made / "run", tmp_path / "report.pdf")
+
+
+def test_people_are_compared_with_a_run(made: Path, tmp_path: Path) -> None:
+    names = [sample.id for sample in creval.open_benchmark(made / "bench").dataset.samples]
+    rows = [
+        f"{name},{model},{rater},{mark}"
+        for name in names
+        for model, mark in (("faithful", 5), ("lazy", 1))
+        for rater in "ab"
+    ]
+    people = tmp_path / "people.csv"
+    people.write_text("sample,model,rater,rating\n" + "\n".join(rows) + "\n")
+    found = creval.align(made / "run", human=people, scale="1-5")
+    assert found.frame().height > 0
+    with pytest.raises(CrevalError, match="`scores`"):
+        creval.align(human=people)
+
+
+def test_a_calibrated_judge_corrects_scores(made: Path, tmp_path: Path) -> None:
+    found = creval.calibrate("truth", tmp_path / "rates.json", samples=6, variants=False)
+    assert found is not None
+    assert found.frame().filter(found.frame()["of"] == "all").height == 1
+    assert len(creval.score(made / "run", correct=tmp_path / "rates.json").tables) > 1
+
+
+def test_a_nested_function_cannot_be_an_editor(made: Path) -> None:
+    with pytest.raises(CrevalError, match="top level of a module"):
+        creval.edit(made / "bench", lambda image: image, made / "edits" / "other")

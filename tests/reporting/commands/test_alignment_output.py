@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+from rich.console import Console
+
+from creval.core.edit_record import EditKey
+from creval.core.human_ratings import Rating, ScoreRow, SkippedRows
+from creval.reporting.commands.alignment_output import alignment_output
+from creval.reporting.output import rich_table
+from creval.stats.human.alignment import Alignment, align
+from creval.stats.human.ratings import metric_scores_from_rows
+
+STRANGE = "B\x1b[31m[bold]"
+
+
+def found(samples: int = 60, rated: int = 40) -> Alignment:
+    generator = np.random.default_rng(0)
+    rows, said = [], []
+    for model in ("A", STRANGE):
+        for n in range(samples):
+            good = generator.uniform(0, 10)
+            rows.append(ScoreRow(f"s{n}", model, "judge", good))
+            for rater in ("ann", "bob") if n < rated else ():
+                felt = float(np.clip(round(good + 2 * generator.normal()), 0, 10))
+                said.append(Rating(rater, (EditKey(model, f"s{n}"),), "overall", 10 * felt))
+    said.append(Rating("ann", (EditKey("C", "s1"),), "overall", 10.0))
+    return align(said, metric_scores_from_rows(rows), resamples=200)
+
+
+def shown(alignment: Alignment) -> str:
+    console = Console(width=200, highlight=False, markup=False)
+    with console.capture() as capture:
+        for grid in alignment_output(alignment, {}).tables:
+            console.print(rich_table(grid))
+    return capture.get()
+
+
+def test_sentences_can_be_quoted_and_names_move_no_cursor() -> None:
+    alignment = found()
+    made = alignment_output(alignment, {})
+    words = made.sentences
+    assert words[0].startswith("judge goes with people's overall over samples, within each of 2")
+    assert "One person goes with the others at 0." in words[0]
+    assert words[1].startswith("With judge of 120 edits beside people's overall of 80, the inter")
+    text = "\n".join([*words, *made.notes, shown(alignment)])
+    assert "\x1b[31m" not in text
+    assert "one person against the others" in text
+    assert "B\\x1b[31m[bold]" in text
+
+
+def test_what_was_left_out_is_told() -> None:
+    left_out = {"human.csv": (SkippedRows("the rating is no number", 3, 7),)}
+    lines = alignment_output(found(), left_out).notes
+    assert "human.csv: 3 rows left out: the rating is no number (3, first in line 7)." in lines
+    assert "1 of people's words are about what has no score: models 'C'." in lines
+
+
+def test_too_few_ratings_are_not_to_be_trusted() -> None:
+    alignment = found(rated=12)
+    (doubt,) = [line for line in alignment_output(alignment, {}).sentences if line.startswith("No interval")]
+    assert doubt.endswith("(only 12 of the at least 30 rated edits that it takes).")
+    assert "not to be trusted" in shown(alignment)
+
+
+def test_json_holds_all_of_it_and_no_nan() -> None:
+    alignment = found()
+    findings = alignment_output(alignment, {})
+    made = json.loads(json.dumps(findings.as_json(), allow_nan=False))
+    said = made["people"]["overall"]
+    assert said["metrics"]["judge"]["sample"]["strands"].keys() == {"A", STRANGE}
+    assert said["predicted"]["A"]["rated"] == 40
+    assert made["sentences"] == list(findings.sentences)
