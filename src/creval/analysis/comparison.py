@@ -53,8 +53,7 @@ class MeasurementGap(NamedTuple):
 
 @dataclass(frozen=True)
 class SampleGap:
-    """A sample's scores by column for both systems, and the questions and measurements that tell
-    them apart."""
+    """A sample's scores by column for both systems, and the questions and measurements that tell them apart."""
 
     sample: str
     instruction: str
@@ -111,8 +110,7 @@ def compare(
 
 
 def _count_evidence(pair: ScoreTable, level: Level, group: int, column: str) -> tuple[int, int]:
-    """On how many samples a difference rests, and on how many units: of the metrics behind it, the
-    fewest."""
+    """On how many samples a difference rests, and on how many units: of the metrics behind it, the fewest."""
     if level.difference_of is not None:
         finer = pair.schema.find_level(level.difference_of[0])
         two = (finer.groups.index(name) for name in level.difference_of[1:])

@@ -1,10 +1,9 @@
 """Scores corrected for a judge's errors, which are known from a calibration (Rogan and Gladen).
 
-Of a share of yes, share' = (share + specificity - 1) / (sensitivity + specificity - 1). A question
-whose reference is no is passed where that is not so. Both are linear in the answers, so a metric's
-corrected mean follows from its raw mean and from how much of it rests on references of yes. The
-rates are those of single answers: where a judge was asked several times, their mean is corrected,
-not the majority.
+Of a share of yes, share' = (share + specificity - 1) / (sensitivity + specificity - 1). A question whose reference is
+no is passed where that is not so. Both are linear in the answers, so a metric's corrected mean follows from its raw
+mean and from how much of it rests on references of yes. The rates are those of single answers: where a judge was
+asked several times, their mean is corrected, not the majority.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ _MIN_YOUDEN = 0.1  # sensitivity + specificity - 1, below which answers tell too
 
 @dataclass(frozen=True)
 class CorrectedScores:
-    """Corrected cells by level, group, system and column, for what a calibration found of a
-    judge."""
+    """Corrected cells by level, group, system and column, for what a calibration found of a judge."""
 
     cells: Mapping[tuple[str, str, str, str], Answer]
     judge: str

@@ -31,10 +31,9 @@ ITEM_ISSUES = (
 class ItemStatistics:
     """One question of one sample, over all systems and voices.
 
-    `credit` is the mean credit that it gave, 1 where all passed; `tells` is the correlation, over
-    systems, of its credit with the system's score; `unanswered` counts verdicts
-    without a value, and `disputed` edits on which voices gave different answers. `faults` are the
-    reasons to look at it again.
+    `credit` is the mean credit that it gave, 1 where all passed; `discrimination` is the correlation, over systems,
+    of its credit with the system's score; `unanswered` counts verdicts without a value, and `disputed` edits on which
+    voices gave different answers. `issues` are the reasons to look at it again.
     """
 
     sample: str

@@ -28,7 +28,7 @@ _MAX_REPEATS = 100_000
 class RepeatVariation:
     """A run's measurements by metric; axes edit, repeat; NaN is none.
 
-    `observed` are variations by metric and K, as far as there are 4K measurements; `deviation` is
+    `observed` are variations by metric and K, as far as there are 4K measurements; `standard_deviation` is
     the mean over edits of the standard deviation of one measurement, from which others follow.
     """
 
@@ -77,8 +77,7 @@ def measure_repeat_variation(run: Run, seed: int = 0) -> RepeatVariation:
 
 
 def _small_sample_bias(times: int) -> float:
-    """How much smaller than the truth the standard deviation of so few normal values is on
-    average.
+    """How much smaller than the truth the standard deviation of so few normal values is on average.
 
     >>> round(_small_sample_bias(2), 4)
     0.7979

@@ -1,5 +1,4 @@
-"""Doing nothing is not consistency: who left sources as they were, and what those who did
-something kept."""
+"""Doing nothing is not consistency: who left sources as they were, and what those who did something kept."""
 
 from __future__ import annotations
 

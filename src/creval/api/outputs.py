@@ -143,8 +143,7 @@ def report(
 ) -> Path:
     """Write a page: the answer in words, tables, plots, and samples to look at. Return its path.
 
-    `images` are thumbnails `inside` the page, or a `link` to the files; `samples` is how many of
-    each kind are shown.
+    `images` are thumbnails `inside` the page, or a `link` to the files; `samples` is how many of each kind are shown.
     """
     from creval.core.files import atomic_write
     from creval.reporting.html import report_page

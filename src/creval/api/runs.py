@@ -136,8 +136,7 @@ def judge(
 ) -> Result[JudgeSummary]:
     """Ask a judge about every edit in the folders `edits`, and keep the answers in a run.
 
-    The same call continues where an earlier one stopped. `judge` is a spec such as
-    `openai:gpt-4o` or a judge.
+    The same call continues where an earlier one stopped. `judge` is a spec such as `openai:gpt-4o` or a judge.
     """
     from creval.judging.judge_run import JudgeRun
     from creval.reporting.commands.early_stopping_output import early_stopping_output
@@ -165,8 +164,7 @@ def replay(
 ) -> Result[ReplaySummary]:
     """Read recorded answers into a run.
 
-    With a `stopping_rule`, also say how many answers would have been enough; `seed` gives the order
-    of the samples.
+    With a `stopping_rule`, also say how many answers would have been enough; `seed` gives the order of the samples.
     """
     from creval.judging.replay_run import replay as replay_answers
     from creval.reporting.commands.early_stopping_output import early_stopping_output
@@ -268,9 +266,8 @@ def calibrate(
 ) -> Result[Mapping[str, TrialAnswers]] | None:
     """Ask a judge questions whose answers are known, and say what to trust it for.
 
-    Writes the rates to `out` (.json), for `score(run, correct=out)`, and a page beside it.
-    `on_estimate` is told the cost before anything is asked; with `dry_run` nothing is, and the
-    result is None.
+    Writes the rates to `out` (.json), for `score(run, correct=out)`, and a page beside it. `on_estimate` is told the
+    cost before anything is asked; with `dry_run` nothing is, and the result is None.
     """
     from creval.core.files import atomic_write
     from creval.judging.calibration_run import CalibrationRun

@@ -34,8 +34,8 @@ class Progress:
     """What a run has done so far.
 
     `calls` are those planned, and those that were added because a reply left something open; `done`
-    those that are through, of which `cached` needed no asking. `measured` counts gauges' looks at
-    edits. `guessed` says that a server does not count its tokens, and that they and the money
+    those that are through, of which `cached` needed no asking. `measurements_done` counts gauges' looks at
+    edits. `tokens_estimated` says that a server does not count its tokens, and that they and the money
     are guesses; `unpriced` that for some calls no price is known.
     """
 
@@ -79,8 +79,7 @@ class Usage(NamedTuple):
 
 @dataclass(frozen=True)
 class CompletedCall(Generic[A]):
-    """An answer, what it cost with all attempts if that is known, its latency, and which attempt
-    it was."""
+    """An answer, what it cost with all attempts if that is known, its latency, and which attempt it was."""
 
     response: A
     cost: float | None
@@ -93,7 +92,7 @@ class CallStoppedError(Exception):
 
 
 class RetryingCaller(ABC, Generic[R, A]):
-    """Makes calls to one model, each until it is answered or given up. `begun` says that the model
+    """Makes calls to one model, each until it is answered or given up. `has_succeeded` says that the model
     has answered before."""
 
     def __init__(
@@ -125,8 +124,7 @@ class RetryingCaller(ABC, Generic[R, A]):
         """What it took."""
 
     async def call(self, request: R) -> CompletedCall[A]:
-        """The answer; `CallError` where there is none, `CallStoppedError` where it was not asked
-        for."""
+        """The answer; `CallError` where there is none, `CallStoppedError` where it was not asked for."""
         wasted = 0.0
         for attempt in range(1, self._attempts + 1):
             if self._stop_signal:

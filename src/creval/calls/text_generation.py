@@ -59,7 +59,7 @@ class StageEstimate(NamedTuple):
 
 @dataclass
 class GenerationResult(Generic[T]):
-    """What pipelines came to: what each made, and why others made nothing. `before` is how many
+    """What pipelines came to: what each made, and why others made nothing. `already_done` is how many
     were made already; `stopped` says why not all were run, if so."""
 
     progress: Progress
@@ -99,7 +99,7 @@ class ItemSession:
         **places: str,
     ) -> str:
         """A model's words. It is shown the item's picture, or those given in its place. Another
-        `again` is another try of the same, with another answer. A `ReplyFormat` in the place
+        `attempt` is another try of the same, with another answer. A `ReplyFormat` in the place
         `format` brings the schema of the reply, which is sent too.
 
         `GenerationFailedError` where there are none.
@@ -126,7 +126,7 @@ ItemPipeline = Callable[[ItemSession], Awaitable[T]]
 class TextGenerator(Generic[T]):
     """Models in their roles (`writer`, `asker` ...), and the folder in which replies are kept.
 
-    What items ask alike in a stage that is `shared` is asked once, and answered for all.
+    What items ask alike in a stage that is `shared_stages` is asked once, and answered for all.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class TextGenerator(Generic[T]):
         self, items: Sequence[GenerationItem], stages: Sequence[StageEstimate], changed_ids: Container[str] = ()
     ) -> list[CostEstimate]:
         """What each role will take for these items besides the texts that are kept already; those
-        of `anew` are about something else."""
+        of `changed_ids` are about something else."""
         found = []
         held = self.stored_texts().texts
         for role, judge in self.judges.items():

@@ -59,8 +59,7 @@ class ValidatingSession:
         image_paths: Sequence[Path] | None = None,
         **places: str,
     ) -> T:
-        """What `read` makes of a reply; one that it rejects, or that is empty or declines, is asked
-        for again."""
+        """What `parse` makes of a reply; one that it rejects, or that is empty or declines, is asked for again."""
         reasons: list[str] = []
         refusals = 0
         for again in range(self.retries + 1):
@@ -91,8 +90,7 @@ class ValidatingSession:
 
 
 def load_prompt_with_places(name: str, folder: str | None, *required_places: str) -> Prompt:
-    """A prompt, or the user's own in its place; that one must have the places that it cannot do
-    without."""
+    """A prompt, or the user's own in its place; that one must have the places that it cannot do without."""
     prompt = load_prompt(name, folder)
     for place in required_places:
         if place not in prompt.placeholders:

@@ -19,7 +19,7 @@ def print_estimates(
     price: str = "--price IN,OUT",
     left_out: Mapping[str, str] | None = None,
 ) -> None:
-    """A row for each model, or the same as JSON; `of` is what it is for, such as 12 images, and
+    """A row for each model, or the same as JSON; `subject` is what it is for, such as 12 images, and
     `price` what gives a price that is not known. JSON also says what is `skipped_rows`, and why."""
     from creval.core.formatting import pluralise
 

@@ -10,7 +10,7 @@ from creval.cli import console
 
 
 def exit_if_stopped(stopped: str, done_word: str) -> None:
-    """Exit where it did not come to its end; `kept` is what was done so far, such as `answered`."""
+    """Exit where it did not come to its end; `done_word` is what was done so far, such as `answered`."""
     if stopped == "interrupted":
         console.print_note(f"stopped: what was {done_word} is kept; repeat the command to go on.")
         sys.exit(130)  # all is said: typer.Exit would be taken for an interrupt of its own

@@ -23,8 +23,8 @@ from creval.core.schema import OVERALL, Level, Score, ScoreSchema, SubScore, Wei
 class DatasetIssue:
     """Something in a benchmark's files that is not as it should be.
 
-    It lies in the file or sample `where`, at `item`. A repair has what it `found` and what that
-    `became`; a problem could not be repaired and says in `note` what follows from it.
+    It lies in the file or sample `location`, at `item`. A repair has what it `original` and what that
+    `replacement`; a problem could not be repaired and says in `note` what follows from it.
     """
 
     rule: str
@@ -53,9 +53,9 @@ class Dataset:
 
     `authored_by` names the models that helped to make it: `writer` of instructions, `asker` of
     questions. `levels` are the groups of its samples, for protocols that have none of their own;
-    `place` finds which edit a file is by its path without suffix, in a layout of the authors' own;
-    `told` is what a model's folder says of its edits, by sample, in files besides the pictures;
-    `whole` says that who cannot be given a sample's mask or references does not support it.
+    `match_edit_file` finds which edit a file is by its path without suffix, in a layout of the authors' own;
+    `read_model_outputs` is what a model's folder says of its edits, by sample, in files besides the pictures;
+    `requires_all_inputs` says that who cannot be given a sample's mask or references does not support it.
     """
 
     name: str
@@ -73,10 +73,9 @@ class Dataset:
 class Protocol(ABC):
     """What is asked about an edit, and how one sample is scored from the outcomes.
 
-    Everything above a sample (groups, intervals, tables) follows from the card. `prompt` names the
-    text in which its questions are put; `has_strict` says that its authors score in another way;
-    `image_metrics` are those that it takes for some samples only. `prompts` are texts and `scales`
-    answer scales of its own.
+    Everything above a sample (groups, intervals, tables) follows from the card. `prompt` names the text in which its
+    questions are put; `has_strict` says that its authors score in another way; `image_metrics` are those that it
+    takes for some samples only. `prompts` are texts and `scales` answer scales of its own.
     """
 
     name: str

@@ -24,7 +24,7 @@ def cache_folder() -> Path:
 
 
 def cached_folder(kind: str, sources: Iterable[Path], fill: Callable[[Path], None]) -> Path:
-    """A folder that `make` fills from files, once for each state of them.
+    """A folder that `fill` fills from files, once for each state of them.
 
     It is there as a whole or not at all.
     """

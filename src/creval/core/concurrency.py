@@ -18,7 +18,7 @@ from creval.core.errors import CrevalError
 
 
 class SharedContext:
-    """A context of the whole process, which threads enter and leave as they like: `make` makes the
+    """A context of the whole process, which threads enter and leave as they like: `factory` makes the
     one that the first of them enters and the last leaves."""
 
     def __init__(self, factory: Callable[[], contextlib.AbstractContextManager[object]]) -> None:

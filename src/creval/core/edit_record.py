@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 
 class EditKey(NamedTuple):
-    """Which edit: `system` is a model, or a model with a strategy; `draw` a seed or candidate."""
+    """Which edit: `model` is a model, or a model with a strategy; `draw` a seed or candidate."""
 
     model: str
     sample: str
@@ -42,10 +42,9 @@ class FileStamp(NamedTuple):
 class Edit(NamedTuple):
     """A system's result for a sample: an image, or the reason why there is none.
 
-    `parents` are the edits it was made from (the step before, the candidates it was picked from);
-    `facts` is what its editor knows about it (a plan, a scene graph). `seen` are the files that a
-    judge has seen, by what they show. `before` are the edits on the way to it, the first first:
-    nobody is asked about them.
+    `parents` are the edits it was made from (the step before, the candidates it was picked from); `metadata` is what
+    its editor knows about it (a plan, a scene graph). `judged_files` are the files that a judge has seen, by what
+    they show. `ancestors` are the edits on the way to it, the first first: nobody is asked about them.
     """
 
     key: EditKey

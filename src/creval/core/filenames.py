@@ -22,8 +22,7 @@ def draw_filename(name: str, draw: int) -> str:
 
 
 def parse_edit_filename(stem: str, known: Container[str] = ()) -> tuple[str, int]:
-    """The name of a sample, and the draw, that a file's stem stands for; one of the `known` names
-    stands for itself.
+    """The name of a sample, and the draw, that a file's stem stands for; one of the `known` names stands for itself.
 
     >>> read_name("cat--2"), read_name("cat--2", {"cat--2"})
     (('cat', 2), ('cat--2', 0))
@@ -42,8 +41,7 @@ def escape_draw_suffix(name: str) -> str:
 
 
 def invalid_filename_reason(name: str) -> str:
-    """Why no picture can have a sample's id as its name, or would not be found by it; empty where
-    one can."""
+    """Why no picture can have a sample's id as its name, or would not be found by it; empty where one can."""
     parts = name.split("/")
     size = max(len(os.fsencode(part)) for part in parts)
     if "\0" in name or size > _MAX_NAME_BYTES or len(os.fsencode(name)) > _MAX_PATH_BYTES:

@@ -86,8 +86,7 @@ def file_signature(path: Path) -> object:
 
 
 def list_files(folder: Path) -> list[str]:
-    """The files in a folder and in those inside, by their paths with forward slashes; none that
-    is hidden."""
+    """The files in a folder and in those inside, by their paths with forward slashes; none that is hidden."""
     found = []
     for where, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]

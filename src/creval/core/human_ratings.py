@@ -1,9 +1,8 @@
 """What people said and what metrics scored, from CSV files that anyone may have written.
 
-Ratings: `rater, sample, model, metric, rating, scale`. Choices: `rater, sample, first, second,
-metric, choice`, where a choice is a model's name or `tie`. Scores: `sample, model, metric, score`;
-`source` may name the picture that a sample is of. A row that cannot be taken as it stands is left
-out and counted, never mended.
+Ratings: `rater, sample, model, metric, rating, scale`. Choices: `rater, sample, first, second, metric, choice`, where
+a choice is a model's name or `tie`. Scores: `sample, model, metric, score`; `source` may name the picture that a
+sample is of. A row that cannot be taken as it stands is left out and counted, never mended.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class EncodedImage(NamedTuple):
 def encode_image(path: str | Path, resize: ResizeRule | None = None) -> EncodedImage:
     """A picture for a model: fitted, as JPEG.
 
-    Without `fit` upright JPEG, PNG and WebP files are taken byte for byte, and everything else is
+    Without `resize` upright JPEG, PNG and WebP files are taken byte for byte, and everything else is
     made upright PNG.
     """
     path = Path(path)

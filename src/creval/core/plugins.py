@@ -21,9 +21,8 @@ THIS_SESSION = "this session"
 class Registry(Generic[T]):
     """Named objects of one kind, imported when they are first asked for.
 
-    `builtins` gives the place of each built-in object as `module:attribute`, of a text as its
-    file. Other packages add objects through the entry-point group `creval.<kind>s`, notebooks
-    through `register`.
+    `builtins` gives the place of each built-in object as `module:attribute`, of a text as its file. Other packages
+    add objects through the entry-point group `creval.<kind>s`, notebooks through `register`.
 
     >>> colours = Registry[int]("colour", {})
     >>> colours.register("red", 0xFF0000)

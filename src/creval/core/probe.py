@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 class Question(NamedTuple):
     """One question to a judge about one edit.
 
-    `id` is unique in its sample and comes from the metric and the position (`VC/3`), because
-    releases repeat their own ids; `label` is the id as released, by which recorded replies speak.
-    `reference` is the right answer in the contract's words, or none where there is no usable one;
-    `released` is the reference letter by letter as released. `shows` names the images and texts
-    that the judge sees with it; `step` the step it asks about. `prompt` names the text in which it
-    is put, if not the protocol's own, and `rubric` tells how to answer; `group` is whom it is asked
-    together with, if not its metric. `form` is how the judge answers: `explained` in a
-    sentence, `reasoned` at length, or `bare` (the answer alone).
+    `id` is unique in its sample and comes from the metric and the position (`VC/3`), because releases repeat their
+    own ids; `label` is the id as released, by which recorded replies speak. `reference` is the right answer in the
+    contract's words, or none where there is no usable one; `released_reference` is the reference letter by letter as
+    released. `shows` names the images and texts that the judge sees with it; `step` the step it asks about. `prompt`
+    names the text in which it is put, if not the protocol's own, and `rubric` tells how to answer; `group` is whom it
+    is asked together with, if not its metric. `form` is how the judge answers: `explained` in a sentence, `reasoned`
+    at length, or `bare` (the answer alone).
     """
 
     id: str
@@ -40,9 +39,8 @@ class Question(NamedTuple):
 class Measurement(NamedTuple):
     """One measurement of one edit by a gauge.
 
-    `id` is the name under which the gauge gives the value, `metric` what it is measured for.
-    `parameters` is what its value depends on besides the pictures: where that has changed, it is
-    measured anew.
+    `id` is the name under which the gauge gives the value, `metric` what it is measured for. `parameters` is what its
+    value depends on besides the pictures: where that has changed, it is measured anew.
     """
 
     id: str

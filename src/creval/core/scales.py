@@ -78,9 +78,8 @@ class AnswerScale(ABC):
         return _strict_object_schema(dict.fromkeys(labels, _strict_object_schema(answer)))
 
     def expected_value(self, options: Iterable[tuple[str, float]]) -> float | None:
-        """The expected answer, from the words that could have stood in one place and their
-        log-probabilities: sum(p * value) / sum(p) over those on the scale. For yes/no that is
-        P(yes) / (P(yes) + P(no))."""
+        """The expected answer, from the words that could have stood in one place and their log-probabilities: sum(p *
+        value) / sum(p) over those on the scale. For yes/no that is P(yes) / (P(yes) + P(no))."""
         weights = total = 0.0
         for word, log_probability in options:
             _, value = self.parse_answer(word)

@@ -38,7 +38,7 @@ class Digits(NamedTuple):
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that a protocol gives each sample. One that is `raw` shows what was measured, and
+    """A number that a protocol gives each sample. One that is `measured_only` shows what was measured, and
     nothing else counts in it: neither what a system does not support nor an edit that is not there.
     """
 
@@ -51,8 +51,7 @@ class Metric:
 
     @property
     def worst_value(self) -> float | None:
-        """What no edit at all is worth: zero, where a scale begins there. No distance or cosine
-        says so."""
+        """What no edit at all is worth: zero, where a scale begins there. No distance or cosine says so."""
         return 0.0 if self.higher_is_better and self.low == 0 and not self.measured_only else None
 
     @property
@@ -75,11 +74,10 @@ class Composite:
 class Level:
     """A level of the tables: samples are grouped by the tag of this name.
 
-    A group's value is the mean of its samples or, where `of` names a finer level, the unweighted
-    mean of that level's groups inside it. `groups` gives their order. The level `overall` is one
-    group that holds everything. Where `parts` is set, a group's value is the mean of the parts of
-    samples that belong to it; where `minus` names a level and two of its groups, the first less
-    the second.
+    A group's value is the mean of its samples or, where `mean_of` names a finer level, the unweighted mean of that
+    level's groups inside it. `groups` gives their order. The level `overall` is one group that holds everything.
+    Where `groups_sub_scores` is set, a group's value is the mean of the parts of samples that belong to it; where
+    `difference_of` names a level and two of its groups, the first less the second.
     """
 
     name: str
@@ -102,8 +100,8 @@ OVERALL = Level("overall", "overall", ("overall",))
 class ScoreSchema:
     """A protocol's metrics, its composite if it has one, and its levels as shown.
 
-    `rank` is the column by which systems are ranked: the composite, unless it says otherwise.
-    `how` says how that column is made, where it is no composite. `unsupported` is what a sample
+    `rank_by` is the column by which systems are ranked: the composite, unless it says otherwise.
+    `ranking_description` says how that column is made, where it is no composite. `unsupported_value` is what a sample
     counts that a system says it cannot do; none leaves it out.
     """
 

@@ -28,7 +28,7 @@ class Verdict(NamedTuple):
     """One probe's outcome for one edit.
 
     `value` is on the contract's scale (yes/no: 1 is yes) or in the gauge's unit, and none unless
-    the status is `ANSWERED`; `said` is the answer in the judge's own words.
+    the status is `ANSWERED`; `raw_answer` is the answer in the judge's own words.
     """
 
     probe: str

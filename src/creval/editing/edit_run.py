@@ -56,10 +56,9 @@ class StrategyOptions:
 
 @dataclass
 class EditRunResult:
-    """What came of it: samples by how they ended, why some have no picture, and what is odd about
-    those that have one. `cost` is all that the folder has cost, with what helpers took; none where
-    that is not known. `unable` counts samples that a benchmark of many tasks lets an editor not
-    support."""
+    """What came of it: samples by how they ended, why some have no picture, and what is odd about those that have
+    one. `cost` is all that the folder has cost, with what helpers took; none where that is not known.
+    `unsupported_count` counts samples that a benchmark of many tasks lets an editor not support."""
 
     sample_count: int
     strategy_result: StrategyResult
@@ -269,8 +268,7 @@ class EditRun:
             ]
 
     def run(self, watch: StageProgressCallback | None = None) -> EditRunResult:
-        """Make the edits, and put them under their samples' names. What came is kept, whatever
-        happens."""
+        """Make the edits, and put them under their samples' names. What came is kept, whatever happens."""
         manifest = self._build_manifest()
         with RunWriter(self.folder) as store, store.transaction():
             self._require_same_settings(store.manifest, manifest)

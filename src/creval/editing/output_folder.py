@@ -1,5 +1,4 @@
-"""A folder that `creval edit` filled: pictures under their samples' names, and why others are not
-there."""
+"""A folder that `creval edit` filled: pictures under their samples' names, and why others are not there."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Plans for an editor: a model looks at a picture and at what is wanted, and writes how to go about
-it."""
+"""Plans for an editor: a model looks at a picture and at what is wanted, and writes how to go about it."""
 
 from __future__ import annotations
 

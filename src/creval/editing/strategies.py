@@ -166,7 +166,7 @@ class StrategyRunner:
 
     def run(self, watch: ProgressCallback | None = None) -> StrategyResult:
         """Make every sample's edit. A chain that several samples share is made once. What came
-        before something went wrong is in `finished`."""
+        before something went wrong is in `result`."""
         at: dict[_StepChain, Edit] = {}
         try:
             self._run_chains(at, watch)
@@ -283,8 +283,7 @@ class StrategyRunner:
     def _select_candidates(
         self, depth: int, chains: Mapping[_StepChain, _ChainOwner], candidates: Mapping[_StepChain, list[Edit]]
     ) -> dict[_StepChain, Edit]:
-        """Of each chain's candidates the one that a judge picks; the first where it can score
-        none."""
+        """Of each chain's candidates the one that a judge picks; the first where it can score none."""
         open_ = []
         found = {}
         for chain, edits in candidates.items():

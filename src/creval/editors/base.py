@@ -34,7 +34,7 @@ class EditRequest:
 
 class EditOutput(NamedTuple):
     """What came back, byte for byte: a picture's content and its type as it was told. `cost` is in
-    US dollars where it is known; `facts` is what else was told about it."""
+    US dollars where it is known; `metadata` is what else was told about it."""
 
     content: bytes
     media_type: str = ""
@@ -56,9 +56,9 @@ class PendingTask(Protocol):
 
 @dataclass(frozen=True)
 class EditorOptions:
-    """How editors are asked. `settings` go to the model as they are (`--set KEY=VALUE`); `key`
-    names the environment variable that holds the key, if not the usual one, and `keyless` does
-    without, where nothing is asked. `bench` is the folder of the benchmark."""
+    """How editors are asked. `settings` go to the model as they are (`--set KEY=VALUE`); `key_env`
+    names the environment variable that holds the key, if not the usual one, and `key_optional` does
+    without, where nothing is asked. `benchmark_folder` is the folder of the benchmark."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     benchmark_folder: Path | None = None
@@ -78,8 +78,8 @@ def require_no_settings(name: str, options: EditorOptions) -> None:
 class Editor(ABC):
     """A model that edits. `name` is the editor's in a run, `model` the model's own.
 
-    `price` is US dollars a picture, as far as it is known; `pace` how many seconds one takes, as a
-    guess. `learned` collects what the model turned out not to take, in words. `needs_source` says
+    `price` is US dollars a picture, as far as it is known; `seconds_per_edit` how many seconds one takes, as a
+    guess. `notes` collects what the model turned out not to take, in words. `needs_source` says
     that it edits, and makes nothing of words alone.
     """
 

@@ -1,8 +1,7 @@
 """`python:module:function`: a function of the user's edits.
 
-It is called with the source as a PIL image (or none), the instruction and the seed, and returns a
-PIL image, or a file's path or content. Where it takes `mask` or `references`, it gets these too,
-and what `--set` gives.
+It is called with the source as a PIL image (or none), the instruction and the seed, and returns a PIL image, or a
+file's path or content. Where it takes `mask` or `references`, it gets these too, and what `--set` gives.
 """
 
 from __future__ import annotations

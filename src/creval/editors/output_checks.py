@@ -39,7 +39,7 @@ class OutputCheck:
 
 def read_image_bytes(path: Path, *, follow_links: bool = True) -> bytes:
     """A file's content, byte for byte; `CallError` where it is no file, or larger than pictures
-    are. Without `links` a symbolic link is no file."""
+    are. Without `follow_links` a symbolic link is no file."""
     try:
         found = path.stat() if follow_links else path.lstat()
         if not stat.S_ISREG(found.st_mode):

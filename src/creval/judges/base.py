@@ -22,7 +22,7 @@ class JudgeRequest(NamedTuple):
 
     `repeats` are the numbers of the independent answers that are wanted; `form` is how they are
     given, as in `Question`; `questions` are the questions' words alone, in the labels' order, and
-    `shows` what each picture is.
+    `image_roles` what each picture is.
     """
 
     images: Sequence[EncodedImage]
@@ -58,8 +58,8 @@ class JudgeResponse(NamedTuple):
 class Judge(ABC):
     """A model that answers. `name` is the judge's in a run; `model` the model's own.
 
-    `several` says whether one request can bring several choices. `learned` collects what the judge
-    turned out not to take, in words. A judge that is not `metered` uses no tokens; `pace` is how
+    `supports_n` says whether one request can bring several choices. `notes` collects what the judge
+    turned out not to take, in words. A judge that is not `counts_tokens` uses no tokens; `seconds_per_call` is how
     many seconds a call takes, as a guess before one was made.
     """
 
@@ -128,8 +128,8 @@ _THINKING = re.compile(r"\A.*</think(?:ing)?>|<think(?:ing)?>.*\Z", re.DOTALL)
 class JudgeOptions:
     """How judges are asked. `parameters` go into every request as they are.
 
-    A temperature of none is 0, or 1 where repeats are wanted. `key` names the environment variable
-    that holds the key, if not the usual one; `keyless` does without, where nothing is asked.
+    A temperature of none is 0, or 1 where repeats are wanted. `key_env` names the environment variable
+    that holds the key, if not the usual one; `key_optional` does without, where nothing is asked.
     `flag` is the option that names them.
     """
 

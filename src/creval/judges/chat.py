@@ -1,9 +1,8 @@
 """Judges behind the OpenAI chat wire format, at any address.
 
-A request is written as parts of which the large ones stand in memory already: each picture in
-base64, made once, between small pieces of JSON, and a tail with the question. Pictures come first,
-so that caches of a prompt's beginning, the provider's or a server's own, find it again for the next
-question.
+A request is written as parts of which the large ones stand in memory already: each picture in base64, made once,
+between small pieces of JSON, and a tail with the question. Pictures come first, so that caches of a prompt's
+beginning, the provider's or a server's own, find it again for the next question.
 """
 
 from __future__ import annotations
@@ -207,7 +206,7 @@ class ChatJudge(Judge):
 
 
 class _RequestRejected(Exception):  # noqa: N818
-    """A request that the server will not take as it is. `vague`: it may not say what it minds."""
+    """A request that the server will not take as it is. `reason_unclear`: it may not say what it minds."""
 
     def __init__(self, reason: str, *, reason_unclear: bool) -> None:
         super().__init__(reason)

@@ -34,8 +34,7 @@ class TrialAnswers:
 
 
 class CalibrationRun:
-    """A judge and the trials that it is to be asked, in a folder. Only the unmodified trial is
-    repeated."""
+    """A judge and the trials that it is to be asked, in a folder. Only the unmodified trial is repeated."""
 
     def __init__(
         self,

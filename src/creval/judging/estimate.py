@@ -19,7 +19,7 @@ _MAX_ENCODED = 8  # pictures that are encoded to see how large they get
 def estimate_judge_costs(
     judge_run: JudgeRun, answered: Mapping[str, AnsweredProbes], max_edits: int | None = None
 ) -> list[CostEstimate]:
-    """What each judge will take; from `most` edits, evenly chosen, where that is given."""
+    """What each judge will take; from `max_edits` edits, evenly chosen, where that is given."""
     found = []
     for judge, fit in zip(judge_run.judges, judge_run.resize_rules, strict=True):
         items = list(judge_run.plan.work(answered.get(judge.name, {}), supports_n=judge.supports_n))
@@ -82,7 +82,7 @@ class _ImageSizes:
         self.bytes_by_image: dict[str, float] = {}
 
     def describe_image(self, path: Path) -> EncodedImage:
-        """A picture without its content; its bytes are in `sent`, by its name."""
+        """A picture without its content; its bytes are in `bytes_by_image`, by its name."""
         if path not in self._images:
             size = read_image_size(path)
             width, height = self._resize_rule(*size) if self._resize_rule else size

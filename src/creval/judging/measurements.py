@@ -51,7 +51,7 @@ def metric_voice(image_metric: ImageMetric) -> str:
 def find_pending_measurements(
     plan: Plan, image_metrics: Mapping[str, ImageMetric], answered: Mapping[str, AnsweredProbes]
 ) -> Iterator[MeasurementJob]:
-    """What is not measured yet, edit by edit; `done` is by the gauges' voices."""
+    """What is not measured yet, edit by edit; `answered` is by the gauges' voices."""
     for sample in plan.samples:
         alike: dict[tuple[str, str], list[Measurement]] = {}
         for probe in plan.measurements[sample.id]:
@@ -119,8 +119,7 @@ async def run_measurements(
 
 
 async def _stop_on_signal(feature_cache: FeatureCache, stop_signal: StopSignal) -> None:
-    """Let models end with the batch that they are at: what they made is kept, and whole edits can
-    take minutes."""
+    """Let models end with the batch that they are at: what they made is kept, and whole edits can take minutes."""
     await stop_signal.wait()
     feature_cache.stop()
 

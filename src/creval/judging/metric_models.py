@@ -19,9 +19,9 @@ METRIC_MODELS_KEY = "gauge_models"
 
 
 class RunMetrics:
-    """The gauges that a run needs, `opened` by their names.
+    """The gauges that a run needs, `image_metrics` by their names.
 
-    They measure with the models that are `chosen` now or else, as far as the run has values of
+    They measure with the models that are `selected_models` now or else, as far as the run has values of
     them, with those that were chosen before: with another, what is there would have to go.
     """
 

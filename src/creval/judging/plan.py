@@ -27,7 +27,7 @@ class QuestionBatch(NamedTuple):
 
 
 class EditWork(NamedTuple):
-    """What is to be asked about one edit; `cached` counts the calls that it needs no more."""
+    """What is to be asked about one edit; `cached_calls` counts the calls that it needs no more."""
 
     sample: Sample
     edit: Edit
@@ -110,7 +110,7 @@ class Plan:
     def work(self, answered: AnsweredProbes, *, supports_n: bool = False) -> Iterator[EditWork]:
         """The work, edit by edit, without what is answered.
 
-        `several` says that one call can bring all repeats.
+        `supports_n` says that one call can bring all repeats.
         """
         nothing: set[tuple[int, str]] = set()
         for sample in self.samples:
@@ -163,8 +163,8 @@ def select_samples(
     subset: str | None = None,
     seed: int = 0,
 ) -> list[Sample]:
-    """The samples that a run is about; a limited number is chosen `among` those that have an
-    edit, where there are edits already. Those on the way that count without one stay `beside`."""
+    """The samples that a run is about; a limited number is chosen `edited_ids` those that have an
+    edit, where there are edits already. Those on the way that count without one stay `unsupported_ids`."""
     card = benchmark.schema
     samples = list(benchmark.dataset.samples)
     if subset is not None:

@@ -27,9 +27,8 @@ TrackFiles = Callable[[Sequence[RecordedFile], str], Iterable[RecordedFile]]
 
 @dataclass
 class ReplaySummary:
-    """What a replay did: how many questions of each model ended in which way, and the files that
-    could not be read, with the reason. `outcome` is how early asking could have stopped, if there was
-    a rule."""
+    """What a replay did: how many questions of each model ended in which way, and the files that could not be read,
+    with the reason. `outcome` is how early asking could have stopped, if there was a rule."""
 
     recording: RecordedAnswers
     statuses: dict[str, Counter[VerdictStatus]] = field(default_factory=dict)

@@ -28,7 +28,7 @@ class EncodedEdit(NamedTuple):
 
 
 class PendingCall(NamedTuple):
-    """One request: questions about an edit, in these repeats; `tries` that came before."""
+    """One request: questions about an edit, in these repeats; `previous_tries` that came before."""
 
     encoded_edit: EncodedEdit
     questions: tuple[Question, ...]

@@ -64,7 +64,7 @@ class EarlyStopping:
         self._advance()
 
     def finish_call(self, key: EditKey, follow_ups: int) -> None:
-        """A call about an edit is through; `more` follow from it."""
+        """A call about an edit is through; `follow_ups` follow from it."""
         self._calls_left[key] += follow_ups - 1
         self._advance()
 

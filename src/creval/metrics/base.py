@@ -19,8 +19,8 @@ from creval.metrics.model_loading import Lazy, model_label
 class ModelInfo:
     """A model that a gauge measures with.
 
-    `use` is the word by which another is chosen (`--gauge clip=MODEL`), `default` the one that is
-    taken otherwise. `comes` tells from where: the `hub` (where `file` is one of its files), its
+    `slot` is the word by which another is chosen (`--gauge clip=MODEL`), `default` the one that is
+    taken otherwise. `origin` tells from where: the `hub` (where `file` is one of its files), its
     `library`, which downloads it (to `file`, below the user's home, if that is known) or is
     `shipped` with it; or from nobody: it must be `given`, or can be (`optional`).
     """
@@ -38,10 +38,9 @@ class ModelInfo:
 class MetricInfo:
     """A gauge: what it is called, its values with their ranges, what it needs, and what it takes.
 
-    It `needs` a source, a control (a source that shows lines, depth, a pose or grey), a reference,
-    captions or texts; a mask is used where there is one. `extra` is what `pip install
-    'creval[EXTRA]'` brings for it, `packages` are the modules behind that and `licence` theirs,
-    where it is not one for any use.
+    It `needs` a source, a control (a source that shows lines, depth, a pose or grey), a reference, captions or texts;
+    a mask is used where there is one. `extra` is what `pip install 'creval[EXTRA]'` brings for it, `packages` are the
+    modules behind that and `licence` theirs, where it is not one for any use.
     """
 
     name: str

@@ -24,9 +24,8 @@ _JPEG_QUALITY = 50
 
 
 class ImageChange(NamedTuple):
-    """How far two pictures differ: the mean difference of pixels, in [0, 1], over all of them and
-    in the block where it is largest, and 1 - SSIM in the block where that is; a block's side is a
-    sixteenth of the picture's."""
+    """How far two pictures differ: the mean difference of pixels, in [0, 1], over all of them and in the block where
+    it is largest, and 1 - SSIM in the block where that is; a block's side is a sixteenth of the picture's."""
 
     whole: float
     pixels: float

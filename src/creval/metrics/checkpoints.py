@@ -49,8 +49,7 @@ def find_safe_weights(name: str, files: Sequence[str]) -> Path:
 
 
 def load_weights(path: Path) -> Mapping[str, Any]:
-    """The tensors in a file by name. Nothing in it is run: a file that holds more than weights is
-    refused."""
+    """The tensors in a file by name. Nothing in it is run: a file that holds more than weights is refused."""
     try:
         torch = import_module("torch")
     except ImportError as error:

@@ -59,8 +59,7 @@ class DepthModel(FeatureExtractor):
 
 
 def _predict_depths(processor: Any, model: Any, images: Sequence[Image.Image]) -> list[Any]:
-    """The depth in each picture, in the model's own size; those that it sees in one size go through
-    it together."""
+    """The depth in each picture, in the model's own size; those that it sees in one size go through it together."""
     torch = import_module("torch")
     inputs = [processor(images=image, return_tensors="pt") for image in images]
     alike: dict[tuple[Any, ...], list[int]] = {}

@@ -26,9 +26,8 @@ ExtractorInput = LazyImage | str
 class FeatureExtractor(ABC):
     """A model that makes an array of each picture or text.
 
-    `name` stands for all that its arrays depend on, so that those that are kept can be taken again.
-    All are kept: they are to be small. `batch` is how many it takes at a time. The model is made
-    when it is first used.
+    `name` stands for all that its arrays depend on, so that those that are kept can be taken again. All are kept:
+    they are to be small. `batch_size` is how many it takes at a time. The model is made when it is first used.
     """
 
     name: str
@@ -184,8 +183,7 @@ def unit_vectors(vectors: FeatureArray) -> list[FeatureArray]:
 
 
 def cosine_similarity(a: FeatureArray, b: FeatureArray) -> float:
-    """The cosine of the angle between two vectors; raises `NonFiniteResult` where one has no
-    length."""
+    """The cosine of the angle between two vectors; raises `NonFiniteResult` where one has no length."""
     one, other = a.astype(np.float64), b.astype(np.float64)
     length = np.linalg.norm(one) * np.linalg.norm(other)
     if not length:

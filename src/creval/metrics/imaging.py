@@ -1,8 +1,7 @@
 """How well an edit is imaged (blur, noise, distortion), for MUSIQ trained on KonIQ: 0 to 100.
 
-The picture is scaled to a height of 1024 before. The network and its weights are pyiqa's, which are
-not for commercial use; what Google allows with the weights that these were made from is not
-confirmed.
+The picture is scaled to a height of 1024 before. The network and its weights are pyiqa's, which are not for
+commercial use; what Google allows with the weights that these were made from is not confirmed.
 """
 
 from __future__ import annotations

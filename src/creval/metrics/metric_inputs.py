@@ -51,7 +51,7 @@ class NonFiniteResult(Exception):  # noqa: N818
 class LazyImage:
     """A picture that can be looked at: a file's, or one made of others.
 
-    `digest` names its content, `image` is what is to be seen, in RGB; `pixels` are as many as its
+    `digest` names its content, `image` is what is to be seen, in RGB; `pixel_count` are as many as its
     file says, and none where that cannot be read.
     """
 
@@ -171,7 +171,7 @@ class MetricInputs:
     """An edit, and what its sample brings to measure it with.
 
     What a sample does not have raises `NotMeasurable`. `parameters` are the measurement's own;
-    `used` are the files that were looked at, by what they show; `path` is the edit's.
+    `used_files` are the files that were looked at, by what they show; `edit_path` is the edit's.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ T = TypeVar("T")
 class Lazy(Generic[T]):
     """What `load` makes, when it is first asked for; what was missing then stays missing.
 
-    What somebody has `chosen` and cannot be had is an error; anything else is `MissingCounts`.
+    What somebody has `explicit` and cannot be had is an error; anything else is `MissingCounts`.
     """
 
     def __init__(self, load: Callable[[], T], *, explicit: bool = False) -> None:
@@ -68,7 +68,7 @@ _DIGEST_LENGTH = 8  # characters of the state of a model's files
 class TransformersModel(Lazy[tuple[Any, Any]]):
     """A processor and its model, from the hub or from a folder, loaded when first used.
 
-    `kind` is the transformers class that loads it (`AutoModel`), `method` one it must have.
+    `model_class` is the transformers class that loads it (`AutoModel`), `required_method` one it must have.
     """
 
     def __init__(
@@ -152,8 +152,7 @@ def _sampled_digest(file: Path, size: int, modified_ns: int) -> bytes:  # noqa: 
 
 
 def check_processor_shapes(processor: Any, images: Iterable[Image.Image]) -> None:
-    """Refuse pictures so long that a processor, which scales by the shorter side, would make them
-    too large."""
+    """Refuse pictures so long that a processor, which scales by the shorter side, would make them too large."""
     size = getattr(getattr(processor, "image_processor", processor), "size", None)
     sides = size if isinstance(size, Mapping) else getattr(size, "__dict__", {})
     if sides.get("shortest_edge") and not sides.get("longest_edge"):

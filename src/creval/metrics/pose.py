@@ -1,8 +1,7 @@
 """How far the poses in an edit are from the poses that it was to follow.
 
-OpenPose finds bodies and hands in the edit and draws them on black; the value is
-mean |control in grey - drawing in grey| / 255. Network and drawing are controlnet_aux's; OpenPose
-is not for commercial use.
+OpenPose finds bodies and hands in the edit and draws them on black; the value is mean |control in grey - drawing in
+grey| / 255. Network and drawing are controlnet_aux's; OpenPose is not for commercial use.
 """
 
 from __future__ import annotations

@@ -133,8 +133,7 @@ def normalise_for_comparison(text: str) -> str:
 
 
 def character_error_rate(wanted: str, read: str) -> float:
-    """The share of a text's characters that are wrong where it is best read: 0 is all right, 1 is
-    nothing there.
+    """The share of a text's characters that are wrong where it is best read: 0 is all right, 1 is nothing there.
 
     >>> error_rate("OPEN", "we are 0pen today")
     0.25

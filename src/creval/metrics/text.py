@@ -1,8 +1,7 @@
 """Whether the text that an instruction wants is in the edit, and the text that is to go is gone.
 
-What can be read is read by RapidOCR, which ships its models. Which texts are meant comes with the
-measurement (`wanted`, `removed`), or from the instruction: they stand in quotation marks, or all
-text of the source is to go.
+What can be read is read by RapidOCR, which ships its models. Which texts are meant comes with the measurement
+(`wanted`, `removed`), or from the instruction: they stand in quotation marks, or all text of the source is to go.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Reading a judge's reply: which question got which answer.
 
-What is read is read only where it can mean one thing; everything else stays unanswered, with a
-status that says why.
+What is read is read only where it can mean one thing; everything else stays unanswered, with a status that says why.
 """
 
 from __future__ import annotations
@@ -23,11 +22,10 @@ _MAX_EXPLANATION_CHARS = 4000
 def parse_reply(text: str, questions: Sequence[Question], labels: Sequence[str] | None = None) -> list[Verdict]:
     """Return one verdict for each question, in their order, from the reply to all of them.
 
-    `labels` are the names under which the questions were put, if not their own, or Q1, Q2 ... where
-    they have none. Reads fenced or bare JSON: objects in a row, an array, objects inside objects,
-    an object from label to answer; JSON with slips of punctuation; lines such as `Q3: Yes`; and,
-    where one question was asked, the bare answer. An answer without a label goes by the question's
-    text, or by order where there are as many answers as questions.
+    `labels` are the names under which the questions were put, if not their own, or Q1, Q2 ... where they have none.
+    Reads fenced or bare JSON: objects in a row, an array, objects inside objects, an object from label to answer;
+    JSON with slips of punctuation; lines such as `Q3: Yes`; and, where one question was asked, the bare answer. An
+    answer without a label goes by the question's text, or by order where there are as many answers as questions.
     """
     entries, sound = find_json_entries(text)
     if not entries:

@@ -13,8 +13,7 @@ TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
 class ReplyFormat(str):
     """The words that ask for a form of reply, and the JSON schema of this form.
 
-    The schema goes with a request if the server takes one. It is no part of what a reply is cached
-    under.
+    The schema goes with a request if the server takes one. It is no part of what a reply is cached under.
     """
 
     schema: Schema

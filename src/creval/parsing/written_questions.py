@@ -70,9 +70,8 @@ _WEIGHT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)\s*(?:/\s*3|points?|分)?(?:
 def parse_questions(text: str) -> list[WrittenQuestion]:
     """Return the questions in a reply, in their order.
 
-    Reads JSON in a fence or bare, as one object, a list, or objects in a row; tables; lines such as
-    `**Q1:** ...`, `1. ...`, `- ...`, with answer and weight behind the question or in lines below
-    it; with Chinese punctuation too.
+    Reads JSON in a fence or bare, as one object, a list, or objects in a row; tables; lines such as `**Q1:** ...`,
+    `1. ...`, `- ...`, with answer and weight behind the question or in lines below it; with Chinese punctuation too.
     """
     found = [question for value in iter_json_objects(text) for question in _iter_questions(value, 0)]
     return found or _table_questions(text) or _line_questions(text)

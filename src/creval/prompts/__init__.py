@@ -33,7 +33,7 @@ _AUTHORS_PLACEHOLDER = re.compile(
 
 
 class Prompt(NamedTuple):
-    """A text with places to fill; `authors` says that they were written as the authors do."""
+    """A text with places to fill; `in_authors_syntax` says that they were written as the authors do."""
 
     name: str
     text: str

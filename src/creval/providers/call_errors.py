@@ -6,10 +6,10 @@ from creval.core.errors import CrevalError
 
 
 class CallError(Exception):
-    """A call that brought no answer. `kind` is what is counted; `wait` what the server asks for.
+    """A call that brought no answer. `kind` is what is counted; `retry_after` what the server asks for.
 
-    `again` says whether the same call can succeed later; `crowded` that there were too many; `paid`
-    that the judge may have done its work. `wasted` is what such attempts may have cost.
+    `retryable` says whether the same call can succeed later; `overloaded` that there were too many; `billed`
+    that the judge may have done its work. `cost` is what such attempts may have cost.
     """
 
     cost = 0.0

@@ -15,7 +15,7 @@ from creval.providers.pricing import Price
 class ChatProvider:
     """A provider's address, the environment variable that holds the key, and what it takes.
 
-    What is not known to be refused is tried, and the judge learns from the first refusal. `longest`
+    What is not known to be refused is tried, and the judge learns from the first refusal. `max_reply_tokens`
     is a limit on a reply's tokens, sent where leaving it out costs something.
     """
 

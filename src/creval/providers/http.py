@@ -37,7 +37,7 @@ class HttpResponse(NamedTuple):
 
 @dataclass(frozen=True)
 class HttpEndpoint:
-    """Who is called, where, for which model; `variable` holds the key in the environment."""
+    """Who is called, where, for which model; `key_env` holds the key in the environment."""
 
     name: str
     model: str
@@ -69,7 +69,7 @@ class HttpEndpoint:
     ) -> HttpResponse:
         """One request and the whole reply, of at most so many bytes; no redirect is followed.
 
-        What goes wrong on the way becomes a `CallError` or `ProviderUnusable`. `paid` says that
+        What goes wrong on the way becomes a `CallError` or `ProviderUnusable`. `billed` says that
         work may have been done, and billed, for a request whose connection was lost; `seconds` are
         those after which it is given up, where that is sooner than usual.
         """

@@ -17,7 +17,7 @@ from creval.core.images import ResizeRule
 class VisionSpec(NamedTuple):
     """How a family of models sees: the size it sees, and the tokens of a picture of that size.
 
-    Where `fit` is none nothing is known, and pictures go as they are.
+    Where `resize` is none nothing is known, and pictures go as they are.
     """
 
     name: str

@@ -17,8 +17,7 @@ ProvenanceByModel = Mapping[str, EditProvenance]
 
 
 def cost_table(card: Scorecard, provenances: ProvenanceByModel) -> OutputTable:
-    """A row a model, those of one editor together, the cheaper first: what an edit took, and what
-    it scored."""
+    """A row a model, those of one editor together, the cheaper first: what an edit took, and what it scored."""
     rank = card.table.schema.ranking_column
     digits = card.table.schema.find_metric(rank).digits
     compared = {name: _difference_to_direct(card, provenances, name) for name in card.models}

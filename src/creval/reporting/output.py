@@ -18,8 +18,7 @@ BEST, SECOND, STRONG, FAINT, ITALIC = "best", "second", "strong", "faint", "asid
 
 
 class TableCell(NamedTuple):
-    """One place in a table: words, how they are marked, and what stands small below and beside
-    them."""
+    """One place in a table: words, how they are marked, and what stands small below and beside them."""
 
     text: str
     below: str = ""
@@ -32,8 +31,8 @@ Row = list[str | TableCell]
 
 @dataclass(frozen=True)
 class OutputTable:
-    """A table. The first `left` columns are words, the others numbers; a rule is drawn before each
-    row of `breaks`."""
+    """A table. The first `text_columns` columns are words, the others numbers; a rule is drawn before each
+    row of `section_starts`."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str | TableCell]]

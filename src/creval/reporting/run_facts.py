@@ -78,9 +78,8 @@ def unanswered_tables(run: Run, models: Sequence[str], samples: Collection[str])
 
 
 def missing_images_table(run: Run, models: Sequence[str], samples: Collection[str]) -> OutputTable | None:
-    """Which pictures of these models and samples are not there, the sources' first; none where all
-    are. What there never was to be is not missing: where there is no source or no support, or the
-    benchmark made it impossible."""
+    """Which pictures of these models and samples are not there, the sources' first; none where all are. What there
+    never was to be is not missing: where there is no source or no support, or the benchmark made it impossible."""
     never = run.unsupported | {
         (gone.edit.model, gone.edit.sample) for gone in run.missing_edits() if gone.status is EditStatus.IMPOSSIBLE
     }

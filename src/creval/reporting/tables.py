@@ -144,8 +144,8 @@ def score_tables(
 ) -> Iterator[OutputTable]:
     """A value with its coverage, below it its interval.
 
-    A table for each group of samples or, where `wide` gives a terminal's width, as many of them
-    beside each other as it has room for. With `leading` the column that ranks comes first.
+    A table for each group of samples or, where `width` gives a terminal's width, as many of them
+    beside each other as it has room for. With `ranking_first` the column that ranks comes first.
     """
     rest = [pair for pair in sample_groups if pair[0] != SAMPLE_LEVEL]
     if width:
@@ -278,8 +278,7 @@ def _rows(
     escape: Callable[[str], str],
     wide: bool,
 ) -> tuple[list[str], list[list[str]]]:
-    """A head and rows of text; `marks` go around the best, the second, and (0) what stands behind
-    a value."""
+    """A head and rows of text; `marks` go around the best, the second, and (0) what stands behind a value."""
     before, after = marks.get(0, ("", ""))
 
     def row(name: str, spots: Sequence[_ScoreColumn]) -> Iterator[str]:

@@ -119,8 +119,7 @@ def _draw_frequency(table: ScoreTable, level: Level, strata: Sequence[Integers],
 
 
 def _weighted_mean(values: Floats, frequency: Floats) -> Floats:
-    """The mean of the groups that are there, each as often as it was drawn; axes draw, group,
-    system, metric."""
+    """The mean of the groups that are there, each as often as it was drawn; axes draw, group, system, metric."""
     weights = np.where(np.isnan(values), 0.0, frequency[..., None, None])
     with np.errstate(invalid="ignore", divide="ignore"):
         mean: Floats = (weights * np.nan_to_num(values)).sum(axis=1) / weights.sum(axis=1)

@@ -48,10 +48,9 @@ class Agreement(NamedTuple):
 def compute_agreement(
     answers: Floats, distance: str = "nominal", clusters: Integers | None = None, resamples: int = 2_000, seed: int = 0
 ) -> Agreement:
-    """How far voices agree; `scale` is what counts as near in Krippendorff's alpha.
+    """How far voices agree; `distance` is what counts as near in Krippendorff's alpha.
 
-    `units` number what the rated things belong to, such as samples: with them, there are intervals
-    over these.
+    `clusters` number what the rated things belong to, such as samples: with them, there are intervals over these.
     """
     rated = (~np.isnan(answers)).sum(axis=1)
     pairs = [(answers[:, first], answers[:, second]) for first in range(answers.shape[1]) for second in range(first)]
@@ -240,7 +239,7 @@ DISTANCE_NAMES = (*DISTANCES, "interval")
 @dataclass(frozen=True)
 class AgreementItem:
     """One question about one edit, or one thing that people said something about. Answers with
-    `names`, such as yes and no, are not nearer to some than to others."""
+    `is_nominal`, such as yes and no, are not nearer to some than to others."""
 
     sample: str
     metric: str
@@ -252,7 +251,7 @@ class AgreementItem:
 class AnswerTable:
     """What each voice answered to each question about each edit; axes item, voice.
 
-    `unlike` counts questions that runs put in other words; they are left out.
+    `reworded` counts questions that runs put in other words; they are left out.
     """
 
     items: tuple[AgreementItem, ...]

@@ -88,8 +88,7 @@ def bootstrap_tables(tables: Sequence[ScoreTable], resamples: int, seed: int) ->
 
 
 def _parent_groups(table: ScoreTable, strata: Sequence[Integers]) -> list[tuple[tuple[int, ...], ...]]:
-    """For each stratum of units the groups in which its samples lie, of levels that others are
-    means of."""
+    """For each stratum of units the groups in which its samples lie, of levels that others are means of."""
     of = {level.mean_of for level in table.schema.levels if level.mean_of in table.groups}
     groups = [table.groups[name].tolist() for name in sorted(filter(None, of))]
     inside: dict[int, list[tuple[int, ...]]] = {}

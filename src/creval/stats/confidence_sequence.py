@@ -1,12 +1,11 @@
 """Confidence sequences of paired differences: intervals that may be looked at after every sample.
 
-Samples come in random order within strata. The difference of two systems' means, each stratum in
-its share, has the variance `v = sum(share² (1 - seen / size) s² / seen)`; the bracket, because
-samples are drawn without replacement, counts only where the question is about the benchmark's own
-samples. However samples are spread over strata, the error of the mean divided by `v` behaves like
-a Brownian motion at the time `1 / v` (its covariance at two looks is the variance at the later
-one). For that, Robbins and Siegmund (1970) give a boundary that is crossed with exactly the chosen
-probability at any time from a first look on:
+Samples come in random order within strata. The difference of two systems' means, each stratum in its share, has the
+variance `v = sum(share² (1 - seen / size) s² / seen)`; the bracket, because samples are drawn without replacement,
+counts only where the question is about the benchmark's own samples. However samples are spread over strata, the error
+of the mean divided by `v` behaves like a Brownian motion at the time `1 / v` (its covariance at two looks is the
+variance at the later one). For that, Robbins and Siegmund (1970) give a boundary that is crossed with exactly the
+chosen probability at any time from a first look on:
 
     |error| < sqrt(v (a² + log(time / first time))),    1 - Φ(a) + a φ(a) = chance on one side.
 
@@ -61,8 +60,8 @@ class ConfidenceSequence:
     """The differences between all pairs of systems, gathered sample by sample.
 
     Several runs (orders of the samples, or simulated sets) go side by side, each an entry of the
-    first axis. `sizes` says how many samples each stratum has; `shares` gives from such sizes how
-    much each stratum counts, for the last axis. `wide` is the range of the values. With `finite`
+    first axis. `sizes` says how many samples each stratum has; `stratum_weights` gives from such sizes how
+    much each stratum counts, for the last axis. `value_range` is the range of the values. With `finite_population`
     the differences are those on all these samples, otherwise on such samples in general.
     """
 

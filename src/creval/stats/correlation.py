@@ -68,8 +68,7 @@ def kendall(x: Floats, y: Floats, counts: Floats) -> Floats:
 
 
 def rowwise_kendall(rows: Floats, others: Floats) -> Floats:
-    """Kendall's tau-b of each row with the same row of `others`, or with their only one; NaN where
-    there is none."""
+    """Kendall's tau-b of each row with the same row of `others`, or with their only one; NaN where there is none."""
     first, second = np.triu_indices(rows.shape[1], 1)
     signs = [np.sign(np.round(of[:, first] - of[:, second], 9)) for of in (rows, others)]
     untied = [np.abs(of).sum(axis=1) for of in signs]

@@ -47,9 +47,9 @@ class ModelStanding:
 class StoppingOutcome:
     """How a question was settled, or not: all that is to be said about it.
 
-    `undecided` are the models whose answers would still be needed, who is ahead first; `order` are
-    all models as they stand; `pairs` are those whose order is open, if the question was the
-    ranking, and `equal` those that lie within the margin.
+    `undecided` are the models whose answers would still be needed, who is ahead first; `ranking` are
+    all models as they stand; `open_pairs` are those whose order is open, if the question was the
+    ranking, and `equal_pairs` those that lie within the margin.
     """
 
     rule: StoppingRule
@@ -141,7 +141,7 @@ class SequentialTest:
         self.samples_added += 1
 
     def outcome(self, answers_total: int) -> StoppingOutcome:
-        """How it stands now; `total` is how many answers all samples of all systems would take."""
+        """How it stands now; `answers_total` is how many answers all samples of all systems would take."""
         race, active = self._elimination, self._elimination.active[0]
         value, off = self._direction * race.bounds.value[0], race.bounds.radius[0]
         wins = (self._direction * value > 0).sum(axis=1)

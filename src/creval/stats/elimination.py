@@ -37,19 +37,17 @@ class Elimination:
     `beaten` who was surely worse than another when it was dropped. `bounds` are the differences as
     they were last looked at, for each pair while both were there.
 
-    On `best`: a system is dropped when another is surely better; or, together with others, when
-    all who stay are surely not worse by the margin than any of those dropped. Who is alone in the
-    end is best. Of K systems still in the race, each pair takes on each side the K (K - 1)-th part
-    of alpha. Among equals anyone is dropped with at most that risk. Only comparisons with the true
-    best can cost it its place; in whatever fixed order the others leave, the risks of these add up
-    to alpha (1/2 + 1/6 + ... + 1 / (K (K - 1))) < alpha.
+    On `best`: a system is dropped when another is surely better; or, together with others, when all who stay are
+    surely not worse by the margin than any of those dropped. Who is alone in the end is best. Of K systems still in
+    the race, each pair takes on each side the K (K - 1)-th part of alpha. Among equals anyone is dropped with at most
+    that risk. Only comparisons with the true best can cost it its place; in whatever fixed order the others leave,
+    the risks of these add up to alpha (1/2 + 1/6 + ... + 1 / (K (K - 1))) < alpha.
 
     On `ranking`: a pair is settled when its order is sure, or that the two differ by less than the
     margin; a system is dropped when all its pairs are settled. All pairs share alpha to the end.
 
-    With a margin, what is claimed is about all samples of the benchmark, drawn without replacement.
-    Without one it is about samples of this kind: on exactly these, the last sample would settle
-    every tie.
+    With a margin, what is claimed is about all samples of the benchmark, drawn without replacement. Without one it is
+    about samples of this kind: on exactly these, the last sample would settle every tie.
     """
 
     def __init__(

@@ -56,8 +56,7 @@ def clustered_mean(values: Floats, clusters: Sequence[str]) -> Estimate:
 
 
 def student_quantile(degrees_of_freedom: float) -> float:
-    """The 97.5 % quantile of Student's distribution: how many standard errors reach to the ends of
-    a 95 % interval.
+    """The 97.5 % quantile of Student's distribution: how many standard errors reach to the ends of a 95 % interval.
 
     Computed by expansion around the normal quantile: from 4 degrees of freedom on the error is below
     0.001, from 20 on below 0.000001. SciPy takes longer to import than a command to run.

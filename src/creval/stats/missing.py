@@ -34,7 +34,7 @@ def failed_statuses(missing: str) -> frozenset[EditStatus]:
 
 
 def worst_scores(schema: ScoreSchema, scores: Mapping[str, Score], scored_metrics: Collection[str]) -> dict[str, Score]:
-    """What a sample without an edit scores: of all that is `scored` in the run, the worst, where
+    """What a sample without an edit scores: of all that is `scored_metrics` in the run, the worst, where
     there is such a value."""
     worst = {metric.name: metric.worst_value for metric in schema.metrics if metric.name in scored_metrics}
     return {name: _worst_if_scored(score, worst.get(name)) for name, score in scores.items()}

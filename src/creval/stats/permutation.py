@@ -1,5 +1,4 @@
-"""Whether two systems differ at all: if they did not, each sample's scores could as well be the
-other's."""
+"""Whether two systems differ at all: if they did not, each sample's scores could as well be the other's."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 def rank_ranges(models: Sequence[str], decided_pairs: Iterable[tuple[str, str]]) -> Mapping[str, tuple[int, int]]:
-    """The best and the worst place that each system can hold; `better` are pairs, the better one
+    """The best and the worst place that each system can hold; `decided_pairs` are pairs, the better one
     first, of which that is decided.
 
     >>> dict(places(["A", "B", "C"], [("A", "C")]))

@@ -20,16 +20,14 @@ from creval.stats.subscores import SubScoreTable
 class ScoreTable:
     """The metrics of each system on each sample.
 
-    `values`, `scored` and `total` have the axes system, sample, metric; a value is NaN where there
-    is none. `groups` has, for each level of the card that samples are grouped by, each sample's
-    group as its place in the level's order, or -1. `unanswered` and `unasked` count, by system, the
-    probes that were asked and not answered, and those that were never asked; `unsupported` the
-    samples that a system cannot do, where they count: with a value, and with nothing to be scored.
-    `parts` has the levels whose groups are of parts of samples. `units` has for each sample the
-    number of what it was made from: samples of one picture are drawn together, because they are not
-    independent. `missing` says what became of samples that a system has no edit of;
-    `sample_count_before_common`, if set, that the samples are those of so many that all systems
-    have a score of.
+    `values`, `scored` and `total` have the axes system, sample, metric; a value is NaN where there is none. `groups`
+    has, for each level of the card that samples are grouped by, each sample's group as its place in the level's
+    order, or -1. `unanswered` and `unasked` count, by system, the probes that were asked and not answered, and those
+    that were never asked; `unsupported` the samples that a system cannot do, where they count: with a value, and with
+    nothing to be scored. `sub_scores` has the levels whose groups are of parts of samples. `clusters` has for each
+    sample the number of what it was made from: samples of one picture are drawn together, because they are not
+    independent. `missing` says what became of samples that a system has no edit of; `sample_count_before_common`, if
+    set, that the samples are those of so many that all systems have a score of.
     """
 
     schema: ScoreSchema
@@ -72,8 +70,7 @@ class ScoreTable:
         return self.select_models(*(name for pair in pairs for name in pair)).keep_shared_values(2)
 
     def keep_shared_values(self, group_size: int) -> ScoreTable:
-        """Of so many systems one behind the other, again and again: only values that all of them
-        have."""
+        """Of so many systems one behind the other, again and again: only values that all of them have."""
         values = self.values.reshape(-1, group_size, *self.values.shape[1:])
         lost = np.repeat(np.isnan(values).any(axis=1), group_size, axis=0)
         return replace(

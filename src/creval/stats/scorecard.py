@@ -79,7 +79,7 @@ class Difference(NamedTuple):
 class Scorecard:
     """All cells of a run, and which systems differ in the column that ranks them.
 
-    With `average` there are cells of `AVERAGE_MODEL` too.
+    With `includes_average` there are cells of `AVERAGE_MODEL` too.
     """
 
     table: ScoreTable

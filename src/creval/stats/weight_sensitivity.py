@@ -20,11 +20,11 @@ GRID_STEPS = 100
 class Sensitivity:
     """All systems under all weights of the metrics.
 
-    `values` are the systems' metrics, `own` the weights as given. `weights` has a row for each
-    choice of weights, spread evenly over all that there are, `scores` its systems' scores; `wins`
-    is the share of all choices under which each system is best, divided where several are, `places`
-    the best and the worst place that each has. `tau` is Kendall's correlation of each choice's
-    order with that of the own weights. `changes` says, for each other system, how far weights must
+    `values` are the systems' metrics, `own_weights` the weights as given. `weight_grid` has a row for each
+    choice of weights, spread evenly over all that there are, `grid_scores` its systems' scores; `win_shares`
+    is the share of all choices under which each system is best, divided where several are, `rank_ranges`
+    the best and the worst place that each has. `kendall_tau` is Kendall's correlation of each choice's
+    order with that of the own weights. `weight_changes` says, for each other system, how far weights must
     move (the largest single change) for it to pass the best one, or none.
     """
 
@@ -80,7 +80,7 @@ def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensit
 
 
 def weight_change_to_pass(lead_by_metric: Floats, own_weights: Floats) -> float | None:
-    """By how much some weight must move from `own` for a system to pass another that it is `ahead`
+    """By how much some weight must move from `own_weights` for a system to pass another that it is `lead_by_metric`
     of, metric by metric; none where it never does.
 
     >>> passes_after(np.array([1.0, -1.0]), np.array([0.25, 0.75]))

@@ -78,7 +78,7 @@ def read_version(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def migrate(connection: sqlite3.Connection, from_version: int, migrations: Sequence[str] | None = None) -> None:
-    """Bring a store from version `found` to the newest, in one transaction."""
+    """Bring a store from version `from_version` to the newest, in one transaction."""
     migrations = MIGRATIONS if migrations is None else migrations
     script = "".join(migrations[from_version:])
     script += f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {len(migrations)};"

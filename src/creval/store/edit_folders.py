@@ -39,8 +39,7 @@ class FoundEdits:
     """The edits of systems, one for each sample and draw, and the files that belong to no sample;
     of systems who made their edits, where that is known.
 
-    A sample for which a system has no file has an edit that is absent, or is known to be refused or
-    failed.
+    A sample for which a system has no file has an edit that is absent, or is known to be refused or failed.
     """
 
     models: tuple[str, ...] = ()
@@ -67,8 +66,8 @@ def find_edits(
     """The edits in these folders, each given as `DIR` or `NAME=DIR`.
 
     A file's stem is the sample's id, with its path in the folder where ids have slashes, or its
-    source's stem; an id comes before all else that a name could stand for. `place` finds files in a
-    layout of the benchmark's own, and what the folder has `told` comes before names. Edits by a
+    source's stem; an id comes before all else that a name could stand for. `match_edit_file` finds files in a
+    layout of the benchmark's own, and what the folder has `read_model_outputs` comes before names. Edits by a
     strategy are a system of their own, such as `OmniGen+sequential`.
     """
     if not folders:
@@ -111,7 +110,7 @@ def _build_edits(
     metadata: Mapping[str, Edit],
     image_problem: Callable[[tuple[Path, ...]], str],
 ) -> Iterator[Edit]:
-    """Each sample's edits, with what whoever made them `known` about them. `missing_image_reason`
+    """Each sample's edits, with what whoever made them `metadata` about them. `missing_image_reason`
     says what is wrong with a sample's pictures."""
     reason = "there is no picture of it in the folder"
     for sample in samples:

@@ -19,8 +19,7 @@ class StoreBusy(StoreNotWritableError):  # noqa: N818
 
 
 def acquire_lock(path: Path, timeout: float = 0) -> sqlite3.Connection:
-    """Take the lock that a file stands for, waiting so many seconds for whoever holds it; closing
-    lets it go."""
+    """Take the lock that a file stands for, waiting so many seconds for whoever holds it; closing lets it go."""
     try:
         held = sqlite3.connect(path, isolation_level=None, timeout=timeout)
     except sqlite3.Error as error:

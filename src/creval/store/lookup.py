@@ -87,8 +87,7 @@ class RunLookup(Run):
         return {EditKey(*key): self.resolve_image(Path(image)) for *key, image in rows}
 
     def verdicts_for(self, samples: Sequence[str], probes: Sequence[str] = ()) -> list[VerdictRow]:
-        """What was said about all edits of some samples, each voice by itself; on these probes, or
-        on all."""
+        """What was said about all edits of some samples, each voice by itself; on these probes, or on all."""
         query = (
             "SELECT system, sample, draw, probe, judge, repeat, variant, verdicts.status, value,"
             " said, explanation, reply FROM edits CROSS JOIN verdicts ON edit = edits.id"

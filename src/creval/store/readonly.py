@@ -26,8 +26,7 @@ class StoredTexts(NamedTuple):
 
 
 def read_stored_metrics(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
-    """A run's manifest, and the voices that have values in it; nothing is written, and no lock is
-    taken."""
+    """A run's manifest, and the voices that have values in it; nothing is written, and no lock is taken."""
     path = folder / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return {}, []

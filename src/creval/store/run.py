@@ -428,7 +428,7 @@ def open_run(folder: str | Path) -> Run:
 
 
 def reduce_answers(probe: Probe, answers: Sequence[float | None], use_mean: bool) -> float | None:
-    """One value for all that was answered to one probe; of probabilities (`weighed`) the mean."""
+    """One value for all that was answered to one probe; of probabilities (`use_mean`) the mean."""
     values = [value for value in answers if value is not None]
     if not values:
         return None

@@ -140,8 +140,7 @@ class RunWriter:
     def answered_questions(self, judge: str, *, max_attempts: int | None = None) -> dict[EditKey, set[tuple[int, str]]]:
         """The questions that a judge has answered, as repeat and probe, by edit.
 
-        With `max_attempts` also those that were given up: no answer after so many attempts, or
-        none that could come.
+        With `max_attempts` also those that were given up: no answer after so many attempts, or none that could come.
         """
         query = (
             "SELECT edit, repeat, probe FROM verdicts JOIN voices ON voices.id = voice"
@@ -159,8 +158,7 @@ class RunWriter:
         return found
 
     def reply_texts(self, variant: str = "", status: VerdictStatus = VerdictStatus.ANSWERED) -> dict[str, str]:
-        """What was answered to each ask of a variant, by its digest; of several replies the last
-        that ended so."""
+        """What was answered to each ask of a variant, by its digest; of several replies the last that ended so."""
         query = (
             "SELECT digest, text FROM replies JOIN asks ON asks.id = ask"
             " JOIN voices ON voices.id = voice"
@@ -188,7 +186,7 @@ class RunWriter:
         return found
 
     def delete_verdicts(self, edits: Iterable[EditKey], *, only_measurements: bool = False) -> None:
-        """Drop what follows from the replies about these edits, or what was `measured` of them;
+        """Drop what follows from the replies about these edits, or what was `only_measurements` of them;
         the replies themselves stay."""
         numbers = [(self._edit_ids[key],) for key in edits]
         query = "DELETE FROM verdicts WHERE edit = ?"

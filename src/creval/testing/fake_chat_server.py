@@ -65,10 +65,10 @@ class ChatQuery(NamedTuple):
 
 
 class FakeServer:
-    """The endpoint. `faults` is the share of replies that are faulty, each kind as often.
+    """The endpoint. `fault_rate` is the share of replies that are faulty, each kind as often.
 
-    Questions that contain `never` are left out of every reply. `declines` is the share of pictures
-    about which nothing is written. `latency` and `stall`, the time for which a request hangs that
+    Questions that contain `skipped_phrase` are left out of every reply. `decline_rate` is the share of pictures
+    about which nothing is written. `latency` and `stall_seconds`, the time for which a request hangs that
     times out, are in seconds.
     """
 

@@ -325,7 +325,6 @@ CREVAL_WRITERS |= {question_reply_format(metric): _write_questions(metric) for m
 
 
 def is_true_of_source(question: str) -> bool | None:
-    """Whether a question that was written here is true of the picture before it is edited; none
-    of others."""
+    """Whether a question that was written here is true of the picture before it is edited; none of others."""
     part = next((part for part in PARTS if question.startswith(f"Is the {part} ")), None)
     return None if part is None else " now " not in question

@@ -63,7 +63,7 @@ def _parse_seed(parameters: Mapping[str, Any]) -> int:
 
 class _SceneJudge(Judge):
     """A judge that answers touchstone's questions, one by one. What it says where it does not know
-    the pictures is `stranger`."""
+    the pictures is `unknown_image_reason`."""
 
     unknown_image_reason = "one of these pictures is not of touchstone's drawing"
 
@@ -129,8 +129,7 @@ class TruthJudge(_SceneJudge):
 
 
 class NoisyJudge(TruthJudge):
-    """The truth, wrong at known rates: of what is so it denies some, of what is not it affirms
-    some."""
+    """The truth, wrong at known rates: of what is so it denies some, of what is not it affirms some."""
 
     def __init__(self, name: str, sensitivity: float, specificity: float, *, seed: int = 0) -> None:
         super().__init__(name)

@@ -83,7 +83,7 @@ _CUT_SEEDS = (2, 0)  # seeds with which a cut takes the left and the right side
 
 
 class RecognisedScene(NamedTuple):
-    """A scene as it was seen; `fit` is how well the subject's lines fit, from 0 to 1, and `strange`
+    """A scene as it was seen; `fit` is how well the subject's lines fit, from 0 to 1, and `unexplained`
     how much of that part of the picture which is least as it should be is not.
 
     Both together say whether the picture is of touchstone's drawing at all.
@@ -174,8 +174,7 @@ def _frame_reference(kind: str) -> tuple[Pixels, Places]:
 def _find_overlay(
     kinds: Iterable[str], drawn: Callable[[str], tuple[Pixels, Places]], observed: NormalisedImage
 ) -> str:
-    """That of several things, each always in its place, which is there; pictures of lines have
-    none of them."""
+    """That of several things, each always in its place, which is there; pictures of lines have none of them."""
     found = {kind: _agreement(*drawn(kind), observed) for kind in kinds if observed.has_visible_colours}
     best = max(found, key=lambda kind: found[kind], default="")
     return best if found.get(best, 0.0) > 0.6 else ""

@@ -74,7 +74,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class TouchstoneSample:
-    """A sample. `asked` are its questions by metric."""
+    """A sample. `questions` are its questions by metric."""
 
     id: str
     dimension: str

@@ -57,9 +57,8 @@ class SmallObject:
 
 @dataclass(frozen=True)
 class Scene:
-    """What a picture shows. `panels` of two is a comic; `sticker` is a white border around the
-    subject; `text` is what stands on the banner, if there is one; `flaws` are in the drawing, at
-    places that follow from `seed`."""
+    """What a picture shows. `panels` of two is a comic; `sticker` is a white border around the subject; `text` is
+    what stands on the banner, if there is one; `flaws` are in the drawing, at places that follow from `seed`."""
 
     kind: str
     colour: str

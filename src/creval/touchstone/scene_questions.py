@@ -1,7 +1,6 @@
 """What can be asked about a picture: the words of each question, and its right answer in a scene.
 
-A question about something that is not there is answered with no: what is absent was not kept, and
-is not well drawn.
+A question about something that is not there is answered with no: what is absent was not kept, and is not well drawn.
 """
 
 from __future__ import annotations
@@ -118,8 +117,7 @@ def with_article(words: str) -> str:
 
 
 class _Word(str):
-    """A name as it is spoken: as it is, with its article, in the plural, or in the words that stand
-    for it."""
+    """A name as it is spoken: as it is, with its article, in the plural, or in the words that stand for it."""
 
     def __format__(self, form: str) -> str:
         name = str(self)

@@ -57,7 +57,7 @@ def draw_sprite(
 ) -> Image.Image:
     """A thing, `size` pixels high and wide and a margin around it, in RGBA.
 
-    With `on` it is what a thing of that kind has on, in its place. In a picture that is `shrunk`,
+    With `worn_by` it is what a thing of that kind has on, in its place. In a picture that is `reduction`,
     lines are thinner too.
     """
     made, left, top = _paint_sprite(kind, colour, size, material, worn_by, reduction)

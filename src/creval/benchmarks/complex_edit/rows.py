@@ -1,8 +1,7 @@
 """Complex-Edit's rows as files that people can read and change, as `creval build` writes them.
 
-Layout: `SPLIT/0007.json` beside its picture, with `image` (the picture's name) and `edit` as in the
-release. A part of `edit` that is `dropped` is left out, and with an atomic operation all that
-contains it.
+Layout: `SPLIT/0007.json` beside its picture, with `image` (the picture's name) and `edit` as in the release. A part
+of `edit` that is `dropped` is left out, and with an atomic operation all that contains it.
 """
 
 from __future__ import annotations

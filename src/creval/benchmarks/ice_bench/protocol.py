@@ -1,12 +1,9 @@
 """ICE-Bench: 31 tasks of creating and editing, six dimensions, eleven metrics (arXiv 2503.14482).
 
-AES = aesthetic / 10, IMG = imaging / 100
-PF = CLIP-cap / 0.5; for editing (CLIP-cap / 0.5 + VLLM-QA) / 2; for colorization CLIP-cap / 0.5 +
-colorfulness; for deblurring IMG
-SRC = (CLIP-src + 1 - L1-src) / 2, REF = the similarity of face, style or subject
-CTRL = 1 - the distance from pose, edges, depth or grey; for deblurring SSIM
-a task's score is the weighted sum of its dimensions, all above it a mean over tasks; a task that a
-model does not support counts 0
+AES = aesthetic / 10, IMG = imaging / 100 PF = CLIP-cap / 0.5; for editing (CLIP-cap / 0.5 + VLLM-QA) / 2; for
+colorization CLIP-cap / 0.5 + colorfulness; for deblurring IMG SRC = (CLIP-src + 1 - L1-src) / 2, REF = the similarity
+of face, style or subject CTRL = 1 - the distance from pose, edges, depth or grey; for deblurring SSIM a task's score
+is the weighted sum of its dimensions, all above it a mean over tasks; a task that a model does not support counts 0
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Formula(NamedTuple):
 class Task(NamedTuple):
     """A task by its number and name in the paper, and its name in the release.
 
-    `reference` is what is compared with the reference picture, `control` with the control picture.
+    `reference_metric` is what is compared with the reference picture, `control_metric` with the control picture.
     """
 
     number: int
@@ -160,7 +160,7 @@ TASKS: Mapping[str, Task] = {task.name: task for task in _build_tasks()}
 
 
 def dimension_formulas(task: Task, *, as_released: bool = False) -> dict[str, Formula]:
-    """A task's dimensions; `released` follows the authors' code where it departs from the paper."""
+    """A task's dimensions; `as_released` follows the authors' code where it departs from the paper."""
     following = Formula({"clip_cap": 1.0, QA_METRIC: 0.5} if task.has_question else {"clip_cap": 2.0})
     if task.control_metric == "grey":  # what is coloured must be colourful too
         colours = {"clip_cap": 1.5, "colorfulness": 0.25}
@@ -218,9 +218,8 @@ def _tasks_by_number(name: str, first: int, last: int) -> tuple[Task, ...]:
 
 
 def resolve_weights(weights: Mapping[str, float | Mapping[str, float]]) -> dict[str, Mapping[str, float]]:
-    """The weights of each task's dimensions where some are given: of all tasks, or by the names of
-    tasks, groups or categories, of which the narrower counts. They are scaled to a sum of one;
-    other tasks keep their own."""
+    """The weights of each task's dimensions where some are given: of all tasks, or by the names of tasks, groups or
+    categories, of which the narrower counts. They are scaled to a sum of one; other tasks keep their own."""
     found = {task.name: GROUP_WEIGHTS[task.group] for task in TASKS.values()}
     for_all = {name: of for name, of in weights.items() if not isinstance(of, Mapping)}
     if for_all:

@@ -55,8 +55,7 @@ _ARTICLES = re.compile(r"\b(?:an?|the)\b|[\W_]+")
 
 
 def match_operation(written_name: str) -> str | None:
-    """The operation that a model names, whatever its case, articles and marks; its category may
-    stand before it.
+    """The operation that a model names, whatever its case, articles and marks; its category may stand before it.
 
     >>> operation_named("**add object**"), operation_named("Text and Symbols: Add Text")
     ('Add an Object', 'Add Text')

@@ -44,7 +44,7 @@ class ComplexEditRows:
         return found
 
     def write(self, item: GenerationItem, number: int, edit: Mapping[str, Any], provenance: Any) -> None:
-        """A row and its picture; `made` is how it came about."""
+        """A row and its picture; `provenance` is how it came about."""
         if item.image is None:
             raise CrevalError(f"{item.id} has no picture.")
         image = f"{number:04d}{item.image.suffix.casefold()}"

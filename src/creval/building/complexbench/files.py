@@ -80,7 +80,7 @@ class ComplexBenchEntries:
             copy_image(image, path)
 
     def add(self, subset: str, name: str, steps: Mapping[str, Any], provenance: Any) -> bool:
-        """An entry whose picture is there; `save` writes the entries. `made` is how it came about.
+        """An entry whose picture is there; `save` writes the entries. `provenance` is how it came about.
         Not where somebody has put one of its key there meanwhile."""
         key = image_key(name)
         if key in self.subsets[subset]:

@@ -103,8 +103,7 @@ class Detections(NamedTuple):
 
 
 class SuitableImages(NamedTuple):
-    """Pictures that suit, with their objects; and of the others why not: they do not suit, or
-    cannot be opened."""
+    """Pictures that suit, with their objects; and of the others why not: they do not suit, or cannot be opened."""
 
     objects: dict[str, list[SceneObject]]
     sizes: dict[str, tuple[int, int]]

@@ -50,8 +50,7 @@ def load_complexbench_prompts(folder: str | None = None) -> ComplexBenchPrompts:
 
 
 def choose_edit_types(name: str, level: str, scene: ImageObjects, seed: int, subset_index: int) -> EditTypePlan:
-    """A picture's edit types at a level: by chance, but the same each time; a level's subsets take
-    turns."""
+    """A picture's edit types at a level: by chance, but the same each time; a level's subsets take turns."""
     chance = random.Random(replace_lone_surrogates(f"types {seed} {level} {name}"))  # noqa: S311
     return draw_edit_types(level, [thing.name for thing in scene.objects], chance, subset_index)
 

@@ -61,9 +61,8 @@ class CrevalBuildOptions:
 class CrevalBuilder(Builder[SampleDraft]):
     """Benchmark of CREval to be made, or continued.
 
-    Every start runs all pipelines again, from stored replies where there are any, so that what
-    people have changed or lost is found. `user_edited` lists what they changed, which is not
-    written over.
+    Every start runs all pipelines again, from stored replies where there are any, so that what people have changed or
+    lost is found. `user_edited` lists what they changed, which is not written over.
     """
 
     benchmark = "creval"

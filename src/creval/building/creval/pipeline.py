@@ -122,8 +122,8 @@ def load_creval_prompts(folder: str | Path | None) -> dict[str, Prompt]:
 def estimate_creval_stages(
     prompts: Mapping[str, Prompt], *, given_share: float, rewrite: bool, blind: bool, classified_share: float
 ) -> list[StageEstimate]:
-    """What the making takes for each picture, as a guess. `given` is the share of pictures that
-    have an instruction, `placed` of those the share whose dimension is known."""
+    """What the making takes for each picture, as a guess. `given_share` is the share of pictures that
+    have an instruction, `classified_share` of those the share whose dimension is known."""
     words = {name: len(prompt.text.split()) + 60 for name, prompt in prompts.items()}
     written = 1.15 if rewrite else 1.15 * (1 - given_share)
     told = "creval_rewrite" if rewrite and given_share else "creval_instruction"
@@ -258,7 +258,7 @@ class SamplePipeline:
         minimum: int = MIN_QUESTIONS,
     ) -> None:
         """Ask for a metric's questions until nothing is wrong with them, or as often as is
-        allowed. With fewer than `enough` there is no sample."""
+        allowed. With fewer than `minimum` there is no sample."""
         prompt = self.prompts[f"creval_{question_set.metric.lower()}"]
         taken = [text for other in question_sets.values() if other is not question_set for text in other.texts]
         gone = [fault.text for fault in violations if fault.text]

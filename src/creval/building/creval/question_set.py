@@ -40,8 +40,7 @@ class QuestionSet:
     def add_reply(
         self, reply: str, context: QuestionContext, provenance: Mapping[str, object], max_new: int | None
     ) -> list[RuleViolation]:
-        """Put down the good questions of a reply, as many as there is room for; what is wrong with
-        the others."""
+        """Put down the good questions of a reply, as many as there is room for; what is wrong with the others."""
         before = self.texts
         questions = parse_questions(reply)
         faults = [] if questions else explain_unreadable(reply)

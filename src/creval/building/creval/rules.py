@@ -53,7 +53,7 @@ class QuestionRule(NamedTuple):
 
 
 class InstructionRule(NamedTuple):
-    """`given` says that the rule holds for people's own instructions, too."""
+    """`applies_to_given` says that the rule holds for people's own instructions, too."""
 
     name: str
     message: str

@@ -37,7 +37,7 @@ class SourceImage(NamedTuple):
 
 def find_source_images(folder: Path, out: Path, known_ids: Mapping[str, str] | None = None) -> list[SourceImage]:
     """The pictures in a folder, by name. Ids are their stems; of two that are alike, each has its
-    ending too. Those that are `known`, by their paths from there, keep the ids that they have."""
+    ending too. Those that are `known_ids`, by their paths from there, keep the ids that they have."""
     names = list_image_names(folder, out)
     stems = {name: safe_filename(PurePosixPath(name).with_suffix("")) for name in names}
     known_ids = {path: name for path, name in (known_ids or {}).items() if safe_filename(name) == name}
@@ -74,9 +74,8 @@ class GivenInstruction(NamedTuple):
 
 
 def read_given_instructions(path: Path) -> dict[str, GivenInstruction]:
-    """People's own instructions by picture: a CSV file with the columns image, instruction and, if
-    known, dimension; the same as a list in JSON, an object from picture to instruction, or the
-    `instruction.json` of a release."""
+    """People's own instructions by picture: a CSV file with the columns image, instruction and, if known, dimension;
+    the same as a list in JSON, an object from picture to instruction, or the `instruction.json` of a release."""
     found: dict[str, GivenInstruction] = {}
     for number, row in enumerate(read_table_rows(path, "image", "instruction"), 1):
         image, text, dimension = _parse_row(row)

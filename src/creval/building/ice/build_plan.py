@@ -25,9 +25,8 @@ from creval.core.files import is_dropped
 
 @dataclass
 class BuildPlan:
-    """Jobs that are not done, and how many are (`before`); the `keys` of what is wanted, done or
-    not; what cannot be made and why; notes for whoever wants it; and, by their keys, where the
-    sources of some come from."""
+    """Jobs that are not done, and how many are (`already_done`); the `keys` of what is wanted, done or not; what
+    cannot be made and why; notes for whoever wants it; and, by their keys, where the sources of some come from."""
 
     jobs: list[ItemJob]
     keys: set[str]

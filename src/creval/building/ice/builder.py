@@ -1,5 +1,4 @@
-"""`creval build ice` as a whole: pictures in, items of up to 31 tasks out, everything kept on the
-way."""
+"""`creval build ice` as a whole: pictures in, items of up to 31 tasks out, everything kept on the way."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class IceItems:
         item_texts: ItemTexts,
         provenance: Mapping[str, Mapping[str, Any]],
     ) -> bool:
-        """Give an item the texts that it lacked; `before` are those that it had then. Not where
+        """Give an item the texts that it lacked; `previous_texts` are those that it had then. Not where
         people have given it another instruction since, nor in the place of what they wrote."""
         entry = self.entries.get(name)
         now = get_texts(entry) if entry is not None else {}
@@ -159,8 +159,7 @@ class IceItems:
         }
 
     def save(self) -> None:
-        """Write all items, a line each: those that were there in their order, new ones among them
-        by their names."""
+        """Write all items, a line each: those that were there in their order, new ones among them by their names."""
         new = sorted(self.entries.keys() - set(self._original_order))
         names = heapq.merge(self._original_order, new)
         lines = (json.dumps(self.entries[name], ensure_ascii=False) for name in names)

@@ -37,7 +37,7 @@ def read_item_table(
     path: Path, folder: Path, out: Path, selection: TaskSelection, existing: Mapping[str, ExistingItem | None]
 ) -> ItemTable:
     """What a table asks for, of the tasks that are chosen. Pictures are named from the folder;
-    several references are parted by semicolons. `there` are all items in `out`, by their ids, and
+    several references are parted by semicolons. `existing` are all items in `out`, by their ids, and
     what those are made of that were built."""
     require_separate(folder, out)
     found = ItemTable([], {}, [])

@@ -27,7 +27,7 @@ _MAX_STEM_BYTES = 70  # bytes of a picture's part in an item's id
 class ItemJob(NamedTuple):
     """An item to be made; `tasks` are tried in their order.
 
-    `key` tells what it is made of: a picture's name, or a row of a table. Somebody may be `sure` of
+    `key` tells what it is made of: a picture's name, or a row of a table. Somebody may be `task_is_certain` of
     the task; `instruction` and `source_type` are what they said.
     """
 
@@ -124,9 +124,8 @@ def assign_tasks(
     seed: int,
     folder_name: str = "",
 ) -> tuple[dict[str, list[ItemJob]], dict[str, str]]:
-    """Jobs for each picture, by its part in items' ids (`base`), and the reasons why there is none
-    for some. The first so many of them have all tasks as often as can be; `named` is the name of
-    the folder of all."""
+    """Jobs for each picture, by its part in items' ids (`id_stems`), and the reasons why there is none for some. The
+    first so many of them have all tasks as often as can be; `folder_name` is the name of the folder of all."""
     used = Counter(dict.fromkeys(TASKS, 0))
     jobs: dict[str, list[ItemJob]] = {}
     without: dict[str, str] = {}
@@ -180,7 +179,7 @@ def unfit_task_reason(
     task: Task, image_set: ImageSet, task_is_certain: bool, selection: TaskSelection, hints: InputHints | None = None
 ) -> str:
     """Why pictures cannot serve a task. What somebody brought is used: with a mask or a reference,
-    tasks without are for those only who are `sure`; so are pictures that control as they are."""
+    tasks without are for those only who are `task_is_certain`; so are pictures that control as they are."""
     mask, reference = hints or InputHints()
     derived = task.control_metric in selection.derived
     borders = task.name == OUTPAINTING and OUTPAINTING in selection.derived

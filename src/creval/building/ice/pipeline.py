@@ -1,6 +1,5 @@
-"""The texts of an item of ICE-Bench, by models: a description of the source, an instruction, and a
-description of what an ideal edit would show, by one that sees all inputs (arXiv 2503.14482, section
-3.3)."""
+"""The texts of an item of ICE-Bench, by models: a description of the source, an instruction, and a description of
+what an ideal edit would show, by one that sees all inputs (arXiv 2503.14482, section 3.3)."""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ async def write_item_texts(
     people_fill_in: bool = False,
     task_is_certain: bool = True,
 ) -> ItemTexts:
-    """All texts of an item. What is `told` stays; for the others see `steps`."""
+    """All texts of an item. What is `existing` stays; for the others see `steps`."""
     made = ItemTexts(dict.fromkeys(TEXT_FIELDS, "") | existing.texts, dict(existing.authors))
     for step in find_missing_texts(
         inputs, template, made.texts, people_fill_in=people_fill_in, task_is_certain=task_is_certain

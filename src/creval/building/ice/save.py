@@ -22,7 +22,7 @@ _SOURCE_TYPES = {"real": "Real Image", "generated": "Generated Image"}
 
 class ItemDraft(NamedTuple):
     """What became of an item: its inputs and texts, and how they came about. A new one has its job,
-    another the texts that it had `before`."""
+    another the texts that it had `previous_texts`."""
 
     item_id: str
     inputs: ItemInputs
@@ -68,8 +68,7 @@ def _put_item(items: IceItems, draft: ItemDraft, image_names: Mapping[str, str] 
 
 
 def _find_typed_entries(items: IceItems, source_types: Mapping[str, str]) -> Iterator[tuple[ItemEntry, str]]:
-    """Items that have a source of which somebody says now where it comes from, by what they are
-    made of."""
+    """Items that have a source of which somebody says now where it comes from, by what they are made of."""
     for name, one in items.find_built().items():
         entry, kind = items.entries[name], source_types.get(one.key)
         if kind and entry.get("SourceImage"):

@@ -33,8 +33,7 @@ class TaskUnsuitableError(GenerationFailedError):
 
 @dataclass(frozen=True)
 class ItemInputs:
-    """What an editor is given for a task; and the photograph, where the source was made of one or
-    there is none."""
+    """What an editor is given for a task; and the photograph, where the source was made of one or there is none."""
 
     task: Task
     source: Path | None = None
@@ -56,7 +55,7 @@ class ItemInputs:
 
 @dataclass
 class ItemTexts:
-    """The texts of an item: what is empty is still to be written. `by` says who wrote each."""
+    """The texts of an item: what is empty is still to be written. `authors` says who wrote each."""
 
     texts: dict[str, str]
     authors: dict[str, str] = field(default_factory=dict)
@@ -79,10 +78,9 @@ def find_missing_texts(
     people_fill_in: bool = False,
     task_is_certain: bool = True,
 ) -> list[MissingText]:
-    """What is to be written of an item, in its order; what is `told` stays. Where `people` fill in
-    templates, what they have not filled in yet stays open, and so does the description of the edit.
-    Where nobody is `sure` of the task, the writer says whether it suits even if there is nothing to
-    fill in."""
+    """What is to be written of an item, in its order; what is `existing` stays. Where `people_fill_in` fill in
+    templates, what they have not filled in yet stays open, and so does the description of the edit. Where nobody is
+    `task_is_certain` of the task, the writer says whether it suits even if there is nothing to fill in."""
     found, shown = list[MissingText](), inputs.images_by_role()
     if inputs.source is not None and not existing.get(SOURCE_CAPTION):
         seen = {"source": inputs.photograph or inputs.source}

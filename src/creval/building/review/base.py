@@ -27,8 +27,7 @@ class ReviewField(NamedTuple):
 class ReviewItem:
     """One thing to decide about, such as an instruction or a question.
 
-    `notes` are reasons to look twice, such as what a second model said of it; `facts` is where it
-    comes from.
+    `notes` are reasons to look twice, such as what a second model said of it; `facts` is where it comes from.
     """
 
     id: str

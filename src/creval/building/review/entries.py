@@ -31,8 +31,7 @@ def set_verdict(entry: dict[str, Any], verdict: str) -> None:
 
 
 def mark_outdated(entry: dict[str, Any], why: str) -> None:
-    """Write down that an entry rests on words that were changed; if it was accepted, it is open
-    again."""
+    """Write down that an entry rests on words that were changed; if it was accepted, it is open again."""
     entry["outdated"] = why
     entry.pop("review", None)
 

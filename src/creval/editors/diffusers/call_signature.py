@@ -77,9 +77,9 @@ _VIDEO_EDITORS = frozenset({"ChronoEditPipeline"})
 @dataclass(frozen=True)
 class CallSignature:
     """What a pipeline's call takes: of its parameters `settable` are those that a user may set,
-    `needs` those that somebody has to give; `pictures` is the one for the source, if there is one.
+    `required` those that somebody has to give; `image_parameter` is the one for the source, if there is one.
 
-    `several` says that it takes references beside the source, `batches` that it takes several jobs
+    `supports_references` says that it takes references beside the source, `supports_batches` that it takes several jobs
     at once.
     """
 
@@ -160,8 +160,8 @@ def check_not_reserved(settings: Collection[str]) -> None:
 
 
 class PipelineInput(NamedTuple):
-    """What one job puts into a pipeline; `size` is that of the picture to be made, `before` the
-    source's as it came; `exact` says that a user wants just that size."""
+    """What one job puts into a pipeline; `size` is that of the picture to be made, `source_size` the
+    source's as it came; `exact_size` says that a user wants just that size."""
 
     instruction: str
     images: tuple[Image.Image, ...]

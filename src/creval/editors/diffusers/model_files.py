@@ -48,8 +48,7 @@ def import_libraries(name: str) -> Libraries:
 
 
 class LocatedModel(NamedTuple):
-    """A model's place: the folder of its files, or of the first of them as long as it is on the hub
-    (`commit`)."""
+    """A model's place: the folder of its files, or of the first of them as long as it is on the hub (`commit`)."""
 
     name: str
     folder: Path

@@ -107,7 +107,7 @@ class _PipelineStoppedError(Exception):
 class DiffusersPipeline:
     """A model that was found, not yet fetched or loaded; once it is, it stays in memory.
 
-    `facts` is what its pictures depend on. The device, batches and offloading are none of it: they
+    `manifest_entry` is what its pictures depend on. The device, batches and offloading are none of it: they
     change pictures by rounding alone, as noise is drawn on the CPU, for each picture its own.
     """
 

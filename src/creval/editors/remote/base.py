@@ -50,10 +50,9 @@ class DownloadedImage(NamedTuple):
 
 
 class RemoteEditor(Editor):
-    """A model behind `URL` + `path`. The key is kept in `HttpEndpoint`, and in no record, error or
-    log.
+    """A model behind `URL` + `endpoint_path`. The key is kept in `HttpEndpoint`, and in no record, error or log.
 
-    `own` says that the address is not the provider's: nothing is known about its prices.
+    `custom_url` says that the address is not the provider's: nothing is known about its prices.
     """
 
     provider: ClassVar[str]
@@ -109,8 +108,7 @@ class RemoteEditor(Editor):
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     async def post(self, path: str, body: Mapping[str, Any] | aiohttp.FormData) -> dict[str, Any]:
-        """What the server answers to a request; `CallError` or `ProviderUnusable` where that is an
-        error."""
+        """What the server answers to a request; `CallError` or `ProviderUnusable` where that is an error."""
         address = URL(self._endpoint.url + path)
         data: Any = body
         if not isinstance(body, aiohttp.FormData):
@@ -126,8 +124,7 @@ class RemoteEditor(Editor):
         return await self._endpoint.fetch(session, method, address, max_bytes=_MAX_REPLY_BYTES, billed=paid, **options)
 
     def parse_json(self, got: HttpResponse) -> dict[str, Any]:
-        """The JSON object that was sent; `CallError` or `ProviderUnusable` where it is an error, or
-        none."""
+        """The JSON object that was sent; `CallError` or `ProviderUnusable` where it is an error, or none."""
         if not 200 <= got.status < 300:
             raise self.classify_error(got.status, parse_error_body(got.content), got.headers)
         try:

@@ -1,10 +1,9 @@
 """Black Forest Labs' FLUX models: `POST URL/MODEL`, then look at the task until it is done.
 
-Fields, the task's states and errors are those of the provider's API reference. The address at which
-a task is looked at comes with the reply, often on another host of the provider's; it is kept before
-the first look, so that after a kill the same task is waited for. Only the provider's own hosts are
-sent the key. Not confirmed: `Task not found` right after submitting, and for how long a finished
-task can still be asked for (its picture, for ten minutes).
+Fields, the task's states and errors are those of the provider's API reference. The address at which a task is looked
+at comes with the reply, often on another host of the provider's; it is kept before the first look, so that after a
+kill the same task is waited for. Only the provider's own hosts are sent the key. Not confirmed: `Task not found`
+right after submitting, and for how long a finished task can still be asked for (its picture, for ten minutes).
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Google's Gemini image models: `POST URL/models/MODEL:generateContent`, pictures as parts.
 
-The request is that of Google's API reference; the reasons why no picture comes are those that
-others report. Without an aspect ratio the model keeps that of what it is sent; with several
-pictures that may be another's than the source's, so then the nearest documented one is named. Not
-confirmed: the list of reasons, and that image models honour `seed`, which the reference has for all
-models.
+The request is that of Google's API reference; the reasons why no picture comes are those that others report. Without
+an aspect ratio the model keeps that of what it is sent; with several pictures that may be another's than the
+source's, so then the nearest documented one is named. Not confirmed: the list of reasons, and that image models
+honour `seed`, which the reference has for all models.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """OpenAI's image models, and servers that speak its format: `POST URL/images/edits`, multipart.
 
-Fields, sizes, the form of masks and replies are those of OpenAI's API reference. Where there is
-nothing to edit, `URL/images/generations` is asked. A single picture goes as `image`, several as
-`image[]`, as OpenAI's own client does. Not confirmed: all codes of refusals (`moderation_blocked`
-and what speaks of its safety system count as such), and that a source has to be of its mask's
-format, as it is made here.
+Fields, sizes, the form of masks and replies are those of OpenAI's API reference. Where there is nothing to edit,
+`URL/images/generations` is asked. A single picture goes as `image`, several as `image[]`, as OpenAI's own client
+does. Not confirmed: all codes of refusals (`moderation_blocked` and what speaks of its safety system count as such),
+and that a source has to be of its mask's format, as it is made here.
 """
 
 from __future__ import annotations

@@ -44,8 +44,7 @@ def nearest_size(size: Size, sizes: Sequence[Size]) -> Size:
 
 
 def size_for_aspect(size: Size, pixels: int, step: int, max_aspect: float) -> Size:
-    """A size of about so many pixels with another's aspect ratio, as far as that is allowed, in
-    multiples of `step`.
+    """A size of about so many pixels with another's aspect ratio, as far as that is allowed, in multiples of `step`.
 
     >>> shaped((1920, 1080), 1024 * 1024, 16, 3.0)
     (1360, 768)

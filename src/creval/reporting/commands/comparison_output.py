@@ -99,8 +99,7 @@ def _differences_table(comparison: Comparison) -> OutputTable:
 
 
 def _sample_table(comparison: Comparison, gap: SampleGap) -> OutputTable:
-    """A sample in which the two are far apart, with the questions and measurements that make it
-    so."""
+    """A sample in which the two are far apart, with the questions and measurements that make it so."""
     rank = comparison.table.schema.ranking_column
     scores = " against ".join(f"{scores[rank] or 0:.3g}" for scores in (gap.first, gap.second))
     more = len(gap.questions) - _MAX_QUESTIONS

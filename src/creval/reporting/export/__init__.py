@@ -35,9 +35,8 @@ def export_run(
 ) -> list[str]:
     """Write a run into a folder; the names of the files.
 
-    They are made beside it and put there when all are done. An export that is there already is
-    replaced, and only its own files; a folder with other things is refused unless `force` says to
-    put the files among them.
+    They are made beside it and put there when all are done. An export that is there already is replaced, and only its
+    own files; a folder with other things is refused unless `force` says to put the files among them.
     """
     folder = Path(out)
     check_export_folder(folder, force=force)

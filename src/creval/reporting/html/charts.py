@@ -23,8 +23,7 @@ _RADAR_GROUPS = range(3, 32)  # groups that a circle can show
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot as an element of a page and its caption, what it says, a table beside it, and the
-    numbers behind it."""
+    """A plot as an element of a page and its caption, what it says, a table beside it, and the numbers behind it."""
 
     id: str
     title: str

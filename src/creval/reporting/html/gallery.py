@@ -112,8 +112,7 @@ def build_gallery(
 
 
 def most_divergent_samples(run: Run, card: Scorecard) -> list[str]:
-    """The samples in which models differ, the furthest apart first, of as many groups as there
-    are."""
+    """The samples in which models differ, the furthest apart first, of as many groups as there are."""
     ranking = card.table.schema.ranking_column
     apart = {}
     for name in card.table.samples:

@@ -46,7 +46,7 @@ class HistoryStep:
 
 @dataclass(frozen=True)
 class EditHistory:
-    """How a model's edit came about; `single` where each step is one picture and no more."""
+    """How a model's edit came about; `is_linear` where each step is one picture and no more."""
 
     model: str
     steps: Sequence[HistoryStep]

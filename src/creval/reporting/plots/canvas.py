@@ -178,7 +178,7 @@ def make_figure(
 ) -> tuple[Figure, SubFigure]:
     """A figure with a title, a key of its entries, and below a caption; and where to draw.
 
-    `height` is that of the drawing, in inches. An entry is a name and what stands beside it. `told`
+    `height` is that of the drawing, in inches. An entry is a name and what stands beside it. `alt_text`
     is what a screen reader says besides the caption.
     """
     from matplotlib.figure import Figure

@@ -43,7 +43,7 @@ class LabelBox(NamedTuple):
 class LabelledPoint(NamedTuple):
     """A point in an axes' data with its name, and what it covers itself, such as its bars.
 
-    `within` are places on which its name can stand itself, where it is no mark but a field.
+    `label_positions` are places on which its name can stand itself, where it is no mark but a field.
     """
 
     x: float

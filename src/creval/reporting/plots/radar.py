@@ -72,7 +72,7 @@ def _interval_note(panels: Sequence[Sequence[Sequence[Answer]]]) -> str:
 
 
 class _RadarLayout:
-    """Where circles and titles lie, as shares of the sheet; `high` is a panel's height, in inches.
+    """Where circles and titles lie, as shares of the sheet; `panel_height` is a panel's height, in inches.
 
     Words outside a circle need room that matplotlib's own layout would take from the circle.
     """

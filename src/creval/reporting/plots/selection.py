@@ -58,8 +58,7 @@ def values_text(card: Scorecard, columns: Sequence[str]) -> str:
 
 
 def columns_with_values(card: Scorecard, level: str, groups: Sequence[str], metrics: Sequence[str] = ()) -> list[str]:
-    """The columns that some group of a level has a value of, the one that ranks first; or those
-    that are named."""
+    """The columns that some group of a level has a value of, the one that ranks first; or those that are named."""
     for name in metrics:
         require_known("metric", name, card.table.schema.columns)
     rank = card.table.schema.ranking_column

@@ -43,7 +43,7 @@ from creval.stats.score_table import Floats
 class MetricAlignment:
     """One automatic metric beside one thing that people said.
 
-    `system` is over models' means, `sample` over samples: within each model (for choices, within
+    `over_models` is over models' means, `over_samples` over samples: within each model (for choices, within
     each two models, of the scores' difference), averaged. `accuracy` is the share of comparisons,
     of those that people decide, in which the better score is that of the better edit.
     """
@@ -68,9 +68,9 @@ class WinRate(NamedTuple):
 class RatingAlignment:
     """One thing that people said, and all that is held against it.
 
-    `main` is the metric that stands for it: by it `predicted` tells what people would say of all
-    edits, and beside it stand the shares of comparisons won, by model (`wins`) and by the first of
-    every two models (`over`).
+    `main_metric` is the metric that stands for it: by it `predictions` tells what people would say of all
+    edits, and beside it stand the shares of comparisons won, by model (`model_wins`) and by the first of
+    every two models (`pair_wins`).
     """
 
     metric: str
@@ -98,10 +98,9 @@ class Alignment:
 def align(ratings: Sequence[Rating], scores: MetricScores, *, resamples: int = 2_000, seed: int = 0) -> Alignment:
     """Hold scores against people.
 
-    What people said is held against the metric of the same name or, where there is none, against
-    every metric. What they said of models, and of no sample, is held against models' means. Where
-    people rated several metrics of a file by name, and something else
-    besides, the metrics' arithmetic and geometric mean are held against that too.
+    What people said is held against the metric of the same name or, where there is none, against every metric. What
+    they said of models, and of no sample, is held against models' means. Where people rated several metrics of a file
+    by name, and something else besides, the metrics' arithmetic and geometric mean are held against that too.
     """
     if "" not in scores.samples and not any(edit.sample for r in ratings for edit in r.edits):
         scores = average_over_samples(scores)

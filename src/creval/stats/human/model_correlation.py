@@ -24,10 +24,9 @@ _TAIL_PROBABILITY = 0.025
 def interval_over_models(kind: str, value: float, models: int) -> tuple[float, float]:
     """The 95 % interval of a correlation over so many models; NaN where they are too few.
 
-    It holds the correlations under which one as high, and one as low, as this is seen in more than
-    2.5 % of all draws of so many models, whose means follow a normal distribution in two
-    dimensions. So it exists for perfect orders too, and holds the truth at least as often as it
-    says.
+    It holds the correlations under which one as high, and one as low, as this is seen in more than 2.5 % of all draws
+    of so many models, whose means follow a normal distribution in two dimensions. So it exists for perfect orders
+    too, and holds the truth at least as often as it says.
     """
     if models < MIN_MODELS or math.isnan(value):
         return np.nan, np.nan

@@ -97,7 +97,7 @@ def comparisons_from_preferences(preferences: Iterable[Preference], scores: Floa
 class SeriesCorrelations:
     """Correlations over samples: in each strand, and their mean through Fisher's z.
 
-    `flat` are the strands that have none, because there is too little or nothing varies.
+    `skipped` are the strands that have none, because there is too little or nothing varies.
     """
 
     mean: CorrelationEstimates
@@ -167,8 +167,7 @@ def _distinct_values(series: PairedSeries, counts: Floats) -> tuple[Floats, Floa
 
 
 def _drop_degenerate_draws(drawn: Floats) -> Floats:
-    """A value and its draws without those that are perfect only because hardly anything that
-    varies is in them."""
+    """A value and its draws without those that are perfect only because hardly anything that varies is in them."""
     empty = (np.abs(drawn) >= PERFECT_CORRELATION) & (np.abs(drawn[0]) < PERFECT_CORRELATION)
     return np.where(empty, np.nan, drawn)
 

@@ -29,7 +29,7 @@ MIN_DEVIATING_RATINGS = 5
 class PredictedMean(NamedTuple):
     """A model's mean rating in percent: with the scores' help, and from the ratings alone.
 
-    `weight` is that of the scores. `doubt` says why no interval can be trusted, if none can.
+    `weight` is that of the scores. `unreliable_reason` says why no interval can be trusted, if none can.
     """
 
     model: str

@@ -18,9 +18,9 @@ from creval.stats.score_table import Floats, Integers, ScoreTable
 class MetricScores:
     """Automatic scores: `values` has the axes metric, model, sample, NaN where there is none.
 
-    `main` is the metric that speaks where people rated something that no metric is named after;
-    `weights` are those of the metrics that it is made of. `units` tells which samples are of one
-    picture. `lower` are the metrics of which less is better.
+    `main_metric` is the metric that speaks where people rated something that no metric is named after;
+    `weights` are those of the metrics that it is made of. `clusters` tells which samples are of one
+    picture. `lower_is_better` are the metrics of which less is better.
     """
 
     metrics: tuple[str, ...]
@@ -120,7 +120,7 @@ class HumanScores:
     """What people said of one thing, such as instruction following or their preference.
 
     `ratings` has the axes rater, model, sample, in percent, NaN where there is none; where people
-    chose between two edits it is empty and there are `choices`.
+    chose between two edits it is empty and there are `preferences`.
     """
 
     metric: str

@@ -35,9 +35,8 @@ _MAX_METRICS = 8
 class FittedWeights:
     """Weights that add up to one and are not negative, with intervals over samples.
 
-    `held_out` is the mean Pearson correlation over samples of a sum whose weights were found
-    without the sample (ten folds); `given` is that of the weights in use, and `difference` the
-    first less the second.
+    `held_out` is the mean Pearson correlation over samples of a sum whose weights were found without the sample (ten
+    folds); `current` is that of the weights in use, and `difference` the first less the second.
     """
 
     best: Mapping[str, Estimate]
@@ -47,8 +46,7 @@ class FittedWeights:
 
 
 class WeightAgreement(NamedTuple):
-    """How well sums of the metrics go with what people said: at best, with the weights as given,
-    and at the least."""
+    """How well sums of the metrics go with what people said: at best, with the weights as given, and at the least."""
 
     best: list[float]
     most: float
@@ -87,7 +85,7 @@ def find_agreeing_weights(
 def fit_weights(
     human_scores: HumanScores, metrics: Sequence[str], scores: MetricScores, resamples: ClusterResamples
 ) -> FittedWeights | None:
-    """The weights of the metrics `parts` in the sum that goes best with what people said.
+    """The weights of the metrics `metrics` in the sum that goes best with what people said.
 
     They are those of least squares within models. None where there are too few samples, or where
     no metric goes with people.
@@ -126,7 +124,7 @@ def fit_weights(
 def correlation_by_weights(
     human_scores: HumanScores, metrics: Sequence[str], scores: MetricScores, weights: Floats
 ) -> Floats | None:
-    """How well the sum of the metrics `parts` goes with what people said, for each row of weights:
+    """How well the sum of the metrics `metrics` goes with what people said, for each row of weights:
     Pearson's correlation within models, of all of them together: so no weights are favoured under
     which a model does not vary. None where there are too few samples."""
     blocks = _build_blocks(human_scores, metrics, scores)

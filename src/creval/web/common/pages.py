@@ -28,8 +28,7 @@ _PLURALS = {"sample": "samples", "question": "questions", "model": "models"}
 
 
 def escape_value(value: object) -> object:
-    """Whatever a template puts out: in text, control characters are shown and not obeyed; lines
-    stay lines."""
+    """Whatever a template puts out: in text, control characters are shown and not obeyed; lines stay lines."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return "\n".join(escape_control(line) for line in _LINES.split(value))
     return value

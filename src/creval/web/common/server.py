@@ -41,9 +41,9 @@ def serve_app(
     exposed_warning: str,
     open_browser: bool,
 ) -> None:
-    """Serve until Ctrl-C what `make` gives for a host and this machine's other names.
+    """Serve until Ctrl-C what `make_app` gives for a host and this machine's other names.
 
-    `note` says `what` is done where, and what it means that others reach it (`exposed`).
+    `note` says `activity` is done where, and what it means that others reach it (`exposed_warning`).
     """
     listening = open_socket(host, port)
     url = server_url(listening)
@@ -60,7 +60,7 @@ def serve_app(
 
 
 def run_server(app: Starlette, listening: socket.socket, on_ready: Callable[[], None]) -> None:
-    """Serve until Ctrl-C, which ends it without a word; call `ready` once it can be asked."""
+    """Serve until Ctrl-C, which ends it without a word; call `on_ready` once it can be asked."""
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:

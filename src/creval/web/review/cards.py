@@ -28,7 +28,7 @@ class FieldOption(NamedTuple):
 
 
 class FormField(NamedTuple):
-    """A field of a card: words, or options, side by side if they are `few`."""
+    """A field of a card: words, or options, side by side if they are `inline`."""
 
     name: str
     label: str
@@ -40,7 +40,7 @@ class FormField(NamedTuple):
 
 
 class ReviewCard(NamedTuple):
-    """An item on its page. `wrong` says what did not work; where something else was saved from
+    """An item on its page. `error` says what did not work; where something else was saved from
     elsewhere, `theirs` is that, and `mine` what was wanted here and in which words to insist."""
 
     anchor: str
@@ -57,7 +57,7 @@ class ReviewCard(NamedTuple):
 
 
 def build_card(group: ReviewGroup, index: int, show: str, submitted: Mapping[str, str] | None = None) -> ReviewCard:
-    """The card of the item at a place; fields hold what was `typed`, where it was not saved."""
+    """The card of the item at a place; fields hold what was `submitted`, where it was not saved."""
     item = group.items[index]
     boxes = [
         _form_field(form_field_name(number), field, (submitted or {}).get(form_field_name(number)))

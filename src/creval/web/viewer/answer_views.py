@@ -51,7 +51,7 @@ def model_answer(
 ) -> ModelAnswer:
     """What all voices together said about one system's edits; of several draws the mean counts.
 
-    `whose` is the system and the sample: nobody is asked about what a system does not support.
+    `edit_of` is the system and the sample: nobody is asked about what a system does not support.
     """
     plain = [one for one in verdicts if not one.variant]
     if not plain and edit_of in snapshot.unsupported:

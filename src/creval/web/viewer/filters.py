@@ -27,9 +27,8 @@ _MAX_NAME_CHARS = 1_000  # characters of a name
 class Filters:
     """Which questions, or which samples, in which order. Empty is everything, in the run's order.
 
-    `model` is whose answers count: one model's, or any's. `group` is written `LEVEL:GROUP`. `split`
-    leaves only questions that some models have right and some wrong. `metric` is also the column by
-    which samples are ordered.
+    `model` is whose answers count: one model's, or any's. `group` is written `LEVEL:GROUP`. `split` leaves only
+    questions that some models have right and some wrong. `metric` is also the column by which samples are ordered.
     """
 
     model: str = ""

@@ -31,7 +31,7 @@ def find_neighbours(
     snapshot: Snapshot, filters: Filters, sample: str, extra_params: Mapping[str, str] = MappingProxyType({})
 ) -> Neighbours:
     """The samples before and behind one in the list that it was chosen from, and the next behind it
-    that a model failed in. What is `kept` goes along."""
+    that a model failed in. What is `extra_params` goes along."""
     names, _ = filter_samples(filters, snapshot)
     if sample not in names:  # somebody came another way
         filters, names = Filters(model=filters.model), list(snapshot.samples)

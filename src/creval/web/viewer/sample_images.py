@@ -48,7 +48,7 @@ class SampleImage(NamedTuple):
 
 
 class EditHistoryView(NamedTuple):
-    """How a model's edit came about; `single` where each step is one picture and no more."""
+    """How a model's edit came about; `is_linear` where each step is one picture and no more."""
 
     model: str
     steps: Sequence[EditStepView]
@@ -100,8 +100,7 @@ def _format_parent(key: EditKey) -> str:
 
 
 def list_edit_histories(snapshot: Snapshot, sample: Sample, edits: Sequence[Edit]) -> list[EditHistoryView]:
-    """How the edits of a sample came about, the best model's first, of those that were not made at
-    once."""
+    """How the edits of a sample came about, the best model's first, of those that were not made at once."""
     order = {model: place for place, model in enumerate(models_by_rank(snapshot))}
     edits = sorted(edits, key=lambda e: (order.get(e.key.model, len(order)), e.key.draw))
     ways = ((edit, edit_steps(edit)) for edit in edits)

@@ -31,7 +31,7 @@ class IntervalBar(NamedTuple):
 
 
 class ScoreCell(NamedTuple):
-    """A cell as it is shown: `place` is 1 where it is the best, 2 the second; `shade` from 0 to 8
+    """A cell as it is shown: `rank` is 1 where it is the best, 2 the second; `shade` from 0 to 8
     says how good it is beside the others of its table."""
 
     value: str
@@ -69,7 +69,7 @@ class CountedLink(NamedTuple):
 
 
 def start_page(snapshot: Snapshot, column_name: str) -> dict[str, Any]:
-    """What the start page shows; `given` is the column of its tables by group."""
+    """What the start page shows; `column_name` is the column of its tables by group."""
     scores = snapshot.scores
     column = resolve_name("metric", column_name, snapshot.schema.columns) or snapshot.schema.ranking_column
     if scores is None:

@@ -54,7 +54,7 @@ class Snapshot:
 
     `states` has the axes item, system. `missing` are the edits that are not there; `unsupported`,
     by system and sample, those that a system cannot make. `scores` come later than the rest, which
-    `behind` says: then they are those of the snapshot before, or none.
+    `scores_outdated` says: then they are those of the snapshot before, or none.
     """
 
     folder: str
