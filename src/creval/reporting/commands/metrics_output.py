@@ -56,7 +56,7 @@ def metric_list_output(
             to_do.setdefault(line, []).append(card.name)
         package = {"package": packages[card.name]} if packages.get(card.name) else {}
         data.append({**_info_json(card), **package, "ready": here.ready, "to_do": list(here.to_do)})
-    heads = ["gauge\nneeds", "measures", "range, better", "licences", "here"]
+    heads = ["metric\nneeds", "measures", "range, better", "licences", "here"]
     # In a column of their own words that are to be copied would be broken.
     first: list[Row] = [[TableCell(line, below=f"for {', '.join(of)}")] for line, of in to_do.items()]
     grids = [OutputTable(heads, rows, text_columns=5), *([OutputTable(["to do first"], first)] if first else [])]
