@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Response, expect
 
 from creval.building.review.base import ACCEPTED, DROPPED, OPEN, Review, ReviewField, ReviewGroup, ReviewItem
-from creval.web.review.app import review_app
+from creval.web.review.app import ReviewApp
 from tests.web.made import image
 from tests.web.review.reviewed import Kept, group, instruction, question, sorts_dropped_last
 
@@ -30,7 +30,7 @@ def reviewing(review: Review, port: int = 0) -> Iterator[str]:
     from creval.web.common.server import open_socket, server_url
 
     listening = open_socket("127.0.0.1", port)
-    config = uvicorn.Config(review_app(review), log_level="error", lifespan="off", ws="none")
+    config = uvicorn.Config(ReviewApp(review).app(), log_level="error", lifespan="off", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

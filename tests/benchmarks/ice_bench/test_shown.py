@@ -110,7 +110,7 @@ def test_what_is_not_supported_is_not_waited_for(made: tuple[Path, JudgeSummary]
     with RunLookup(made[0]) as run:
         at = take_snapshot(run)
         page = detail_pages.sample_page(at, run, Filters(), {"id": identity(TASKS["Face Swap"], 0)})
-        listed = list_pages.questions_page(at, run, Filters(), "")
+        listed = list_pages.questions_page(at, run, Filters(), {})
     rows = [row for _, rows in page["metrics"] for row in rows]
     assert {row.item.probe.metric for row in rows} == {"AES", "IMG", "PF", "SRC", "REF"}
     for row in rows:

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from creval.building.review.base import ACCEPTED, DROPPED, OPEN, ReviewField, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError
 from creval.web.common.forms import MAX_BODY_BYTES
-from creval.web.review.app import review_app
+from creval.web.review.app import ReviewApp
 from tests.web.made import image
 from tests.web.review.reviewed import Kept, group, instruction, question, sorts_dropped_last
 
@@ -25,7 +25,7 @@ OWN = {"Origin": BASE, "Sec-Fetch-Site": "same-origin"}
 
 
 def looking(review: Kept) -> TestClient:
-    return TestClient(review_app(review), base_url=BASE, headers=OWN, follow_redirects=False)
+    return TestClient(ReviewApp(review).app(), base_url=BASE, headers=OWN, follow_redirects=False)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,30 +13,34 @@ from creval.core.formatting import escape_control, pluralise
 from creval.reporting.output import OutputTable, TableCell, as_table_cell
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-
+    from jinja2 import BaseLoader, Environment
 
 _TEMPLATE_FOLDER = Path(__file__).parent
 COLOURS = _TEMPLATE_FOLDER / "colours.css"
 """The colours of all pages, the viewer's too."""
 
 
-@cache
-def _environment() -> Environment:
-    """The templates beside this file."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+def make_environment(loader: BaseLoader, finalize: Callable[[object], object]) -> Environment:
+    """Templates in which every text is escaped and every name is known."""
+    from jinja2 import Environment, StrictUndefined
 
-    made = Environment(
-        loader=FileSystemLoader(_TEMPLATE_FOLDER),
+    return Environment(
+        loader=loader,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_escape_control,
+        finalize=finalize,
     )
-    made.filters["many"] = pluralise
-    made.filters["over"] = column_groups
-    made.filters["spot"] = _html_cell
+
+
+@cache
+def _environment() -> Environment:
+    """The templates beside this file."""
+    from jinja2 import FileSystemLoader
+
+    made = make_environment(FileSystemLoader(_TEMPLATE_FOLDER), _escape_control)
+    made.filters |= {"many": pluralise, "over": column_groups, "spot": _html_cell}
     return made
 
 
@@ -45,11 +50,7 @@ def render_page(template: str, images: str = "data:", **content: object) -> str:
         path.read_text("utf-8") for path in (COLOURS, _TEMPLATE_FOLDER / "report.css", _TEMPLATE_FOLDER / "report.js")
     )
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    return (
-        _environment()
-        .get_template(template)
-        .render(images=images, style=colours + style, script=script, digest=digest, **content)
-    )
+    return render_part(template, images=images, style=colours + style, script=script, digest=digest, **content)
 
 
 def render_part(template: str, **content: object) -> str:

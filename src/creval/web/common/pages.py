@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from creval.core.errors import CrevalError
-from creval.core.formatting import escape_control
-from creval.reporting.html.template import COLOURS
+from creval.core.formatting import escape_control, pluralise
+from creval.reporting.html.template import COLOURS, make_environment
 from creval.reporting.output import as_table_cell
+from creval.web.common.guard import RequestGuard, allowed_hosts, is_loopback
 
 _STATIC_FOLDER = Path(__file__).parents[1] / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _STATIC = {"colours.css": COLOURS} | {path.name: path for path in sorted(_STATIC_FOLDER.iterdir())}
 _LINES = re.compile(r"\r\n?|\n")
-_PLURALS = {"sample": "samples", "question": "questions", "model": "models"}
 
 
 def escape_value(value: object) -> object:
@@ -36,23 +39,11 @@ def escape_value(value: object) -> object:
 
 def load_templates() -> Environment:
     """The templates of all pages."""
-    made = Environment(
-        loader=PackageLoader("creval.web"),
-        autoescape=True,
-        finalize=escape_value,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.globals |= {"link": link, "many": count_noun, "spot": as_table_cell}
+    made = make_environment(PackageLoader("creval.web"), escape_value)
+    made.globals |= {"link": link, "many": pluralise, "spot": as_table_cell}
     for name in made.list_templates():  # so that the first page need not
         made.get_template(name)
     return made
-
-
-def count_noun(count: int, what: str) -> str:
-    """`1 sample`, `2,712 samples`."""
-    return f"{count:,} {what if count == 1 else _PLURALS.get(what, what + 's')}"
 
 
 def link(path: str, **parameters: object) -> str:
@@ -77,6 +68,24 @@ def serve_static(request: Request) -> Response:
     if path is None:
         raise HTTPException(404)
     return Response(path.read_bytes(), media_type=_TYPES[path.suffix])
+
+
+def guarded_app(
+    routes: Sequence[Route], handlers: Mapping[Any, Any], host: str, names: tuple[str, ...], *, writes: bool = False
+) -> Starlette:
+    """An application of these routes and the pages' files, for a server that listens at `host`."""
+    own, addresses = allowed_hosts(host, names), not is_loopback(host)
+    guard = Middleware(RequestGuard, hosts=own, addresses=addresses, writes=writes)
+    static = Route("/static/{name}", serve_static)
+    return Starlette(routes=[*routes, static], middleware=[guard], exception_handlers=handlers)
+
+
+class SelectOption(NamedTuple):
+    """An option of a form's field."""
+
+    value: str
+    label: str
+    selected: bool
 
 
 PAGE_SIZE = 25

@@ -15,7 +15,6 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -26,8 +25,7 @@ from creval.core.formatting import escape_control, pluralise
 from creval.core.images import ImageError, read_image_size
 from creval.web.common.browser_images import THUMBNAIL_SIDES, BrowserImages
 from creval.web.common.forms import is_json_request, read_form
-from creval.web.common.guard import RequestGuard, allowed_hosts, is_loopback
-from creval.web.common.pages import link, load_templates, paginate, query_params, serve_static, to_utf8
+from creval.web.common.pages import guarded_app, link, load_templates, paginate, query_params, to_utf8
 from creval.web.review.cards import ReviewCard, build_card, build_cards, group_version
 from creval.web.review.decisions import TAKE_THEIRS, DecisionResult, accept_all_open, apply_decision, item_index
 from creval.web.review.progress import (
@@ -52,7 +50,6 @@ class ReviewApp:
 
     def app(self, host: str = "127.0.0.1", names: tuple[str, ...] = ()) -> Starlette:
         """The application, for a server that listens at `host`."""
-        own, addresses = allowed_hosts(host, names), not is_loopback(host)
         routes = [
             Route("/", self.start),
             Route("/group", self.group),
@@ -60,17 +57,13 @@ class ReviewApp:
             Route("/decide", self.decide, methods=["POST"]),
             Route("/accept", self.accept, methods=["POST"]),
             Route("/picture", self.image),
-            Route("/static/{name}", serve_static),
         ]
-        return Starlette(
-            routes=routes,
-            middleware=[Middleware(RequestGuard, hosts=own, addresses=addresses, writes=True)],
-            exception_handlers={
-                HTTPException: self._http_error,
-                CrevalError: self._not_found,
-                UnreadableGroupError: self._unavailable,
-            },
-        )
+        handlers = {
+            HTTPException: self._http_error,
+            CrevalError: self._not_found,
+            UnreadableGroupError: self._unavailable,
+        }
+        return guarded_app(routes, handlers, host, names, writes=True)
 
     async def start(self, request: Request) -> Response:
         asked = query_params(request)
@@ -228,11 +221,6 @@ class ReviewApp:
         if request.method == "POST" and is_json_request(request):
             return JSONResponse({"ok": False, "said": f"Not saved: {to_utf8(escape_control(sentence))}"}, status)
         return self._page("review_error", {"sentence": sentence}, status)
-
-
-def review_app(review: Review, host: str = "127.0.0.1", names: tuple[str, ...] = ()) -> Starlette:
-    """The application of a review, for a server that listens at `host`."""
-    return ReviewApp(review).app(host, names)
 
 
 def serve_review(review: Review, host: str = "127.0.0.1", port: int = 0, open_browser: bool = False) -> None:

@@ -12,19 +12,13 @@ from markupsafe import Markup, escape
 from creval.building.review.base import ACCEPTED, DROPPED, ReviewField, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError
 from creval.core.formatting import escape_control
-from creval.web.common.pages import link, to_utf8
+from creval.web.common.pages import SelectOption, link, to_utf8
 
 STATE_NAMES = {ACCEPTED: "accepted", DROPPED: "dropped"}
 """How a verdict is called on a page; whatever else it is, it is open."""
 KEEP_CURRENT = "as it is"
 _MAX_INLINE_OPTIONS = 4  # choices that are shown side by side
 _LINE_CHARS = 72  # characters in a line of a field, more or less
-
-
-class FieldOption(NamedTuple):
-    value: str
-    label: str
-    selected: bool
 
 
 class FormField(NamedTuple):
@@ -34,7 +28,7 @@ class FormField(NamedTuple):
     label: str
     text: Markup
     rows: int
-    options: Sequence[FieldOption]
+    options: Sequence[SelectOption]
     inline: bool
     invisible_characters: str
 
@@ -81,13 +75,13 @@ def form_field_name(number: int) -> str:
 
 def _form_field(name: str, field: ReviewField, submitted: str | None) -> FormField:
     text = normalise_newlines(field.text)
-    options: list[FieldOption] = []
+    options: list[SelectOption] = []
     if field.choices:
         given = submitted if submitted is not None else _choice_index(field)
-        options = [FieldOption(str(place), choice, str(place) == given) for place, choice in enumerate(field.choices)]
+        options = [SelectOption(str(place), choice, str(place) == given) for place, choice in enumerate(field.choices)]
         if field.text not in field.choices:
             words = f"{field.text or 'nothing'} (none of the choices)"
-            options.append(FieldOption(KEEP_CURRENT, words, not any(option.selected for option in options)))
+            options.append(SelectOption(KEEP_CURRENT, words, not any(option.selected for option in options)))
     elif submitted is not None:
         text = normalise_newlines(submitted)
     lines = sum(len(line) // _LINE_CHARS + 1 for line in text.split("\n"))

@@ -15,7 +15,7 @@ from creval.core.verdict import VerdictStatus
 from creval.store.lookup import VerdictRow
 from creval.store.run import METRIC_VOICE_PREFIX, reduce_answers
 from creval.web.common.pages import link
-from creval.web.viewer.snapshot import AnswerState, Snapshot, answer_state
+from creval.web.viewer.snapshot import AnswerState, Snapshot, probe_credit
 
 STATE_SIGNS = {
     AnswerState.RIGHT: "✓",
@@ -120,15 +120,11 @@ def scale_text(probe: Probe) -> str:
 
 
 def _combined_state(snapshot: Snapshot, probe: Probe, values: Sequence[float | None]) -> AnswerState:
-    states = [answer_state(snapshot.protocol, probe, value) for value in values]
-    graded = [
-        credit
-        for value in values
-        if not isinstance(probe, Measurement) and (credit := snapshot.protocol.credit(probe, value)) is not None
-    ]
+    credits_ = [probe_credit(snapshot.protocol, probe, value) for value in values]
+    graded = [credit for credit in credits_ if credit is not None]
     if graded:
         return AnswerState.RIGHT if sum(graded) > 0.5 * len(graded) else AnswerState.WRONG
-    return AnswerState.UNSCORED if AnswerState.UNSCORED in states else AnswerState.UNANSWERED
+    return AnswerState.UNANSWERED if all(value is None for value in values) else AnswerState.UNSCORED
 
 
 def _answer_text(snapshot: Snapshot, probe: Probe, verdict: VerdictRow) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -17,12 +17,17 @@ from starlette.routing import Route
 from creval.core.errors import CrevalError
 from creval.store.lookup import RunLookup
 from creval.web.common.browser_images import THUMBNAIL_SIDES, BrowserImages, find_image_path
-from creval.web.common.guard import RequestGuard, allowed_hosts, is_loopback
-from creval.web.common.pages import load_templates, query_params, serve_static
+from creval.web.common.pages import guarded_app, load_templates, query_params
 from creval.web.viewer import detail_pages, list_pages, score_pages, search_results
-from creval.web.viewer.filters import parse_filters, resolve_name
+from creval.web.viewer.filters import outcome_labels, parse_filters, require_name
 from creval.web.viewer.live_snapshot import LiveSnapshot
-from creval.web.viewer.neighbours import describe_filters
+
+_FILTERED_PAGES: dict[str, Callable[..., dict[str, Any]]] = {
+    "samples": list_pages.samples_page,
+    "questions": list_pages.questions_page,
+    "sample": detail_pages.sample_page,
+    "question": detail_pages.question_page,
+}
 
 
 class _UnreadableRunError(CrevalError):
@@ -37,30 +42,21 @@ class Viewer:
 
     def app(self, host: str = "127.0.0.1", names: tuple[str, ...] = ()) -> Starlette:
         """The application, for a server that listens at `host`."""
-        own = allowed_hosts(host, names)
-        addresses = not is_loopback(host)
         routes = [
             Route("/", self.start),
             Route("/model", self.model),
-            Route("/samples", self.samples),
-            Route("/questions", self.questions),
-            Route("/sample", self.sample),
-            Route("/question", self.question),
+            *(Route(f"/{name}", partial(self._filtered_page, name, build)) for name, build in _FILTERED_PAGES.items()),
             Route("/reply", self.reply),
             Route("/search", self.search),
             Route("/picture", self.image),
-            Route("/static/{name}", serve_static),
         ]
-        return Starlette(
-            routes=routes,
-            middleware=[Middleware(RequestGuard, hosts=own, addresses=addresses)],
-            exception_handlers={
-                HTTPException: self._http_error,
-                CrevalError: self._not_found,
-                _UnreadableRunError: self._unavailable,
-                sqlite3.Error: self._unavailable,
-            },
-        )
+        handlers = {
+            HTTPException: self._http_error,
+            CrevalError: self._not_found,
+            _UnreadableRunError: self._unavailable,
+            sqlite3.Error: self._unavailable,
+        }
+        return guarded_app(routes, handlers, host, names)
 
     def start(self, request: Request) -> Response:
         at = self._live.get()
@@ -68,34 +64,10 @@ class Viewer:
 
     def model(self, request: Request) -> Response:
         at = self._live.get()
-        name = resolve_name("model", query_params(request).get("name", ""), at.models)
-        if not name:
-            raise CrevalError("say which model: name=MODEL.")
+        name = require_name("model", query_params(request).get("name", ""), at.models, "name=MODEL")
         return self._page(request, "model", score_pages.model_page(at, name))
 
-    def samples(self, request: Request) -> Response:
-        at, asked = self._live.get(), query_params(request)
-        choice = parse_filters(asked, at)
-        with self._run() as run:
-            found = list_pages.samples_page(at, run, choice, asked.get("page", ""))
-        found |= {"words": describe_filters(at, choice)}
-        return self._page(request, "samples", found | {"choice": choice})
-
-    def questions(self, request: Request) -> Response:
-        at, asked = self._live.get(), query_params(request)
-        choice = parse_filters(asked, at)
-        with self._run() as run:
-            found = list_pages.questions_page(at, run, choice, asked.get("page", ""))
-        found |= {"words": describe_filters(at, choice)}
-        return self._page(request, "questions", found | {"choice": choice})
-
-    def sample(self, request: Request) -> Response:
-        return self._detail_page(request, "sample", detail_pages.sample_page)
-
-    def question(self, request: Request) -> Response:
-        return self._detail_page(request, "question", detail_pages.question_page)
-
-    def _detail_page(self, request: Request, name: str, build_page: Callable[..., dict[str, Any]]) -> Response:
+    def _filtered_page(self, name: str, build_page: Callable[..., dict[str, Any]], request: Request) -> Response:
         at, asked = self._live.get(), query_params(request)
         choice = parse_filters(asked, at)
         with self._run() as run:
@@ -139,7 +111,7 @@ class Viewer:
             "here": name,
             "q": query_params(request).get("q", ""),
             "problem": self._live.problem,
-            "outcomes": score_pages.outcome_labels(at),
+            "outcomes": outcome_labels(at),
         }
         page = self._templates.get_template(f"{name}.html")
         return HTMLResponse(page.render(common | found), status)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from creval.core import formatting
 from creval.core.errors import CrevalError
@@ -19,11 +21,10 @@ from creval.web.viewer.answer_views import (
     voice_answers,
     voice_label,
 )
-from creval.web.viewer.filters import Filters, resolve_name
+from creval.web.viewer.filters import Filters, describe_filters, filter_samples, filtered_question_mask, require_name
 from creval.web.viewer.list_pages import models_by_rank
-from creval.web.viewer.neighbours import filtered_question_mask, find_neighbours
 from creval.web.viewer.sample_images import format_json, list_edit_histories, list_sample_images, select_compared
-from creval.web.viewer.snapshot import SampleProbe, Snapshot
+from creval.web.viewer.snapshot import AnswerState, SampleProbe, Snapshot
 
 
 class QuestionDetail(NamedTuple):
@@ -43,9 +44,21 @@ class QuestionDetail(NamedTuple):
     voice_answers: Sequence[VoiceAnswer]
 
 
+class Neighbours(NamedTuple):
+    """Where the keys lead from a sample, and where it stands in which list."""
+
+    position: int
+    total: int
+    description: str
+    back: str
+    previous: str
+    next: str
+    next_failure: str
+
+
 def sample_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: dict[str, str]) -> dict[str, Any]:
     """What a sample's page shows."""
-    found = snapshot.samples[_resolve_sample(snapshot, params.get("id", ""))]
+    found = snapshot.samples[require_name("sample", params.get("id", ""), tuple(snapshot.samples), "id=SAMPLE")]
     edits = run.edits_of(found.id)
     images = list_sample_images(snapshot, found, edits)
     rows = _question_details(snapshot, filters, found, run.verdicts_for([found.id]))
@@ -72,17 +85,16 @@ def sample_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: di
             if metric.name in {row.item.probe.metric for row in rows}
         ],
         "models": models_by_rank(snapshot),
-        "near": find_neighbours(snapshot, filters, found.id, {s: params.get(s, "") for s in ("left", "right")}),
+        "near": _find_neighbours(snapshot, filters, found.id, {s: params.get(s, "") for s in ("left", "right")}),
     }
 
 
 def question_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: dict[str, str]) -> dict[str, Any]:
     """What a question's page shows."""
-    found = snapshot.samples[_resolve_sample(snapshot, params.get("sample", ""))]
+    found = snapshot.samples[require_name("sample", params.get("sample", ""), tuple(snapshot.samples), "id=SAMPLE")]
     items = snapshot.sample_items(found.id)
-    name = resolve_name("question", params.get("id", ""), tuple(item.probe.id for item in items))
-    if not name:
-        raise CrevalError("say which question: id=METRIC/NUMBER.")
+    names = tuple(item.probe.id for item in items)
+    name = require_name("question", params.get("id", ""), names, "id=METRIC/NUMBER")
     item = next(item for item in items if item.probe.id == name)
     heard = run.verdicts_for([found.id], [name])
     row = _question_detail(snapshot, filters, item, heard)
@@ -137,11 +149,38 @@ def reply_page(snapshot: Snapshot, run: RunLookup, number: str) -> dict[str, Any
     }
 
 
-def _resolve_sample(snapshot: Snapshot, given: str) -> str:
-    name = resolve_name("sample", given, tuple(snapshot.samples))
-    if not name:
-        raise CrevalError("say which sample: id=SAMPLE.")
-    return name
+def _find_neighbours(snapshot: Snapshot, filters: Filters, sample: str, extra_params: Mapping[str, str]) -> Neighbours:
+    """The samples before and behind one in the list that it was chosen from, and the next behind it
+    that a model failed in. What is `extra_params` goes along."""
+    names, _ = filter_samples(filters, snapshot)
+    if sample not in names:  # somebody came another way
+        filters, names = Filters(model=filters.model), list(snapshot.samples)
+    here = names.index(sample)
+
+    def to(place: int) -> str:
+        there = 0 <= place < len(names)
+        return link("/sample", id=names[place], **filters.params, **extra_params) if there else ""
+
+    wrong = snapshot.states == AnswerState.WRONG
+    if filters.model:
+        wrong = wrong[:, [snapshot.models.index(filters.model)]]
+    failed = wrong.any(axis=1) & filtered_question_mask(filters, snapshot)
+    failure = ""
+    for place in range(here + 1, len(names)):
+        span = snapshot.item_ranges[names[place]]
+        first = np.flatnonzero(failed[span.start : span.stop])
+        if len(first):
+            failure = f"{to(place)}#q{first[0] + 1}"
+            break
+    return Neighbours(
+        here + 1,
+        len(names),
+        describe_filters(snapshot, filters),
+        link("/samples", **filters.params),
+        to(here - 1),
+        to(here + 1),
+        failure,
+    )
 
 
 def _question_details(

@@ -56,11 +56,10 @@ class Filters:
 
 def parse_filters(params: Mapping[str, str], snapshot: Snapshot) -> Filters:
     """The choice in an address. A name that the run does not know is an error with the nearest."""
-    columns = (*snapshot.schema.columns,)
     return Filters(
         model=resolve_name("model", params.get("model", ""), snapshot.models),
         group=resolve_name("group", params.get("group", ""), tuple(filterable_groups(snapshot))),
-        metric=resolve_name("metric", params.get("metric", ""), columns),
+        metric=resolve_name("metric", params.get("metric", ""), tuple(snapshot.schema.columns)),
         outcome=resolve_name("outcome", params.get("outcome", ""), tuple(OUTCOMES)),
         weight=_parse_weight(params.get("weight", "")),
         split="yes" if params.get("split") == "yes" else "",
@@ -82,6 +81,14 @@ def resolve_name(what: str, name: str, names: tuple[str, ...]) -> str:
         if escape_control(candidate) == shown:
             return candidate
     raise unknown_name_error(what, name, names)
+
+
+def require_name(what: str, name: str, names: tuple[str, ...], example: str) -> str:
+    """The name that is meant; an address without one is an error that says how to give it."""
+    found = resolve_name(what, name, names)
+    if not found:
+        raise CrevalError(f"say which {what}: {example}.")
+    return found
 
 
 def _parse_weight(given: str) -> str:
@@ -147,15 +154,14 @@ def _is_in_group(filters: Filters, snapshot: Snapshot, name: str) -> bool:
 def _sort_samples(filters: Filters, snapshot: Snapshot, names: list[str]) -> list[str]:
     if not filters.order or snapshot.table is None:
         return names
-    values = column_values(snapshot, filters.metric or snapshot.schema.ranking_column)
+    column = filters.metric or snapshot.schema.ranking_column
+    values = column_values(snapshot, column)
     if filters.order == "apart":
-        key = -_spread_over_models(values)
+        key = np.fmin.reduce(values, axis=0, initial=np.nan) - np.fmax.reduce(values, axis=0, initial=np.nan)
     else:
         one = values[[snapshot.models.index(filters.model)]] if filters.model else values
         key = _mean_over_models(one)
-        if snapshot.schema.higher_is_better(filters.metric or snapshot.schema.ranking_column) != (
-            filters.order == "worst"
-        ):
+        if snapshot.schema.higher_is_better(column) != (filters.order == "worst"):
             key = -key
     key = np.where(np.isnan(key), np.inf, key)
     return sorted(names, key=lambda name: key[snapshot.sample_positions[name]])
@@ -170,15 +176,35 @@ def column_values(snapshot: Snapshot, column: str) -> NDArray[np.float64]:
 
 
 def _mean_over_models(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    there = ~np.isnan(values)
-    count = there.sum(axis=0)
-    total = np.where(there, values, 0.0).sum(axis=0)
-    mean: NDArray[np.float64] = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    count = (~np.isnan(values)).sum(axis=0)
+    mean: NDArray[np.float64] = np.where(count > 0, np.nansum(values, axis=0) / np.maximum(count, 1), np.nan)
     return mean
 
 
-def _spread_over_models(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    most = np.where(np.isnan(values), -np.inf, values).max(axis=0, initial=-np.inf)
-    least = np.where(np.isnan(values), np.inf, values).min(axis=0, initial=np.inf)
-    spread: NDArray[np.float64] = np.where(most >= least, most - least, np.nan)
-    return spread
+def describe_filters(snapshot: Snapshot, filters: Filters) -> str:
+    """A choice in words."""
+    parts = [
+        filterable_groups(snapshot)[filters.group][1] if filters.group else "",
+        filters.model,
+        filters.metric,
+        outcome_labels(snapshot)[filters.outcome] if filters.outcome else "",
+        f"weight {filters.weight}" if filters.weight else "",
+        "models disagree" if filters.split else "",
+    ]
+    return ", ".join(part for part in parts if part) or "all samples"
+
+
+def outcome_labels(snapshot: Snapshot) -> dict[str, str]:
+    """How outcomes are called: grades on a scale are not simply right or wrong."""
+    right, wrong = ("upper half", "lower half") if snapshot.has_grades else ("right", "wrong")
+    unanswered, unasked = "unanswered", "not asked yet"
+    if snapshot.measured_only:
+        unanswered, unasked = "not measured", "not measured yet"
+    return {"right": right, "wrong": wrong, "unanswered": unanswered, "unasked": unasked}
+
+
+def filtered_question_mask(filters: Filters, snapshot: Snapshot) -> NDArray[np.bool_]:
+    """Which questions a choice is about, however they ended and for whom."""
+    mask = np.zeros(len(snapshot.items), dtype=np.bool_)
+    mask[filter_items(filters.with_changes(outcome="", model=""), snapshot)] = True
+    return mask

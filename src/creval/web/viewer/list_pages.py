@@ -9,21 +9,21 @@ from typing import Any, NamedTuple
 
 from creval.core import formatting
 from creval.core.probe import Question
-from creval.core.schema import Level
 from creval.store.lookup import RunLookup, VerdictRow
 from creval.web.common.browser_images import SOURCE, edit_image_name, file_etag
-from creval.web.common.pages import link, paginate
+from creval.web.common.pages import SelectOption, link, paginate
 from creval.web.viewer.answer_views import ModelAnswer, model_answer
 from creval.web.viewer.filters import (
     ORDERS,
     OUTCOMES,
     Filters,
     column_values,
+    describe_filters,
     filter_items,
     filter_samples,
     filterable_groups,
+    outcome_labels,
 )
-from creval.web.viewer.score_pages import outcome_labels
 from creval.web.viewer.snapshot import SampleProbe, Snapshot
 
 
@@ -50,24 +50,18 @@ class QuestionRow(NamedTuple):
     answers: Sequence[ModelAnswer]
 
 
-class FilterOption(NamedTuple):
-    value: str
-    label: str
-    selected: bool
-
-
 class FilterSelect(NamedTuple):
     """A filter of a form: its options, some of them under a heading."""
 
     name: str
     label: str
-    options: Sequence[tuple[str, Sequence[FilterOption]]]
+    options: Sequence[tuple[str, Sequence[SelectOption]]]
 
 
-def samples_page(snapshot: Snapshot, run: RunLookup, filters: Filters, page_number: str) -> dict[str, Any]:
+def samples_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: Mapping[str, str]) -> dict[str, Any]:
     """The samples that a choice leaves, a page of them."""
     names, counts = filter_samples(filters, snapshot)
-    page = paginate(page_number, len(names), "/samples", filters.params)
+    page = paginate(params.get("page", ""), len(names), "/samples", filters.params)
     column = filters.metric or snapshot.schema.ranking_column
     values, digits = column_values(snapshot, column), snapshot.schema.find_metric(column).digits
     models = models_by_rank(snapshot)
@@ -97,6 +91,7 @@ def samples_page(snapshot: Snapshot, run: RunLookup, filters: Filters, page_numb
         "column": column,
         "selects": filter_selects(snapshot, filters, sortable=True),
         "asked": len(filter_items(filters, snapshot)),
+        "words": describe_filters(snapshot, filters),
     }
 
 
@@ -107,10 +102,10 @@ def _thumbnail_url(sample: str, name: str, path: Path | None) -> str:
     return link("/picture", sample=sample, name=name, size="small")
 
 
-def questions_page(snapshot: Snapshot, run: RunLookup, filters: Filters, page_number: str) -> dict[str, Any]:
+def questions_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: Mapping[str, str]) -> dict[str, Any]:
     """The questions that a choice leaves, a page of them, with all models' answers."""
     places = filter_items(filters, snapshot)
-    page = paginate(page_number, len(places), "/questions", filters.params)
+    page = paginate(params.get("page", ""), len(places), "/questions", filters.params)
     items = [snapshot.items[place] for place in places[page.first_line - 1 : page.last_line].tolist()]
     heard = _verdicts_by_question(run, items)
     lines = []
@@ -135,6 +130,7 @@ def questions_page(snapshot: Snapshot, run: RunLookup, filters: Filters, page_nu
         "lines": lines,
         "models": models_by_rank(snapshot),
         "selects": filter_selects(snapshot, filters, sortable=False),
+        "words": describe_filters(snapshot, filters),
     }
 
 
@@ -182,21 +178,16 @@ def filter_selects(snapshot: Snapshot, filters: Filters, *, sortable: bool) -> l
 
 def _filter_select(name: str, label: str, any_label: str, options: Mapping[str, str], filters: Filters) -> FilterSelect:
     set_to = getattr(filters, name)
-    listed = [FilterOption(value, words, value == set_to) for value, words in options.items()]
-    return FilterSelect(name, label, [("", [FilterOption("", any_label, not set_to), *listed])])
+    listed = [SelectOption(value, words, value == set_to) for value, words in options.items()]
+    return FilterSelect(name, label, [("", [SelectOption("", any_label, not set_to), *listed])])
 
 
 def _group_select(snapshot: Snapshot, filters: Filters) -> FilterSelect:
     there = {sample_tag for s in snapshot.samples.values() for sample_tag in s.tags.items()}
-    by_level: dict[str, list[FilterOption]] = {}
+    by_level: dict[str, list[SelectOption]] = {}
     for value, (level, group) in filterable_groups(snapshot).items():
         if level.groups_sub_scores or (level.name, group) in there:
-            option = FilterOption(value, group, value == filters.group)
-            by_level.setdefault(level_heading(level), []).append(option)
-    every = ("", [FilterOption("", "all", not filters.group)])
+            option = SelectOption(value, group, value == filters.group)
+            by_level.setdefault(level.plural.replace("_", " "), []).append(option)
+    every = ("", [SelectOption("", "all", not filters.group)])
     return FilterSelect("group", "Group", [every, *by_level.items()])
-
-
-def level_heading(level: Level) -> str:
-    """A level's name as a heading."""
-    return level.plural.replace("_", " ")

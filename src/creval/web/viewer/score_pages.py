@@ -14,8 +14,8 @@ from creval.reporting.tables import best_and_second, visible_columns
 from creval.stats.scorecard import Answer, Scorecard
 from creval.store.provenance import read_provenance
 from creval.web.common.pages import link
-from creval.web.viewer.filters import Filters, filter_items, resolve_name
-from creval.web.viewer.snapshot import RESAMPLES, AnswerState, Snapshot
+from creval.web.viewer.filters import OUTCOMES, Filters, filter_items, outcome_labels, resolve_name
+from creval.web.viewer.snapshot import RESAMPLES, Snapshot
 
 _SHADE_STEPS = 8
 _MAX_MISSING = 200  # edits that are not there
@@ -76,19 +76,19 @@ def start_page(snapshot: Snapshot, column_name: str) -> dict[str, Any]:
         return {"rows": [], "grids": [], "column": column, "looks": suggested_links(snapshot), "costs": None}
     shown = visible_columns(scores)
     made = read_provenance(snapshot.manifest)
+    models = [(model, link("/model", name=model)) for model in scores.models]
     return {
         "costs": edit_costs.cost_table(scores, made) if made else None,
         "decided": sentences.decided_sentence(scores),
         "basis": sentences.basis_sentence(scores, snapshot.manifest, RESAMPLES, "bold is best, underlined is second"),
         "heads": [(name, snapshot.schema.find_metric(name).label, _direction_hint(snapshot, name)) for name in shown],
         "rows": [
-            ScoreRow(model, link("/model", name=model), [_overall_cell(scores, model, name) for name in shown])
-            for model in scores.models
+            ScoreRow(model, href, [_overall_cell(scores, model, name) for name in shown]) for model, href in models
         ],
         "column": column,
         "columns": [(name, link("/", column=name) + "#groups") for name in shown],
         "grids": [
-            _table_by_model(scores, level, column)
+            _group_table(scores, level, scores.models, [column], models)
             for level in snapshot.schema.levels
             if level.name != "overall" and scores.groups(level.name)
         ],
@@ -100,8 +100,12 @@ def model_page(snapshot: Snapshot, model: str) -> dict[str, Any]:
     """What a model's page shows: each group of each level in each metric."""
     counts = snapshot.states[:, snapshot.models.index(model)]
     ended = [
-        CountedLink(words, int(np.count_nonzero(counts == state)), _questions_url(model, outcome))
-        for words, outcome, state in _outcome_states(snapshot)
+        CountedLink(
+            outcome_labels(snapshot)[outcome],
+            int(np.count_nonzero(counts == state)),
+            link("/questions", **Filters(model=model, outcome=outcome).params),
+        )
+        for outcome, state in OUTCOMES.items()
     ]
     maker = read_provenance(snapshot.manifest).get(model)
     more = {
@@ -121,9 +125,7 @@ def model_page(snapshot: Snapshot, model: str) -> dict[str, Any]:
         "place": f"{place} of {len(scores.models)}" if len(scores.models) > 1 else "",
         "heads": [(name, snapshot.schema.find_metric(name).label, _direction_hint(snapshot, name)) for name in shown],
         "grids": [
-            _table_by_metric(scores, level, model, shown)
-            for level in snapshot.schema.levels
-            if scores.groups(level.name)
+            _group_table(scores, level, [model], shown) for level in snapshot.schema.levels if scores.groups(level.name)
         ],
     }
 
@@ -153,29 +155,6 @@ def suggested_links(snapshot: Snapshot) -> list[CountedLink]:
     return [look for look in found if look.total]
 
 
-def _outcome_states(snapshot: Snapshot) -> Sequence[tuple[str, str, AnswerState]]:
-    words = outcome_labels(snapshot)
-    return (
-        (words["right"], "right", AnswerState.RIGHT),
-        (words["wrong"], "wrong", AnswerState.WRONG),
-        (words["unanswered"], "unanswered", AnswerState.UNANSWERED),
-        (words["unasked"], "unasked", AnswerState.UNASKED),
-    )
-
-
-def outcome_labels(snapshot: Snapshot) -> dict[str, str]:
-    """How outcomes are called: grades on a scale are not simply right or wrong."""
-    right, wrong = ("upper half", "lower half") if snapshot.has_grades else ("right", "wrong")
-    unanswered, unasked = "unanswered", "not asked yet"
-    if snapshot.measured_only:
-        unanswered, unasked = "not measured", "not measured yet"
-    return {"right": right, "wrong": wrong, "unanswered": unanswered, "unasked": unasked}
-
-
-def _questions_url(model: str, outcome: str) -> str:
-    return link("/questions", **Filters(model=model, outcome=outcome).params)
-
-
 def _overall_cell(scores: Scorecard, model: str, column: str) -> ScoreCell:
     place = best_and_second(scores, "overall", "overall", column, {}).get(model, 0)
     choice = Filters(model=model, metric=column, order="worst")
@@ -183,55 +162,32 @@ def _overall_cell(scores: Scorecard, model: str, column: str) -> ScoreCell:
     return _score_cell(scores, cell, column, place, href=link("/samples", **choice.params))
 
 
-def _table_by_model(scores: Scorecard, level: Level, column: str) -> GroupTable:
-    """A row a group, a column a model, in one metric."""
-    heads = [(model, link("/model", name=model)) for model in scores.models]
-    cells = {
-        group: [scores.cell(model, column, group, level.name) for model in scores.models]
-        for group in scores.groups(level.name)
-    }
-    shade = _CellShading(scores, column, [cell for row in cells.values() for cell in row])
-    lines = []
-    for group, row in cells.items():
-        marks = best_and_second(scores, level.name, group, column, {})
-        shown = [
-            _score_cell(
-                scores,
-                cell,
-                column,
-                marks.get(model, 0),
-                shade(cell),
-                level,
-                _samples_url(level, group, model=model, metric=column, order="worst"),
-            )
-            for model, cell in zip(scores.models, row, strict=True)
-        ]
-        lines.append(ScoreRow(_group_label(level, group), _samples_url(level, group), shown))
-    return GroupTable(level.name, level.plural, heads, lines)
-
-
-def _table_by_metric(scores: Scorecard, level: Level, model: str, shown: Sequence[str]) -> GroupTable:
-    """A row a group, a column a metric, of one model."""
+def _group_table(
+    scores: Scorecard,
+    level: Level,
+    models: Sequence[str],
+    columns: Sequence[str],
+    headers: Sequence[tuple[str, str]] = (),
+) -> GroupTable:
+    """A row a group with a cell for each column and model; with `headers`, models are compared and the best marked."""
     groups = scores.groups(level.name)
     shades = {
-        column: _CellShading(scores, column, [scores.cell(model, column, g, level.name) for g in groups])
-        for column in shown
+        column: _CellShading(scores, column, [scores.cell(m, column, g, level.name) for g in groups for m in models])
+        for column in columns
     }
-    lines = []
+    rows = []
     for group in groups:
         cells = []
-        for column in shown:
-            cell = scores.cell(model, column, group, level.name)
-            href = _samples_url(level, group, model=model, metric=column, order="worst")
-            shade = shades[column](cell) if len(groups) > 1 else 0
-            cells.append(_score_cell(scores, cell, column, 0, shade, level, href))
-        href = _samples_url(level, group, model=model, order="worst")
-        lines.append(ScoreRow(_group_label(level, group), href, cells))
-    return GroupTable(level.name, level.plural, [], lines)
-
-
-def _group_label(level: Level, group: str) -> str:
-    return "all samples" if level.name == "overall" else group
+        for column in columns:
+            marks = best_and_second(scores, level.name, group, column, {}) if headers else {}
+            for model in models:
+                cell = scores.cell(model, column, group, level.name)
+                href = _samples_url(level, group, model=model, metric=column, order="worst")
+                shade = shades[column](cell)
+                cells.append(_score_cell(scores, cell, column, marks.get(model, 0), shade, level, href))
+        href = _samples_url(level, group) if headers else _samples_url(level, group, model=models[0], order="worst")
+        rows.append(ScoreRow("all samples" if level.name == "overall" else group, href, cells))
+    return GroupTable(level.name, level.plural, headers, rows)
 
 
 def _samples_url(level: Level, group: str, **more: str) -> str:

@@ -217,7 +217,7 @@ def _answer_states(run: Run, protocol: Protocol, items: Sequence[SampleProbe]) -
                 at = row.get((key.sample, name))
                 if at is None:
                     continue
-                credit = _credit(protocol, items[at].probe, value)
+                credit = probe_credit(protocol, items[at].probe, value)
                 if credit is not None:
                     sums[0, at, model] += credit
                     sums[1, at, model] += 1
@@ -235,13 +235,6 @@ def _answer_states(run: Run, protocol: Protocol, items: Sequence[SampleProbe]) -
     return states
 
 
-def _credit(protocol: Protocol, probe: Probe, value: float | None) -> float | None:
+def probe_credit(protocol: Protocol, probe: Probe, value: float | None) -> float | None:
+    """What a value of a question is worth; nothing where that cannot be said, and of a measurement."""
     return protocol.credit(probe, value) if isinstance(probe, Question) else None
-
-
-def answer_state(protocol: Protocol, probe: Probe, value: float | None) -> AnswerState:
-    """How a question ended that has one value, or none."""
-    credit = _credit(protocol, probe, value)
-    if credit is None:
-        return AnswerState.UNANSWERED if value is None else AnswerState.UNSCORED
-    return AnswerState.RIGHT if credit > 0.5 else AnswerState.WRONG
