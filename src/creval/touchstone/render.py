@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
 from creval.touchstone.scene import IMAGE_SIDE, PLACES, SIZES, SLOTS, Extra, Scene
-from creval.touchstone.shapes import WAISTS
+from creval.touchstone.shapes import FITS
 from creval.touchstone.sprites import COLOURS, INK, Colour, draw_sprite, mix_colours
 
 GROUND_TOP = 540
@@ -239,7 +239,7 @@ BACKDROP_PAINTERS: dict[str, Callable[[ImageDraw.ImageDraw, Colour, int, int], N
 def draw_sash(extra: Extra, body: Image.Image, kind: str, size: int, reduction: int = 1) -> Image.Image:
     """A band around a subject that has a margin around it, with its pattern."""
     margin = (body.width - size) // 2
-    top, bottom = (y * size + margin for y in WAISTS[kind])
+    top, bottom = (y * size + margin for y in FITS[kind].waist)
     own = COLOURS[extra.colour]
     band = Image.new("RGB", body.size, own)
     pen = ImageDraw.Draw(band)
