@@ -180,8 +180,8 @@ class FakeServer:
         match = None if query.bare else _LAST_ANSWER.fullmatch(text)
         if match is None:
             return [self._token(query, text)]
-        before, after = ({"token": match[part], "logprob": 0.0, "top_logprobs": []} for part in (1, 3))
-        return [before, self._token(query, match[2]), after]
+        certain: dict[str, Any] = {"logprob": 0.0, "top_logprobs": []}
+        return [{"token": match[1], **certain}, self._token(query, match[2]), {"token": match[3], **certain}]
 
     def _token(self, query: ChatQuery, text: str) -> dict[str, Any]:
         question = next(iter(query.questions.values()), "")

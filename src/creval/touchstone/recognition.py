@@ -21,7 +21,6 @@ from creval.touchstone.normalisation import (
     HALF_SIDE,
     Mask,
     NormalisedImage,
-    Pixels,
     apply_style_colours,
     block_means,
     channel_max,
@@ -58,7 +57,7 @@ from creval.touchstone.scene import (
     SmallObject,
 )
 from creval.touchstone.shapes import FITS, SMALL_KINDS, SUBJECT_KINDS
-from creval.touchstone.sprites import COLOURS, MATERIALS, draw_sprite
+from creval.touchstone.sprites import COLOURS, MATERIALS, Pixels, draw_sprite
 
 Places = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Rows and columns."""

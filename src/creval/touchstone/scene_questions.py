@@ -158,7 +158,7 @@ _NAMES_BY_PHRASE |= {f"{article} {kind}": kind for kind in SUBJECT_KINDS for art
 def with_article(words: str) -> str:
     """Words with their article.
 
-    >>> an("owl"), an("cat")
+    >>> with_article("owl"), with_article("cat")
     ('an owl', 'a cat')
     """
     return ("an " if words[0] in "aeiou" else "a ") + words
