@@ -38,28 +38,22 @@ def render_records(records: Sequence[Fields], form: str) -> str:
     """Records in one of the forms in which models give them."""
     if form in ("json", "fenced", "prose"):
         value = dict(records[0]) if len(records) == 1 else [dict(one) for one in records]
-        body = json.dumps(value, ensure_ascii=False, indent=None if form == "json" else 2)
         if form == "json":
-            return body
-        fenced = f"```json\n{body}\n```"
-        if form == "fenced":
-            return fenced
-        return f"Let me look at [the picture] first.\n\n{fenced}\n\nI hope that this helps!"
+            return json.dumps(value, ensure_ascii=False)
+        fenced = f"```json\n{json.dumps(value, ensure_ascii=False, indent=2)}\n```"
+        helpful = f"Let me look at [the picture] first.\n\n{fenced}\n\nI hope that this helps!"
+        return helpful if form == "prose" else fenced
     if form == "chinese":
         return "\n".join("{" + "，".join(f"“{name}”：“{said}”" for name, said in one.items()) + "}" for one in records)
     bold = "**" if form == "bold" else ""
-    blocks = []
-    for one in records:
-        lines = [f"{bold}{name.capitalize()}:{bold} {said}" for name, said in one.items()]
-        blocks.append("\n".join(lines))
-    return "\n\n".join(blocks)
+    blocks = ([f"{bold}{name.capitalize()}:{bold} {said}" for name, said in one.items()] for one in records)
+    return "\n\n".join(map("\n".join, blocks))
 
 
 def render_numbered_list(records: Sequence[Fields], form: str) -> str:
     """Atomic instructions as a numbered list."""
-    name, colon = {"bold": ("**{}**", ": "), "bracketed": ("[{}]", " "), "chinese": ("{}", "：")}.get(
-        form, ("{}", ": ")
-    )
+    forms = {"bold": ("**{}**", ": "), "bracketed": ("[{}]", " "), "chinese": ("{}", "：")}
+    name, colon = forms.get(form, ("{}", ": "))
     stop = "、" if form == "chinese" else ". "
     return "\n".join(
         f"{at}{stop}{name.format(one['operation'])}{colon}{one['instruction']}"
@@ -120,15 +114,13 @@ def _write_sequence(text: str, rng: random.Random) -> str:
     known = _OPERATION.findall(text.partition("What makes")[0])
     number = re.search(r"sequence of ([0-9]+) edits", text)
     count = int(number[1]) if number else 8
-    operations = rng.sample(known, min(count, len(known)))
     found = []
-    for operation in operations:
+    for operation in rng.sample(known, min(count, len(known))):
         said = _sentence(operation, rng)
         if rng.random() < 0.4:
             said = said[:-1] + ", so that the whole scene becomes livelier."
         found.append({"operation": operation, "instruction": maybe_garble(said, rng), "reason": "it suits the scene"})
-    way = rng.randrange(3)
-    if way == 0:
+    if rng.randrange(3) == 0:
         return render_numbered_list(found, rng.choice(("plain", "bold", "bracketed", "chinese")))
     return "The scene is calm. I go from light to dark.\n\n" + render_records(found, rng.choice(RECORD_FORMATS[:5]))
 
@@ -140,8 +132,7 @@ def _write_simplified(text: str, rng: random.Random) -> str:
         fields = {"needed": "no", "instruction": ""}
         return rng.choice(("No.", "No, it is short already.", render_records([fields], "fenced")))
     fields = {"needed": "yes", "instruction": maybe_garble(f"{short}.", rng)}
-    form = rng.choice(("json", "fenced", "prose", "lines", "bold"))
-    return render_records([fields], form)
+    return render_records([fields], rng.choice(RECORD_FORMATS[:5]))
 
 
 def _write_compound(text: str, rng: random.Random) -> str:
@@ -149,7 +140,7 @@ def _write_compound(text: str, rng: random.Random) -> str:
     parts = [step.rstrip(".") for step in steps] or [""]
     said = ", then ".join([parts[0], *(part[:1].lower() + part[1:] for part in parts[1:])]) + "."
     fields = {"reasoning": "The edits do not touch each other.", "instruction": maybe_garble(said, rng)}
-    return render_records([fields], rng.choice(("json", "fenced", "prose", "lines", "bold")))
+    return render_records([fields], rng.choice(RECORD_FORMATS[:5]))
 
 
 def _write_step(text: str, rng: random.Random) -> str:
@@ -167,7 +158,6 @@ def _write_step(text: str, rng: random.Random) -> str:
     if name == "add object":
         new = rng.choice(_PARTS) if before else thing
         said = f"Add a {colour} {new} on the {old}." if before else f"Add a {new} next to the {old}."
-        old = ""
     elif name == "change object":
         new = thing
         said = f"Change the {old} into a {new}."
@@ -182,7 +172,7 @@ def _write_step(text: str, rng: random.Random) -> str:
             "change background": f"Change the background to {rng.choice(_SCENES)}.",
             "change style": f"Change the style to {rng.choice(_STYLES)}.",
         }.get(name, f"Look at the {old}.")
-    if name in ("change background", "change style"):
+    if name in ("add object", "change background", "change style"):
         old = ""
     fields = {"instruction": maybe_garble(said, rng), "old": old or "nothing", "new": new or "nothing"}
     form = rng.choice([one for one in RECORD_FORMATS if one != "chinese" or '"' not in said])
@@ -192,17 +182,10 @@ def _write_step(text: str, rng: random.Random) -> str:
 def _write_check(text: str, rng: random.Random) -> str:
     steps = _LISTED.findall(text.partition("one after another:")[2].partition("Ask of each")[0])
     found = []
-    for number, _ in enumerate(steps, 1):
+    for number in range(1, len(steps) + 1):
         bad = rng.random() < _INFEASIBLE_RATE
-        found.append(
-            {
-                "number": f"{number}",
-                "scene": "no" if bad else "yes",
-                "reference": "yes",
-                "conflict": "no",
-                "reason": "it could not stand there" if bad else "",
-            }
-        )
+        scene, reason = ("no", "it could not stand there") if bad else ("yes", "")
+        found.append({"number": f"{number}", "scene": scene, "reference": "yes", "conflict": "no", "reason": reason})
     return render_records(found, rng.choice(RECORD_FORMATS[:4]))
 
 

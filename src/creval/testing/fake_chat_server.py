@@ -1,6 +1,6 @@
 """A server that speaks the OpenAI chat wire format and answers what creval asks, by chance.
 
-What building asks for it writes, too (`fake_writer`).
+What building asks for it writes, too (`fake_creval`, `fake_chains`, `fake_ice`).
 
 Answers follow from the seed, the question and the pictures, whatever the order of requests. It is
 for rehearsing a run, for tests, and for measurements; faults of every kind can be mixed in.
@@ -16,6 +16,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from aiohttp import web
@@ -64,6 +65,7 @@ class ChatQuery(NamedTuple):
     text: str = ""
 
 
+@dataclass(kw_only=True, eq=False)
 class FakeServer:
     """The endpoint. `fault_rate` is the share of replies that are faulty, each kind as often.
 
@@ -72,23 +74,18 @@ class FakeServer:
     times out, are in seconds.
     """
 
-    def __init__(
-        self,
-        *,
-        seed: int = 0,
-        latency: float = 0.0,
-        fault_rate: float = 0.0,
-        fault_kinds: Sequence[str] = FAULT_KINDS,
-        skipped_phrase: str = "",
-        decline_rate: float = 0.0,
-        stall_seconds: float = 600.0,
-    ) -> None:
-        self.seed, self.latency, self.fault_rate = seed, latency, fault_rate
-        self.fault_kinds, self.skipped_phrase, self.stall_seconds = (tuple(fault_kinds), skipped_phrase, stall_seconds)
-        self.decline_rate = decline_rate
-        self.stats: Counter[str] = Counter()
-        self._rng = random.Random(seed)  # noqa: S311
-        self._in_flight = 0
+    seed: int = 0
+    latency: float = 0.0
+    fault_rate: float = 0.0
+    fault_kinds: Sequence[str] = FAULT_KINDS
+    skipped_phrase: str = ""
+    decline_rate: float = 0.0
+    stall_seconds: float = 600.0
+    stats: Counter[str] = field(default_factory=Counter, init=False)
+    _in_flight: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._rng = random.Random(self.seed)  # noqa: S311
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=_MAX_BODY_BYTES)
@@ -183,8 +180,8 @@ class FakeServer:
         match = None if query.bare else _LAST_ANSWER.fullmatch(text)
         if match is None:
             return [self._token(query, text)]
-        before, after = (_certain_token(match[part]) for part in (1, 3))
-        return [before, self._token(query, match[2]), after]
+        certain: dict[str, Any] = {"logprob": 0.0, "top_logprobs": []}
+        return [{"token": match[1], **certain}, self._token(query, match[2]), {"token": match[3], **certain}]
 
     def _token(self, query: ChatQuery, text: str) -> dict[str, Any]:
         question = next(iter(query.questions.values()), "")
@@ -203,8 +200,7 @@ class FakeServer:
         if kind in ("server error", "overload"):
             return _error(500 if kind == "server error" else 503, "try again later")
         if kind == "HTML":
-            page = "<html><body><h1>Bad gateway</h1></body></html>"
-            return web.Response(text=page, content_type="text/html")
+            return web.Response(text="<html><body><h1>Bad gateway</h1></body></html>", content_type="text/html")
         if kind == "timeout":
             await asyncio.sleep(self.stall_seconds)
         if kind in ("timeout", "reset"):
@@ -224,10 +220,6 @@ class FakeServer:
         for choice in good["choices"]:
             _spoil_choice(choice, kind)
         return web.json_response(good)
-
-
-def _certain_token(token: str) -> dict[str, Any]:
-    return {"token": token, "logprob": 0.0, "top_logprobs": []}
 
 
 def _spoil_choice(choice: dict[str, Any], kind: str) -> None:

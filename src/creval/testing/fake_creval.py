@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS
 from creval.parsing.written_instructions import WrittenInstruction, dimension_reply_format, instruction_reply_format
@@ -33,29 +33,23 @@ class QuestionFormat(NamedTuple):
     has_reasons: bool = False
 
 
-def _entry(number: int, question: WrittenQuestion) -> dict[str, object]:
-    entry: dict[str, object] = {"question_id": f"Q{number}"}
-    if question.reason:
-        entry["thinking_process"] = question.reason
-    entry |= {"question": question.text, "choices": ["Yes", "No"], "answer": question.answer}
-    return entry if question.weight is None else entry | {"weight": question.weight}
-
-
-def _entries(questions: Sequence[WrittenQuestion]) -> list[dict[str, object]]:
-    return [_entry(number, question) for number, question in enumerate(questions, 1)]
+def _entries(questions: Sequence[WrittenQuestion]) -> list[dict[str, Any]]:
+    return [
+        {
+            "question_id": f"Q{number}",
+            **({"thinking_process": reason} if reason else {}),
+            "question": text,
+            "choices": ["Yes", "No"],
+            "answer": answer,
+            **({} if weight is None else {"weight": weight}),
+        }
+        for number, (text, answer, weight, reason) in enumerate(questions, 1)
+    ]
 
 
 def _as_fenced_json(questions: Sequence[WrittenQuestion]) -> str:
     inside = json.dumps({"questions": _entries(questions)}, ensure_ascii=False, indent=2)
     return f"1. What changes? The subject.\n2. What else?\n\n```json\n{inside}\n```\nDone."
-
-
-def _as_bare_json(questions: Sequence[WrittenQuestion]) -> str:
-    return json.dumps(_entries(questions))
-
-
-def _as_json_by_label(questions: Sequence[WrittenQuestion]) -> str:
-    return json.dumps({f"Q{at}": entry for at, entry in enumerate(_entries(questions), 1)})
 
 
 def _as_json_lines(questions: Sequence[WrittenQuestion]) -> str:
@@ -68,37 +62,26 @@ def _as_json_without_commas(questions: Sequence[WrittenQuestion]) -> str:
     return "Here you are:\n" + whole.replace(",\n", "\n")
 
 
-def _field(name: str, value: object) -> str:
-    return "" if value in (None, "") else f"{name}{value}"
+def _format_weight(weight: float | None) -> str:
+    return "" if weight is None else f"{weight:g}"
 
 
-def _format_weight(weight: float | None) -> object:
-    return None if weight is None else f"{weight:g}"
-
-
-def _format_lines(questions: Sequence[WrittenQuestion], parts: Sequence[str], joined: str) -> str:
-    """Questions in words; each part has a place for one thing, and goes where there is none."""
-    blocks = []
-    for number, question in enumerate(questions, 1):
-        values = {
-            "{n}": str(number),
-            "{q}": question.text,
-            "{a}": question.answer,
-            "{w}": _format_weight(question.weight),
-            "{r}": question.reason,
-        }
-        kept = []
-        for part in parts:
-            place = next((at for at in ("{q}", "{a}", "{w}", "{r}") if at in part), "{n}")
-            if values[place]:
-                kept.append(part.replace("{n}", str(number)).replace(place, str(values[place])))
-        blocks.append("".join(kept))
-    return joined.join(blocks)
+def _format_question(number: int, question: WrittenQuestion, parts: Sequence[str]) -> str:
+    """A question in words; each part has a place for one thing, and goes where there is none."""
+    weight = _format_weight(question.weight)
+    values = {"{q}": question.text, "{a}": question.answer, "{w}": weight, "{r}": question.reason}
+    kept = []
+    for part in parts:
+        place = next((at for at in values if at in part), None)
+        if place is None or values[place]:
+            filled = part.replace("{n}", str(number))
+            kept.append(filled if place is None else filled.replace(place, str(values[place])))
+    return "".join(kept)
 
 
 def _text_format(*parts: str, joined: str = "\n", before: str = "", after: str = "") -> QuestionFormat:
     def render(questions: Sequence[WrittenQuestion]) -> str:
-        return f"{before}{_format_lines(questions, parts, joined)}{after}"
+        return before + joined.join(_format_question(at, one, parts) for at, one in enumerate(questions, 1)) + after
 
     return QuestionFormat(render, any("{r}" in part for part in parts))
 
@@ -107,14 +90,16 @@ def _table(questions: Sequence[WrittenQuestion]) -> str:
     rows = ["| # | Question | Answer | Weight |", "|---|:--|---|--:|"]
     for number, question in enumerate(questions, 1):
         text = question.text.replace("|", "\\|")
-        rows.append(f"| {number} | {text} | {question.answer or ''} | {_format_weight(question.weight) or ''} |")
+        rows.append(f"| {number} | {text} | {question.answer or ''} | {_format_weight(question.weight)} |")
     return "These are the questions.\n\n" + "\n".join(rows) + "\n\nI hope that helps!"
 
 
 QUESTION_FORMATS: Mapping[str, QuestionFormat] = {
     "fenced JSON": QuestionFormat(_as_fenced_json, True),
-    "bare JSON": QuestionFormat(_as_bare_json, True),
-    "JSON by label": QuestionFormat(_as_json_by_label, True),
+    "bare JSON": QuestionFormat(lambda questions: json.dumps(_entries(questions)), True),
+    "JSON by label": QuestionFormat(
+        lambda questions: json.dumps({entry["question_id"]: entry for entry in _entries(questions)}), True
+    ),
     "JSON in a row": QuestionFormat(_as_json_lines, True),
     "JSON without commas": QuestionFormat(_as_json_without_commas, True),
     "bold": _text_format(

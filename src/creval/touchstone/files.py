@@ -126,11 +126,17 @@ def save_scene(scene: Scene, path: Path) -> None:
 
 
 def save_image(image: Image.Image, scene: Scene, path: Path) -> None:
-    """Write a PNG file that also says, in a text beside the pixels, what it shows."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(encode_png(image, scene))
+
+
+def encode_png(image: Image.Image, scene: Scene) -> bytes:
+    """Return a PNG file that also says, in a text beside the pixels, what it shows."""
     text = PngImagePlugin.PngInfo()
     text.add_text(_PNG_TEXT_KEY, json.dumps(scene.as_json()))
-    image.save(path, "PNG", pnginfo=text, compress_level=3)
+    content = io.BytesIO()
+    image.save(content, "PNG", pnginfo=text, compress_level=3)
+    return content.getvalue()
 
 
 def read_scene(content: bytes) -> Scene | None:

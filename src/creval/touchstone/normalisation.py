@@ -16,9 +16,8 @@ from PIL import Image, ImageFilter
 
 from creval.touchstone.render import BAND_BRIGHTNESS, BAND_ROWS, STYLE_FILTERS, draw_backdrop
 from creval.touchstone.scene import BACKGROUNDS, COLOURLESS_STYLES, IMAGE_SIDE
-from creval.touchstone.sprites import COLOURS
+from creval.touchstone.sprites import COLOURS, Pixels
 
-Pixels = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 HALF_SIDE = IMAGE_SIDE // 2
 BLOCK_SIDE = 4

@@ -21,7 +21,6 @@ from creval.touchstone.normalisation import (
     HALF_SIDE,
     Mask,
     NormalisedImage,
-    Pixels,
     apply_style_colours,
     block_means,
     channel_max,
@@ -57,8 +56,8 @@ from creval.touchstone.scene import (
     Scene,
     SmallObject,
 )
-from creval.touchstone.shapes import SMALL_KINDS, SUBJECT_KINDS, WAISTS
-from creval.touchstone.sprites import COLOURS, MATERIALS, draw_sprite
+from creval.touchstone.shapes import FITS, SMALL_KINDS, SUBJECT_KINDS
+from creval.touchstone.sprites import COLOURS, MATERIALS, Pixels, draw_sprite
 
 Places = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Rows and columns."""
@@ -506,7 +505,7 @@ class _SubjectAnalyser:
         across, down = self.across, self.down
         drawn, mask = _subject_references(self.scene.kind, self.size, self.observed.style, across, down)
         mask = mask.copy()
-        top, bottom = (round(y * self.size) + down for y in WAISTS[self.scene.kind])
+        top, bottom = (round(y * self.size) + down for y in FITS[self.scene.kind].waist)
         mask[top // 2 - 2 : bottom // 2 + 3] = False
         errors = self._pixel_errors(drawn, mask, self.left - across, self.top - down, step=2)
         return _LOOKS[int(errors.mean(axis=1).argmin())]
@@ -640,7 +639,7 @@ class _SubjectAnalyser:
         ink = channel_max(np.asarray(self._draw_window(scene, seed))) < _MAX_INK_BRIGHTNESS
         inside = self._subject_mask(replace(scene, sticker=False), seed) & self.unobstructed & self.visible
         if scene.find_extra("sash"):
-            top, bottom = (round(y * self.size) + self.top for y in WAISTS[scene.kind])
+            top, bottom = (round(y * self.size) + self.top for y in FITS[scene.kind].waist)
             inside[top - 3 : bottom + 4] = False
         strong = (expected > 40) & ink & inside[self.window]
         gone = self.observed.lines[self.window][strong] < 0.35 * expected[strong]

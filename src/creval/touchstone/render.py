@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
 from creval.touchstone.scene import IMAGE_SIDE, PLACES, SIZES, SLOTS, Extra, Scene
-from creval.touchstone.shapes import WAISTS
-from creval.touchstone.sprites import COLOURS, INK, Colour, draw_sprite, mix_colours
+from creval.touchstone.shapes import FITS
+from creval.touchstone.sprites import COLOURS, INK, Colour, Pixels, draw_sprite, mix_colours
 
 GROUND_TOP = 540
 """Where the ground begins."""
@@ -31,7 +31,6 @@ _SECOND_PANEL_X = 584  # where the subject stands in the second panel
 _SECOND_PANEL_SIZE = 280  # and how large
 _PAPER: Colour = (250, 246, 234)
 _WHITE: Colour = (255, 255, 255)
-Pixels = NDArray[np.float32]
 
 
 def draw_scene(scene: Scene) -> Image.Image:
@@ -239,7 +238,7 @@ BACKDROP_PAINTERS: dict[str, Callable[[ImageDraw.ImageDraw, Colour, int, int], N
 def draw_sash(extra: Extra, body: Image.Image, kind: str, size: int, reduction: int = 1) -> Image.Image:
     """A band around a subject that has a margin around it, with its pattern."""
     margin = (body.width - size) // 2
-    top, bottom = (y * size + margin for y in WAISTS[kind])
+    top, bottom = (y * size + margin for y in FITS[kind].waist)
     own = COLOURS[extra.colour]
     band = Image.new("RGB", body.size, own)
     pen = ImageDraw.Draw(band)
@@ -396,7 +395,7 @@ def _hatch(size: tuple[int, int]) -> NDArray[np.bool_]:
 
 def _tint(tone: Pixels, dark: Colour, light: Colour) -> Image.Image:
     """Greys from 0 to 255 as colours between two."""
-    grey = Image.fromarray(np.clip(np.round(tone), 0, 255).astype(np.uint8))
+    grey = _to_image(tone)
     channels = zip(dark, light, strict=True)
     tables = [[round(low + (high - low) * n / 255) for n in range(256)] for low, high in channels]
     return Image.merge("RGB", [grey.point(table) for table in tables])
@@ -464,7 +463,7 @@ def _break_outlines(body: Image.Image, rng: np.random.Generator) -> Image.Image:
     around = np.asarray(spread).astype(np.float32)
     hole = (np.asarray(gaps) > 0) & ink
     pixels[hole, :3] = 255 * around[hole, :3] / np.maximum(around[hole, 3:], 1)
-    return _image_with_alpha(pixels)
+    return _to_image(pixels)
 
 
 def _cut_off_side(body: Image.Image, size: int, margin: int, rng: np.random.Generator) -> Image.Image:
@@ -485,7 +484,3 @@ def _add_double(body: Image.Image, size: int) -> Image.Image:
     made = body.copy()
     made.alpha_composite(ghost.crop((0, up, body.width - right, body.height)), (right, 0))
     return made
-
-
-def _image_with_alpha(pixels: Pixels) -> Image.Image:
-    return Image.fromarray(np.clip(np.round(pixels), 0, 255).astype(np.uint8), "RGBA")

@@ -54,6 +54,14 @@ class TouchstoneQuestion(NamedTuple):
     weight: int = 1
 
 
+def _yes(name: str, *given: str, weight: int = 1) -> TouchstoneQuestion:
+    return TouchstoneQuestion(Check(name, given), True, weight)
+
+
+def _no(name: str, *given: str, weight: int = 1) -> TouchstoneQuestion:
+    return TouchstoneQuestion(Check(name, given), False, weight)
+
+
 @dataclass(frozen=True)
 class Requirement:
     """One thing that an instruction asks for: its words, what it changes in a scene, and the
@@ -186,14 +194,10 @@ class _RequirementFactory:
             "hat": (f"put a pointed {colour} hat on it", f"let it wear a tall {colour} hat"),
             "sash": (f"tie {with_article(looks)} around it", f"dress it with {with_article(looks)}"),
         }[kind]
-        asked = [
-            TouchstoneQuestion(Check("has", (self.noun, kind)), True),
-            TouchstoneQuestion(Check("extra colour", (kind, colour)), True),
-        ]
+        asked = [_yes("has", self.noun, kind), _yes("extra colour", kind, colour)]
         if kind == "sash":
-            asked.append(TouchstoneQuestion(Check("pattern", (pattern,)), True))
-        extra = Extra(kind, colour, pattern)
-        return Requirement(self.choose(*words), {"extras": (extra,)}, tuple(asked))
+            asked.append(_yes("pattern", pattern))
+        return self.transform(words, {"extras": (Extra(kind, colour, pattern),)}, *asked)
 
     def add(self) -> Requirement | None:
         if not self.free_slots or not self.absent_kinds:
@@ -202,18 +206,14 @@ class _RequirementFactory:
         number = min(len(self.free_slots), self.rng.choice((1, 1, 2, 3, 4)))
         slots = self.rng.sample(self.free_slots, number)
         self.free_slots = [slot for slot in self.free_slots if slot not in slots]
-        asked = [
-            TouchstoneQuestion(Check("count", (kind, NUMBERS[number])), True),
-            TouchstoneQuestion(Check("all colour", (kind, colour)), True),
-        ]
+        asked = [_yes("count", kind, NUMBERS[number]), _yes("all colour", kind, colour)]
         if number > 1:
             things = f"{NUMBERS[number]} {colour} {PLURALS[kind]}"
             words = self.choose("add {}", "place {} around it", "let {} appear around it", "draw {}")
         elif slots[0] in CORNERS:
             things = with_article(f"{colour} {kind}")
-            where = CORNERS[slots[0]]
-            words = self.choose("add {} ", "put {} ", "place {} ") + where
-            asked.append(TouchstoneQuestion(Check("corner", (kind, slots[0])), True))
+            words = self.choose("add {} ", "put {} ", "place {} ") + CORNERS[slots[0]]
+            asked.append(_yes("corner", kind, slots[0]))
         else:
             things = self.choose("a single", "just one", "one") + f" {colour} {kind}"
             words = self.choose("add {} at the top", "let {} hang in the air", "draw {}")
@@ -227,45 +227,32 @@ class _RequirementFactory:
             "add a banner that reads “{}”",
             "put a sign with the words “{}” at the bottom",
         )
-        asked = (TouchstoneQuestion(Check("banner"), True), TouchstoneQuestion(Check("reads", (text,)), True))
-        return Requirement(words.format(text), {"text": text}, asked)
+        return Requirement(words.format(text), {"text": text}, (_yes("banner"), _yes("reads", text)))
 
     def recolour(self) -> Requirement:
         colour = choose_other(self.rng, COLOURS, self.source.colour, *self.extra_colours)
         self.body_colours.add(colour)
         words = self.choose(f"paint it {colour}", f"change its colour to {colour}")
-        asked = (
-            TouchstoneQuestion(Check("colour", (self.noun, colour)), True),
-            TouchstoneQuestion(Check("colour", (self.noun, self.source.colour)), False),
-        )
+        asked = (_yes("colour", self.noun, colour), _no("colour", self.noun, self.source.colour))
         return Requirement(words, {"colour": colour}, asked)
 
     def move(self) -> Requirement:
         place = choose_other(self.rng, PLACES, self.source.place)
         side = {"centre": "into the centre"}.get(place, f"to the {place}")
         words = self.choose(f"move it {side}", f"shift it {side}")
-        asked = (
-            TouchstoneQuestion(Check("place", (self.noun, place)), True),
-            TouchstoneQuestion(Check("place", (self.noun, self.source.place)), False),
-        )
+        asked = (_yes("place", self.noun, place), _no("place", self.noun, self.source.place))
         return Requirement(words, {"place": place}, asked)
 
     def enlarge(self) -> Requirement:
         words = self.choose("make it much larger", "let it fill more of the picture")
-        asked = (
-            TouchstoneQuestion(Check("larger", (self.noun,)), True),
-            TouchstoneQuestion(Check("same size", (self.noun,)), False),
-        )
+        asked = (_yes("larger", self.noun), _no("same size", self.noun))
         return Requirement(words, {"size": "large"}, asked)
 
     def change_background(self) -> Requirement:
         background = choose_other(self.rng, BACKGROUNDS, self.source.background)
         scenery = SCENERIES[background]
         words = self.choose(f"change the background to {scenery}", f"set it before {scenery}")
-        asked = (
-            TouchstoneQuestion(Check("background", (background,)), True),
-            TouchstoneQuestion(Check("background", (self.source.background,)), False),
-        )
+        asked = (_yes("background", background), _no("background", self.source.background))
         return Requirement(words, {"background": background}, asked)
 
 
@@ -276,7 +263,7 @@ def _derivative(make: _RequirementFactory) -> Requirement:
         f"Make a die-cut sticker of the {noun}, with a white edge",
         f"Let the {noun} become a collectible sticker with a white rim",
     )
-    return make.transform(words, {"sticker": True}, TouchstoneQuestion(Check("sticker", (noun,)), True))
+    return make.transform(words, {"sticker": True}, _yes("sticker", noun))
 
 
 def _reimagined(make: _RequirementFactory) -> Requirement:
@@ -288,12 +275,7 @@ def _reimagined(make: _RequirementFactory) -> Requirement:
     }[frame]
     other = choose_other(make.rng, FRAMES, frame)
     words = tuple(f"{verb} the {make.noun} as {what}" for verb in ("Reimagine", "Present", "Show"))
-    return make.transform(
-        words,
-        {"frame": frame},
-        TouchstoneQuestion(Check("frame", (frame,)), True),
-        TouchstoneQuestion(Check("frame", (other,)), False),
-    )
+    return make.transform(words, {"frame": frame}, _yes("frame", frame), _no("frame", other))
 
 
 def _surreal(make: _RequirementFactory) -> Requirement:
@@ -309,12 +291,7 @@ def _style(make: _RequirementFactory) -> Requirement:
         f"Redraw the whole picture with the {make.noun} as {what}",
         f"Turn the scene with the {make.noun} into {what}",
     )
-    return make.transform(
-        words,
-        {"style": style},
-        TouchstoneQuestion(Check("style", (style,)), True),
-        TouchstoneQuestion(Check("style", ("painting",)), False),
-    )
+    return make.transform(words, {"style": style}, _yes("style", style), _no("style", "painting"))
 
 
 def _cultural(make: _RequirementFactory) -> Requirement:
@@ -340,35 +317,25 @@ def _material(make: _RequirementFactory) -> Requirement:
     )
     other = choose_other(make.rng, MATERIALS[1:], material, *_resembling_materials(make.source))
     return make.transform(
-        words,
-        {"material": material},
-        TouchstoneQuestion(Check("material", (make.noun, material)), True),
-        TouchstoneQuestion(Check("material", (make.noun, other)), False),
+        words, {"material": material}, _yes("material", make.noun, material), _no("material", make.noun, other)
     )
+
+
+def _put_into(make: _RequirementFactory, container: str, other: str, *words: str) -> Requirement:
+    changes = {"container": container, "place": "centre"}
+    asked = _yes("container", make.noun, container), _no("container", make.noun, other)
+    return make.transform(words, changes, *asked)
 
 
 def _contained(make: _RequirementFactory) -> Requirement:
     container = make.choose("glass dome", "jar", "snow globe")
     words = (f"Put the {make.noun} inside a {container}", f"Show the {make.noun} as a small world in a {container}")
-    return make.transform(
-        words,
-        {"container": container, "place": "centre"},
-        TouchstoneQuestion(Check("container", (make.noun, container)), True),
-        TouchstoneQuestion(Check("container", (make.noun, "gift box")), False),
-    )
+    return _put_into(make, container, "gift box", *words)
 
 
 def _commercial(make: _RequirementFactory) -> Requirement:
-    words = (
-        f"Sell the {make.noun} in a gift box with a bow",
-        f"Design a gift box with a window and a bow for the {make.noun}",
-    )
-    return make.transform(
-        words,
-        {"container": "gift box", "place": "centre"},
-        TouchstoneQuestion(Check("container", (make.noun, "gift box")), True),
-        TouchstoneQuestion(Check("container", (make.noun, "jar")), False),
-    )
+    first = f"Sell the {make.noun} in a gift box with a bow"
+    return _put_into(make, "gift box", "jar", first, f"Design a gift box with a window and a bow for the {make.noun}")
 
 
 def _narrative(make: _RequirementFactory) -> Requirement:
@@ -376,7 +343,7 @@ def _narrative(make: _RequirementFactory) -> Requirement:
         f"Tell a short story about the {make.noun} as a comic of two panels",
         f"Make a two-panel comic with the {make.noun}",
     )
-    return make.transform(words, {"panels": 2}, TouchstoneQuestion(Check("panels"), True))
+    return make.transform(words, {"panels": 2}, _yes("panels"))
 
 
 _OPTIONAL_REQUIREMENTS: dict[str, Callable[[_RequirementFactory], Requirement | None]] = {
@@ -453,8 +420,8 @@ def _build_questions(
     named = ["clear", "outlines", "complete", "once"]
     if wanted.style in UNLINED_STYLES:
         named.remove("outlines")
-    drawn = [TouchstoneQuestion(Check(name, (noun,)), True) for name in named]
-    drawn += [TouchstoneQuestion(Check(name), False) for name in ("noise", "banding")]
+    drawn = [_yes(name, noun) for name in named]
+    drawn += [_no(name) for name in ("noise", "banding")]
     return {"IF": tuple(following), "VC": tuple(kept), "VQ": tuple(drawn)}
 
 
@@ -462,34 +429,30 @@ def _consistency_questions(source: Scene, rng: random.Random) -> list[Touchstone
     """What can be asked about things that should stay as they are, by how much rests on them."""
     noun = source.kind
     found = [
-        TouchstoneQuestion(Check("subject", (noun,)), True, 3),
-        TouchstoneQuestion(Check("colour", (noun, source.colour)), True, 3),
-        TouchstoneQuestion(Check("place", (noun, source.place)), True, 2),
-        TouchstoneQuestion(Check("same size", (noun,)), True, 2),
-        TouchstoneQuestion(Check("background", (source.background,)), True, 2),
-        TouchstoneQuestion(Check("same tint"), True, 1),
-        TouchstoneQuestion(Check("style", ("painting",)), True, 2),
+        _yes("subject", noun, weight=3),
+        _yes("colour", noun, source.colour, weight=3),
+        _yes("place", noun, source.place, weight=2),
+        _yes("same size", noun, weight=2),
+        _yes("background", source.background, weight=2),
+        _yes("same tint"),
+        _yes("style", "painting", weight=2),
     ]
     for kind in dict.fromkeys(other.kind for other in source.others):
         colour = next(other.colour for other in source.others if other.kind == kind)
-        found.append(TouchstoneQuestion(Check("count", (kind, NUMBERS[source.count(kind)])), True, 2))
-        found.append(TouchstoneQuestion(Check("all colour", (kind, colour)), True, 1))
+        found.append(_yes("count", kind, NUMBERS[source.count(kind)], weight=2))
+        found.append(_yes("all colour", kind, colour))
     for extra in source.extras:
-        found.append(TouchstoneQuestion(Check("has", (noun, extra.kind)), True, 2))
-        found.append(TouchstoneQuestion(Check("extra colour", (extra.kind, extra.colour)), True, 1))
-        found.append(TouchstoneQuestion(Check("pattern", (extra.pattern,)), True, 1))
+        found.append(_yes("has", noun, extra.kind, weight=2))
+        found.append(_yes("extra colour", extra.kind, extra.colour))
+        found.append(_yes("pattern", extra.pattern))
     none = [kind for kind in SMALL_KINDS if not source.count(kind)]
     found += [
-        TouchstoneQuestion(Check("any", (rng.choice(none),)), False, 1),
-        TouchstoneQuestion(
-            Check("material", (noun, choose_other(rng, MATERIALS[1:], *_resembling_materials(source)))), False, 2
-        ),
-        TouchstoneQuestion(
-            Check("has", (noun, choose_other(rng, _WEARABLES, UNSUITABLE_EXTRAS.get(noun, "")))), False, 1
-        ),
-        TouchstoneQuestion(Check("frame", (rng.choice(FRAMES),)), False, 1),
-        TouchstoneQuestion(Check("banner"), False, 1),
-        TouchstoneQuestion(Check("panels"), False, 1),
+        _no("any", rng.choice(none)),
+        _no("material", noun, choose_other(rng, MATERIALS[1:], *_resembling_materials(source)), weight=2),
+        _no("has", noun, choose_other(rng, _WEARABLES, UNSUITABLE_EXTRAS.get(noun, ""))),
+        _no("frame", rng.choice(FRAMES)),
+        _no("banner"),
+        _no("panels"),
     ]
     return found
 

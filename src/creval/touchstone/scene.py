@@ -138,7 +138,7 @@ class Scene:
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> Scene:
-        """The scene that `scorecard_json` wrote down."""
+        """The scene that `as_json` wrote down."""
         return Scene(
             **{
                 **content,

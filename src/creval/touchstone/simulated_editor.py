@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
-from pathlib import Path
 
 from creval.core.errors import CrevalError, require_known
 from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask, require_no_settings
 from creval.providers.call_errors import CallError, ProviderUnusable
-from creval.touchstone.files import read_scene, read_touchstone_samples, save_scene
+from creval.touchstone.files import encode_png, read_scene, read_touchstone_samples
+from creval.touchstone.render import draw_scene
 from creval.touchstone.samples import TouchstoneSample
 from creval.touchstone.scene import Scene
 from creval.touchstone.simulated_edits import SIMULATED_EDITORS, simulate_edit
@@ -36,7 +35,8 @@ class SimulatedEditor(Editor):
         if sample is None or job.source is None:
             raise ProviderUnusable(f"{self.name} knows no sample {job.sample!r} of touchstone's.")
         scene = self._edited_scene(sample, job)
-        return EditOutput(await asyncio.to_thread(_draw_png, scene), "image/png", 0.0)
+        image = await asyncio.to_thread(draw_scene, scene)
+        return EditOutput(encode_png(image, scene), "image/png", 0.0)
 
     def _edited_scene(self, sample: TouchstoneSample, job: EditRequest) -> Scene:
         if job.instruction in sample.steps:
@@ -45,10 +45,3 @@ class SimulatedEditor(Editor):
                 raise CallError("unknown picture", "it does not say what it shows", retryable=False)
             sample = sample.step_sample(now, sample.steps.index(job.instruction))
         return simulate_edit(sample, self.model, job.seed + job.draw)
-
-
-def _draw_png(scene: Scene) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "edit.png"
-        save_scene(scene, path)
-        return path.read_bytes()

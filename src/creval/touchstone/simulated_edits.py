@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from creval.touchstone.samples import TouchstoneSample, apply_requirements, choose_other, random_scene
 from creval.touchstone.scene import BACKGROUNDS, FLAWS, PLACES, UNLINED_STYLES, Scene, SmallObject
@@ -38,19 +40,16 @@ def _overeager(sample: TouchstoneSample, rng: random.Random) -> Scene:
     left = rng.randint(2, 4)
     for change in ways:
         other = change(scene, rng)
-        if _follows(sample, other) and _count_preserved(sample, other) < _count_preserved(sample, scene):
+        follows = _count_right(sample, "IF", other) == len(sample.questions["IF"])
+        if follows and _count_right(sample, "VC", other) < _count_right(sample, "VC", scene):
             scene, left = other, left - 1
             if not left:
                 break
     return scene
 
 
-def _follows(sample: TouchstoneSample, scene: Scene) -> bool:
-    return all(asked.check.answer(sample.source, scene) == asked.answer for asked in sample.questions["IF"])
-
-
-def _count_preserved(sample: TouchstoneSample, scene: Scene) -> int:
-    return sum(asked.check.answer(sample.source, scene) == asked.answer for asked in sample.questions["VC"])
+def _count_right(sample: TouchstoneSample, metric: str, scene: Scene) -> int:
+    return sum(asked.check.answer(sample.source, scene) == asked.answer for asked in sample.questions[metric])
 
 
 def _lazy(sample: TouchstoneSample, _: random.Random) -> Scene:
@@ -90,22 +89,14 @@ def _recolour(scene: Scene, rng: random.Random) -> Scene:
     return replace(scene, colour=choose_other(rng, COLOURS, *used))
 
 
-def _change_background(scene: Scene, rng: random.Random) -> Scene:
-    return replace(scene, background=choose_other(rng, BACKGROUNDS, scene.background))
-
-
-def _change_backdrop(scene: Scene, rng: random.Random) -> Scene:
-    return replace(scene, backdrop=choose_other(rng, COLOURS, scene.backdrop))
+def _vary(field: str, options: Iterable[str], scene: Scene, rng: random.Random) -> Scene:
+    """Change one thing about a scene."""
+    changed: dict[str, Any] = {field: choose_other(rng, options, getattr(scene, field))}
+    return replace(scene, **changed)
 
 
 def _move(scene: Scene, rng: random.Random) -> Scene:
-    if scene.container:  # it would stick out
-        return scene
-    return replace(scene, place=choose_other(rng, PLACES, scene.place))
-
-
-def _resize(scene: Scene, rng: random.Random) -> Scene:
-    return replace(scene, size=choose_other(rng, ("small", "medium"), scene.size))
+    return scene if scene.container else _vary("place", PLACES, scene, rng)  # it would stick out of a container
 
 
 def _remove_objects(scene: Scene, rng: random.Random) -> Scene:
@@ -128,18 +119,14 @@ def _remove_sash(scene: Scene, _: random.Random) -> Scene:
     return replace(scene, extras=tuple(e for e in scene.extras if e.kind != "sash"))
 
 
-def _swap_subject(scene: Scene, rng: random.Random) -> Scene:
-    return replace(scene, kind=choose_other(rng, SUBJECT_KINDS, scene.kind))
-
-
 _CHANGES: tuple[Callable[[Scene, random.Random], Scene], ...] = (
     _recolour,
-    _change_background,
-    _change_backdrop,
+    partial(_vary, "background", BACKGROUNDS),
+    partial(_vary, "backdrop", COLOURS),
     _move,
-    _resize,
+    partial(_vary, "size", ("small", "medium")),
     _remove_objects,
     _replace_object,
     _remove_sash,
-    _swap_subject,
+    partial(_vary, "kind", SUBJECT_KINDS),
 )
