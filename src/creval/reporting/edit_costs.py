@@ -33,17 +33,10 @@ def cost_table(card: Scorecard, provenances: ProvenanceByModel) -> OutputTable:
         if editor != before:
             breaks.add(len(rows))
         before = editor
-        row: Row = [name, *_provenance_cells(maker)]
-        row.append(
-            TableCell(
-                formatting.format_value(cell.value, digits), formatting.format_interval(cell.low, cell.high, digits)
-            )
-        )
+        row: Row = [name, *_provenance_cells(maker), numbers.estimate_cell(cell, digits)]
         found = compared[name]
         if found is not None:
-            ends = formatting.format_interval(found.low, found.high, digits, "+")
-            mark = STRONG if found.is_decided else ""
-            row.append(TableCell(formatting.format_value(found.value, digits, "+"), ends, mark))
+            row.append(numbers.estimate_cell(found, digits, "+", STRONG if found.is_decided else ""))
         row += [""] * (len(heads) - len(row))
         rows.append(row)
     bold = " Bold over direct: decided, on the samples that both have." if any(compared.values()) else ""
@@ -71,15 +64,17 @@ def order_by_cost(card: Scorecard, provenances: ProvenanceByModel) -> list[str]:
 
 def describe_provenance(provenance: EditProvenance) -> str:
     """Who made a model's edits, how, and what one took."""
-    took = [
-        formatting.format_money(provenance.cost_per_edit)
-        if provenance.cost_per_edit is not None
-        else "an unknown cost",
-        formatting.format_seconds(provenance.seconds_per_edit)
-        if provenance.seconds_per_edit is not None
-        else "an unknown time",
-    ]
-    return f"made by {provenance.editor}, {provenance.strategy}: {' and '.join(took)} an edit"
+    cost, time = _format_expense(provenance, "an unknown cost", "an unknown time")
+    return f"made by {provenance.editor}, {provenance.strategy}: {cost} and {time} an edit"
+
+
+def _format_expense(provenance: EditProvenance, no_cost: str = "unknown", no_time: str = "unknown") -> tuple[str, str]:
+    """The cost and the time of an edit, or the words for one that is not known."""
+    cost, seconds = provenance.cost_per_edit, provenance.seconds_per_edit
+    return (
+        no_cost if cost is None else formatting.format_money(cost),
+        no_time if seconds is None else formatting.format_seconds(seconds),
+    )
 
 
 def _provenance_cells(provenance: EditProvenance | None) -> list[str | TableCell]:
@@ -88,25 +83,16 @@ def _provenance_cells(provenance: EditProvenance | None) -> list[str | TableCell
     each = max(provenance.edits, 1)
     helpers = (provenance.picking.calls + provenance.planning.calls) / each
     calls = TableCell(f"{provenance.editing.calls / each:.3g}", f"helpers {helpers:.3g}" if helpers else "")
-    cost = "unknown" if provenance.cost_per_edit is None else formatting.format_money(provenance.cost_per_edit)
-    time = "unknown" if provenance.seconds_per_edit is None else formatting.format_seconds(provenance.seconds_per_edit)
-    return [
-        provenance.editor,
-        provenance.strategy,
-        f"{provenance.edits:,}",
-        calls,
-        TableCell(cost, _helper_shares(provenance)),
-        time,
-    ]
+    cost, time = _format_expense(provenance)
+    made = [provenance.editor, provenance.strategy, f"{provenance.edits:,}"]
+    return [*made, calls, TableCell(cost, _helper_shares(provenance)), time]
 
 
 def _helper_shares(provenance: EditProvenance) -> str:
     """What of the cost went to those who help, where that is not nothing."""
-    parts = []
-    for bill, what in ((provenance.picking, "picking"), (provenance.planning, "planning")):
-        if bill.cost and provenance.total_costs.cost:
-            parts.append(f"{100 * bill.cost / provenance.total_costs.cost:.0f} % {what}")
-    return ", ".join(parts)
+    total = provenance.total_costs.cost
+    helpers = ((provenance.picking.cost, "picking"), (provenance.planning.cost, "planning"))
+    return ", ".join(f"{100 * cost / total:.0f} % {what}" for cost, what in helpers if cost and total)
 
 
 def _caption(provenances: ProvenanceByModel) -> str:
@@ -121,13 +107,9 @@ def _difference_to_direct(card: Scorecard, provenances: ProvenanceByModel, name:
     """How far a strategy is ahead of the same editor used directly, where both are there."""
     if name not in provenances or provenances[name].strategy == DIRECT:
         return None
-    plain = [
-        n
-        for n in card.models
-        if n in provenances
-        and n != name
-        and (provenances[n].editor, provenances[n].strategy) == (provenances[name].editor, DIRECT)
-    ]
+    direct = provenances[name].editor, DIRECT
+    makers = {n: (provenances[n].editor, provenances[n].strategy) for n in card.models if n in provenances}
+    plain = [n for n, maker in makers.items() if maker == direct]
     return _find_difference(card, name, plain[0]) if len(plain) == 1 else None
 
 
@@ -136,8 +118,7 @@ def _find_difference(card: Scorecard, first: str, second: str) -> Difference | N
         if (found.first, found.second) == (first, second):
             return found
         if (found.first, found.second) == (second, first) and found.value is not None:
-            ends = [None if end is None else -end for end in (found.high, found.low)]
-            return Difference(first, second, -found.value, ends[0], ends[1], found.samples, found.p)
+            return numbers.reverse_difference(found)
     return None
 
 

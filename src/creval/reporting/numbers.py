@@ -1,4 +1,4 @@
-"""Coverage and differences as people read them."""
+"""Coverage, values with intervals and differences as people read them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from creval.core.formatting import DEFAULT_DIGITS, format_interval, format_value
 from creval.core.schema import Digits
+from creval.reporting.output import TableCell
 
 if TYPE_CHECKING:  # NumPy comes with it, and a replay has no use for that
+    from creval.stats.intervals import Estimate
     from creval.stats.scorecard import Answer, Difference
 
 
@@ -19,6 +21,20 @@ def format_coverage(cell: Answer) -> str:
     if cell.scored == cell.total:
         return "100 %"
     return f"{math.floor(1000 * cell.scored / cell.total) / 10:.1f} %"
+
+
+def estimate_cell(
+    estimate: Answer | Difference | Estimate, digits: Digits = DEFAULT_DIGITS, sign: str = "", mark: str = ""
+) -> TableCell:
+    """A value with its interval below it."""
+    ends = format_interval(estimate.low, estimate.high, digits, sign)
+    return TableCell(format_value(estimate.value, digits, sign), ends, mark)
+
+
+def reverse_difference(found: Difference) -> Difference:
+    """The same difference, seen from the other model."""
+    value, low, high = (None if end is None else -end for end in (found.value, found.high, found.low))
+    return found._replace(first=found.second, second=found.first, value=value, low=low, high=high)
 
 
 def format_difference(difference: Difference, digits: Digits = DEFAULT_DIGITS) -> str:

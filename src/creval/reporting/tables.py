@@ -352,32 +352,25 @@ def corrected_tables(card: Scorecard, corrected: CorrectedScores, sample_groups:
     for level, group in sample_groups:
         if (level, group, card.models[0], card.table.schema.ranking_column) not in corrected.cells:
             continue
-        rows: list[Row] = []
-        for name in card.models:
-            row: Row = [name]
-            for column in visible_columns(card):
-                cell = corrected.cells[level, group, name, column]
-                digits = card.table.schema.find_metric(column).digits
-                ends = formatting.format_interval(cell.low, cell.high, digits)
-                row.append(TableCell(formatting.format_value(cell.value, digits), ends))
-            rows.append(row)
+        digits = {column: card.table.schema.find_metric(column).digits for column in visible_columns(card)}
+        rows: list[Row] = [
+            [name, *(numbers.estimate_cell(corrected.cells[level, group, name, c], digits[c]) for c in digits)]
+            for name in card.models
+        ]
         title = f"corrected{'' if level == 'overall' else f', {group}'}"
-        yield OutputTable(["model", *visible_columns(card)], rows, title)
+        yield OutputTable(["model", *digits], rows, title)
 
 
 def corrected_json(corrected: CorrectedScores, sample_groups: SampleGroups) -> dict[str, Any]:
     """Corrected scores, unrounded."""
     cells = [
         {
-            "level": level,
-            "group": group,
-            "model": name,
-            "metric": column,
+            **dict(zip(("level", "group", "model", "metric"), place, strict=True)),
             "value": cell.value,
             "low": cell.low,
             "high": cell.high,
         }
-        for (level, group, name, column), cell in corrected.cells.items()
-        if (level, group) in sample_groups
+        for place, cell in corrected.cells.items()
+        if place[:2] in sample_groups
     ]
     return {"corrected": cells, "calibrated": corrected.judge}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from creval.core.formatting import escape_control, format_interval, format_measurement, format_value, pluralise
-from creval.reporting.output import FAINT, STRONG, CommandOutput, OutputTable, Row, TableCell
+from creval.core.formatting import escape_control, format_measurement, pluralise
+from creval.reporting.numbers import estimate_cell
+from creval.reporting.output import FAINT, STRONG, CommandOutput, OutputTable, Row
 from creval.reporting.sentences import unsupported_sentences
 from creval.stats.missing import ZERO
 
@@ -77,17 +78,11 @@ def _differences_table(comparison: Comparison) -> OutputTable:
             cells = [comparison.differences[level, group, column] for column in columns]
             if all(cell.value is None for cell in cells):
                 continue
-            row: Row = [group]
-            for column, cell in zip(columns, cells, strict=True):
-                digits = card.find_metric(column).digits
-                row.append(
-                    TableCell(
-                        format_value(cell.value, digits, "+"),
-                        format_interval(cell.low, cell.high, digits, "+"),
-                        STRONG if _excludes_zero(cell) else FAINT,
-                    )
-                )
-            rows.append(row)
+            shown = (
+                estimate_cell(cell, card.find_metric(column).digits, "+", STRONG if _excludes_zero(cell) else FAINT)
+                for column, cell in zip(columns, cells, strict=True)
+            )
+            rows.append([group, *shown])
     title = " minus ".join(comparison.table.models)
     return OutputTable(
         ["group", *columns],

@@ -16,33 +16,11 @@ if TYPE_CHECKING:
     from creval.store.run import Run
 
 _CHUNK = 50_000  # verdicts in memory at a time
-_RESERVED = frozenset(
-    {
-        "model",
-        "sample",
-        "draw",
-        "probe",
-        "metric",
-        "question",
-        "reference",
-        "released",
-        "weight",
-        "judge",
-        "repeat",
-        "variant",
-        "status",
-        "value",
-        "said",
-        "explanation",
-        "right",
-        "scored",
-        "total",
-        "instruction",
-        "source",
-        "subsets",
-        "questions",
-    }
-)
+_EDIT_COLUMNS = ("model", "sample", "draw")
+_PROBE_COLUMNS = ("probe", "metric", "question", "reference", "released", "weight")
+_ANSWER_COLUMNS = ("judge", "repeat", "variant", "status", "value", "said", "explanation")
+_OTHER_COLUMNS = ("right", "scored", "total", "instruction", "source", "subsets", "questions")
+_RESERVED = {*_EDIT_COLUMNS, *_PROBE_COLUMNS, *_ANSWER_COLUMNS, *_OTHER_COLUMNS}
 
 
 def tag_columns(run: Run) -> dict[str, str]:
@@ -56,40 +34,10 @@ def iter_verdict_frames(run: Run, card: Scorecard) -> Iterator[polars.DataFrame]
     import polars
 
     rows = run.iter_verdict_rows()
-    schema = {
-        "model": polars.String,
-        "sample": polars.String,
-        "draw": polars.Int64,
-        "probe": polars.String,
-        "judge": polars.String,
-        "repeat": polars.Int64,
-        "variant": polars.String,
-        "status": polars.String,
-        "value": polars.Float64,
-        "said": polars.String,
-        "explanation": polars.String,
-    }
+    schema = dict.fromkeys((*_EDIT_COLUMNS, "probe", *_ANSWER_COLUMNS), polars.String)
+    schema |= {"draw": polars.Int64, "repeat": polars.Int64, "value": polars.Float64}
     probes, tags = _probe_frame(run), _tag_frame(run)
-    order = [
-        "model",
-        "sample",
-        "draw",
-        *tags.columns[1:],
-        "probe",
-        "metric",
-        "question",
-        "reference",
-        "released",
-        "weight",
-        "judge",
-        "repeat",
-        "variant",
-        "status",
-        "value",
-        "said",
-        "explanation",
-        "right",
-    ]
+    order = [*_EDIT_COLUMNS, *tags.columns[1:], *_PROBE_COLUMNS, *_ANSWER_COLUMNS, "right"]
     wanted = polars.col("model").is_in(list(card.table.models))
     wanted &= polars.col("sample").is_in(list(card.table.samples))
     chunk = rows.fetchmany(_CHUNK)
