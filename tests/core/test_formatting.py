@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from creval.core.formatting import escape_control, escape_latex, escape_markdown, format_interval, format_value
-from creval.reporting.numbers import format_coverage, format_difference
+from creval.reporting.numbers import format_coverage, format_estimate
 from creval.stats.scorecard import Answer, Difference
 
 
@@ -30,5 +30,5 @@ def test_numbers() -> None:
     assert (format_value(None), format_value(78.966)) == ("–", "78.97")
     assert (format_value(-1e-16), format_value(-1e-16, sign="+")) == ("0.00", "+0.00")
     assert (format_interval(None, 1), format_interval(77.61, 80.1)) == ("", "[77.6, 80.1]")
-    assert format_difference(Difference("A", "B", 0.731, -0.26, 1.74, 9)) == "+0.73 [-0.3, +1.7]"
-    assert format_difference(Difference("A", "B", None, None, None, 0)) == "–"
+    assert format_estimate(Difference("A", "B", 0.731, -0.26, 1.74, 9), sign="+") == "+0.73 [-0.3, +1.7]"
+    assert format_estimate(Difference("A", "B", None, None, None, 0), sign="+") == "–"

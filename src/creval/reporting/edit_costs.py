@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from creval.core import formatting
@@ -25,14 +26,11 @@ def cost_table(card: Scorecard, provenances: ProvenanceByModel) -> OutputTable:
     if any(compared.values()):
         heads.append(f"{rank} over direct")
     rows: list[Row] = []
-    breaks = set()
-    before = None
-    for name in order_by_cost(card, provenances):
+    order = order_by_cost(card, provenances)
+    editors = [provenances[name].editor if name in provenances else None for name in order]
+    breaks = {at for at, (before, editor) in enumerate(pairwise([None, *editors])) if editor != before}
+    for name in order:
         maker, cell = provenances.get(name), card.cell(name, rank)
-        editor = maker.editor if maker else None
-        if editor != before:
-            breaks.add(len(rows))
-        before = editor
         row: Row = [name, *_provenance_cells(maker), numbers.estimate_cell(cell, digits)]
         found = compared[name]
         if found is not None:
@@ -51,13 +49,12 @@ def order_by_cost(card: Scorecard, provenances: ProvenanceByModel) -> list[str]:
     for at, name in enumerate(card.models):
         first.setdefault(provenances[name].editor if name in provenances else None, at)
 
-    def place(name: str) -> tuple[int, float, float]:
+    def place(name: str) -> tuple[float, ...]:
         if name not in provenances:
-            return len(card.models), 0.0, 0.0
+            return (len(card.models),)
         maker = provenances[name]
-        unknown = float("inf")
-        cost = unknown if maker.cost_per_edit is None else maker.cost_per_edit
-        return (first[maker.editor], cost, unknown if maker.seconds_per_edit is None else maker.seconds_per_edit)
+        took = (maker.cost_per_edit, maker.seconds_per_edit)
+        return first[maker.editor], *(float("inf") if one is None else one for one in took)
 
     return sorted(card.models, key=place)
 
@@ -135,7 +132,7 @@ def cost_sentences(card: Scorecard, provenances: ProvenanceByModel) -> list[str]
         decided = "decided" if found.is_decided else "not decided"
         lines.append(
             f"{formatting.escape_control(maker.editor)}: {formatting.escape_control(maker.strategy)} brings "
-            f"{numbers.format_difference(found, digits)} {rank} over direct ({decided})"
+            f"{numbers.format_estimate(found, digits, '+')} {rank} over direct ({decided})"
             f"{_cost_factor(maker, plain)}."
         )
     return lines

@@ -9,8 +9,7 @@ from creval.core.edit_record import Edit
 
 
 class Candidate(NamedTuple):
-    """A picture on the way, and its place there: none where it is the edit itself. `picked` where
-    there were several and it was taken; `score` is what the judge who picked gave it."""
+    """An image on the way, its place there (none for the edit itself), and if it was picked with which score."""
 
     edit: Edit
     position: int | None
@@ -27,8 +26,7 @@ class EditStep(NamedTuple):
 
 
 def edit_steps(edit: Edit) -> list[EditStep]:
-    """The steps to an edit, the first first; none where it was made at once, without a plan. What
-    it came to itself is a step only where there is a picture of it."""
+    """The steps to an edit; none where it was made at once, without a plan. Without an image it is no step itself."""
     if not edit.ancestors:
         plan = _text(edit, "plan")
         return [EditStep(_text(edit, "instruction"), plan, ())] if plan else []
@@ -50,23 +48,15 @@ def _edit_step(several: list[tuple[int | None, Edit]]) -> EditStep:
     for _, one in several:
         given = one.metadata.get("scores")
         scores = given if isinstance(given, Mapping) else scores
-    tries = tuple(
-        Candidate(
-            one,
-            place,
-            len(several) > 1 and "picked_from" in one.metadata,
-            _number(scores.get(str(one.key.draw), scores.get(one.key.draw))),
-        )
-        for place, one in several
-    )
+    candidates = []
+    for place, one in several:
+        score = scores.get(str(one.key.draw), scores.get(one.key.draw))
+        picked = len(several) > 1 and "picked_from" in one.metadata
+        candidates.append(Candidate(one, place, picked, float(score) if isinstance(score, int | float) else None))
     first = several[0][1]
-    return EditStep(_text(first, "instruction"), _text(first, "plan"), tries)
+    return EditStep(_text(first, "instruction"), _text(first, "plan"), tuple(candidates))
 
 
 def _text(edit: Edit, fact: str) -> str:
     found = edit.metadata.get(fact, "")
     return found if isinstance(found, str) else ""
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None

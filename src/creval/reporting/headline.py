@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from creval.core import formatting
 from creval.core.schema import Digits
+from creval.reporting import numbers
 from creval.reporting.output import OutputTable
 from creval.reporting.sentences import join_names
 from creval.stats.scorecard import Scorecard
@@ -19,42 +20,33 @@ def headline_sentence(card: Scorecard) -> str:
         return f"{_format_score(card, scored[0])}; there is nothing to compare it with."
     first = [name for name in scored if card.rank_ranges[name][0] == 1]
     if len(first) == 1:
-        return (
-            f"{_format_score(card, first[0])} is the best of {len(card.models)} models on {rank}, and that is decided."
-        )
+        best = _format_score(card, first[0])
+        return f"{best} is the best of {len(card.models)} models on {rank}, and that is decided."
     return f"Who is best on {rank} is not decided: {join_names([_format_score(card, n) for n in first])}."
 
 
 def _format_score(card: Scorecard, name: str) -> str:
     rank = card.table.schema.ranking_column
-    cell, digits = card.cell(name, rank), card.table.schema.find_metric(rank).digits
-    ends = formatting.format_interval(cell.low, cell.high, digits)
-    return f"{formatting.escape_control(name)} ({formatting.format_value(cell.value, digits)} {ends})".replace(
-        " )", ")"
-    )
+    shown = numbers.format_estimate(card.cell(name, rank), card.table.schema.find_metric(rank).digits)
+    return f"{formatting.escape_control(name)} ({shown})"
 
 
 def strengths_and_weaknesses(card: Scorecard) -> OutputTable:
-    """For each model the place that it can hold, and where it is furthest above and below the
-    others' mean; of one model alone, its own best and worst."""
-    finest = next(
-        (
-            one.name
-            for one in reversed(card.table.schema.levels)
-            if one.groups_samples and _has_several_groups(card, one.name)
-        ),
-        "",
-    )
+    """Each model's place, and where it is furthest above and below the others' mean; alone, its best and worst."""
+    levels = [one.name for one in card.table.schema.levels if one.groups_samples and len(card.groups(one.name)) > 1]
+    finest = levels[-1] if levels else ""
     heads = ["model", "place", "metrics: strongest", "weakest"]
     if finest:
         heads += [f"{finest}: strongest", "weakest"]
     rows = []
     for name in card.models:
-        first, last = card.rank_ranges[name]
-        row = [name, f"{first}" if first == last else f"{first} to {last}"]
+        row = [name, numbers.format_places(*card.rank_ranges[name])]
         row += _strongest_and_weakest(card, _metric_leads(card, name))
         if finest:
-            row += _strongest_and_weakest(card, _group_leads(card, name, finest), card.table.schema.ranking_column)
+            rank = card.table.schema.ranking_column
+            leads = {group: _lead(card, name, rank, group, finest) for group in card.groups(finest)}
+            known = {group: lead for group, lead in leads.items() if lead is not None}
+            row += _strongest_and_weakest(card, known, rank)
         rows.append(row)
     against = "Beside each: how far above or below the other models' mean." if len(rows) > 1 else ""
     of = _supported_level(card)
@@ -64,33 +56,21 @@ def strengths_and_weaknesses(card: Scorecard) -> OutputTable:
     return OutputTable(heads, rows, caption=against, text_columns=len(heads))
 
 
-def _has_several_groups(card: Scorecard, level: str) -> bool:
-    return len(card.groups(level)) > 1
-
-
 def _metric_leads(card: Scorecard, name: str) -> dict[str, float]:
     """How far a model lies above the others in each metric, in shares of its scale."""
     found = {}
     of = _supported_level(card)
     for metric in card.table.schema.metrics:
         places = [(group, of) for group in card.groups(of)] if of else [("overall", "overall")]
-        leads = [_lead(card, name, metric.name, *place) for place in places]
-        there = [lead for lead in leads if lead is not None]
-        if there:
+        leads = (_lead(card, name, metric.name, *place) for place in places)
+        if there := [lead for lead in leads if lead is not None]:
             found[metric.name] = sum(there) / len(there)
     return found
 
 
 def _supported_level(card: Scorecard) -> str:
-    """Where models support not all alike, the level of whose groups the whole is the mean: zeros
-    for what one cannot do say nothing of how it does the rest."""
+    """The level of whose groups the whole is the mean, if models cannot do some: zeros for that say nothing."""
     return card.table.schema.find_level("overall").mean_of or "" if any(card.table.unsupported.values()) else ""
-
-
-def _group_leads(card: Scorecard, name: str, level: str) -> dict[str, float]:
-    rank = card.table.schema.ranking_column
-    leads = {group: _lead(card, name, rank, group, level) for group in card.groups(level)}
-    return {group: lead for group, lead in leads.items() if lead is not None}
 
 
 def _lead(card: Scorecard, name: str, column: str, group: str, level: str) -> float | None:

@@ -43,23 +43,22 @@ def missing_from_table(run: Run, table: ScoreTable) -> MissingCounts:
 
 def missing_sentences(counts: MissingCounts) -> list[str]:
     """A sentence for each model that has edits missing."""
-    return [
-        f"{escape_control(model)} lacks {pluralise(_total(statuses), 'edit')}: "
-        + "; ".join(_format_status(status, reasons) for status, reasons in statuses.items())
-        + "."
-        for model, statuses in counts.items()
-    ]
+    lines = []
+    for model, statuses in counts.items():
+        total = sum(reasons.total() for reasons in statuses.values())
+        shown = "; ".join(_format_status(status, reasons) for status, reasons in statuses.items())
+        lines.append(f"{escape_control(model)} lacks {pluralise(total, 'edit')}: {shown}.")
+    return lines
 
 
 def missing_policy_sentences(table: ScoreTable, counts: MissingCounts) -> list[str]:
-    """What scores make of edits that are not there; nothing where none is missing and nothing else
-    was wanted than to leave them out."""
+    """What scores make of edits that are not there; nothing where none is missing and none was to count."""
     if table.sample_count_before_common is not None:
-        return [common_samples_sentence(table)]
+        rest = f"{len(table.samples):,} of {table.sample_count_before_common:,} samples"
+        return [f"Scored on the {rest} that all {pluralise(len(table.models), 'model')} have a score of."]
     there = {status for statuses in counts.values() for status in statuses}
     if not there:
-        nothing = "No edit is missing, so none counts as failed."
-        return [nothing] if table.missing == ZERO else []
+        return ["No edit is missing, so none counts as failed."] if table.missing == ZERO else []
     counted = there & failed_statuses(table.missing)
     worst = {metric.name: metric.worst_value for metric in table.schema.metrics}
     zero = [name for name, value in worst.items() if value is not None]
@@ -88,31 +87,20 @@ def _join_statuses(statuses: Collection[EditStatus]) -> str:
     return join_names([str(status) for status in _ORDER if status in statuses]).replace(" and ", " or ")
 
 
-def common_samples_sentence(table: ScoreTable) -> str:
-    """On which samples a table of what all models have rests."""
-    return (
-        f"Scored on the {len(table.samples):,} of {table.sample_count_before_common:,} samples that all "
-        f"{pluralise(len(table.models), 'model')} have a score of."
-    )
-
-
-def _total(statuses: Mapping[EditStatus, Counter[str]]) -> int:
-    return sum(reasons.total() for reasons in statuses.values())
-
-
 def _format_status(status: EditStatus, reasons: Counter[str]) -> str:
     """So many, and why, where that says more than the status."""
     words = f"{reasons.total():,} {status}"
-    known = [(_shorten(reason), number) for reason, number in reasons.most_common() if reason]
+    known = [(shorten_reason(reason, _MAX_CHARS), number) for reason, number in reasons.most_common() if reason]
     if status is EditStatus.ABSENT or not known:
         return words
     alone = len(reasons) == 1
     return f"{words} ({escape_control(known[0][0]) if alone else format_reasons(known, _MAX_REASONS)})"
 
 
-def _shorten(reason: str) -> str:
+def shorten_reason(reason: str, limit: int) -> str:
+    """A reason in one line of at most so many characters."""
     words = " ".join(reason.split())
-    return words if len(words) <= _MAX_CHARS else f"{words[: _MAX_CHARS - 1]}…"
+    return words if len(words) <= limit else f"{words[: limit - 1]}…"
 
 
 def missing_table(counts: MissingCounts) -> OutputTable | None:

@@ -37,7 +37,12 @@ def reverse_difference(found: Difference) -> Difference:
     return found._replace(first=found.second, second=found.first, value=value, low=low, high=high)
 
 
-def format_difference(difference: Difference, digits: Digits = DEFAULT_DIGITS) -> str:
-    """A difference with its interval, such as `+0.73 [-0.2, +1.7]`."""
-    ends = format_interval(difference.low, difference.high, digits, "+")
-    return f"{format_value(difference.value, digits, '+')} {ends}".rstrip()
+def format_estimate(estimate: Answer | Difference | Estimate, digits: Digits = DEFAULT_DIGITS, sign: str = "") -> str:
+    """A value with its interval behind it, such as `+0.73 [-0.2, +1.7]`."""
+    cell = estimate_cell(estimate, digits, sign)
+    return f"{cell.text} {cell.below}".rstrip()
+
+
+def format_places(first: int, last: int) -> str:
+    """The places that a model can hold: `2`, or `2 to 4`."""
+    return f"{first}" if first == last else f"{first} to {last}"

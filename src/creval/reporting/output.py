@@ -1,12 +1,9 @@
-"""What a command found: sentences to quote, tables, and all of it for another program.
-
-A table (`Grid`) is words and marks; a terminal or a page decides how they look.
-"""
+"""What a command found: sentences to quote, tables of words and marks, and all of it for another program."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from creval.core.formatting import escape_control
@@ -31,8 +28,7 @@ Row = list[str | TableCell]
 
 @dataclass(frozen=True)
 class OutputTable:
-    """A table. The first `text_columns` columns are words, the others numbers; a rule is drawn before each
-    row of `section_starts`."""
+    """A table: first columns of words, then numbers, with a rule before each row of `section_starts`."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str | TableCell]]
@@ -49,15 +45,14 @@ class CommandOutput:
     sentences: Sequence[str]
     tables: Sequence[OutputTable]
     data: dict[str, Any]
-    notes: Sequence[str] = field(default=())
+    notes: Sequence[str] = ()
 
     def as_json(self) -> dict[str, Any]:
         return {"sentences": list(self.sentences), **self.data}
 
 
 def split_to_width(table: OutputTable, width: int) -> list[OutputTable]:
-    """The same in as many tables as its numbers need in a terminal of this width: in one that is
-    too narrow they would be cut. Each begins with the words, which wrap instead."""
+    """The same in as many tables as its numbers need in a terminal of this width; each begins with the words."""
     wide = [_column_width(table, at) + _MARGIN for at in range(len(table.headers))]
     words, numbers = sum(wide[: table.text_columns]), sum(wide[table.text_columns :])
     if numbers + min(words, max(width // 4, _MIN_TEXT_WIDTH * table.text_columns)) <= width:
@@ -68,17 +63,14 @@ def split_to_width(table: OutputTable, width: int) -> list[OutputTable]:
         if parts[-1] and sum(wide[n] for n in parts[-1]) + wide[at] > room:
             parts.append([])
         parts[-1].append(at)
-    shown = [[*range(table.text_columns), *part] for part in parts]
-    found = [
-        replace(
-            table,
-            headers=[table.headers[at] for at in part],
-            rows=[[row[at] for at in part] for row in table.rows],
-            caption="",
-        )
-        for part in shown
-    ]
+    found = [replace(select_columns(table, [*range(table.text_columns), *part]), caption="") for part in parts]
     return [*found[:-1], replace(found[-1], caption=table.caption)]
+
+
+def select_columns(table: OutputTable, columns: Sequence[int]) -> OutputTable:
+    """The same with these columns only."""
+    rows = [[row[at] for at in columns] for row in table.rows]
+    return replace(table, headers=[table.headers[at] for at in columns], rows=rows)
 
 
 def _column_width(table: OutputTable, column: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -25,7 +25,7 @@ class Result(Generic[T]):
 
     value: T
     output: CommandOutput
-    records: Sequence[Mapping[str, Any]] = field(default=())
+    records: Sequence[Mapping[str, Any]] = ()
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -78,8 +78,7 @@ def flatten_record(record: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, Mapping):
-            inner = flatten_record(value)
-            flat |= {f"{name}_{key}": one for key, one in inner.items()}
+            flat |= {f"{name}_{key}": one for key, one in flatten_record(value).items()}
         elif isinstance(value, list | tuple) and len(value) == 2 and all(map(_is_number, value)):
             stem = f"{name.removesuffix('ends').removesuffix('_')}_".lstrip("_")
             flat |= {f"{stem}low": value[0], f"{stem}high": value[1]}

@@ -36,8 +36,8 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
             yield "judge's model", _format_mapping(known)
     for name in manifest.get("prompts", {}):
         yield "prompt", name
-    if gauges := run.image_metrics():
-        yield "gauges", ", ".join(gauges)
+    if image_metrics := run.image_metrics():
+        yield "gauges", ", ".join(image_metrics)
     settings = {k: v for k, v in manifest.get("settings", {}).items() if v not in (None, {})}
     if settings:
         yield "settings", _format_mapping(settings)
@@ -78,8 +78,7 @@ def unanswered_tables(run: Run, models: Sequence[str], samples: Collection[str])
 
 
 def missing_images_table(run: Run, models: Sequence[str], samples: Collection[str]) -> OutputTable | None:
-    """Which pictures of these models and samples are not there, the sources' first; none where all are. What there
-    never was to be is not missing: where there is no source or no support, or the benchmark made it impossible."""
+    """Which images of these models and samples are missing, sources first; not what is unsupported or impossible."""
     never = run.unsupported | {
         (gone.edit.model, gone.edit.sample) for gone in run.missing_edits() if gone.status is EditStatus.IMPOSSIBLE
     }

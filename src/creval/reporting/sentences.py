@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from creval.core.formatting import escape_control, pluralise
-from creval.core.schema import Digits
-from creval.reporting.numbers import format_difference, reverse_difference
+from creval.reporting.numbers import format_estimate, format_places, reverse_difference
 from creval.stats.missing import ZERO
 from creval.stats.scorecard import MIN_CLUSTERS, SAMPLE_LEVEL, Difference, Scorecard
 
@@ -26,14 +25,12 @@ def decided_sentence(card: Scorecard) -> str:
         return "There is only one model, so nothing to compare."
     if all(card.cell(model, name).value is None for model in card.models):
         return f"No model has a value in {name} yet, so there is nothing to compare."
-    settled = [found for found in card.differences if found.is_decided]
     open_ = [found for found in card.differences if not found.is_decided]
     count = len(card.differences)
     pairs = "pair" if count == 1 else "pairs"
     corrected = "" if count == 1 else f", corrected for {count} pairs after Holm"
-    sentence = (
-        f"On {name}, {len(settled)} of {count} {pairs} of models differ (paired sign-flip test at 5 %{corrected})."
-    )
+    differ = f"{count - len(open_)} of {count} {pairs} of models differ"
+    sentence = f"On {name}, {differ} (paired sign-flip test at 5 %{corrected})."
     if open_:
         shown = "; ".join(_format_pair(card, found) for found in open_[:10])
         more = f"; and {len(open_) - 10} more" if len(open_) > 10 else ""
@@ -43,7 +40,7 @@ def decided_sentence(card: Scorecard) -> str:
         alike = "; ".join(join_names([escape_control(name) for name in names]) for names in groups[:5])
         more = f"; and {len(groups) - 5} groups more" if len(groups) > 5 else ""
         sentence += f" Cannot be told apart: {alike}{more}."
-        places = (f"{escape_control(name)} {_format_places(*card.rank_ranges[name])}" for name in card.models[:12])
+        places = (f"{escape_control(name)} {format_places(*card.rank_ranges[name])}" for name in card.models[:12])
         sentence += f" Places that they can hold: {', '.join(places)}."
     return sentence
 
@@ -62,8 +59,7 @@ def zero_width_sentences(card: Scorecard) -> list[str]:
 
 
 def missing_interval_sentences(card: Scorecard, shown: Iterable[tuple[str, str]]) -> list[str]:
-    """Why some of the cells shown have no interval, where there are such; `shown` has groups of
-    samples, each with its level."""
+    """Why some of the cells of these levels and groups have no interval, where there are such."""
     for level, group in shown:
         if level == SAMPLE_LEVEL:
             continue
@@ -76,24 +72,15 @@ def missing_interval_sentences(card: Scorecard, shown: Iterable[tuple[str, str]]
     return []
 
 
-def _format_places(first: int, last: int) -> str:
-    return f"{first}" if first == last else f"{first} to {last}"
-
-
 def _format_pair(card: Scorecard, found: Difference) -> str:
-    if found.value is None:
-        return (
-            f"{escape_control(found.first)} and {escape_control(found.second)} (no {card.table.schema.ranking_column})"
-        )
-    if (found.value < 0) == card.table.schema.higher_is_better(card.table.schema.ranking_column):
-        found = reverse_difference(found)
+    schema = card.table.schema
+    shown = f"no {schema.ranking_column}"
+    if found.value is not None:
+        if (found.value < 0) == schema.higher_is_better(schema.ranking_column):
+            found = reverse_difference(found)
+        shown = format_estimate(found, schema.find_metric(schema.ranking_column).digits, "+")
     word = "over" if found.value else "and"
-    shown = format_difference(found, _ranking_digits(card))
     return f"{escape_control(found.first)} {word} {escape_control(found.second)} ({shown})"
-
-
-def _ranking_digits(card: Scorecard) -> Digits:
-    return card.table.schema.find_metric(card.table.schema.ranking_column).digits
 
 
 def basis_sentence(
@@ -117,12 +104,16 @@ def samples_phrase(table: ScoreTable) -> str:
     subset = f" (subset {table.subset})" if table.subset else ""
     if table.sample_count_before_common is not None:
         models = pluralise(len(table.models), "model")
-        return (
-            f"{len(table.samples):,} of {table.sample_count_before_common:,} samples{subset}, which all {models} "
-            "have a score of"
-        )
+        samples = f"{len(table.samples):,} of {table.sample_count_before_common:,} samples{subset}"
+        return f"{samples}, which all {models} have a score of"
     failed = ", those without an edit as failed" if table.missing == ZERO else ""
     return f"{pluralise(len(table.samples), 'sample')}{subset}{failed}"
+
+
+def basis_notes(run: Run, card: Scorecard, resamples: int, marks: str = "bold best, underlined second") -> list[str]:
+    """What a table rests on, how questions without an answer were taken, and what models do not support."""
+    strictness = strictness_sentence(card, int(run.manifest.get("problems", 0)))
+    return [basis_sentence(card, run.manifest, resamples, marks), strictness, *unsupported_sentences(card.table)]
 
 
 def strictness_sentence(card: Scorecard, problems: int = 0) -> str:
@@ -149,10 +140,9 @@ def unsupported_sentences(table: ScoreTable) -> list[str]:
     there = {name: count for name, count in table.unsupported.items() if count}
     if not there:
         return []
-    samples = len(table.samples)
     shown = ", ".join(f"{escape_control(name)} {count:,}" for name, count in there.items())
     return [
-        f"Samples of {samples:,} that a model does not support count "
+        f"Samples of {len(table.samples):,} that a model does not support count "
         f"{table.schema.unsupported_value:g}: {shown}. A group of which it supports none has no value."
     ]
 

@@ -26,10 +26,7 @@ _MARKS = {1: BEST, 2: SECOND}
 
 
 def select_groups(card: Scorecard, names: Sequence[str]) -> SampleGroups:
-    """The groups that names stand for: of a level, in the singular or the plural, or by themselves.
-
-    Groups without samples are left out.
-    """
+    """The groups with samples that names stand for: of a level, in the singular or the plural, or by themselves."""
     levels = card.table.schema.levels
     known = {name: level.name for level in levels for name in (level.name, level.plural)}
     known |= {SAMPLE_LEVEL: SAMPLE_LEVEL, "samples": SAMPLE_LEVEL}
@@ -49,12 +46,8 @@ def visible_columns(card: Scorecard) -> list[str]:
     """The columns to show: all but those of which nothing came and on which no rank rests."""
     table = card.table
     came = table.scored.sum(axis=(0, 1)) > 0
-    needed = table.schema.component_weights(table.schema.ranking_column)
-    empty = {
-        metric.name
-        for metric, here in zip(table.schema.metrics, came, strict=True)
-        if not here and metric.name not in needed
-    }
+    empty = {metric.name for metric, here in zip(table.schema.metrics, came, strict=True) if not here}
+    empty -= set(table.schema.component_weights(table.schema.ranking_column))
     return [column for column in table.schema.columns if column not in empty]
 
 
@@ -128,9 +121,7 @@ def _score_columns(
     return [
         _ScoreColumn(card, level, group, column, model_groups)
         for level, group in sample_groups
-        for column in sorted(
-            _columns_with_data(card, [(level, group)]), key=lambda column: ranking_first and column != rank
-        )
+        for column in sorted(_columns_with_data(card, [(level, group)]), key=lambda c: ranking_first and c != rank)
     ]
 
 
@@ -142,22 +133,13 @@ def score_tables(
     width: int = 0,
     ranking_first: bool = False,
 ) -> Iterator[OutputTable]:
-    """A value with its coverage, below it its interval.
-
-    A table for each group of samples or, where `width` gives a terminal's width, as many of them
-    beside each other as it has room for. With `ranking_first` the column that ranks comes first.
-    """
+    """A table for each group of samples or, with a terminal's `width`, for as many as it has room for: values with
+    their coverage and intervals, with `ranking_first` the column that ranks first."""
     rest = [pair for pair in sample_groups if pair[0] != SAMPLE_LEVEL]
-    if width:
-        for pairs in _split_by_width(card, rest, model_groups, width):
-            spots = _score_columns(card, pairs, model_groups, ranking_first=ranking_first)
-            yield _score_table(card, spots, model_groups, wide=True)
-        return
-    for pair in rest:
-        title = "" if rest == [("overall", "overall")] else pair[1]
-        yield _score_table(
-            card, _score_columns(card, [pair], model_groups, ranking_first=ranking_first), model_groups, title
-        )
+    for pairs in _split_by_width(card, rest, model_groups, width) if width else [[pair] for pair in rest]:
+        title = "" if width or rest == [("overall", "overall")] else pairs[0][1]
+        columns = _score_columns(card, pairs, model_groups, ranking_first=ranking_first)
+        yield _score_table(card, columns, model_groups, title, wide=bool(width))
 
 
 def _split_by_width(
@@ -323,12 +305,11 @@ def scorecard_json(card: Scorecard, manifest: Mapping[str, Any], sample_groups: 
     for level, group in sample_groups:
         plural = "samples" if level == SAMPLE_LEVEL else table.schema.find_level(level).plural
         for name in _row_names(card, {}, level):
-            levels = found[name]
             cells = {column: card.cell(name, column, group, level)._asdict() for column in table.schema.columns}
             if level == "overall":
-                levels[plural] = cells
+                found[name][plural] = cells
             else:
-                levels.setdefault(plural, {})[group] = cells
+                found[name].setdefault(plural, {})[group] = cells
     average = {"average": found.pop(AVERAGE_MODEL)} if card.includes_average else {}
     return {
         "benchmark": manifest["benchmark"],
@@ -364,12 +345,7 @@ def corrected_tables(card: Scorecard, corrected: CorrectedScores, sample_groups:
 def corrected_json(corrected: CorrectedScores, sample_groups: SampleGroups) -> dict[str, Any]:
     """Corrected scores, unrounded."""
     cells = [
-        {
-            **dict(zip(("level", "group", "model", "metric"), place, strict=True)),
-            "value": cell.value,
-            "low": cell.low,
-            "high": cell.high,
-        }
+        {**dict(zip(("level", "group", "model", "metric"), place, strict=True)), **cell._asdict()}
         for place, cell in corrected.cells.items()
         if place[:2] in sample_groups
     ]

@@ -32,9 +32,7 @@ def score_output(
     manifest = run.manifest
     gone = missing_edits.missing_from_table(run, card.table)
     notes = [
-        sentences.basis_sentence(card, manifest, resamples),
-        sentences.strictness_sentence(card, int(manifest.get("problems", 0))),
-        *sentences.unsupported_sentences(card.table),
+        *sentences.basis_notes(run, card, resamples, "¹ best, ² second"),
         *sentences.voice_sentences(run, card),
         *sentences.zero_width_sentences(card),
         *sentences.missing_interval_sentences(card, groups),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from creval.core.formatting import escape_control
+from creval.reporting.numbers import format_places
 from creval.reporting.output import CommandOutput, OutputTable
 
 if TYPE_CHECKING:
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 def sensitivity_output(
     sensitivity: Sensitivity, people: Mapping[str, WeightAgreement], notes: Sequence[str] = ()
 ) -> CommandOutput:
-    """Who would be best, how stable the order is, and what people agree with most; `notes` say what
-    of their words could not be used."""
+    """Who would be best, how stable the order is, and what people agree with most."""
     there = sensitivity.kendall_tau[~np.isnan(sensitivity.kendall_tau)]
     low, middle = (float(there.min()), float(there.mean())) if len(there) else (None, None)
     order = "there is no order to compare"
@@ -77,14 +77,13 @@ def _format_ratio(weights: tuple[float, ...] | list[float]) -> str:
 def _sensitivity_table(sensitivity: Sensitivity) -> OutputTable:
     rows = []
     for at, name in enumerate(sensitivity.models):
-        first, last = sensitivity.rank_ranges[name]
         change = sensitivity.weight_changes.get(name)
         rows.append(
             [
                 name,
                 *(f"{value:.2f}" for value in sensitivity.values[at]),
                 f"{100 * sensitivity.win_shares[name]:.1f} %",
-                f"{first}" if first == last else f"{first} to {last}",
+                format_places(*sensitivity.rank_ranges[name]),
                 "–" if name == sensitivity.best else "never" if change is None else f"{change:.2f}",
             ]
         )

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from creval.core.errors import CrevalError
-from creval.core.formatting import escape_markdown
 from creval.reporting import missing_edits, sentences, tables
+from creval.reporting.commands.score_output import score_text
 from creval.reporting.export import files, frames
 from creval.reporting.export.leaderboard import leaderboard_json
-from creval.reporting.export.readme import format_readme, latex_comment
+from creval.reporting.export.readme import format_readme
 from creval.stats.scorecard import Scorecard
 
 if TYPE_CHECKING:
@@ -33,10 +33,9 @@ def export_run(
     force: bool = False,
     watch: Callable[[int, int], None] | None = None,
 ) -> list[str]:
-    """Write a run into a folder; the names of the files.
+    """Write a run into a folder and return the names of the files, which are put there when all are done.
 
-    They are made beside it and put there when all are done. An export that is there already is replaced, and only its
-    own files; a folder with other things is refused unless `force` says to put the files among them.
+    Of an export that is there already only its own files are replaced; other folders are refused unless `force` is set.
     """
     folder = Path(out)
     check_export_folder(folder, force=force)
@@ -78,12 +77,9 @@ def _write_files(
     }
     for name, frame in whole.items():
         files.write_frames([frame], folder, name)
-    problems = int(run.manifest.get("problems", 0))
     gone = missing_edits.missing_from_table(run, card.table)
     notes = [
-        sentences.basis_sentence(card, run.manifest, resamples, "bold best, underlined second"),
-        sentences.strictness_sentence(card, problems),
-        *sentences.unsupported_sentences(card.table),
+        *sentences.basis_notes(run, card, resamples),
         *missing_edits.missing_sentences(gone),
         *missing_edits.missing_policy_sentences(card.table, gone),
         sentences.decided_sentence(card),
@@ -113,10 +109,9 @@ def _write_tables(card: Scorecard, folder: Path, notes: list[str]) -> list[str]:
         if not shown:
             continue
         stem = "tables/" + re.sub(r"[^A-Za-z0-9_-]", "-", level.plural)
-        words = "".join(f"\n{escape_markdown(note)}\n" for note in notes)
-        page = tables.markdown_table(card, shown, {}) + words
-        head = "".join(map(latex_comment, ["\\usepackage{booktabs}", *notes]))
-        for suffix, text in ((".md", page), (".tex", head + tables.latex_table(card, shown, {}))):
+        page = score_text(card, shown, notes, latex=False)
+        pasted = score_text(card, shown, ["\\usepackage{booktabs}", *notes], latex=True)
+        for suffix, text in ((".md", page), (".tex", pasted)):
             (folder / f"{stem}{suffix}").write_text(text, encoding="utf-8")
             names.append(f"{stem}{suffix}")
     return names

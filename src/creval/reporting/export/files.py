@@ -38,11 +38,8 @@ def write_frames(
 
 
 def sanitise_frame(frame: polars.DataFrame) -> polars.DataFrame:
-    """Texts of which no spreadsheet makes a formula and no terminal a command.
-
-    What begins, behind any apostrophes, with = + - @ and is no number gets an apostrophe in front;
-    to take one away from all such texts gives them back. Control characters become U+FFFD.
-    """
+    """Texts of which no spreadsheet makes a formula and no terminal a command: what begins, behind any apostrophes,
+    with = + - @ and is no number gets an apostrophe in front, and control characters become U+FFFD."""
     import polars
 
     texts = [name for name, kind in frame.schema.items() if kind == polars.String]

@@ -14,8 +14,7 @@ VERSION = 1
 
 
 def leaderboard_json(card: Scorecard, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What was asked of whom, and each model's cells, best first; unrounded, null where there is
-    none. docs/passing-on.md describes it."""
+    """What was asked of whom, and each model's cells, best first, as docs/passing-on.md describes it."""
     table = card.table
     protocol = table.schema
     alike = [list(group) for group in card.indistinguishable if len(group) > 1]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from creval import __version__
-from creval.core.formatting import escape_control, escape_markdown
+from creval.core.formatting import escape_markdown
 from creval.stats.scorecard import Scorecard
 
 FILES = {
@@ -85,8 +85,3 @@ def format_readme(
 def _describe_table(name: str) -> str:
     what = "needs `\\usepackage{booktabs}`" if name.endswith(".tex") else "to paste into a page"
     return f"values with intervals and coverage, best bold, second underlined; {what}"
-
-
-def latex_comment(sentence: str) -> str:
-    """A sentence as a comment of LaTeX."""
-    return f"% {escape_control(sentence)}\n"

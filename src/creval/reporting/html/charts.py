@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from creval.core.errors import CrevalError
 from creval.reporting import edit_costs, plots, tables
 from creval.reporting.commands.sensitivity_output import sensitivity_output
-from creval.reporting.output import OutputTable
+from creval.reporting.output import OutputTable, select_columns
 from creval.stats.scorecard import Scorecard
 from creval.stats.weight_sensitivity import analyse_sensitivity
 
@@ -47,15 +47,7 @@ def build_charts(card: Scorecard, about: str, provenances: edit_costs.Provenance
         drawn.insert(1, lambda: _cost_chart(card, about, provenances))
     columns = card.table.schema.columns
     if "IF" in columns and ("VC" in columns or "IP" in columns):
-        keeping = "VC" if "VC" in columns else "IP"
-        drawn.append(
-            lambda: _make_chart(
-                "plane",
-                "Following and keeping",
-                plots.plane(card, about=about),
-                tables=_overall_tables(card, "IF", keeping),
-            )
-        )
+        drawn.append(lambda: _plane_chart(card, about))
     weighed = card.table.schema.composite
     if weighed is not None and len(weighed.weights) == 3 and len(card.models) > 1:
         drawn.append(lambda: _weights_chart(card, about))
@@ -66,13 +58,16 @@ def build_charts(card: Scorecard, about: str, provenances: edit_costs.Provenance
     return found
 
 
+def _plane_chart(card: Scorecard, about: str) -> Chart:
+    numbers = _overall_tables(card, "IF", "VC" if "VC" in card.table.schema.columns else "IP")
+    return _make_chart("plane", "Following and keeping", plots.plane(card, about=about), tables=numbers)
+
+
 def _overall_tables(card: Scorecard, *columns: str) -> tuple[OutputTable, ...]:
     """The numbers behind a plot of whole scores: of all columns, or of some."""
     (grid,) = tables.score_tables(card, [("overall", "overall")], {})
-    wanted = [0, *(at for at, head in enumerate(grid.headers) if not columns or head in columns)]
-    wanted = list(dict.fromkeys(wanted))
-    rows = [[row[at] for at in wanted] for row in grid.rows]
-    return (OutputTable([grid.headers[at] for at in wanted], rows),)
+    wanted = [at for at, head in enumerate(grid.headers) if at == 0 or not columns or head in columns]
+    return (replace(select_columns(grid, wanted), section_starts=frozenset()),)
 
 
 def _level_chart(card: Scorecard, level: str, about: str) -> Chart:
@@ -103,13 +98,9 @@ def _weights_chart(card: Scorecard, about: str) -> Chart:
     """What other weights of three metrics would say."""
     found = analyse_sensitivity(card)
     said = sensitivity_output(found, {})
-    return _make_chart(
-        "weights",
-        "What other weights would say",
-        plots.ternary(found, about=about),
-        " ".join(said.sentences),
-        tuple(said.tables),
-    )
+    figure = plots.ternary(found, about=about)
+    words = " ".join(said.sentences)
+    return _make_chart("weights", "What other weights would say", figure, words, tuple(said.tables))
 
 
 def _make_chart(name: str, title: str, figure: Figure, text: str = "", tables: tuple[OutputTable, ...] = ()) -> Chart:

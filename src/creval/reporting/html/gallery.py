@@ -1,17 +1,16 @@
-"""Samples to look at: where models are furthest apart, where what weighs most failed, where nobody
-answered, and where there is nothing to ask about."""
+"""Samples to look at: where models are furthest apart, what weighs most failed, nobody answered, or no edit is."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from creval.benchmarks import get_protocol
 from creval.core import formatting
 from creval.core.benchmark import Protocol
-from creval.core.edit_record import EditStatus
+from creval.core.edit_record import EditKey, EditStatus
 from creval.core.formatting import format_measurement
 from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
@@ -25,8 +24,7 @@ RIGHT, WRONG, OPEN, UNGRADED = "right", "wrong", "open", "said"
 
 @dataclass(frozen=True)
 class ShownAnswer:
-    """The answer about a model's edit: right, wrong, open or, where nothing is right or wrong,
-    said; its words, and the judge's reasons."""
+    """The answer about a model's edit: its state (right, wrong, open, said), its words, and the judge's reasons."""
 
     model: str
     state: str
@@ -66,8 +64,7 @@ class GallerySection:
 def build_gallery(
     run: Run, card: Scorecard, samples_per_section: int, link: Path | None, watch: Callable[[int, int], None]
 ) -> list[GallerySection]:
-    """So many samples of each kind, none of them twice. Pictures are inside or, with `link`, the
-    folder from which they are found, elsewhere."""
+    """So many samples of each kind, none twice. Pictures are inside or, with `link`, links from that folder."""
     kinds: list[tuple[str, str, list[str]]] = [
         (
             "Where models are furthest apart",
@@ -79,7 +76,7 @@ def build_gallery(
         (
             "Where there is no answer",
             "Samples with the most questions that no answer could be taken for.",
-            _most_unanswered(run, card),
+            _most_frequent(card, (answer.edit for answer in run.unanswered_verdicts())),
         ),
         (
             "Where candidates are furthest apart",
@@ -89,7 +86,7 @@ def build_gallery(
         (
             "Where there is no edit",
             "Samples of which the most models have no edit, and what became of it.",
-            _most_unedited(run, card),
+            _most_frequent(card, (e.edit for e in run.missing_edits() if e.status is not EditStatus.UNSUPPORTED)),
         ),
     ]
     taken: set[str] = set()
@@ -99,16 +96,12 @@ def build_gallery(
         taken.update(here)
         if here:
             chosen.append((title, words, here))
-    total, done = sum(len(names) for _, _, names in chosen), 0
-    shelves = []
-    for title, words, names in chosen:
-        shown = []
+    shown: dict[str, GallerySample] = {}
+    for _, _, names in chosen:
         for name in names:
-            shown.append(_gallery_sample(run, card, name, link))
-            done += 1
-            watch(done, total)
-        shelves.append(GallerySection(title, words, shown))
-    return shelves
+            shown[name] = _gallery_sample(run, card, name, link)
+            watch(len(shown), len(taken))
+    return [GallerySection(title, words, [shown[name] for name in names]) for title, words, names in chosen]
 
 
 def most_divergent_samples(run: Run, card: Scorecard) -> list[str]:
@@ -125,17 +118,13 @@ def most_divergent_samples(run: Run, card: Scorecard) -> list[str]:
 
 def _heavy_failures(run: Run, card: Scorecard) -> Iterator[tuple[str, str, list[str]]]:
     """Samples in which most of what weighs most failed, where questions weigh differently."""
-    heaviest = max((q.weight for n in card.table.samples for q in _questions(run, n)), default=0.0)
-    lightest = min((q.weight for n in card.table.samples for q in _questions(run, n)), default=0.0)
-    if heaviest == lightest:
+    asked = {(name, question.id): question for name in card.table.samples for question in _questions(run, name)}
+    weights = {question.weight for question in asked.values()}
+    if len(weights) < 2:
         return
+    heaviest = max(weights)
     protocol = get_protocol(run.manifest["protocol"])
-    heavy = {
-        (name, question.id): question
-        for name in card.table.samples
-        for question in _questions(run, name)
-        if question.weight == heaviest
-    }
+    heavy = {key: question for key, question in asked.items() if question.weight == heaviest}
     failed: Counter[str] = Counter()
     wanted = set(card.models)
     for key, values in run.values_by_edit():
@@ -152,15 +141,11 @@ def _heavy_failures(run: Run, card: Scorecard) -> Iterator[tuple[str, str, list[
     )
 
 
-def _most_unanswered(run: Run, card: Scorecard) -> list[str]:
-    there = set(card.table.samples)
-    wanted = set(card.models)
-    open_ = Counter(
-        answer.edit.sample
-        for answer in run.unanswered_verdicts()
-        if answer.edit.sample in there and answer.edit.model in wanted
-    )
-    return [name for name, _ in open_.most_common()]
+def _most_frequent(card: Scorecard, edits: Iterable[EditKey]) -> list[str]:
+    """The samples of these edits, those with the most first."""
+    models, samples = set(card.models), set(card.table.samples)
+    counts = Counter(key.sample for key in edits if key.sample in samples and key.model in models)
+    return [name for name, _ in counts.most_common()]
 
 
 def _divergent_candidates(run: Run, card: Scorecard) -> list[str]:
@@ -174,17 +159,6 @@ def _divergent_candidates(run: Run, card: Scorecard) -> list[str]:
             if len(given) > 1 and max(given) > min(given):
                 apart[key.sample] = max(apart.get(key.sample, 0.0), max(given) - min(given))
     return _interleave_groups(run, card, apart)
-
-
-def _most_unedited(run: Run, card: Scorecard) -> list[str]:
-    gone = [
-        one.edit
-        for one in run.missing_edits()
-        if one.edit.model in card.models and one.status is not EditStatus.UNSUPPORTED
-    ]
-    there = set(card.table.samples)
-    counts = Counter(key.sample for key in gone if key.sample in there)
-    return [name for name, _ in counts.most_common()]
 
 
 def _interleave_groups(run: Run, card: Scorecard, weights: Mapping[str, float]) -> list[str]:
@@ -244,9 +218,7 @@ def _gallery_sample(run: Run, card: Scorecard, name: str, link: Path | None) -> 
 def _shown_answer(protocol: Protocol, question: Question, model: str, answers: Sequence[Answer]) -> ShownAnswer:
     """All answers of all voices and draws to a question about one model's edit."""
     credits_ = {protocol.credit(question, a.value) for a in answers if a.value is not None} - {None}
-    state = OPEN
-    if credits_:
-        state = UNGRADED
+    state = UNGRADED if credits_ else OPEN
     if question.reference is not None:
         state = RIGHT if credits_ == {1.0} else WRONG if credits_ == {0.0} else OPEN
     said = Counter(answer.raw_answer or answer.status for answer in answers)
@@ -258,18 +230,15 @@ def _shown_answer(protocol: Protocol, question: Question, model: str, answers: S
 def measurement_table(
     probes: Sequence[Probe], models: Sequence[str], answers: Mapping[tuple[str, str], Sequence[Answer]]
 ) -> OutputTable | None:
-    """Each measurement in a row, each model in a column; none where nothing is measured.
+    """Each measurement in a row, each model in a column, or nothing; `answers` are by model and probe."""
 
-    `answers` are by model and probe, one for each draw.
-    """
+    def shown(model: str, probe: Measurement) -> str:
+        given = answers.get((model, probe.id), ())
+        return ", ".join(one.status if one.value is None else f"{one.value:.4g}" for one in given) or "–"
+
     rows = [
-        [format_measurement(probe.id, probe.metric)]
-        + [", ".join(map(_format_measurement, answers.get((name, probe.id), ()))) or "–" for name in models]
+        [format_measurement(probe.id, probe.metric), *(shown(name, probe) for name in models)]
         for probe in probes
         if isinstance(probe, Measurement)
     ]
     return OutputTable(["measured", *models], rows) if rows else None
-
-
-def _format_measurement(answer: Answer) -> str:
-    return answer.status if answer.value is None else f"{answer.value:.4g}"

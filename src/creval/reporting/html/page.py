@@ -31,10 +31,7 @@ def report_page(
     link: Path | None = None,
     watch: Callable[[int, int], None] = lambda _, __: None,
 ) -> str:
-    """The scores of a run, what they rest on, and samples with pictures and answers.
-
-    Pictures are thumbnails inside the page or, with `link`, its folder, links to files from there.
-    """
+    """The scores of a run, what they rest on, and samples with pictures: inside or, with `link`, links from there."""
     shelves = build_gallery(run, card, samples_per_section, link, watch)
     manifest = run.manifest
     samples = dict.fromkeys(card.table.samples)
@@ -48,9 +45,7 @@ def report_page(
         strengths=headline.strengths_and_weaknesses(card),
         scores=_score_tables(card),
         notes=[
-            sentences.basis_sentence(card, manifest, resamples, "bold best, underlined second"),
-            sentences.strictness_sentence(card, int(manifest.get("problems", 0))),
-            *sentences.unsupported_sentences(card.table),
+            *sentences.basis_notes(run, card, resamples),
             *sentences.voice_sentences(run, card),
             *sentences.zero_width_sentences(card),
             *sentences.missing_interval_sentences(
@@ -81,8 +76,7 @@ def _page_title(card: Scorecard, manifest: Mapping[str, Any]) -> str:
 
 
 def _score_tables(card: Scorecard) -> list[OutputTable]:
-    """The whole and the groups of the coarsest level beside each other, as papers print them; where
-    that is too wide, a table for each of these groups, and each that is made of several finer."""
+    """The whole and the groups of the coarsest level beside each other or, where that is too wide, a table each."""
     levels = card.table.schema.levels
     level = next((level.name for level in levels if level.groups_samples), None)
     shown = tables.select_groups(card, ["overall"] if level is None else ["overall", level])

@@ -6,7 +6,7 @@ import base64
 import io
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,6 +17,7 @@ from creval.core.edit_record import Edit, EditStatus
 from creval.core.images import ImageError, open_image
 from creval.core.schema import Digits
 from creval.reporting.edit_history import Candidate, edit_steps, is_linear
+from creval.reporting.missing_edits import shorten_reason
 
 THUMBNAIL_SIDE, CANDIDATE_SIDE = 320, 128
 """Pixels of a thumbnail's longer side: of one to look at, and of one on the way to it."""
@@ -77,8 +78,7 @@ def make_thumbnail(path: Path | None, caption: str, link: Path | None, side: int
 def edit_thumbnail(edit: Edit, caption: str, link: Path | None, side: int = THUMBNAIL_SIDE) -> Thumbnail:
     """An edit's picture, or what became of it and why."""
     if edit.image is None and edit.status is not EditStatus.DONE:
-        reason = " ".join(edit.reason.split())
-        reason = reason if len(reason) <= _MAX_REASON_CHARS else f"{reason[: _MAX_REASON_CHARS - 1]}…"
+        reason = shorten_reason(edit.reason, _MAX_REASON_CHARS)
         return Thumbnail(caption, placeholder=f"{edit.status}: {reason}" if reason else str(edit.status))
     return make_thumbnail(edit.image, caption, link, side)
 
@@ -101,5 +101,4 @@ def build_edit_history(edit: Edit, rank: str, digits: Digits, link: Path | None)
 def _candidate_thumbnail(candidate: Candidate, rank: str, digits: Digits, link: Path | None) -> Thumbnail:
     words = [] if candidate.score is None else [f"{rank} {formatting.format_value(candidate.score, digits)}"]
     words += ["picked"] if candidate.picked else []
-    made = edit_thumbnail(candidate.edit, ", ".join(words), link, CANDIDATE_SIDE)
-    return Thumbnail(made.caption, made.source, made.placeholder, candidate.picked)
+    return replace(edit_thumbnail(candidate.edit, ", ".join(words), link, CANDIDATE_SIDE), picked=candidate.picked)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from creval.reporting.plots.names import INVALID_XML, model_labels
+from creval.reporting.plots.names import INVALID_XML
 from creval.stats.scorecard import Answer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-P = ParamSpec("P")
 FOREGROUND = "#1b1b1d"
 """Words and axes; on a page, the colour of the page's own words."""
 BACKGROUND = "#fdfdfe"
@@ -82,36 +82,20 @@ _FALLBACK_FONTS = (
 )
 
 
-def rc_params() -> Any:
-    """Matplotlib's settings for all plots."""
-    from matplotlib import font_manager
+@contextmanager
+def plot_style() -> Iterator[None]:
+    """Draw in the style of all plots. A script that no font here has is shown as boxes, without a warning."""
+    from matplotlib import font_manager, rc_context
 
     there = set(font_manager.get_font_names())
     fonts = ["DejaVu Sans", *(name for name in _FALLBACK_FONTS if name in there)]
-    return {**_STYLE, "font.sans-serif": fonts}
-
-
-def with_plot_style(plot: Callable[P, Figure]) -> Callable[P, Figure]:
-    """A plot that is drawn in the style of all."""
-
-    @wraps(plot)
-    def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
-        import warnings
-
-        from matplotlib import rc_context
-
-        with warnings.catch_warnings(), rc_context(rc_params()):
-            warnings.filterwarnings("ignore", "Glyph .* missing")
-            return plot(*args, **kwargs)
-
-    return drawn
+    with warnings.catch_warnings(), rc_context({**_STYLE, "font.sans-serif": fonts}):
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        yield
 
 
 class SeriesStyle(NamedTuple):
-    """How a model is drawn, on every plot of the same models; `size` is its mark's, in points.
-
-    Later models are drawn smaller and over earlier ones, so that those in the same place show.
-    """
+    """How a model is drawn on every plot. Later models are smaller and over earlier ones, so that all of them show."""
 
     colour: str
     marker: str
@@ -140,31 +124,54 @@ def error_bar(cell: Answer) -> list[list[float]] | None:
     return [[max(0.0, cell.value - cell.low)], [max(0.0, cell.high - cell.value)]]
 
 
-def draw_point(axes: Axes, x: float, y: float, cell: Answer, series: SeriesStyle, **more: Any) -> None:
-    """A value with its interval along x; hollow where there is none."""
-    ends = error_bar(cell)
-    if ends is not None:
-        axes.errorbar(
-            x, y, xerr=ends, fmt="none", ecolor=series.colour, elinewidth=1.2, capsize=3, capthick=1.0, zorder=2
-        )
-    axes.plot(
-        x,
-        y,
-        linestyle="",
-        marker=series.marker,
-        markeredgecolor=series.colour,
-        markerfacecolor=series.colour if ends else "none",
-        zorder=3,
-        **more,
-    )
+def draw_point(
+    axes: Axes,
+    x: float,
+    y: float,
+    series: SeriesStyle,
+    size: float,
+    *,
+    across: Answer | None = None,
+    up: Answer | None = None,
+    zorder: float = 3,
+    **bars: Any,
+) -> None:
+    """A value with its intervals along x (`across`) and y (`up`); hollow where one of them is missing."""
+    xerr, yerr = (None if cell is None else error_bar(cell) for cell in (across, up))
+    axes.errorbar(x, y, xerr=xerr, yerr=yerr, fmt="none", ecolor=series.colour, **bars)
+    filled = all(ends is not None for cell, ends in ((across, xerr), (up, yerr)) if cell is not None)
+    face = series.colour if filled else "none"
+    style = {"marker": series.marker, "markeredgecolor": series.colour, "markerfacecolor": face}
+    axes.plot(x, y, linestyle="", markersize=size, zorder=zorder, **style)
 
 
-HOLLOW_NOTE = "Hollow: no interval, because fewer than five samples have a value. "
+def iter_panels(body: SubFigure, count: int, across: int) -> Iterator[Any]:
+    """The axes of so many panels, `across` of them side by side; places that are left over stay empty."""
+    rows = math.ceil(count / across)
+    for at, axes in enumerate(body.subplots(rows, min(across, count), squeeze=False).flat):
+        if at < count:
+            yield axes
+        else:
+            axes.set_visible(False)
+
+
+def style_rows(axes: Any, labels: Sequence[str], heading: str, *, first: bool, top: float, margin: float) -> None:
+    """Lay out a panel whose rows are named at its left, if it is the `first` of its line."""
+    axes.set_ylim(len(labels) - 0.5, top)
+    axes.margins(x=margin)
+    axes.grid(axis="x")
+    axes.set_title(heading, fontsize=SMALL_FONT, pad=5)
+    axes.spines["left"].set_visible(False)
+    axes.locator_params(axis="x", nbins=4)
+    axes.set_yticks(range(len(labels)))
+    axes.set_yticklabels(labels if first else [])
+    axes.tick_params(axis="y", length=0, labelsize=SMALL_FONT)
 
 
 def hollow_note(cells: Iterable[Answer]) -> str:
     """The sentence on values without an interval, where there are some."""
-    return HOLLOW_NOTE if any(c.value is not None and c.low is None for c in cells) else ""
+    hollow = any(cell.value is not None and cell.low is None for cell in cells)
+    return "Hollow: no interval, because fewer than five samples have a value. " if hollow else ""
 
 
 def make_figure(
@@ -176,10 +183,9 @@ def make_figure(
     alt_text: str = "",
     width: float = FIGURE_WIDTH,
 ) -> tuple[Figure, SubFigure]:
-    """A figure with a title, a key of its entries, and below a caption; and where to draw.
+    """A figure with a title, a key of its entries (a name and its handle), and below a caption; and where to draw.
 
-    `height` is that of the drawing, in inches. An entry is a name and what stands beside it. `alt_text`
-    is what a screen reader says besides the caption.
+    `height` is that of the drawing, in inches. `alt_text` is what a screen reader says besides the caption.
     """
     from matplotlib.figure import Figure
 
@@ -219,15 +225,15 @@ def make_figure(
     return made, parts[1]
 
 
-def legend_entries(models: Sequence[str], *, lines: bool = False) -> list[tuple[str, Any]]:
-    """The models as entries of a key."""
+def legend_entries(labels: Iterable[str], *, lines: bool = False) -> list[tuple[str, Any]]:
+    """Series as entries of a key."""
     from matplotlib.lines import Line2D
 
     found = []
-    for at, (_, shown) in enumerate(model_labels(models, 34).items()):
+    for at, label in enumerate(labels):
         seen = series_style(at)
         handle = Line2D([], [], color=seen.colour, marker=seen.marker, linestyle=seen.dash if lines else "")
-        found.append((shown, handle))
+        found.append((label, handle))
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from creval.core.errors import CrevalError
 from creval.reporting.plots import canvas, selection
-from creval.reporting.plots.names import escape_plot_text, wrap_label
+from creval.reporting.plots.names import escape_plot_text, model_labels, wrap_label
 from creval.stats.scorecard import Scorecard
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ MAX_MODELS = 8
 """Lines that can be told apart."""
 
 
-@canvas.with_plot_style
+@canvas.plot_style()
 def complexity(
     card: Scorecard, level: str = "", *, metrics: Sequence[str] = (), about: str = "", max_models: int = MAX_MODELS
 ) -> Figure:
@@ -37,20 +37,15 @@ def complexity(
     models, left_out = selection.top_models(card, max_models)
     cells = [card.cell(n, c, g, level) for n in models for c in columns for g in steps]
     across = min(2, len(columns))
-    rows = math.ceil(len(columns) / across)
     made, body = canvas.make_figure(
         f"{', '.join(map(escape_plot_text, columns))} by {escape_plot_text(level)}",
         f"{about}{left_out}Bands: 95 % intervals over samples. {canvas.hollow_note(cells)}"
         "Each panel has its own scale.",
-        rows * 2.5,
-        entries=canvas.legend_entries(models, lines=True),
+        math.ceil(len(columns) / across) * 2.5,
+        entries=canvas.legend_entries(model_labels(models, 34).values(), lines=True),
         alt_text=selection.values_text(card, columns),
     )
-    grid = body.subplots(rows, across, squeeze=False)
-    for at, axes in enumerate(grid.flat):
-        if at >= len(columns):
-            axes.set_visible(False)
-            continue
+    for at, axes in enumerate(canvas.iter_panels(body, len(columns), across)):
         _draw_panel(axes, card, level, steps, columns[at], models)
         axes.set_title(selection.column_heading(card, columns[at], panels=across).replace("\n", " "))
         if at + across >= len(columns):

@@ -9,7 +9,7 @@ from creval.core.errors import CrevalError
 from creval.core.formatting import format_money, format_seconds
 from creval.reporting.edit_costs import ProvenanceByModel
 from creval.reporting.plots import canvas, selection
-from creval.reporting.plots.label_placement import LabelledPoint, Segment, place_labels
+from creval.reporting.plots.label_placement import draw_labelled_point, place_labels
 from creval.reporting.plots.names import escape_plot_text, model_labels
 from creval.stats.scorecard import Scorecard
 
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 _LOG_SCALE_RATIO = 8.0  # times the least, from which on an axis is logarithmic
 
 
-@canvas.with_plot_style
+@canvas.plot_style()
 def cost(card: Scorecard, provenances: ProvenanceByModel, *, about: str = "") -> Figure:
-    """Each model's score over what an edit costs or, where no cost is known, over how long it
-    takes; the same editor's strategies are joined."""
+    """Each model's score over an edit's cost or, where none is known, its time; an editor's strategies are joined."""
     rank = card.table.schema.ranking_column
     scored = [name for name in card.models if card.cell(name, rank).value is not None]
     costs = {name: provenances[name].cost_per_edit for name in scored if name in provenances}
@@ -56,22 +55,20 @@ def cost(card: Scorecard, provenances: ProvenanceByModel, *, about: str = "") ->
     for across, up, colour in lines:
         axes.plot(across, up, color=colour, linewidth=1.0, alpha=0.55, zorder=1)
     shown = model_labels(drawn, 22, 2)
-    spots = []
-    for at, name in enumerate(card.models):
-        if name in drawn:
-            spots.append(_draw_model(axes, card, name, drawn[name], canvas.series_style(at), shown[name]))
+    spots = [
+        draw_labelled_point(axes, drawn[name], card.cell(name, rank), canvas.series_style(at), shown[name], zorder=3)
+        for at, name in enumerate(card.models)
+        if name in drawn
+    ]
     metric = card.table.schema.find_metric(rank)
     axes.set_xlabel("US dollars an edit" if in_money else "seconds of calls an edit")
-    axes.set_ylabel(
-        f"{escape_plot_text(metric.label)} ({escape_plot_text(rank)}, {selection.format_metric_scale(metric)})"
-    )
+    axes.set_ylabel(selection.axis_label(metric, rank))
     axes.margins(0.14)
     _set_cost_scale(axes, list(drawn.values()))
-    low, high = axes.get_ylim()
-    more = 0.05 * (metric.high - metric.low)
-    axes.set_ylim(max(low, metric.low - more), min(high, metric.high + more))
+    axes.set_ylim(selection.clip_to_range(axes.get_ylim(), metric))
     axes.grid()
-    place_labels(made_up, axes, spots, lines=[part for line in lines for part in _line_segments(line)])
+    joins = [(*one, *two) for across, up, _ in lines for one, two in pairwise(zip(across, up, strict=True))]
+    place_labels(made_up, axes, spots, lines=joins)
     return made_up
 
 
@@ -95,33 +92,6 @@ def _strategy_lines(
             colour = canvas.series_style(points[0][2]).colour
             lines.append(([p[0] for p in points], [p[1] for p in points], colour))
     return lines
-
-
-def _line_segments(line: StrategyLine) -> list[Segment]:
-    across, up, _ = line
-    ends = list(zip(across, up, strict=True))
-    return [(*one, *two) for one, two in pairwise(ends)]
-
-
-def _draw_model(
-    axes: Axes, card: Scorecard, name: str, across: float, series: canvas.SeriesStyle, words: str
-) -> LabelledPoint:
-    cell = card.cell(name, card.table.schema.ranking_column)
-    up, ends = cell.value or 0.0, canvas.error_bar(cell)
-    if ends is not None:
-        axes.errorbar(across, up, yerr=ends, fmt="none", ecolor=series.colour, elinewidth=1.1, capsize=2.5, zorder=2)
-    axes.plot(
-        across,
-        up,
-        marker=series.marker,
-        linestyle="",
-        markersize=1.2 * series.size,
-        markeredgecolor=series.colour,
-        markerfacecolor=series.colour if ends else "none",
-        zorder=3,
-    )
-    bars = [(across, cell.low, across, cell.high)] if cell.low is not None is not cell.high else []
-    return LabelledPoint(across, up, words, bars)
 
 
 def _set_cost_scale(axes: Axes, values: list[float]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from creval.core.errors import CrevalError
-from creval.reporting.plots.canvas import BACKGROUND, FOREGROUND, caption, figure_texts, rc_params
+from creval.reporting.plots.canvas import BACKGROUND, FOREGROUND, caption, figure_texts, plot_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,11 +51,9 @@ def save_figure(figure: Figure, path: str | Path) -> None:
 
 
 def figure_svg(figure: Figure, title: str = "", description: str = "") -> str:
-    """A plot as an element of a page.
+    """A plot as an element of a page, without its caption, which is left to the page.
 
-    It takes the page's width, its words' colour (`currentColor`) and its ground (`--paper`, or what
-    the browser has), and refers to nothing outside itself; its ids are its own. Its caption is left
-    to the page, which can set it in letters of its own size.
+    It takes the page's width, its words' colour (`currentColor`) and its ground (`--paper`); its ids are its own.
     """
     with _without_caption(figure) as share:
         text = _number_ids(_render(figure, ".svg", transparent=True).decode("utf-8"))
@@ -98,19 +95,14 @@ def _adapt_tag(tag: str, prefix: str) -> str:
 
 
 def _render(figure: Figure, suffix: str, *, transparent: bool = False) -> bytes:
-    from matplotlib import rc_context
-
     sent = io.BytesIO()
-    with warnings.catch_warnings(), rc_context(rc_params()):
-        # A script that no font here has is shown as boxes; in SVG the reader's fonts count.
-        warnings.filterwarnings("ignore", "Glyph .* missing")
+    with plot_style():
         figure.savefig(sent, format=suffix[1:], dpi=200, metadata=_METADATA[suffix], transparent=transparent)
     return sent.getvalue()
 
 
 def _number_ids(text: str) -> str:
-    """SVG whose ids are numbers in order: matplotlib's follow the last digits of the layout, which
-    differ from one time to the next."""
+    """SVG whose ids are numbers in order: matplotlib's differ from one time to the next."""
     order: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:

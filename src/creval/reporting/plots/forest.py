@@ -17,26 +17,19 @@ _ROW_HEIGHT = 0.36  # inches of a model
 _PANELS = 4  # side by side
 
 
-@canvas.with_plot_style
+@canvas.plot_style()
 def forest(card: Scorecard, *, metrics: Sequence[str] = (), about: str = "") -> Figure:
-    """A row a model, best first, a panel for each column; the one that ranks comes first.
-
-    A bar beside it joins models of whom no two can be told apart.
-    """
+    """A row a model, best first, a panel for each column. Bars join models of whom no two can be told apart."""
     columns = selection.columns_with_values(card, "overall", ["overall"], metrics)
     rank = card.table.schema.ranking_column
     rows = -(-len(columns) // _PANELS)
     cells = [card.cell(name, column) for name in card.models for column in columns]
     joined = [group for group in card.indistinguishable if len(group) > 1 and columns[0] == rank]
-    several = (
-        f"A bar beside {escape_plot_text(rank)} joins models of whom no two can be told apart (paired "
-        "sign-flip test at 5 %, corrected after Holm). "
-        if joined
-        else f"All models can be told apart in {escape_plot_text(rank)} (paired sign-flip test at 5 %, "
-        "corrected after Holm). "
-        if len(card.models) > 1 and columns[0] == rank
-        else ""
-    )
+    several = ""
+    if len(card.models) > 1 and columns[0] == rank:
+        bar = f"A bar beside {escape_plot_text(rank)} joins models of whom no two can be told apart"
+        several = bar if joined else f"All models can be told apart in {escape_plot_text(rank)}"
+        several += " (paired sign-flip test at 5 %, corrected after Holm). "
     made, body = canvas.make_figure(
         f"Every model with its interval, ordered by {escape_plot_text(rank)}",
         f"{about}Bars through values: 95 % intervals over samples. {several}{canvas.hollow_note(cells)}"
@@ -45,22 +38,17 @@ def forest(card: Scorecard, *, metrics: Sequence[str] = (), about: str = "") -> 
         alt_text=selection.values_text(card, columns),
     )
     shown = model_labels(card.models, 22, 2)
-    grid = body.subplots(rows, min(_PANELS, len(columns)), squeeze=False)
-    for at, axes in enumerate(grid.flat):
-        if at >= len(columns):
-            axes.set_visible(False)
-            continue
-        _draw_panel(axes, card, columns[at], grid.shape[1])
-        axes.set_yticks(range(len(card.models)))
-        first = at % _PANELS == 0
-        axes.set_yticklabels([shown[name] for name in card.models] if first else [])
-        axes.tick_params(axis="y", length=0, labelsize=canvas.SMALL_FONT)
+    panels = min(_PANELS, len(columns))
+    for at, axes in enumerate(canvas.iter_panels(body, len(columns), _PANELS)):
+        _draw_values(axes, card, columns[at])
+        heading = selection.column_heading(card, columns[at], panels=panels)
+        canvas.style_rows(axes, list(shown.values()), heading, first=at % _PANELS == 0, top=-0.75, margin=0.16)
         if at == 0:
             _draw_ties(axes, card, joined)
     return made
 
 
-def _draw_panel(axes: Any, card: Scorecard, column: str, panels: int) -> None:
+def _draw_values(axes: Any, card: Scorecard, column: str) -> None:
     digits = card.table.schema.find_metric(column).digits
     for row, name in enumerate(card.models):
         cell = card.cell(name, column)
@@ -75,7 +63,8 @@ def _draw_panel(axes: Any, card: Scorecard, column: str, panels: int) -> None:
                 alpha=0.75,
             )
             continue
-        canvas.draw_point(axes, cell.value, row, cell, canvas.series_style(row)._replace(marker="o"), markersize=4.0)
+        style = canvas.series_style(row)._replace(marker="o")
+        canvas.draw_point(axes, cell.value, row, style, 4.0, across=cell, elinewidth=1.2, capsize=3)
         axes.annotate(
             format_value(cell.value, digits),
             (cell.value, row),
@@ -84,12 +73,6 @@ def _draw_panel(axes: Any, card: Scorecard, column: str, panels: int) -> None:
             ha="center",
             fontsize=canvas.SMALL_FONT,
         )
-    axes.set_ylim(len(card.models) - 0.5, -0.75)
-    axes.margins(x=0.16)
-    axes.grid(axis="x")
-    axes.set_title(selection.column_heading(card, column, panels=panels), fontsize=canvas.SMALL_FONT, pad=5)
-    axes.spines["left"].set_visible(False)
-    axes.locator_params(axis="x", nbins=4)
 
 
 def _draw_ties(axes: Any, card: Scorecard, joined: list[tuple[str, ...]]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from creval.reporting.plots import canvas, selection
-from creval.reporting.plots.names import escape_plot_text, wrap_label
+from creval.reporting.plots.names import escape_plot_text, model_labels, wrap_label
 from creval.stats.scorecard import Scorecard
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _PANELS = 4  # side by side
 _MAX_HEIGHT = 8.0  # inches that a page has room for
 
 
-@canvas.with_plot_style
+@canvas.plot_style()
 def groups(
     card: Scorecard, level: str = "", *, metrics: Sequence[str] = (), about: str = "", max_models: int = MAX_MODELS
 ) -> Figure:
@@ -32,31 +32,25 @@ def groups(
     minus = card.table.schema.find_level(level).difference_of is not None
     pitch = min(0.125, max(0.075, _MAX_HEIGHT / (len(rows) * (len(models) + 1))))
     tall = max(len(rows) * pitch * (len(models) + 1), 0.5)
-    blocks = math.ceil(len(columns) / _PANELS)
     made, body = canvas.make_figure(
         f"By {escape_plot_text(level)}: {', '.join(map(escape_plot_text, columns))}",
         f"{about}{left_out}Bars: 95 % intervals over samples. {canvas.hollow_note(cells)}Each panel has its own scale.",
-        blocks * (tall + 0.8),
-        entries=canvas.legend_entries(models),
+        math.ceil(len(columns) / _PANELS) * (tall + 0.8),
+        entries=canvas.legend_entries(model_labels(models, 34).values()),
         alt_text=selection.values_text(card, columns),
     )
-    grid = body.subplots(blocks, min(_PANELS, len(columns)), squeeze=False)
-    for at, axes in enumerate(grid.flat):
-        if at >= len(columns):
-            axes.set_visible(False)
-            continue
-        _draw_panel(axes, card, level, rows, columns[at], models, grid.shape[1])
-        axes.set_yticks(range(len(rows)))
-        first = at % _PANELS == 0
-        axes.set_yticklabels([wrap_label(group, 20, 3) for group in rows] if first else [])
-        axes.tick_params(axis="y", length=0, labelsize=canvas.SMALL_FONT)
+    labels, panels = [wrap_label(group, 20, 3) for group in rows], min(_PANELS, len(columns))
+    for at, axes in enumerate(canvas.iter_panels(body, len(columns), _PANELS)):
+        _draw_values(axes, card, level, rows, columns[at], models)
+        heading = selection.column_heading(card, columns[at], level, panels)
+        canvas.style_rows(axes, labels, heading, first=at % _PANELS == 0, top=-0.5, margin=0.06)
         if minus:
             axes.axvline(0, color=canvas.FOREGROUND, linewidth=0.8, alpha=0.6)
     return made
 
 
-def _draw_panel(
-    axes: Any, card: Scorecard, level: str, rows: Sequence[str], column: str, models: Sequence[str], panels: int
+def _draw_values(
+    axes: Any, card: Scorecard, level: str, rows: Sequence[str], column: str, models: Sequence[str]
 ) -> None:
     apart = 1 / (len(models) + 1)
     for row, group in enumerate(rows):
@@ -66,10 +60,5 @@ def _draw_panel(
             cell = card.cell(name, column, group, level)
             if cell.value is not None:
                 up = row + (at - (len(models) - 1) / 2) * apart
-                canvas.draw_point(axes, cell.value, up, cell, canvas.series_style(at), markersize=4.2)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.margins(x=0.06)
-    axes.grid(axis="x")
-    axes.set_title(selection.column_heading(card, column, level, panels), fontsize=canvas.SMALL_FONT, pad=5)
-    axes.spines["left"].set_visible(False)
-    axes.locator_params(axis="x", nbins=4)
+                style = canvas.series_style(at)
+                canvas.draw_point(axes, cell.value, up, style, 4.2, across=cell, elinewidth=1.2, capsize=3)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from creval.reporting.plots import canvas
+from creval.stats.scorecard import Answer
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -16,7 +17,14 @@ if TYPE_CHECKING:
 _DISTANCES = (7.0, 12.0, 19.0, 28.0, 40.0, 55.0, 75.0, 100.0)  # points from a point to its name
 _DIRECTIONS = 24
 _LEADER_DISTANCE = 14.0  # points from which on a line leads from a name to its point
-
+_LEADER_STYLE = {
+    "arrowstyle": "-",
+    "color": canvas.FOREGROUND,
+    "alpha": 0.6,
+    "linewidth": 0.6,
+    "shrinkA": 0,
+    "shrinkB": 3,
+}
 
 Segment = tuple[float, float, float, float]
 """A line's two ends: x, y, x, y."""
@@ -30,6 +38,16 @@ class LabelBox(NamedTuple):
     right: float
     high: float
 
+    @classmethod
+    def around(cls, x: float, y: float, wide: float, high: float) -> LabelBox:
+        return cls(x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
+
+    def contains(self, point: tuple[float, float]) -> bool:
+        return self.left <= point[0] <= self.right and self.low <= point[1] <= self.high
+
+    def middle(self) -> tuple[float, float]:
+        return (self.left + self.right) / 2, (self.low + self.high) / 2
+
     def overlap(self, other: LabelBox) -> float:
         """The area that two have in common."""
         wide = min(self.right, other.right) - max(self.left, other.left)
@@ -41,16 +59,29 @@ class LabelBox(NamedTuple):
 
 
 class LabelledPoint(NamedTuple):
-    """A point in an axes' data with its name, and what it covers itself, such as its bars.
-
-    `label_positions` are places on which its name can stand itself, where it is no mark but a field.
-    """
+    """A point in an axes' data with its name, what it covers, such as its bars, and, where it is no mark but a field,
+    places on which its name can stand."""
 
     x: float
     y: float
     name: str
     segments: Sequence[Segment] = ()
     label_positions: Sequence[tuple[float, float]] = ()
+
+
+def draw_labelled_point(
+    axes: Axes, across: Answer | float, up: Answer, series: canvas.SeriesStyle, name: str, *, zorder: float = 2
+) -> LabelledPoint:
+    """Draw a model's mark with its intervals; along x there may be none."""
+    cell = across if isinstance(across, Answer) else None
+    x, y = across.value or 0.0 if isinstance(across, Answer) else across, up.value or 0.0
+    canvas.draw_point(
+        axes, x, y, series, 1.2 * series.size, across=cell, up=up, zorder=zorder, elinewidth=1.1, capsize=2.5
+    )
+    bars = [] if cell is None or cell.low is None or cell.high is None else [(cell.low, y, cell.high, y)]
+    if up.low is not None and up.high is not None:
+        bars.append((x, up.low, x, up.high))
+    return LabelledPoint(x, y, name, bars)
 
 
 def place_labels(
@@ -60,10 +91,7 @@ def place_labels(
     avoid: Sequence[Artist] = (),
     lines: Sequence[Segment] = (),
 ) -> list[Any]:
-    """Write the names of points, each where it covers least, with lines to those far away.
-
-    Nor do they cover what they are to `avoid`, nor `lines` if that can be.
-    """
+    """Write the names of points, each where it covers least of all that is there, with lines to those far away."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     drawn: Any = FigureCanvasAgg(figure)
@@ -79,9 +107,7 @@ def place_labels(
     inside = LabelBox(*(float(end) * unit for end in extent.extents))
     positions = [at(spot.x, spot.y) for spot in points]
     marks = [
-        LabelBox(x - 4, y - 4, x + 4, y + 4)
-        for (x, y), spot in zip(positions, points, strict=True)
-        if not spot.label_positions
+        LabelBox.around(x, y, 8, 8) for (x, y), spot in zip(positions, points, strict=True) if not spot.label_positions
     ]
     bars = [
         box
@@ -104,14 +130,14 @@ def place_labels(
         )
         size = words.get_window_extent(renderer)
         wide, high = size.width * unit + 2, size.height * unit + 1
-        others = [mark for mark in marks if not _contains(mark, point)]
+        others = [mark for mark in marks if not mark.contains(point)]
         _, away, box = min(
             (_placement_cost(box, point, away, inside, taken, others, bars), away, box)
             for away, box in _candidate_boxes(point, wide, high, [at(*one) for one in spot.label_positions])
         )
         taken.append(box)
-        middle = ((box.left + box.right) / 2, (box.low + box.high) / 2)
-        words.set_position((middle[0] - point[0], middle[1] - point[1]))
+        x, y = box.middle()
+        words.set_position((x - point[0], y - point[1]))
         words.set_in_layout(False)
         if away >= _LEADER_DISTANCE or (not spot.label_positions and _is_ambiguous(box, point, others)):
             _draw_leader(axes, spot, point, box)
@@ -124,7 +150,7 @@ def _segment_boxes(start: tuple[float, float], end: tuple[float, float]) -> Iter
     steps = max(1, round(math.dist(start, end) / 3))
     for step in range(steps + 1):
         x, y = (a + (b - a) * step / steps for a, b in zip(start, end, strict=True))
-        yield LabelBox(x - 1.5, y - 1.5, x + 1.5, y + 1.5)
+        yield LabelBox.around(x, y, 3, 3)
 
 
 def _candidate_boxes(
@@ -133,14 +159,13 @@ def _candidate_boxes(
     """Where a name could stand: in its field, or around its point, near or far."""
     for x, y in within:
         near = min(math.dist(point, (x, y)) / 20, _LEADER_DISTANCE - 1)
-        yield near, LabelBox(x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
+        yield near, LabelBox.around(x, y, wide, high)
     for away in _DISTANCES:
         for turn in range(_DIRECTIONS):
             angle = 2 * math.pi * turn / _DIRECTIONS
-            across, up = math.cos(angle), math.sin(angle)
-            x = point[0] + across * (away + wide / 2)
-            y = point[1] + up * (away + high / 2)
-            yield away, LabelBox(x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
+            x = point[0] + math.cos(angle) * (away + wide / 2)
+            y = point[1] + math.sin(angle) * (away + high / 2)
+            yield away, LabelBox.around(x, y, wide, high)
 
 
 def _placement_cost(
@@ -168,7 +193,7 @@ def _placement_cost(
 def _is_ambiguous(box: LabelBox, point: tuple[float, float], marks: Sequence[LabelBox]) -> bool:
     """Whether a name stands about as near to another's mark as to its own."""
     own = math.dist(point, _nearest_segment(point, box)[2:])
-    middles = [((m.left + m.right) / 2, (m.low + m.high) / 2) for m in marks]
+    middles = (mark.middle() for mark in marks)
     return any(math.dist(at, _nearest_segment(at, box)[2:]) < own + 6 for at in middles)
 
 
@@ -182,15 +207,8 @@ def _nearest_segment(point: tuple[float, float], box: LabelBox) -> Segment:
 def _crosses(line: Segment, box: LabelBox) -> bool:
     """Whether a line passes through a box, looked at in a few places."""
     x0, y0, x1, y1 = line
-    for step in range(1, 16):
-        x, y = x0 + (x1 - x0) * step / 16, y0 + (y1 - y0) * step / 16
-        if _contains(box, (x, y)):
-            return True
-    return False
-
-
-def _contains(box: LabelBox, point: tuple[float, float]) -> bool:
-    return box.left <= point[0] <= box.right and box.low <= point[1] <= box.high
+    places = ((x0 + (x1 - x0) * step / 16, y0 + (y1 - y0) * step / 16) for step in range(1, 16))
+    return any(map(box.contains, places))
 
 
 def _draw_leader(axes: Axes, labelled: LabelledPoint, point: tuple[float, float], box: LabelBox) -> None:
@@ -200,14 +218,7 @@ def _draw_leader(axes: Axes, labelled: LabelledPoint, point: tuple[float, float]
         (labelled.x, labelled.y),
         (x - point[0], y - point[1]),
         textcoords="offset points",
-        arrowprops={
-            "arrowstyle": "-",
-            "color": canvas.FOREGROUND,
-            "alpha": 0.6,
-            "linewidth": 0.6,
-            "shrinkA": 0,
-            "shrinkB": 3,
-        },
+        arrowprops=_LEADER_STYLE,
         zorder=1,
     )
     line.set_in_layout(False)

@@ -20,7 +20,7 @@ def escape_plot_text(text: str) -> str:
 def shorten_middle(text: str, limit: int) -> str:
     """Text of at most so many characters: what is too long loses its middle.
 
-    >>> shortened("a-model-with-a-long-name-v2", 15)
+    >>> shorten_middle("a-model-with-a-long-name-v2", 15)
     'a-model-…ame-v2'
     """
     if len(text) <= limit:

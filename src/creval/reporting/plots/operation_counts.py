@@ -14,10 +14,9 @@ if TYPE_CHECKING:
 _BAR_PITCH = 0.19  # inches from one bar to the next
 
 
-@canvas.with_plot_style
+@canvas.plot_style()
 def operation_counts(counts: Mapping[str, Mapping[str, int]], *, about: str = "") -> Figure:
-    """A bar an operation, those of a category together and in one colour; also for those that never
-    occur. `counts` are by category and operation."""
+    """A bar an operation, also where it never occurs; those of a category are together and in one colour."""
     from matplotlib.ticker import MaxNLocator
 
     total = sum(sum(group.values()) for group in counts.values())
@@ -27,7 +26,6 @@ def operation_counts(counts: Mapping[str, Mapping[str, int]], *, about: str = ""
         f"{about}{total:,} atomic instructions. Bars: how often each operation occurs; behind a "
         "category's name, its share of all.",
         rows * _BAR_PITCH + 0.35,
-        width=canvas.FIGURE_WIDTH,
     )
     axes = body.subplots()
     most = max((number for group in counts.values() for number in group.values()), default=0)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from creval.core.errors import CrevalError, require_known
 from creval.core.schema import Metric
 from creval.reporting.plots import canvas, selection
-from creval.reporting.plots.label_placement import LabelledPoint, place_labels
+from creval.reporting.plots.label_placement import draw_labelled_point, place_labels
 from creval.reporting.plots.names import escape_plot_text, model_labels
-from creval.stats.scorecard import Answer, Scorecard
+from creval.stats.scorecard import Scorecard
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ def consistency_column(card: Scorecard) -> str:
     return found
 
 
-@canvas.with_plot_style
+@canvas.plot_style()
 def plane(card: Scorecard, following: str = "IF", consistency: str = "", *, about: str = "") -> Figure:
     """How far each model follows instructions, and how much it keeps, with their intervals."""
     consistency = consistency or consistency_column(card)
@@ -52,16 +52,19 @@ def plane(card: Scorecard, following: str = "IF", consistency: str = "", *, abou
         width=6.2,
     )
     axes = body.add_subplot()
-    spots = []
     shown = model_labels(drawn, 22, 2)
-    for at, name in enumerate(card.models):
-        if name in drawn:
-            spots.append(_draw_model(axes, *drawn[name], canvas.series_style(at), shown[name]))
+    spots = [
+        draw_labelled_point(axes, *drawn[name], canvas.series_style(at), shown[name])
+        for at, name in enumerate(card.models)
+        if name in drawn
+    ]
     metrics = [card.table.schema.find_metric(column) for column in (following, consistency)]
-    axes.set_xlabel(_axis_label(metrics[0], following))
-    axes.set_ylabel(_axis_label(metrics[1], consistency))
+    axes.set_xlabel(selection.axis_label(metrics[0], following))
+    axes.set_ylabel(selection.axis_label(metrics[1], consistency))
     axes.margins(0.14)
-    _clip_axes(axes, *metrics)
+    limits = axes.get_xlim(), axes.get_ylim()
+    axes.set_xlim(selection.clip_to_range(limits[0], metrics[0]))
+    axes.set_ylim(selection.clip_to_range(limits[1], metrics[1]))
     axes.grid()
     alike = (metrics[0].low, metrics[0].high) == (metrics[1].low, metrics[1].high)
     ends = _diagonal_range(axes, metrics[0]) if alike else None
@@ -71,38 +74,6 @@ def plane(card: Scorecard, following: str = "IF", consistency: str = "", *, abou
         words = _draw_diagonal(axes, ends, f"{escape_plot_text(following)} = {escape_plot_text(consistency)}")
         place_labels(made, axes, spots, avoid=[words], lines=[(ends[0], ends[0], ends[1], ends[1])])
     return made
-
-
-def _axis_label(metric: Metric, column: str) -> str:
-    return f"{escape_plot_text(metric.label)} ({escape_plot_text(column)}, {selection.format_metric_scale(metric)})"
-
-
-def _draw_model(axes: Axes, across: Answer, up: Answer, series: canvas.SeriesStyle, name: str) -> LabelledPoint:
-    x, y = across.value or 0.0, up.value or 0.0
-    ends = canvas.error_bar(across), canvas.error_bar(up)
-    axes.errorbar(x, y, xerr=ends[0], yerr=ends[1], fmt="none", ecolor=series.colour, elinewidth=1.1, capsize=2.5)
-    axes.plot(
-        x,
-        y,
-        marker=series.marker,
-        linestyle="",
-        markersize=1.2 * series.size,
-        markeredgecolor=series.colour,
-        markerfacecolor="none" if None in ends else series.colour,
-    )
-    bars = []
-    if across.low is not None and across.high is not None:
-        bars.append((across.low, y, across.high, y))
-    if up.low is not None and up.high is not None:
-        bars.append((x, up.low, x, up.high))
-    return LabelledPoint(x, y, name, bars)
-
-
-def _clip_axes(axes: Axes, across: Metric, up: Metric) -> None:
-    """Let axes end a little outside the metrics' ranges at most."""
-    for metric, limits, limit in ((across, axes.get_xlim(), axes.set_xlim), (up, axes.get_ylim(), axes.set_ylim)):
-        more = 0.05 * (metric.high - metric.low)
-        limit(max(limits[0], metric.low - more), min(limits[1], metric.high + more))
 
 
 def _diagonal_range(axes: Axes, metric: Metric) -> tuple[float, float] | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from creval.core.formatting import format_value
 from creval.reporting.plots import canvas, selection
-from creval.reporting.plots.names import escape_plot_text, wrap_label
+from creval.reporting.plots.names import escape_plot_text, model_labels, wrap_label
 from creval.stats.scorecard import MIN_CLUSTERS, Answer, Scorecard
 
 if TYPE_CHECKING:
@@ -22,14 +22,13 @@ _CROWDED_SPOKES = 12  # spokes; more have their names along them
 _LABEL_GAP = 0.12  # inches from a circle to the names around it
 
 
-@canvas.with_plot_style
+@canvas.plot_style()
 def radar(
     card: Scorecard, level: str = "", *, metrics: Sequence[str] = (), about: str = "", max_models: int = MAX_MODELS
 ) -> Figure:
     """The groups of a level around a circle, a panel for each metric, a line for each model.
 
-    Where no value is near a metric's zero, its circle begins above it; the panel says where. Of
-    many groups there is one panel, unless `metrics` names more.
+    Where no value is near a metric's zero, its circle begins above it. Of many groups there is one panel.
     """
     level = selection.resolve_level(card, level, min_groups=3)
     groups = card.groups(level)
@@ -49,7 +48,7 @@ def radar(
         f"{about}{left_out}Each panel says where its centre and its edge lie{_interval_note(drawn)} A "
         "gap is a group without a value.",
         rows * place.panel_height,
-        entries=canvas.legend_entries(models, lines=True),
+        entries=canvas.legend_entries(model_labels(models, 34).values(), lines=True),
         alt_text=selection.values_text(card, columns),
     )
     for at, (column, cells) in enumerate(zip(columns, drawn, strict=True)):
@@ -72,10 +71,7 @@ def _interval_note(panels: Sequence[Sequence[Sequence[Answer]]]) -> str:
 
 
 class _RadarLayout:
-    """Where circles and titles lie, as shares of the sheet; `panel_height` is a panel's height, in inches.
-
-    Words outside a circle need room that matplotlib's own layout would take from the circle.
-    """
+    """Where circles and titles lie, as shares of the sheet: matplotlib's own layout would make circles smaller."""
 
     def __init__(self, across: int, rows: int, letters: int, crowded: bool) -> None:
         self.across, self.rows = across, rows
@@ -164,18 +160,10 @@ def _draw_spoke_label(axes: Any, angle: float, words: str, out: float, *, crowde
     """A group's name at the end of its spoke: upright, or along it where there are many."""
     across, up = math.sin(angle), math.cos(angle)
     if crowded:
-        left = across < -1e-9
-        turn = 90 - math.degrees(angle)
-        axes.text(
-            angle,
-            out,
-            words,
-            fontsize=canvas.SMALL_FONT,
-            rotation_mode="anchor",
-            va="center",
-            rotation=turn + 180 if left else turn,
-            ha="right" if left else "left",
-        )
+        left, turn = across < -1e-9, 90 - math.degrees(angle)
+        side, turn = ("right", turn + 180) if left else ("left", turn)
+        label = axes.text(angle, out, words, fontsize=canvas.SMALL_FONT, ha=side, va="center", rotation=turn)
+        label.set_rotation_mode("anchor")
         return
     side = "center" if abs(across) < 0.2 else "left" if across > 0 else "right"
     rise = "center" if abs(up) < 0.8 else "bottom" if up > 0 else "top"
@@ -183,8 +171,7 @@ def _draw_spoke_label(axes: Any, angle: float, words: str, out: float, *, crowde
 
 
 def radial_range(card: Scorecard, column: str, cells: Sequence[Sequence[Answer]]) -> tuple[float, float]:
-    """Where a circle begins and ends: a metric's range or, where nothing comes near its ends, a
-    part of it in round numbers; values outside the range make it larger."""
+    """Where a circle begins and ends: the part of a metric's range that values come near, in round numbers."""
     metric = card.table.schema.find_metric(column)
     values = [cell.value for row in cells for cell in row if cell.value is not None]
     if not values:

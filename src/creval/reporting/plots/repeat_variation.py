@@ -19,30 +19,21 @@ if TYPE_CHECKING:
 _EXTRAPOLATED = 10**9  # measurements that nobody has observed
 
 
-@canvas.with_plot_style
+@canvas.plot_style()
 def repeat_variation(repeats: RepeatVariation, card: ScoreSchema, *, about: str = "") -> Figure:
-    """Variations as observed, and the curves that follow from how single measurements scatter.
-
-    Metrics on the same scale share a panel.
-    """
-    from matplotlib.lines import Line2D
-
+    """Variations as observed and as follows from single measurements; metrics on the same scale share a panel."""
     scales: dict[tuple[float, float], list[str]] = {}
     for name in repeats.values:
         metric = card.find_metric(name)
         scales.setdefault((metric.low, metric.high), []).append(name)
     order = list(repeats.values)
-    entries = []
-    for at, name in enumerate(order):
-        seen = canvas.series_style(at)
-        handle = Line2D([], [], color=seen.colour, marker=seen.marker, linestyle=seen.dash)
-        entries.append((f"{escape_plot_text(name)}: {escape_plot_text(card.find_metric(name).label)}", handle))
+    labels = (f"{escape_plot_text(name)}: {escape_plot_text(card.find_metric(name).label)}" for name in order)
     made, body = canvas.make_figure(
         "How much a sample's score varies when it is measured again",
         f"{about}Marks: observed, half the range of four means over distinct measurements, "
         "averaged over edits. Lines: what follows from how single measurements scatter.",
         3.4,
-        entries=entries,
+        entries=canvas.legend_entries(labels, lines=True),
         width=6.2 if len(scales) == 1 else canvas.FIGURE_WIDTH,
     )
     grid = body.subplots(1, len(scales), squeeze=False)

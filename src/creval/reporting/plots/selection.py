@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from creval.core.errors import CrevalError, require_known
-from creval.core.formatting import escape_control, format_interval, format_value
+from creval.core.formatting import escape_control
 from creval.core.schema import Metric
+from creval.reporting.numbers import format_estimate
 from creval.reporting.plots.names import escape_plot_text, wrap_label
 from creval.reporting.sentences import samples_phrase
 from creval.reporting.tables import visible_columns
@@ -20,11 +21,19 @@ def format_metric_scale(metric: Metric) -> str:
     return f"{metric.low:g} to {metric.high:g}{low}"
 
 
-def column_heading(card: Scorecard, column: str, level: str = "overall", panels: int = 4) -> str:
-    """A column by its name, its words and its range; of a level of differences, what they are.
+def axis_label(metric: Metric, column: str) -> str:
+    """What an axis of a metric's values says."""
+    return f"{escape_plot_text(metric.label)} ({escape_plot_text(column)}, {format_metric_scale(metric)})"
 
-    So wide that as many panels as there are can stand side by side.
-    """
+
+def clip_to_range(limits: tuple[float, float], metric: Metric) -> tuple[float, float]:
+    """The limits of an axis, at most a little outside its metric's range."""
+    more = 0.05 * (metric.high - metric.low)
+    return max(limits[0], metric.low - more), min(limits[1], metric.high + more)
+
+
+def column_heading(card: Scorecard, column: str, level: str = "overall", panels: int = 4) -> str:
+    """A column by its name, its words and its range, so wide that so many panels can stand side by side."""
     metric = card.table.schema.find_metric(column)
     words = wrap_label(f"{column}: {metric.label}", 100 // panels, 3)
     if card.table.schema.find_level(level).difference_of is not None:
@@ -49,10 +58,7 @@ def values_text(card: Scorecard, columns: Sequence[str]) -> str:
     for column in columns:
         digits = card.table.schema.find_metric(column).digits
         cells = {name: card.cell(name, column) for name in card.models}
-        values = (
-            f"{escape_control(n)} {format_value(c.value, digits)} {format_interval(c.low, c.high, digits)}".rstrip()
-            for n, c in cells.items()
-        )
+        values = (f"{escape_control(name)} {format_estimate(cell, digits)}" for name, cell in cells.items())
         parts.append(f"{escape_control(column)} overall: {', '.join(values)}.")
     return " ".join(parts)
 

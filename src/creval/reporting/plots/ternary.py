@@ -24,14 +24,11 @@ _TOLERANCE = 1e-9  # values that are the same
 _MIN_AREA = 1e-5  # of an area that can be seen
 
 
-@canvas.with_plot_style
+@canvas.plot_style()
 def ternary(
     sensitivity: Sensitivity, *, people: Mapping[str, Sequence[float]] | None = None, about: str = ""
 ) -> Figure:
-    """Who is best under which weights of three metrics: a corner is one metric alone.
-
-    `people` are the weights that go best with what they said, by what they said it of.
-    """
+    """Who is best under which weights of three metrics; `people` has the weights that go best with what they said."""
     if len(sensitivity.metrics) != 3:
         raise CrevalError(
             f"a triangle of all weights is for three metrics, and here are {len(sensitivity.metrics)}: "
@@ -63,13 +60,13 @@ def ternary(
     for metric, (x, y), away in zip(sensitivity.metrics, _CORNERS, (0.05, -0.055, -0.055), strict=True):
         alone = f"{escape_plot_text(metric)} alone"
         corners.append(axes.text(x, y + away, alone, ha="center", va="center"))
-    x, y = (np.array(sensitivity.own_weights) @ _CORNERS).tolist()
-    axes.plot(x, y, marker="*", markersize=14, color=canvas.FOREGROUND, markeredgecolor=canvas.BACKGROUND)
-    given = [LabelledPoint(x, y, f"as given, {_format_ratio(sensitivity.own_weights)}")]
-    for name, weights in (people or {}).items():
+    marked = [("as given", sensitivity.own_weights, "*", 14)]
+    marked += [(f"people's {escape_plot_text(name)}", weights, "D", 8) for name, weights in (people or {}).items()]
+    given = []
+    for name, weights, mark, size in marked:
         x, y = (np.array(weights) @ _CORNERS).tolist()
-        axes.plot(x, y, marker="D", markersize=8, color=canvas.FOREGROUND, markeredgecolor=canvas.BACKGROUND)
-        given.append(LabelledPoint(x, y, f"people's {escape_plot_text(name)}, {_format_ratio(weights)}"))
+        axes.plot(x, y, marker=mark, markersize=size, color=canvas.FOREGROUND, markeredgecolor=canvas.BACKGROUND)
+        given.append(LabelledPoint(x, y, f"{name}, {_format_ratio(weights)}"))
     spots = []
     for at, region in regions.items():
         edges = list(zip(*region.T, *np.roll(region, 1, axis=0).T, strict=True))
@@ -91,8 +88,7 @@ def _region_label(sensitivity: Sensitivity, shown: Mapping[str, str], at: int, r
 
 
 def best_regions(values: Floats) -> list[Floats]:
-    """For each model the corners of where it is best, as places in the triangle; none where it is
-    nowhere, or where an equal one comes first. Axes model, metric."""
+    """The corners of where each model is best; none where it is nowhere or an equal one comes first."""
     found = []
     for at, own in enumerate(values):
         corners = np.eye(3)
