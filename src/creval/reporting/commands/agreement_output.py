@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from creval.core.formatting import escape_control, format_interval, format_value
 from creval.core.schema import Digits
 from creval.reporting.output import CommandOutput, OutputTable, Row, TableCell
+from creval.reporting.sentences import join_names
 
 if TYPE_CHECKING:
     from creval.stats.agreement import Agreement, AnswerTable
@@ -32,25 +33,23 @@ def agreement_output(
         ]
         for (metric, group), one in agreements.items()
     ]
+    scale = distance or table.default_distance
     notes = [
         "percent: pairs of answers that are the same; Cohen: the mean over pairs of voices; "
         "Fleiss: over questions that all answered; alpha: Krippendorff's, "
-        f"{distance or table.default_distance}; in brackets 95 % intervals over samples."
+        f"{scale}; in brackets 95 % intervals over samples."
     ]
     if table.reworded:
         notes.append(f"{table.reworded:,} questions are worded differently and left out.")
     groups = [{"metric": metric, "group": group, **one._asdict()} for (metric, group), one in agreements.items()]
-    scale = distance or table.default_distance
     data = {"distance": scale, "voices": list(table.voices), "unlike": table.reworded, "groups": groups}
     whole = next(iter(agreements.values()))
     return CommandOutput([_agreement_sentence(table, whole)], [OutputTable(heads, rows, text_columns=2)], data, notes)
 
 
 def _agreement_sentence(table: AnswerTable, agreements: Agreement) -> str:
-    voices = table.voices
-    names = ", ".join(escape_control(name) for name in voices[:-1]) + f" and {escape_control(voices[-1])}"
-    if len(voices) > 4:
-        names = f"{len(voices)} voices"
+    voices = [escape_control(name) for name in table.voices]
+    names = f"{len(voices)} voices" if len(voices) > 4 else join_names(voices)
     if agreements.percent is None:
         return f"{names} answered no question together."
     ends = agreements.alpha_ends

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from creval.core.formatting import escape_control, format_interval, format_value, pluralise
+from creval.core.formatting import escape_control, format_value, pluralise
 from creval.core.human_ratings import SkippedRows
 from creval.core.schema import Digits
+from creval.reporting.numbers import estimate_cell, format_estimate
 from creval.reporting.output import ITALIC, CommandOutput, OutputTable, Row, TableCell
 from creval.reporting.sentences import join_names
 from creval.stats.human.alignment import Alignment, MetricAlignment, RatingAlignment, WinRate
@@ -25,21 +26,21 @@ _MAX_NAMES = 5
 
 def alignment_output(alignment: Alignment, left_out: Mapping[str, tuple[SkippedRows, ...]]) -> CommandOutput:
     """How automatic scores go with what people said; rows of files were `skipped_rows`."""
+    sentences = [one for target in alignment.rating_alignments for one in _sentences(target)]
     return CommandOutput(
-        list(_sentences(alignment)),
+        sentences,
         list(_alignment_tables(alignment)),
         _alignment_json(alignment, left_out),
         list(_notes(alignment, left_out)),
     )
 
 
-def _sentences(alignment: Alignment) -> Iterator[str]:
-    """What was found, for each thing that people said."""
-    for said in alignment.rating_alignments:
-        yield _agreement_sentence(said)
-        yield from _preference_sentences(said)
-        yield from _prediction_sentences(said)
-        yield from _weight_sentences(said)
+def _sentences(target: RatingAlignment) -> Iterator[str]:
+    """What was found of one thing that people said."""
+    yield _agreement_sentence(target)
+    yield from _preference_sentences(target)
+    yield from _prediction_sentences(target)
+    yield from _weight_sentences(target)
 
 
 def _agreement_sentence(target: RatingAlignment) -> str:
@@ -52,39 +53,34 @@ def _agreement_sentence(target: RatingAlignment) -> str:
     thing = f"people's {escape_control(target.metric)}"
     if not there:
         return f"Nothing goes with {thing} or against it: there is too little of it, or no scatter."
-    levels = [_mean_spearman(held, over).value or 0.0 for held in there]
-    if over == "samples":
-        levels = _common_means(there)
+    means = [_mean_spearman(held, over).value or 0.0 for held in there]
+    levels = _common_means(there) if over == "samples" else means
     highest = max(levels)
     best = there[levels.index(highest)]
     equal = [escape_control(held.metric) for held, level in zip(there, levels, strict=True) if highest - level < 1e-9]
     where = f"over {pluralise(best.model_count, 'model')}"
     if over == "samples":
         within = "pairs of models" if target.is_preference else "models"
-        strands = len(best.over_samples.by_series)
-        where = f"over samples, within each of {strands} {within}"
-        if strands == 1:
+        series = len(best.over_samples.by_series)
+        where = f"over samples, within each of {series} {within}"
+        if series == 1:
             where = f"over samples, within {within.replace('models', 'one model')}"
-    sentence = (
-        f"{_correlation_phrase(equal, len(there), _mean_spearman(best, over).value or 0.0)} {thing} {where}: Spearman "
-        f"{_format_estimate(_mean_spearman(best, over), _CORRELATION)}."
-    )
+    mean = _mean_spearman(best, over)
+    phrase = _correlation_phrase(equal, len(there), mean.value or 0.0)
+    sentence = f"{phrase} {thing} {where}: Spearman {format_estimate(mean, _CORRELATION)}."
     ceiling = target.ceiling and target.ceiling.over_samples.mean["spearman"]
     if over == "samples" and ceiling and ceiling.value is not None:
-        reached = _format_estimate(ceiling, _CORRELATION)
-        sentence += f" One person goes with the others at {reached}."
+        sentence += f" One person goes with the others at {format_estimate(ceiling, _CORRELATION)}."
     return sentence
 
 
 def _common_means(aligned: Sequence[MetricAlignment]) -> list[float]:
     """Each metric's mean correlation over the models, or pairs, in which all of them have one."""
     common = _common_series(aligned)
-    return [
-        math.tanh(
-            sum(_fisher(one.over_samples.by_series[name]["spearman"].value or 0.0) for name in common) / len(common)
-        )
-        for one in aligned
-    ]
+    found = ([one.over_samples.by_series[name]["spearman"].value or 0.0 for name in common] for one in aligned)
+    # Fisher's z, of which ±1 has none.
+    zs = ([math.atanh(max(-1 + 1e-12, min(1 - 1e-12, value))) for value in values] for values in found)
+    return [math.tanh(sum(each) / len(common)) for each in zs]
 
 
 def _common_series(aligned: Sequence[MetricAlignment]) -> set[str]:
@@ -92,20 +88,12 @@ def _common_series(aligned: Sequence[MetricAlignment]) -> set[str]:
     return set.intersection(*(set(one.over_samples.by_series) for one in aligned)) if aligned else set()
 
 
-def _fisher(value: float) -> float:
-    return math.atanh(max(-1 + 1e-12, min(1 - 1e-12, value)))
-
-
 def _correlation_phrase(names: Sequence[str], of: int, value: float) -> str:
     """Who goes with people: `Of 5 metrics, S goes best with`."""
-    several = len(names) > 1
-    verb = "go" if several else "goes"
-    if value < 0:
-        least = " least" if of > 1 else ""
-        words = f"{join_names(names)} {verb} against{least}" if least else f"{names[0]} goes against"
-    else:
-        words = f"{join_names(names)} {verb}{' best' if of > 1 else ''} with"
-    return f"Of {of} metrics, {words}" if of > 1 else words
+    verb = "go" if len(names) > 1 else "goes"
+    if of == 1:
+        return f"{names[0]} goes {'against' if value < 0 else 'with'}"
+    return f"Of {of} metrics, {join_names(names)} {verb} {'against least' if value < 0 else 'best with'}"
 
 
 def _preference_sentences(target: RatingAlignment) -> Iterator[str]:
@@ -116,10 +104,10 @@ def _preference_sentences(target: RatingAlignment) -> Iterator[str]:
         return
     sentence = (
         f"{escape_control(target.main_metric)} prefers the edit that people prefer in "
-        f"{_format_estimate(main.accuracy, _PERCENT, 100)} % of the comparisons that people decide"
+        f"{format_estimate(_in_percent(main.accuracy), _PERCENT)} % of the comparisons that people decide"
     )
     if target.ceiling is not None and target.ceiling.accuracy.value is not None:
-        sentence += f", one person in {_format_estimate(target.ceiling.accuracy, _PERCENT, 100)} %"
+        sentence += f", one person in {format_estimate(_in_percent(target.ceiling.accuracy), _PERCENT)} %"
     yield f"{sentence}."
 
 
@@ -127,8 +115,9 @@ def _prediction_sentences(target: RatingAlignment) -> Iterator[str]:
     helped = [found for found in target.predictions if found.rated < found.scored]
     trusted = [found for found in helped if found.interval_reduction is not None]
     if trusted:
-        gain = 100 * (1 - _total_width(trusted, "predicted") / _total_width(trusted, "classical"))
-        rated, scored = (sum(getattr(f, of) for f in trusted) for of in ("rated", "scored"))
+        widths = (sum(getattr(found, of).width for found in trusted) for of in ("predicted", "classical"))
+        gain = 100 * (1 - next(widths) / next(widths))
+        rated, scored = (sum(getattr(found, of) for found in trusted) for of in ("rated", "scored"))
         change = f"{gain:.0f} % narrower" if gain >= 0 else f"{-gain:.0f} % wider"
         yield (
             f"With {escape_control(target.main_metric)} of {scored:,} edits beside people's "
@@ -149,24 +138,20 @@ def _abbreviate_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_MAX_NAMES]) + more
 
 
-def _total_width(found: list[Any], of: str) -> float:
-    return float(sum(getattr(one, of).width for one in found))
-
-
 def _weight_sentences(target: RatingAlignment) -> Iterator[str]:
     if target.weights is None:
         return
     best, apart = target.weights.best, target.weights.difference
-    shown = ", ".join(f"{escape_control(n)} {_format_estimate(w, Digits(2, 2))}" for n, w in best.items())
+    shown = ", ".join(f"{escape_control(n)} {format_estimate(w, Digits(2, 2))}" for n, w in best.items())
     decided = "not decided"
     if apart.low is not None and apart.high is not None:
         decided = "better" if apart.low > 0 else "worse" if apart.high < 0 else "not decided"
     new, old = (format_value(of.value, _CORRELATION) for of in (target.weights.held_out, target.weights.current))
-    ends = format_interval(apart.low, apart.high, _CORRELATION, "+")
+    value, ends, *_ = estimate_cell(apart, _CORRELATION, "+")
     yield (
         f"The weights that go best with people's {escape_control(target.metric)} are {shown}. On samples "
         f"that they were not found on they reach Pearson {new}, {escape_control(target.main_metric)} {old} "
-        f"(difference {format_value(apart.value, _CORRELATION, '+')} {ends}: {decided})."
+        f"(difference {value} {ends}: {decided})."
     )
 
 
@@ -197,8 +182,7 @@ def unused_rating_sentences(
             yield f"{path}: {pluralise(sum(n for _, n, _ in reasons), 'row')} left out: {shown}."
     if unmatched.ratings:
         both = (("models", unmatched.models), ("samples", unmatched.samples))
-        what = [f"{name} {_abbreviate_names([repr(one) for one in of])}" for name, of in both if of]
-        words = "; ".join(what)
+        words = "; ".join(f"{name} {_abbreviate_names([repr(one) for one in of])}" for name, of in both if of)
         yield f"{unmatched.ratings:,} of people's words are about what has no score: {words}."
 
 
@@ -228,8 +212,7 @@ def _agreement_table(target: RatingAlignment) -> OutputTable:
         cells = _correlation_cells(nothing, target.ceiling.over_samples, target.ceiling.accuracy)
         rows.append([TableCell(_CEILING_LABEL, mark=ITALIC), *cells])
         if target.ceiling.alpha.value is not None:
-            shown = _format_estimate(target.ceiling.alpha, _CORRELATION)
-            caption = f"Krippendorff's alpha between people: {shown}"
+            caption = f"Krippendorff's alpha between people: {format_estimate(target.ceiling.alpha, _CORRELATION)}"
     return OutputTable(
         ["metric", *heads, "right of\ntwo, %"],
         rows,
@@ -240,8 +223,8 @@ def _agreement_table(target: RatingAlignment) -> OutputTable:
 
 
 def _correlation_cells(model: CorrelationEstimates, sample: SeriesCorrelations, accuracy: Estimate) -> Row:
-    over = [_estimate_cell(of[kind], _CORRELATION) for of in (model, sample.mean) for kind in _CORRELATIONS]
-    return [*over, _estimate_cell(accuracy, _PERCENT, 100)]
+    over = [estimate_cell(of[kind], _CORRELATION) for of in (model, sample.mean) for kind in _CORRELATIONS]
+    return [*over, estimate_cell(_in_percent(accuracy), _PERCENT)]
 
 
 def _prediction_table(target: RatingAlignment) -> OutputTable:
@@ -253,8 +236,8 @@ def _prediction_table(target: RatingAlignment) -> OutputTable:
                 found.model,
                 f"{found.rated:,}",
                 f"{found.scored:,}",
-                _estimate_cell(found.classical, _PERCENT),
-                _estimate_cell(found.predicted, _PERCENT),
+                estimate_cell(found.classical, _PERCENT),
+                estimate_cell(found.predicted, _PERCENT),
                 "not to be trusted" if found.unreliable_reason else gain,
             ]
         )
@@ -264,7 +247,7 @@ def _prediction_table(target: RatingAlignment) -> OutputTable:
 
 def _wins_table(target: RatingAlignment, won: Mapping[str, WinRate], first: str) -> OutputTable:
     rows: list[Row] = [
-        [name, *(_estimate_cell(of, _PERCENT, 100) for of in won[name])]
+        [name, *(estimate_cell(_in_percent(of), _PERCENT) for of in won[name])]
         for name in sorted(won, key=lambda name: -(won[name].people.value or 0.0))
     ]
     heads = [first, "for people", f"for {target.main_metric}"]
@@ -275,19 +258,8 @@ def _mean_spearman(aligned: MetricAlignment, over: str = "samples") -> Estimate:
     return aligned.over_samples.mean["spearman"] if over == "samples" else aligned.over_models["spearman"]
 
 
-def _scale_estimate(estimate: Estimate, times: float) -> Estimate:
-    return Estimate(*(None if number is None else times * number for number in estimate))
-
-
-def _estimate_cell(estimate: Estimate, digits: Digits, times: float = 1) -> TableCell:
-    estimate = _scale_estimate(estimate, times)
-    return TableCell(format_value(estimate.value, digits), format_interval(estimate.low, estimate.high, digits))
-
-
-def _format_estimate(estimate: Estimate, digits: Digits, times: float = 1) -> str:
-    estimate = _scale_estimate(estimate, times)
-    ends = format_interval(estimate.low, estimate.high, digits)
-    return f"{format_value(estimate.value, digits)} {ends}".rstrip()
+def _in_percent(share: Estimate) -> Estimate:
+    return Estimate(*(None if number is None else 100 * number for number in share))
 
 
 def _alignment_json(alignment: Alignment, left_out: Mapping[str, tuple[SkippedRows, ...]]) -> dict[str, Any]:
@@ -342,8 +314,8 @@ def _target_json(target: RatingAlignment) -> dict[str, Any]:
             }
             for found in target.predictions
         },
-        "wins": _wins_json(target.model_wins),
-        "over": _wins_json(target.pair_wins),
+        "wins": {name: _estimates_json(won._asdict()) for name, won in target.model_wins.items()},
+        "over": {name: _estimates_json(won._asdict()) for name, won in target.pair_wins.items()},
         "weights": weights
         and {
             "best": _estimates_json(weights.best),
@@ -354,14 +326,10 @@ def _target_json(target: RatingAlignment) -> dict[str, Any]:
     }
 
 
-def _wins_json(won: Mapping[str, WinRate]) -> dict[str, Any]:
-    return {name: {"people": of.people._asdict(), "scores": of.scores._asdict()} for name, of in won.items()}
-
-
 def _estimates_json(found: Mapping[str, Estimate]) -> dict[str, Any]:
     return {name: estimate._asdict() for name, estimate in found.items()}
 
 
 def _correlated_json(found: SeriesCorrelations) -> dict[str, Any]:
-    strands = {name: _estimates_json(of) for name, of in found.by_series.items()}
-    return {**_estimates_json(found.mean), "strands": strands, "flat": list(found.skipped)}
+    by_series = {name: _estimates_json(of) for name, of in found.by_series.items()}
+    return {**_estimates_json(found.mean), "strands": by_series, "flat": list(found.skipped)}

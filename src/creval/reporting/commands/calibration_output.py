@@ -65,9 +65,7 @@ def _rates_table(whole: JudgeRates, metrics: Mapping[str, JudgeRates], kinds: Ma
         [
             name,
             f"{found.answer_count:,}",
-            TableCell(*format_percent(found.accuracy)),
-            TableCell(*format_percent(found.sensitivity)),
-            TableCell(*format_percent(found.specificity)),
+            *(TableCell(*format_percent(of)) for of in (found.accuracy, found.sensitivity, found.specificity)),
             TableCell(*format_percent(found.yes_bias, "+")),
         ]
         for name, found in [("all", whole), *metrics.items(), *kinds.items()]
@@ -79,21 +77,13 @@ def _rates_table(whole: JudgeRates, metrics: Mapping[str, JudgeRates], kinds: Ma
 def _changes_table(baseline: TrialAnswers, others: Mapping[str, TrialAnswers]) -> OutputTable:
     rows: list[Row] = []
     if baseline.repeated_count:
-        again = Proportion(baseline.repeated_count - baseline.consistent_count, baseline.repeated_count)
-        rows.append(["nothing changed", TableCell(*format_percent(again)), "", ""])
+        rows.append(["nothing changed", TableCell(*format_percent(_inconsistent_share(baseline))), "", ""])
     for name, one in others.items():
-        change, right = (
-            answer_flips(baseline.answers, one.answers),
-            compute_judge_rates(list(one.answers.values())).accuracy,
-        )
-        rows.append(
-            [
-                VARIANTS[name],
-                TableCell(*format_percent(change.proportion)),
-                TableCell(f"{100 * change.yes_excess:+.1f}", mark=STRONG if change.is_decided else ""),
-                TableCell(*format_percent(right)),
-            ]
-        )
+        change = answer_flips(baseline.answers, one.answers)
+        right = compute_judge_rates(list(one.answers.values())).accuracy
+        excess = TableCell(f"{100 * change.yes_excess:+.1f}", mark=STRONG if change.is_decided else "")
+        changed = TableCell(*format_percent(change.proportion))
+        rows.append([VARIANTS[name], changed, excess, TableCell(*format_percent(right))])
     return OutputTable(["asked again with", "answers changed", "more yes", "right"], rows)
 
 
@@ -112,8 +102,8 @@ def _trust_sentences(judge: str, baseline: TrialAnswers, variants: Mapping[str, 
         found.append(f"It says {'yes' if bias > 0 else 'no'} too often, by {abs(bias):.1f} points.")
     kinds = judge_rates_by(told, "kind")
     for words, names in (
-        ("Trust it for", [n for n, one in kinds.items() if _lower_bound(one) >= 0.9]),
-        ("Do not trust it for", [n for n, one in kinds.items() if _upper_bound(one) < 0.8]),
+        ("Trust it for", [n for n, one in kinds.items() if _lesser_rate_end(one, 0) >= 0.9]),
+        ("Do not trust it for", [n for n, one in kinds.items() if _lesser_rate_end(one, 1) < 0.8]),
     ):
         if names:
             found.append(f"{words}: {', '.join(sorted(names))}.")
@@ -127,9 +117,7 @@ def _trust_sentences(judge: str, baseline: TrialAnswers, variants: Mapping[str, 
 
 def _robustness_sentences(baseline: TrialAnswers, variants: Mapping[str, TrialAnswers]) -> Iterator[str]:
     """What changes its answers more than asking the same again does."""
-    by_itself = (
-        Proportion(baseline.repeated_count - baseline.consistent_count, baseline.repeated_count).interval[1] or 0.0
-    )
+    by_itself = _inconsistent_share(baseline).interval[1] or 0.0
     firm = []
     for name, one in variants.items():
         change = answer_flips(baseline.answers, one.answers)
@@ -149,13 +137,12 @@ def _robustness_sentences(baseline: TrialAnswers, variants: Mapping[str, TrialAn
         yield f"It is not shaken, beyond what asking again does, by: {'; '.join(firm)}."
 
 
-def _lower_bound(kind_rates: JudgeRates) -> float:
-    """The lower end of what it is right in."""
-    ends = [rate.interval[0] for rate in (kind_rates.sensitivity, kind_rates.specificity)]
-    return min(0.0 if end is None else end for end in ends)
+def _inconsistent_share(baseline: TrialAnswers) -> Proportion:
+    """How often it answers otherwise when it is asked the same again."""
+    return Proportion(baseline.repeated_count - baseline.consistent_count, baseline.repeated_count)
 
 
-def _upper_bound(kind_rates: JudgeRates) -> float:
-    """The lesser of the two rates, as far as it can be."""
-    ends = [rate.interval[1] for rate in (kind_rates.sensitivity, kind_rates.specificity)]
-    return min(1.0 if end is None else end for end in ends)
+def _lesser_rate_end(kind_rates: JudgeRates, end: int) -> float:
+    """The lower (0) or upper (1) end of the lesser of sensitivity and specificity."""
+    ends = (rate.interval[end] for rate in (kind_rates.sensitivity, kind_rates.specificity))
+    return min(float(end) if one is None else one for one in ends)

@@ -37,11 +37,10 @@ def _difference_sentence(comparison: Comparison) -> str:
     first, second = escape_control(overall.first), escape_control(overall.second)
     if overall.value is None:
         return f"{first} and {second} have no {name} on the same samples."
-    where = f"on the {pluralise(overall.samples, 'sample')} that both have"
-    if any(comparison.table.unsupported.values()):
-        where = f"on {pluralise(overall.samples, 'sample')}"
+    samples = pluralise(overall.samples, "sample")
+    where = f"on {samples}" if any(comparison.table.unsupported.values()) else f"on the {samples} that both have"
     if comparison.table.missing == ZERO:
-        where = f"on {pluralise(overall.samples, 'sample')}, those without an edit as failed"
+        where = f"on {samples}, those without an edit as failed"
     if overall.low is None or overall.high is None:
         return f"{first} and {second} differ by {overall.value:+.{digits}f} {name} {where}: too few."
     if abs(overall.value) < 0.5 * 10**-digits:

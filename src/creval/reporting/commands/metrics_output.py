@@ -1,4 +1,4 @@
-"""What gauges there are, and what they found, as tables and for programs."""
+"""What metrics there are, and what they found, as tables and for programs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ import numpy as np
 from creval.core.edit_record import EditKey
 from creval.core.errors import CrevalError
 from creval.core.files import atomic_write
-from creval.core.formatting import escape_control, format_interval, format_value, pluralise
+from creval.core.formatting import escape_control, pluralise
 from creval.core.schema import Metric
 from creval.metrics.availability import MetricAvailability
 from creval.metrics.base import MetricInfo
+from creval.reporting.numbers import estimate_cell
 from creval.reporting.output import CommandOutput, OutputTable, Row, TableCell
 from creval.stats.intervals import Estimate, clustered_mean
 
@@ -34,10 +35,7 @@ _NOT_APPLICABLE = "the sample and the edit give nothing to measure it by"
 def metric_list_output(
     metric_infos: Iterable[tuple[MetricInfo, MetricAvailability]], packages: Mapping[str, str] = MappingProxyType({})
 ) -> CommandOutput:
-    """All metrics, whether they can run here, and what is to be done first where they cannot.
-
-    `packages` names the package of each that creval does not ship.
-    """
+    """All metrics, if they can run here, and what is to be done first; `packages` are those that others ship."""
     rows: list[Row] = []
     data = []
     to_do: dict[str, list[str]] = {}
@@ -69,7 +67,7 @@ def _format_metric_range(metric: Metric) -> str:
 
 
 def measurements_output(measured_edits: Sequence[MeasuredEdit], metric_infos: Sequence[MetricInfo]) -> CommandOutput:
-    """What gauges found in edits: a row for each model, with means over samples."""
+    """What metrics found in edits: a row for each model, with means over samples."""
     metrics = [metric for card in metric_infos for metric in card.values]
     by_model: dict[str, list[MeasuredEdit]] = {}
     for one in measured_edits:
@@ -86,7 +84,7 @@ def measurements_output(measured_edits: Sequence[MeasuredEdit], metric_infos: Se
         data[model] = {
             name: {**cell._asdict(), "measured": counts[name], "edits": len(edits)} for name, cell in cells.items()
         }
-    heads = ["model", "edits", *(f"{metric.name}{_arrow(metric)}" for metric in there)]
+    heads = ["model", "edits", *(f"{metric.name} {'↑' if metric.higher_is_better else '↓'}" for metric in there)]
     edits_data = [
         {**_key_json(one.key), "values": dict(one.values), "unmeasured": dict(one.reasons)} for one in measured_edits
     ]
@@ -99,16 +97,16 @@ def measurements_output(measured_edits: Sequence[MeasuredEdit], metric_infos: Se
 
 
 def _unmeasured_notes(measured_edits: Sequence[MeasuredEdit]) -> list[str]:
-    """Why edits were not measured, with the gauges and how many edits that concerns."""
+    """Why edits were not measured, with the metrics and how many edits that concerns."""
     edits: dict[tuple[str, str], list[EditKey]] = {}
     for one in measured_edits:
-        for gauge, reason in one.reasons.items():
-            edits.setdefault((reason, gauge), []).append(one.key)
-    # What keeps several gauges from the same edits is said once.
-    gauges: dict[tuple[str, tuple[EditKey, ...]], list[str]] = {}
-    for (reason, gauge), keys in edits.items():
-        gauges.setdefault((reason, tuple(keys)), []).append(gauge)
-    often = sorted(gauges.items(), key=lambda entry: -len(entry[0][1]))
+        for metric, reason in one.reasons.items():
+            edits.setdefault((reason, metric), []).append(one.key)
+    # What keeps several metrics from the same edits is said once.
+    metrics: dict[tuple[str, tuple[EditKey, ...]], list[str]] = {}
+    for (reason, metric), keys in edits.items():
+        metrics.setdefault((reason, tuple(keys)), []).append(metric)
+    often = sorted(metrics.items(), key=lambda entry: -len(entry[0][1]))
     notes = [
         f"{', '.join(names)}: {pluralise(len(keys), 'edit')} not measured: {escape_control(reason)}"
         for (reason, keys), names in often
@@ -116,10 +114,6 @@ def _unmeasured_notes(measured_edits: Sequence[MeasuredEdit]) -> list[str]:
     if len(notes) > _MAX_REASONS:
         notes[_MAX_REASONS:] = [f"and {pluralise(len(notes) - _MAX_REASONS, 'more reason')} (`json` has all)"]
     return notes
-
-
-def _arrow(metric: Metric) -> str:
-    return " ↑" if metric.higher_is_better else " ↓"
 
 
 def _mean_over_samples(edits: Sequence[MeasuredEdit], metric: Metric) -> Estimate:
@@ -140,9 +134,9 @@ def _mean_over_samples(edits: Sequence[MeasuredEdit], metric: Metric) -> Estimat
 
 def _mean_cell(estimate: Estimate, metric: Metric, measured: int, edits: int) -> TableCell:
     """A mean; where not all edits were measured, with how many were."""
-    ends = format_interval(*estimate.interval, metric.digits)
+    cell = estimate_cell(estimate, metric.digits)
     share = "" if measured == edits else f"{measured:,} of {edits:,}"
-    return TableCell(format_value(estimate.value, metric.digits), below="  ".join(filter(None, (share, ends))))
+    return cell._replace(below="  ".join(filter(None, (share, cell.below))))
 
 
 def write_measurements(path: Path, measured_edits: Sequence[MeasuredEdit], metric_infos: Sequence[MetricInfo]) -> None:
@@ -155,7 +149,7 @@ def write_measurements(path: Path, measured_edits: Sequence[MeasuredEdit], metri
 
 
 def measurement_rows(measured: MeasuredEdit, info: MetricInfo) -> Iterator[Mapping[str, Any]]:
-    """What a gauge found in an edit, and why it did not find the rest."""
+    """What a metric found in an edit, and why it did not find the rest."""
     row = {**_key_json(measured.key), "gauge": info.name, "value_name": None, "value": None}
     reason = measured.reasons.get(info.name)
     if reason is not None and not any(metric.name in measured.values for metric in info.values):
@@ -174,7 +168,10 @@ def _encode_rows(rows: Sequence[Mapping[str, Any]], kind: str) -> bytes:
 
     from creval.reporting.export.files import sanitise_frame
 
-    frame = polars.DataFrame(rows, schema=_SCHEMA)
+    texts: dict[str, Any] = dict.fromkeys(
+        ("system", "sample", "draw", "gauge", "value_name", "value", "unmeasured"), str
+    )
+    frame = polars.DataFrame(rows, schema=texts | {"draw": int, "value": float})
     content = BytesIO()
     if kind == ".csv":
         sanitise_frame(frame).write_csv(content)
@@ -205,17 +202,6 @@ def require_table_suffix(path: Path) -> str:
     if kind not in (".csv", ".parquet", ".json"):
         raise CrevalError(f"`out` takes a file that ends in .csv, .parquet or .json, not {path}.")
     return kind
-
-
-_SCHEMA: Any = {
-    "system": str,
-    "sample": str,
-    "draw": int,
-    "gauge": str,
-    "value_name": str,
-    "value": float,
-    "unmeasured": str,
-}
 
 
 def _key_json(key: EditKey) -> dict[str, object]:

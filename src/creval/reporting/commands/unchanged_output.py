@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 def unchanged_output(
     results: Sequence[UnchangedSummary], followed_from: float | None, unreadable: int
 ) -> CommandOutput:
-    """What is to be said of edits that hardly changed their sources; from `followed_from` on an instruction
-    was followed, and `unreadable` edits were not looked at."""
+    """What is to be said of edits that hardly changed their sources; from `followed_from` on, one was followed."""
     heads = ["model", "edits", "unchanged", "95 %"]
     rows: list[Row] = [[one.model, f"{one.unchanged.total:,}", *format_percent(one.unchanged)] for one in results]
     if followed_from is not None:

@@ -34,7 +34,7 @@ def iter_verdict_frames(run: Run, card: Scorecard) -> Iterator[polars.DataFrame]
     import polars
 
     rows = run.iter_verdict_rows()
-    schema = dict.fromkeys((*_EDIT_COLUMNS, "probe", *_ANSWER_COLUMNS), polars.String)
+    schema: dict[str, Any] = dict.fromkeys((*_EDIT_COLUMNS, "probe", *_ANSWER_COLUMNS), polars.String)
     schema |= {"draw": polars.Int64, "repeat": polars.Int64, "value": polars.Float64}
     probes, tags = _probe_frame(run), _tag_frame(run)
     order = [*_EDIT_COLUMNS, *tags.columns[1:], *_PROBE_COLUMNS, *_ANSWER_COLUMNS, "right"]

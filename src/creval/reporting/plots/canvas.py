@@ -88,8 +88,8 @@ def plot_style() -> Iterator[None]:
     from matplotlib import font_manager, rc_context
 
     there = set(font_manager.get_font_names())
-    fonts = ["DejaVu Sans", *(name for name in _FALLBACK_FONTS if name in there)]
-    with warnings.catch_warnings(), rc_context({**_STYLE, "font.sans-serif": fonts}):
+    style: Any = {**_STYLE, "font.sans-serif": ["DejaVu Sans", *(name for name in _FALLBACK_FONTS if name in there)]}
+    with warnings.catch_warnings(), rc_context(style):
         warnings.filterwarnings("ignore", "Glyph .* missing")
         yield
 
@@ -140,9 +140,9 @@ def draw_point(
     xerr, yerr = (None if cell is None else error_bar(cell) for cell in (across, up))
     axes.errorbar(x, y, xerr=xerr, yerr=yerr, fmt="none", ecolor=series.colour, **bars)
     filled = all(ends is not None for cell, ends in ((across, xerr), (up, yerr)) if cell is not None)
-    face = series.colour if filled else "none"
-    style = {"marker": series.marker, "markeredgecolor": series.colour, "markerfacecolor": face}
-    axes.plot(x, y, linestyle="", markersize=size, zorder=zorder, **style)
+    edge, face = series.colour, series.colour if filled else "none"
+    style: Any = {"marker": series.marker, "markersize": size, "markeredgecolor": edge, "markerfacecolor": face}
+    axes.plot(x, y, linestyle="", zorder=zorder, **style)
 
 
 def iter_panels(body: SubFigure, count: int, across: int) -> Iterator[Any]:

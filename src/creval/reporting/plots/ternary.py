@@ -60,7 +60,7 @@ def ternary(
     for metric, (x, y), away in zip(sensitivity.metrics, _CORNERS, (0.05, -0.055, -0.055), strict=True):
         alone = f"{escape_plot_text(metric)} alone"
         corners.append(axes.text(x, y + away, alone, ha="center", va="center"))
-    marked = [("as given", sensitivity.own_weights, "*", 14)]
+    marked: list[tuple[str, Sequence[float], str, int]] = [("as given", sensitivity.own_weights, "*", 14)]
     marked += [(f"people's {escape_plot_text(name)}", weights, "D", 8) for name, weights in (people or {}).items()]
     given = []
     for name, weights, mark, size in marked:
