@@ -25,11 +25,8 @@ def _result_sentence(outcome: StoppingOutcome) -> str:
         order = ", ".join(map(escape_control, outcome.ranking))
         if outcome.reason == SETTLED:
             return f"On {column} the order of {models} is decided: {order}."
-        equal = [f"{escape_control(one)} and {escape_control(two)}" for one, two in outcome.equal_pairs]
-        return (
-            f"On {column} the order of {models} is decided within {points}: {order}, where these "
-            f"count as equal: {_join_pairs(equal)}."
-        )
+        equal = f"where these count as equal: {_join_pairs(outcome.equal_pairs)}"
+        return f"On {column} the order of {models} is decided within {points}: {order}, {equal}."
     if rule.question != RANKING and outcome.best is not None:
         best = escape_control(outcome.best)
         if outcome.reason == SETTLED:
@@ -37,8 +34,7 @@ def _result_sentence(outcome: StoppingOutcome) -> str:
         return f"{best} is the best of {models} on {column} within {points}: none is further ahead."
     yet = " yet" if outcome.reason == NOT_FINISHED else ""
     if rule.question == RANKING:
-        pairs = [f"{escape_control(one)} and {escape_control(two)}" for one, two in outcome.open_pairs]
-        return f"On {column} the order of {models} is not decided{yet}: open is {_join_pairs(pairs)}."
+        return f"On {column} the order of {models} is not decided{yet}: open is {_join_pairs(outcome.open_pairs)}."
     names = [escape_control(name) for name in outcome.undecided]
     return f"Who is best on {column} is not decided{yet} between {join_names(names)}."
 
@@ -53,9 +49,9 @@ def _effort_sentence(outcome: StoppingOutcome) -> str:
     )
 
 
-def _join_pairs(pairs: Sequence[str], most: int = 5) -> str:
+def _join_pairs(pairs: Sequence[tuple[str, str]], most: int = 5) -> str:
     more = f"; and {len(pairs) - most} more" if len(pairs) > most else ""
-    return "; ".join(pairs[:most]) + more
+    return "; ".join(f"{escape_control(one)} and {escape_control(two)}" for one, two in pairs[:most]) + more
 
 
 def _standings_table(outcome: StoppingOutcome) -> OutputTable:

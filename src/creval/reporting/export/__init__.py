@@ -60,6 +60,8 @@ def check_export_folder(folder: Path, *, force: bool) -> None:
 def _write_files(
     run: Run, card: Scorecard, folder: Path, resamples: int, watch: Callable[[int, int], None] | None
 ) -> list[str]:
+    import polars
+
     count = run.count_verdicts() if watch else 0
     done = 0
 
@@ -87,17 +89,12 @@ def _write_files(
     pasted = _write_tables(card, folder, notes)
     board = json.dumps(leaderboard_json(card, run.manifest), indent=2, allow_nan=False)
     (folder / "leaderboard.json").write_text(board + "\n", encoding="utf-8")
-    columns = {"verdicts": _verdict_columns(folder), **{name: f.columns for name, f in whole.items()}}
+    columns = {"verdicts": list(polars.read_parquet_schema(folder / "verdicts.parquet"))}
+    columns |= {name: frame.columns for name, frame in whole.items()}
     page = format_readme(card, run.manifest, columns, pasted, notes)
     (folder / "README.md").write_text(page, encoding="utf-8")
     kinds = [f"{name}.{suffix}" for name in columns for suffix in ("parquet", "csv")]
     return ["README.md", "leaderboard.json", *kinds, *pasted]
-
-
-def _verdict_columns(folder: Path) -> list[str]:
-    import polars
-
-    return list(polars.read_parquet_schema(folder / "verdicts.parquet"))
 
 
 def _write_tables(card: Scorecard, folder: Path, notes: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ from creval.core.errors import CrevalError
 from creval.reporting import edit_costs, plots, tables
 from creval.reporting.commands.sensitivity_output import sensitivity_output
 from creval.reporting.output import OutputTable, select_columns
+from creval.reporting.plots.plane import consistency_column
 from creval.stats.scorecard import Scorecard
 from creval.stats.weight_sensitivity import analyse_sensitivity
 
@@ -45,21 +46,19 @@ def build_charts(card: Scorecard, about: str, provenances: edit_costs.Provenance
             drawn.append(partial(_level_chart, card, level.name, about))
     if provenances:
         drawn.insert(1, lambda: _cost_chart(card, about, provenances))
-    columns = card.table.schema.columns
-    if "IF" in columns and ("VC" in columns or "IP" in columns):
-        drawn.append(lambda: _plane_chart(card, about))
+    drawn.append(lambda: _plane_chart(card, about))
     weighed = card.table.schema.composite
     if weighed is not None and len(weighed.weights) == 3 and len(card.models) > 1:
         drawn.append(lambda: _weights_chart(card, about))
     found = []
     for draw in drawn:
-        with suppress(CrevalError):  # there is nothing to draw yet
+        with suppress(CrevalError):  # there is nothing to draw, or not yet
             found.append(draw())
     return found
 
 
 def _plane_chart(card: Scorecard, about: str) -> Chart:
-    numbers = _overall_tables(card, "IF", "VC" if "VC" in card.table.schema.columns else "IP")
+    numbers = _overall_tables(card, "IF", consistency_column(card))
     return _make_chart("plane", "Following and keeping", plots.plane(card, about=about), tables=numbers)
 
 

@@ -1,8 +1,7 @@
-"""The run's own pictures, as a browser may have them.
+"""The run's own images, as a browser may have them.
 
-A picture is looked up in the run by what it shows; no path comes from outside. What is sent was
-opened as a picture first: the file's own bytes where it is an upright JPEG, PNG or WebP, and a PNG
-made of it otherwise. Thumbnails are made when they are first wanted and kept in memory for a while.
+An image is looked up in the run by what it shows; no path comes from outside. It is opened first, and sent as it is
+where it is an upright JPEG, PNG or WebP, and as a PNG otherwise. Thumbnails are kept in memory for a while.
 """
 
 from __future__ import annotations

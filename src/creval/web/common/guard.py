@@ -40,10 +40,7 @@ def is_loopback(host: str) -> bool:
 
 
 def allowed_hosts(host: str, aliases: Iterable[str] = ()) -> frozenset[str]:
-    """The names under which a server that listens at `host` may be asked.
-
-    A page of a stranger can let its own name lead here, but not one of these.
-    """
+    """The names under which a server at `host` may be asked: a stranger's page can let only other names lead here."""
     return _LOOPBACK | {host.casefold(), *(name.casefold() for name in aliases)} - {""}
 
 
@@ -93,10 +90,7 @@ class RequestGuard:
 
 
 def _is_same_origin(headers: Headers) -> bool:
-    """Whether a request comes from a page of this server, as the browser says.
-
-    `Origin` is in every POST of a browser; `Sec-Fetch-Site` in those that it trusts.
-    """
+    """Whether a request comes from a page of this server: `Origin` is in every POST of a browser."""
     origins, site = headers.getlist("origin"), headers.getlist("sec-fetch-site")
     if len(origins) != 1 or (site and site != ["same-origin"]):
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -68,6 +69,16 @@ def serve_static(request: Request) -> Response:
     if path is None:
         raise HTTPException(404)
     return Response(path.read_bytes(), media_type=_TYPES[path.suffix])
+
+
+def describe_error(error: Exception) -> tuple[str, int]:
+    """What a page says of an error, and its status: an address that names nothing, or what starlette refused."""
+    if not isinstance(error, HTTPException):
+        sentence = str(error)
+        return sentence[:1].upper() + sentence[1:], 404
+    phrase = HTTPStatus(error.status_code).phrase
+    own = error.detail not in ("", phrase)
+    return error.detail if own else f"{phrase}: there is no such page here.", error.status_code
 
 
 def guarded_app(

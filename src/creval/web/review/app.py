@@ -1,7 +1,6 @@
 """Pages to look through what a pipeline made, and to accept, edit or drop it.
 
-Everything works by links and forms; a script adds keys and saves without leaving the page. Whoever
-writes has to know a word that only this server's own pages hold.
+Everything works by links and forms; a script adds keys. Who writes has to know a token that only these pages hold.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from typing import Any
 
 from starlette.applications import Starlette
@@ -22,10 +20,9 @@ from starlette.routing import Route
 from creval.building.review.base import Review, ReviewGroup
 from creval.core.errors import CrevalError
 from creval.core.formatting import escape_control, pluralise
-from creval.core.images import ImageError, read_image_size
 from creval.web.common.browser_images import THUMBNAIL_SIDES, BrowserImages
 from creval.web.common.forms import is_json_request, read_form
-from creval.web.common.pages import guarded_app, link, load_templates, paginate, query_params, to_utf8
+from creval.web.common.pages import describe_error, guarded_app, link, load_templates, paginate, query_params, to_utf8
 from creval.web.review.cards import ReviewCard, build_card, build_cards, group_version
 from creval.web.review.decisions import TAKE_THEIRS, DecisionResult, accept_all_open, apply_decision, item_index
 from creval.web.review.progress import (
@@ -35,7 +32,7 @@ from creval.web.review.progress import (
     require_list_filter,
     summarise_group,
 )
-from creval.web.viewer.sample_images import SampleImage
+from creval.web.viewer.sample_images import sample_image
 
 _STALE_FORM = "This page is from before creval was started again. Your text is still here: save it again."
 
@@ -58,11 +55,7 @@ class ReviewApp:
             Route("/accept", self.accept, methods=["POST"]),
             Route("/picture", self.image),
         ]
-        handlers = {
-            HTTPException: self._http_error,
-            CrevalError: self._not_found,
-            UnreadableGroupError: self._unavailable,
-        }
+        handlers = dict.fromkeys((HTTPException, CrevalError), self._error)
         return guarded_app(routes, handlers, host, names, writes=True)
 
     async def start(self, request: Request) -> Response:
@@ -71,11 +64,7 @@ class ReviewApp:
         chosen = self._progress.listed_groups(show)
         page = paginate(asked.get("page", ""), len(chosen), "/", {"show": show})
         lines = [
-            (
-                one,
-                link("/group", id=to_utf8(one.id), show=show),
-                link("/picture", group=to_utf8(one.id), size="small") if one.images else "",
-            )
+            (one, _group_url(one.id, show), link("/picture", group=to_utf8(one.id), size="small") if one.images else "")
             for one in chosen[page.first_line - 1 : page.last_line]
         ]
         counts = self._progress.counts()
@@ -179,7 +168,10 @@ class ReviewApp:
         found = {
             "group": group,
             "cards": cards,
-            "images": [_review_image(group, name) for name in group.images],
+            "images": [
+                sample_image("", name, path, group=to_utf8(group.id), name=to_utf8(name))
+                for name, path in group.images.items()
+            ],
             "decided": _format_decided(group),
             "version": group_version(group),
             "accept": link("/accept", group=to_utf8(group.id), show=show),
@@ -202,22 +194,10 @@ class ReviewApp:
         fresh = {"Cache-Control": "no-store"}
         return HTMLResponse(page.encode("utf-8", "replace"), status, fresh)
 
-    def _http_error(self, request: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        detail = error.detail if isinstance(error, HTTPException) else ""
-        if not detail or detail == HTTPStatus(status).phrase:
-            detail = f"{HTTPStatus(status).phrase}: there is no such page here."
-        return self._error_response(request, detail, status)
-
-    def _not_found(self, request: Request, error: Exception) -> Response:
-        """Something in the address that the review does not have."""
-        return self._error_response(request, str(error), 404)
-
-    def _unavailable(self, request: Request, error: Exception) -> Response:
-        return self._error_response(request, f"{error} Try again.", 503)
-
-    def _error_response(self, request: Request, sentence: str, status: int) -> Response:
-        sentence = sentence[:1].upper() + sentence[1:]
+    def _error(self, request: Request, error: Exception) -> Response:
+        sentence, status = describe_error(error)
+        if isinstance(error, UnreadableGroupError):
+            sentence, status = f"{sentence} Try again.", 503
         if request.method == "POST" and is_json_request(request):
             return JSONResponse({"ok": False, "said": f"Not saved: {to_utf8(escape_control(sentence))}"}, status)
         return self._page("review_error", {"sentence": sentence}, status)
@@ -246,17 +226,6 @@ def serve_review(review: Review, host: str = "127.0.0.1", port: int = 0, open_br
 def _format_decided(group: ReviewGroup) -> str:
     far = summarise_group(group)
     return f"{far.decided} of {pluralise(far.total, 'item')} decided"
-
-
-def _review_image(group: ReviewGroup, name: str) -> SampleImage:
-    width, height, missing = 0, 0, ""
-    try:
-        width, height = read_image_size(group.images[name])
-    except ImageError as error:
-        missing = str(error)
-    which = {"group": to_utf8(group.id), "name": to_utf8(name)}
-    medium, full = link("/picture", **which, size="medium"), link("/picture", **which)
-    return SampleImage("", name, missing, width, height, medium, full)
 
 
 def _group_url(group: str, show: str) -> str:

@@ -34,8 +34,7 @@ class FormField(NamedTuple):
 
 
 class ReviewCard(NamedTuple):
-    """An item on its page. `error` says what did not work; where something else was saved from
-    elsewhere, `theirs` is that, and `mine` what was wanted here and in which words to insist."""
+    """An item on its page, what did not work, and in a conflict what was saved elsewhere and what was wanted here."""
 
     anchor: str
     item: ReviewItem

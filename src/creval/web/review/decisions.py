@@ -32,8 +32,7 @@ _STALE_MESSAGE = "Nothing was accepted: meanwhile something here was changed els
 
 
 class DecisionResult(NamedTuple):
-    """What became of it: an HTTP status, a sentence, the group as it is now, cards that say so (the
-    one in question first)."""
+    """What became of it: an HTTP status, a sentence, the group as it is now, its cards (the one in question first)."""
 
     status: int
     message: str

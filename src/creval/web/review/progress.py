@@ -1,7 +1,6 @@
-"""How far a review is, group by group, without reading everything for each page.
+"""How far a review is, group by group.
 
-All groups are read once at the start; after that each is read anew when its page is opened or
-something in it is decided. What else changes a review's files meanwhile is seen then.
+All groups are read once at the start; after that, each when its page is opened or something in it is decided.
 """
 
 from __future__ import annotations
@@ -89,13 +88,9 @@ class ReviewProgress:
 
     def total(self) -> GroupProgress:
         """All groups together."""
-
-        def count(name: str) -> int:
-            return sum(getattr(one, name) for one in self.groups)
-
-        total, accepted, dropped = count("total"), count("accepted"), count("dropped")
-        title, flagged = self._review.title, count("flagged")
-        return GroupProgress("", title, {}, total, accepted, dropped, flagged, ())
+        counted = ("total", "accepted", "dropped", "flagged")
+        sums = {name: sum(getattr(one, name) for one in self.groups) for name in counted}
+        return GroupProgress("", self._review.title, {}, **sums, notes=())
 
     def listed_groups(self, show: str) -> list[GroupProgress]:
         """The groups that a list shows, in their order."""

@@ -49,10 +49,7 @@ class VoiceAnswer(NamedTuple):
 def model_answer(
     snapshot: Snapshot, probe: Probe, verdicts: Sequence[VerdictRow], edit_of: tuple[str, str] = ("", "")
 ) -> ModelAnswer:
-    """What all voices together said about one system's edits; of several draws the mean counts.
-
-    `edit_of` is the system and the sample: nobody is asked about what a system does not support.
-    """
+    """What all voices together said about the edits of a model and a sample (`edit_of`); of several draws the mean."""
     plain = [one for one in verdicts if not one.variant]
     if not plain and edit_of in snapshot.unsupported:
         return _make_answer(snapshot, AnswerState.UNSCORED, "not supported")

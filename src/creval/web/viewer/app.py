@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 
 from starlette.applications import Starlette
@@ -17,7 +16,7 @@ from starlette.routing import Route
 from creval.core.errors import CrevalError
 from creval.store.lookup import RunLookup
 from creval.web.common.browser_images import THUMBNAIL_SIDES, BrowserImages, find_image_path
-from creval.web.common.pages import guarded_app, load_templates, query_params
+from creval.web.common.pages import describe_error, guarded_app, load_templates, query_params
 from creval.web.viewer import detail_pages, list_pages, score_pages, search_results
 from creval.web.viewer.filters import outcome_labels, parse_filters, require_name
 from creval.web.viewer.live_snapshot import LiveSnapshot
@@ -50,12 +49,7 @@ class Viewer:
             Route("/search", self.search),
             Route("/picture", self.image),
         ]
-        handlers = {
-            HTTPException: self._http_error,
-            CrevalError: self._not_found,
-            _UnreadableRunError: self._unavailable,
-            sqlite3.Error: self._unavailable,
-        }
+        handlers = dict.fromkeys((HTTPException, CrevalError, sqlite3.Error), self._error)
         return guarded_app(routes, handlers, host, names)
 
     def start(self, request: Request) -> Response:
@@ -116,16 +110,8 @@ class Viewer:
         page = self._templates.get_template(f"{name}.html")
         return HTMLResponse(page.render(common | found), status)
 
-    def _http_error(self, request: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        sentence = HTTPStatus(status).phrase + ": there is no such page here."
+    def _error(self, request: Request, error: Exception) -> Response:
+        sentence, status = describe_error(error)
+        if isinstance(error, _UnreadableRunError | sqlite3.Error):
+            sentence, status = f"The run cannot be read at the moment: {str(error).rstrip('.')}. Try again.", 503
         return self._page(request, "error", {"sentence": sentence}, status)
-
-    def _not_found(self, request: Request, error: Exception) -> Response:
-        """Something in the address that the run does not know."""
-        sentence = str(error)
-        return self._page(request, "error", {"sentence": sentence[:1].upper() + sentence[1:]}, 404)
-
-    def _unavailable(self, request: Request, error: Exception) -> Response:
-        sentence = f"The run cannot be read at the moment: {str(error).rstrip('.')}. Try again."
-        return self._page(request, "error", {"sentence": sentence}, 503)

@@ -150,8 +150,7 @@ def reply_page(snapshot: Snapshot, run: RunLookup, number: str) -> dict[str, Any
 
 
 def _find_neighbours(snapshot: Snapshot, filters: Filters, sample: str, extra_params: Mapping[str, str]) -> Neighbours:
-    """The samples before and behind one in the list that it was chosen from, and the next behind it
-    that a model failed in. What is `extra_params` goes along."""
+    """The samples before and behind one in its list, and the next that a model failed in."""
     names, _ = filter_samples(filters, snapshot)
     if sample not in names:  # somebody came another way
         filters, names = Filters(model=filters.model), list(snapshot.samples)

@@ -68,19 +68,16 @@ def parse_filters(params: Mapping[str, str], snapshot: Snapshot) -> Filters:
 
 
 def resolve_name(what: str, name: str, names: tuple[str, ...]) -> str:
-    """The name that is meant: a form has it as it is shown, with control characters made visible.
-
-    Nothing stands for nothing.
-    """
+    """The name that is meant: a form has it with control characters made visible. Nothing stands for nothing."""
     if not name or name in names:
         return name
     if len(name) > _MAX_NAME_CHARS:
         raise CrevalError(f"there is no {what} with so long a name.")
     shown = escape_control(name.replace("\r\n", "\n"))
-    for candidate in names:
-        if escape_control(candidate) == shown:
-            return candidate
-    raise unknown_name_error(what, name, names)
+    meant = next((candidate for candidate in names if escape_control(candidate) == shown), None)
+    if meant is None:
+        raise unknown_name_error(what, name, names)
+    return meant
 
 
 def require_name(what: str, name: str, names: tuple[str, ...], example: str) -> str:

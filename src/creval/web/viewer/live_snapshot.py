@@ -47,8 +47,7 @@ class LiveSnapshot:
         self._thread.join()
 
     def get(self, timeout: float | None = None) -> Snapshot:
-        """The snapshot as it is after at most this many seconds: a moment, or where it is being
-        taken anew already, none."""
+        """The snapshot after at most this many seconds: a moment, or none while it is being taken anew."""
         with self._changed:
             self._requests += 1
             mine = self._requests

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -56,8 +57,7 @@ class EditHistoryView(NamedTuple):
 
 
 class EditStepView(NamedTuple):
-    """One step on the way to an edit: its words, how it was planned, and its pictures, each with
-    its score from whoever picked, and whether it was picked."""
+    """One step to an edit: its words, its plan, and its images, each with its score and whether it was picked."""
 
     instruction: str
     plan: str
@@ -68,42 +68,38 @@ def list_sample_images(snapshot: Snapshot, sample: Sample, edits: Sequence[Edit]
     """The source, what else the sample brings, and all edits, the best model's first."""
     found = []
     if sample.source is not None:
-        found.append(_sample_image(sample, SOURCE, "source", sample.source))
+        found.append(sample_image(SOURCE, "source", sample.source, sample=sample.id, name=SOURCE))
     if sample.mask is not None:
-        found.append(_sample_image(sample, MASK, "mask", sample.mask))
+        found.append(sample_image(MASK, "mask", sample.mask, sample=sample.id, name=MASK))
     for number, path in enumerate(sample.references):
         title = "reference" if len(sample.references) == 1 else f"reference {number + 1}"
-        found.append(_sample_image(sample, f"{REFERENCE}:{number}", title, path))
-    order = {model: place for place, model in enumerate(models_by_rank(snapshot))}
-    several = {e.key.model for e in edits if sum(o.key.model == e.key.model for o in edits) > 1}
-    last = len(order)
-    for edit in sorted(edits, key=lambda e: (order.get(e.key.model, last), e.key.draw)):
+        name = f"{REFERENCE}:{number}"
+        found.append(sample_image(name, title, path, sample=sample.id, name=name))
+    draws = Counter(edit.key.model for edit in edits)
+    for edit in _sort_edits(snapshot, edits):
         key = edit.key
-        title = f"{key.model}, draw {key.draw}" if key.model in several else key.model
+        title = f"{key.model}, draw {key.draw}" if draws[key.model] > 1 else key.model
         made = _edit_image(sample, edit_image_name(key), title, edit)
         told = _HISTORY_KEYS if edit_steps(edit) else frozenset()
         facts = {name: fact for name, fact in edit.metadata.items() if name not in told}
-        parents = () if edit.ancestors else edit.parents
-        found.append(
-            made._replace(
-                model=key.model,
-                scores=_edit_scores(snapshot, key),
-                metadata=format_json(facts),
-                parents=[(_format_parent(p), link("/sample", id=p.sample)) for p in parents],
-            )
-        )
+        parents = [
+            (f"{one.model}, {one.sample}, draw {one.draw}", link("/sample", id=one.sample))
+            for one in (() if edit.ancestors else edit.parents)
+        ]
+        scores = _edit_scores(snapshot, key)
+        found.append(made._replace(model=key.model, scores=scores, metadata=format_json(facts), parents=parents))
     return found
 
 
-def _format_parent(key: EditKey) -> str:
-    return f"{key.model}, {key.sample}, draw {key.draw}"
+def _sort_edits(snapshot: Snapshot, edits: Sequence[Edit]) -> list[Edit]:
+    """Edits, the best model's first."""
+    order = {model: place for place, model in enumerate(models_by_rank(snapshot))}
+    return sorted(edits, key=lambda edit: (order.get(edit.key.model, len(order)), edit.key.draw))
 
 
 def list_edit_histories(snapshot: Snapshot, sample: Sample, edits: Sequence[Edit]) -> list[EditHistoryView]:
     """How the edits of a sample came about, the best model's first, of those that were not made at once."""
-    order = {model: place for place, model in enumerate(models_by_rank(snapshot))}
-    edits = sorted(edits, key=lambda e: (order.get(e.key.model, len(order)), e.key.draw))
-    ways = ((edit, edit_steps(edit)) for edit in edits)
+    ways = ((edit, edit_steps(edit)) for edit in _sort_edits(snapshot, edits))
     return [
         EditHistoryView(
             edit.key.model,
@@ -132,25 +128,20 @@ def _edit_step_view(snapshot: Snapshot, sample: Sample, edit: Edit, number: int,
 def _edit_image(sample: Sample, name: str, title: str, edit: Edit) -> SampleImage:
     """An edit's picture, or what became of it."""
     missing = "" if edit.image else edit.reason or "Nobody said why."
-    return _sample_image(sample, name, title, edit.image, missing)._replace(state=_STATUS_LABELS[edit.status])
+    made = sample_image(name, title, edit.image, missing, sample=sample.id, name=name)
+    return made._replace(state=_STATUS_LABELS[edit.status])
 
 
-def _sample_image(sample: Sample, name: str, title: str, path: Path | None, missing: str = "") -> SampleImage:
+def sample_image(image: str, title: str, path: Path | None, missing: str = "", /, **address: str) -> SampleImage:
+    """An image of a sample or a group under review, with links to its `address`."""
     width = height = 0
     if path is not None:
         try:
             width, height = read_image_size(path)
         except ImageError as error:
             missing = str(error)
-    return SampleImage(
-        name,
-        title,
-        missing,
-        width,
-        height,
-        link("/picture", sample=sample.id, name=name, size="medium"),
-        link("/picture", sample=sample.id, name=name),
-    )
+    medium, full = link("/picture", **address, size="medium"), link("/picture", **address)
+    return SampleImage(image, title, missing, width, height, medium, full)
 
 
 def _edit_scores(snapshot: Snapshot, key: EditKey) -> list[tuple[str, str]]:

@@ -31,8 +31,7 @@ class IntervalBar(NamedTuple):
 
 
 class ScoreCell(NamedTuple):
-    """A cell as it is shown: `rank` is 1 where it is the best, 2 the second; `shade` from 0 to 8
-    says how good it is beside the others of its table."""
+    """A cell as it is shown: `rank` is 1 for the best, 2 for the second; `shade` from 0 to 8 is better."""
 
     value: str
     interval: str = ""
@@ -81,7 +80,7 @@ def start_page(snapshot: Snapshot, column_name: str) -> dict[str, Any]:
         "costs": edit_costs.cost_table(scores, made) if made else None,
         "decided": sentences.decided_sentence(scores),
         "basis": sentences.basis_sentence(scores, snapshot.manifest, RESAMPLES, "bold is best, underlined is second"),
-        "heads": [(name, snapshot.schema.find_metric(name).label, _direction_hint(snapshot, name)) for name in shown],
+        "heads": [_column_head(snapshot, name) for name in shown],
         "rows": [
             ScoreRow(model, href, [_overall_cell(scores, model, name) for name in shown]) for model, href in models
         ],
@@ -118,12 +117,11 @@ def model_page(snapshot: Snapshot, model: str) -> dict[str, Any]:
     if scores is None or model not in scores.models:
         return {**more, "heads": [], "grids": [], "place": ""}
     shown = visible_columns(scores)
-    first, last = scores.rank_ranges[model]
-    place = f"{first}" if first == last else f"{first} to {last}"
+    place = numbers.format_places(*scores.rank_ranges[model])
     return {
         **more,
         "place": f"{place} of {len(scores.models)}" if len(scores.models) > 1 else "",
-        "heads": [(name, snapshot.schema.find_metric(name).label, _direction_hint(snapshot, name)) for name in shown],
+        "heads": [_column_head(snapshot, name) for name in shown],
         "grids": [
             _group_table(scores, level, [model], shown) for level in snapshot.schema.levels if scores.groups(level.name)
         ],
@@ -171,10 +169,7 @@ def _group_table(
 ) -> GroupTable:
     """A row a group with a cell for each column and model; with `headers`, models are compared and the best marked."""
     groups = scores.groups(level.name)
-    shades = {
-        column: _CellShading(scores, column, [scores.cell(m, column, g, level.name) for g in groups for m in models])
-        for column in columns
-    }
+    compared = {c: [scores.cell(m, c, g, level.name).value for g in groups for m in models] for c in columns}
     rows = []
     for group in groups:
         cells = []
@@ -183,7 +178,7 @@ def _group_table(
             for model in models:
                 cell = scores.cell(model, column, group, level.name)
                 href = _samples_url(level, group, model=model, metric=column, order="worst")
-                shade = shades[column](cell)
+                shade = _shade(cell.value, compared[column], scores.table.schema.higher_is_better(column))
                 cells.append(_score_cell(scores, cell, column, marks.get(model, 0), shade, level, href))
         href = _samples_url(level, group) if headers else _samples_url(level, group, model=models[0], order="worst")
         rows.append(ScoreRow("all samples" if level.name == "overall" else group, href, cells))
@@ -226,21 +221,16 @@ def _interval_bar(cell: Answer, low: float, high: float) -> IntervalBar | None:
     return IntervalBar(at(ends[0] or 0.0), at(cell.value), at(ends[1] or 0.0))
 
 
-class _CellShading:
-    """How good a cell is beside the others of its table, from 0 to 8."""
-
-    def __init__(self, scores: Scorecard, column: str, cells: Sequence[Answer]) -> None:
-        there = [cell.value for cell in cells if cell.value is not None]
-        self._low, self._high = min(there, default=0.0), max(there, default=0.0)
-        self._up = scores.table.schema.higher_is_better(column)
-
-    def __call__(self, cell: Answer) -> int:
-        if cell.value is None or self._high <= self._low:
-            return 0
-        share = (cell.value - self._low) / (self._high - self._low)
-        return round(_SHADE_STEPS * (share if self._up else 1.0 - share))
+def _shade(value: float | None, compared: Sequence[float | None], higher_is_better: bool) -> int:
+    """How good a value is beside the others of its table, from 0 to 8."""
+    there = [one for one in compared if one is not None]
+    if value is None or max(there) <= min(there):
+        return 0
+    share = (value - min(there)) / (max(there) - min(there))
+    return round(_SHADE_STEPS * (share if higher_is_better else 1.0 - share))
 
 
-def _direction_hint(snapshot: Snapshot, column: str) -> str:
-    """What is better, where it is not more."""
-    return "" if snapshot.schema.higher_is_better(column) else "less is better"
+def _column_head(snapshot: Snapshot, column: str) -> tuple[str, str, str]:
+    """A column's name and words, and what is better, where it is not more."""
+    better = "" if snapshot.schema.higher_is_better(column) else "less is better"
+    return column, snapshot.schema.find_metric(column).label, better

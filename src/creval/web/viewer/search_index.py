@@ -132,7 +132,7 @@ def _split_query(query: str) -> list[tuple[str, str]]:
 def fts_query(query: str) -> str:
     """A search in FTS5's language. Whatever was typed is quoted, so none of it is syntax.
 
-    >>> expression('red "top hat" OR NEAR(')
+    >>> fts_query('red "top hat" OR NEAR(')
     '"red"* "top hat" "OR"* "NEAR("*'
     """
     return " ".join(f'"{quoted}"' if quoted else f'"{word}"*' for quoted, word in _split_query(query))
