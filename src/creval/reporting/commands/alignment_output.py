@@ -115,8 +115,8 @@ def _prediction_sentences(target: RatingAlignment) -> Iterator[str]:
     helped = [found for found in target.predictions if found.rated < found.scored]
     trusted = [found for found in helped if found.interval_reduction is not None]
     if trusted:
-        widths = (sum(getattr(found, of).width for found in trusted) for of in ("predicted", "classical"))
-        gain = 100 * (1 - next(widths) / next(widths))
+        predicted, classical = (sum(getattr(f, of).width for f in trusted) for of in ("predicted", "classical"))
+        gain = 100 * (1 - predicted / classical)
         rated, scored = (sum(getattr(found, of) for found in trusted) for of in ("rated", "scored"))
         change = f"{gain:.0f} % narrower" if gain >= 0 else f"{-gain:.0f} % wider"
         yield (
