@@ -31,24 +31,8 @@ MEANINGS: Mapping[str, str] = {
 _FIRST_STEP_TYPES = ("add object", "change object")
 _SECOND_STEP_TYPES = ("add object", "color", "material", "content")
 _THIRD_STEP_TYPES = ("color", "pose", "material", "content", "text", "add object")
-_ALIVE = frozenset(
-    {
-        "person",
-        "bird",
-        "cat",
-        "dog",
-        "horse",
-        "sheep",
-        "cow",
-        "elephant",
-        "bear",
-        "zebra",
-        "giraffe",
-        "man",
-        "woman",
-        "child",
-    }
-)
+_ALIVE_NAMES = "person bird cat dog horse sheep cow elephant bear zebra giraffe man woman child"
+_ALIVE = frozenset(_ALIVE_NAMES.split())
 PARALLEL = {
     "COCO-three-obj": (OBJECT, OBJECT, OBJECT),
     "COCO-two-obj-one-attr": (ATTRIBUTE, OBJECT, OBJECT),
