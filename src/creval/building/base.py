@@ -16,7 +16,7 @@ from creval.building.build_manifest import (
 )
 from creval.calls.cost_estimate import CostEstimate
 from creval.calls.event_loop import ProgressCallback
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationItem, GenerationResult, ItemSession, StageEstimate, TextGenerator
 from creval.calls.validated_text import ValidatingSession
 from creval.core.formatting import pluralise
@@ -40,7 +40,7 @@ class Builder(ABC, Generic[T]):
         self,
         out: Path,
         roles: Mapping[str, str],
-        settings: Settings,
+        settings: ChatSettings,
         prompts: Iterable[Prompt],
         *,
         temperature: float,

@@ -41,8 +41,7 @@ def read_stored_build(folder: Path) -> Mapping[str, Any]:
 
 
 def require_same_build(folder: Path, fingerprint: BuildFingerprint) -> None:
-    """Refuse to go on in a folder that was begun with something else, or holds a benchmark that
-    was not begun here."""
+    """Refuse to go on in a folder that was begun with something else, or holds a benchmark that was not begun here."""
     held = read_stored_build(folder)
     there = [registry.benchmarks.get(name).recognise(folder) for name in registry.benchmarks.names()]
     if not held and any(found and found.is_relative_to(folder) for found in there):

@@ -55,8 +55,7 @@ def require_separate(folder: Path, out: Path) -> None:
 
 
 def list_image_names(folder: Path, out: Path) -> list[str]:
-    """The pictures in a folder and in those inside, by their paths from there. What lies in `out`
-    is not looked at."""
+    """The pictures in a folder and in those inside, by their paths from there. What lies in `out` is not looked at."""
     require_separate(folder, out)
     where, made = folder.resolve(), out.resolve()
     inside = f"{made.relative_to(where).as_posix()}/" if made.is_relative_to(where) else None

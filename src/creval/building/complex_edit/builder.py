@@ -14,7 +14,7 @@ from creval.building.complex_edit.pipeline import (
     write_chain,
 )
 from creval.building.image_files import list_image_names, sample_names
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationItem, StageEstimate
 from creval.calls.validated_text import ValidatingSession
 
@@ -29,7 +29,7 @@ class ComplexEditBuilder(Builder[dict[str, Any]]):
         images: Path,
         out: Path,
         writer: str,
-        settings: Settings,
+        settings: ChatSettings,
         *,
         steps: int = 8,
         temperature: float = 1.15,

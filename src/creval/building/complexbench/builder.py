@@ -19,7 +19,7 @@ from creval.building.complexbench.pipeline import (
     write_sample_steps,
 )
 from creval.building.image_files import list_image_names, sample_names, write_error_reason
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationItem, GenerationResult, StageEstimate
 from creval.calls.validated_text import ValidatingSession
 from creval.core.errors import CrevalError
@@ -49,7 +49,7 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
         images: Path,
         out: Path,
         roles: Mapping[str, str],
-        settings: Settings,
+        settings: ChatSettings,
         detect: DetectObjects,
         *,
         levels: Sequence[str] = tuple(LEVELS),

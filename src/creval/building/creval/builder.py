@@ -32,7 +32,7 @@ from creval.building.creval.sources import (
     find_source_images,
     read_given_instructions,
 )
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationItem, GenerationResult, StageEstimate
 from creval.calls.validated_text import ValidatingSession
 from creval.core.errors import CrevalError, require_known
@@ -73,7 +73,7 @@ class CrevalBuilder(Builder[SampleDraft]):
         out: Path,
         roles: Mapping[str, str],
         options: CrevalBuildOptions,
-        settings: Settings,
+        settings: ChatSettings,
         *,
         temperature: float | None = None,
         dry_run: bool = False,

@@ -24,16 +24,7 @@ from creval.building.creval.question_set import (
     format_retry_request,
     summarise_violations,
 )
-from creval.building.creval.rules import (
-    ATTRIBUTE_COUNT_RULE,
-    ENGLISH_RULE,
-    INSTRUCTION_RULES,
-    InstructionRule,
-    QuestionContext,
-    RuleViolation,
-    find_instruction_violations,
-    rewrite_rules,
-)
+from creval.building.creval.rules import RuleViolation, find_given_violations, find_instruction_violations
 from creval.building.creval.sources import SourceImage
 from creval.calls.text_generation import GenerationFailedError, StageEstimate
 from creval.calls.validated_text import InvalidReplyError, ValidatingSession
@@ -43,7 +34,6 @@ from creval.parsing.judge_replies import parse_reply
 from creval.parsing.reply_format import ReplyFormat
 from creval.parsing.text_checks import is_refusal
 from creval.parsing.written_instructions import (
-    WrittenInstruction,
     dimension_reply_format,
     instruction_reply_format,
     match_one_of,
@@ -187,9 +177,7 @@ class SamplePipeline:
     ) -> SampleDraft:
         """The instruction: as it was given, sharpened, or new."""
         if source.given_instruction and not self.rewrite:
-            told = WrittenInstruction(source.given_instruction)
-            faults = find_instruction_violations(told, [rule for rule in INSTRUCTION_RULES if rule.applies_to_given])
-            if faults:
+            if faults := find_given_violations(source.given_instruction):
                 raise GenerationFailedError(f"the given instruction: {faults[0].message}")
             dimension = source.dimension or await self._classify_dimension(session, source.given_instruction)
             return SampleDraft(source.given_instruction, dimension, {"by": "given"}, rejections)
@@ -199,14 +187,15 @@ class SamplePipeline:
         shown = (
             format_dimension_examples(CLASS_DIMENSIONS, 1) if open_ else format_dimension_examples([source.dimension])
         )
-        rules = _select_rules(source)
         attempt = 0
 
         def read(reply: str) -> SampleDraft:
             nonlocal attempt
             attempt += 1
             written = None if is_refusal(reply) else parse_instruction(reply)
-            faults = explain_unreadable(reply) if written is None else find_instruction_violations(written, rules)
+            faults = (
+                find_instruction_violations(written, source.given_instruction) if written else explain_unreadable(reply)
+            )
             if written is not None and not faults:
                 named = source.dimension or match_one_of(written.dimension, CLASS_DIMENSIONS)
                 if named:
@@ -282,13 +271,10 @@ class SamplePipeline:
             facts = self._build_provenance("asker", prompt, reply, question_set.attempts)
             # Asked for others in the place of some, models write as many as at first.
             wanted = len({fault.text for fault in violations if fault.text})
-            room = (
-                max(wanted, MIN_QUESTIONS - len(question_set.questions))
-                if question_set.questions and violations
-                else None
-            )
-            to = QuestionContext(question_set.metric, draft.instruction, [*taken, *gone])
-            violations = question_set.add_reply(reply, to, facts, room)
+            room = None
+            if question_set.questions and violations:
+                room = max(wanted, MIN_QUESTIONS - len(question_set.questions))
+            violations = question_set.add_reply(reply, draft.instruction, [*taken, *gone], facts, room)
             stage = f"{question_set.metric} question"
             draft.rejections += [Rejection(stage, question_set.attempts, fault) for fault in violations if fault.text]
             if len(question_set.questions) < MIN_QUESTIONS:
@@ -367,10 +353,3 @@ class SamplePipeline:
 
 def _opposite_answer(answer: str) -> str:
     return "No" if answer == "Yes" else "Yes"
-
-
-def _select_rules(source: SourceImage) -> list[InstructionRule]:
-    """What an instruction must be like: new ones in English, others as they came."""
-    if not source.given_instruction:
-        return [*INSTRUCTION_RULES, ENGLISH_RULE, ATTRIBUTE_COUNT_RULE]
-    return [*INSTRUCTION_RULES, *rewrite_rules(source.given_instruction)]

@@ -19,7 +19,7 @@ from creval.building.ice.jobs import (
     find_unused_images,
     is_selected,
 )
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.core.files import is_dropped
 
 
@@ -45,7 +45,7 @@ class BuildPlan:
             self.notes.append(f"left aside, because their tasks do not use them: {abbreviate(aside)}")
 
 
-def plan_from_folder(images: Path, items: IceItems, selection: TaskSelection, settings: Settings) -> BuildPlan:
+def plan_from_folder(images: Path, items: IceItems, selection: TaskSelection, settings: ChatSettings) -> BuildPlan:
     """Of a folder: tasks are those that folders name, or any."""
     every, lost = find_image_sets(images, items.folder)
     home, there = images.resolve().name, list(items.find_built().values())
@@ -72,7 +72,7 @@ def plan_from_folder(images: Path, items: IceItems, selection: TaskSelection, se
 
 
 def plan_from_table(
-    path: Path, images: Path, items: IceItems, selection: TaskSelection, settings: Settings
+    path: Path, images: Path, items: IceItems, selection: TaskSelection, settings: ChatSettings
 ) -> BuildPlan:
     """Of a table: a row an item, each of its own task."""
     there = items.find_built()

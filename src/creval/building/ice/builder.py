@@ -33,7 +33,7 @@ from creval.building.ice.texts import (
     estimate_text_stages,
     find_missing_texts,
 )
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationFailedError, GenerationItem, GenerationResult, StageEstimate
 from creval.calls.validated_text import ValidatingSession
 from creval.core.errors import CrevalError, require_known
@@ -76,7 +76,7 @@ class IceBuilder(Builder[ItemDraft]):
         out: Path,
         roles: Mapping[str, str],
         options: IceBuildOptions,
-        settings: Settings,
+        settings: ChatSettings,
         *,
         temperature: float = 0.7,
         dry_run: bool = False,

@@ -37,8 +37,7 @@ class ImageSet(NamedTuple):
 
 
 def find_image_sets(folder: Path, out: Path) -> tuple[dict[str, ImageSet], dict[str, str]]:
-    """The pictures that belong together, by the name of the first; and those that belong to none,
-    with the reasons."""
+    """The pictures that belong together, by the name of the first; and those that belong to none, with the reasons."""
     main: dict[str, list[str]] = {}
     parts: dict[str, dict[str, str]] = {}
     lost: dict[str, str] = {}

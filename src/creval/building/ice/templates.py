@@ -1,5 +1,4 @@
-"""Templates of instructions: drawn by chance, read from people's own files, and compared with what
-was made of them."""
+"""Templates of instructions: drawn by chance, read from people's own files, and compared with what was made of them."""
 
 from __future__ import annotations
 
