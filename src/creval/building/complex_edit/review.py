@@ -10,14 +10,14 @@ from creval.benchmarks.complex_edit.rows import find_row_files
 from creval.building.complex_edit.atomic_operations import OPERATIONS
 from creval.building.complex_edit.files import SPLIT
 from creval.building.review.base import ReviewField, ReviewGroup, ReviewItem
-from creval.building.review.entries import (
+from creval.building.review.json_review import (
+    JsonReview,
     mark_outdated,
     outdated_reasons,
     read_verdict,
     set_verdict,
     validate_instruction,
 )
-from creval.building.review.json_review import JsonReview
 from creval.core.errors import CrevalError, require_known
 from creval.core.files import coerce_text, read_json, write_json
 

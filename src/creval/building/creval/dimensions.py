@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from creval.benchmarks.creval.release import TAXONOMY
+from creval.benchmarks.creval.release import CLASS_DIMENSIONS, TAXONOMY
 
 
 class Dimension(NamedTuple):
@@ -121,6 +121,13 @@ DIMENSIONS: Mapping[str, Dimension] = {
         "LID.",
     ),
 }
+
+
+def class_dimension(class_id: object) -> str:
+    """Return the dimension that a release calls by a number; empty if it is none."""
+    if isinstance(class_id, int) and 1 <= class_id <= len(CLASS_DIMENSIONS):
+        return CLASS_DIMENSIONS[class_id - 1]
+    return ""
 
 
 def describe_dimension(name: str) -> str:

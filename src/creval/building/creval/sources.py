@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS
+from creval.building.creval.dimensions import class_dimension
 from creval.building.image_files import list_image_names
 from creval.core.errors import CrevalError, require_known
 from creval.core.files import coerce_text, read_json, replace_lone_surrogates
@@ -93,10 +94,7 @@ def _parse_row(row: Mapping[str, Any]) -> tuple[str, str, str]:
     image = row.get("image", row.get("input_image"))
     image = image[0] if isinstance(image, list) and image else image
     text = coerce_text(row.get("instruction", row.get("input_prompt")))
-    dimension = coerce_text(row.get("dimension")).strip()
-    number = row.get("class_id")
-    if not dimension and isinstance(number, int) and 1 <= number <= len(CLASS_DIMENSIONS):
-        dimension = CLASS_DIMENSIONS[number - 1]
+    dimension = coerce_text(row.get("dimension")).strip() or class_dimension(row.get("class_id"))
     return coerce_text(image).strip().replace("\\", "/"), " ".join(text.split()), dimension
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from creval.benchmarks.complex_edit.rows import has_row_files
-from creval.benchmarks.complexbench_edit.release import find_complexbench_folder as complexbench_folder
-from creval.benchmarks.creval.release import find_creval_folder as creval_folder
+from creval.benchmarks.complexbench_edit.release import find_complexbench_folder
+from creval.benchmarks.creval.release import find_creval_folder
 from creval.building.build_manifest import BUILD_RECORD
 from creval.building.complex_edit.review import ComplexEditReview
 from creval.building.complexbench.files import ComplexBenchEntries
@@ -33,12 +33,12 @@ def open_review(path: Path) -> Review:
 
 
 def _find_review(path: Path) -> Review | None:
-    folder = creval_folder(path)
+    folder = find_creval_folder(path)
     if folder is not None and any((folder / name).is_file() for name in (BUILD_RECORD, DATABASE)):
         return CrevalReview(folder)
     if has_row_files(path):
         return ComplexEditReview(path)
-    folder = complexbench_folder(path)
+    folder = find_complexbench_folder(path)
     if folder is not None and _has_built_entries(folder):
         return ComplexBenchReview(folder)
     return IceReview(path) if IceItems.items_file(path).is_file() else None
