@@ -38,7 +38,9 @@ class ComplexEditBuilder(Builder[dict[str, Any]]):
         self.steps = steps
         self._prompts = load_complex_edit_prompts(settings.prompts)
         roles = dict.fromkeys(ROLES, writer)
-        super().__init__(out, roles, settings, self._prompts, temperature=temperature, dry_run=dry_run, steps=steps)
+        super().__init__(
+            out, roles, settings, self._prompts.values(), temperature=temperature, dry_run=dry_run, steps=steps
+        )
         names = list_image_names(images, out)
         self._rows = ComplexEditRows(out)
         self._numbers = self._rows.assign_numbers(names)
@@ -55,7 +57,7 @@ class ComplexEditBuilder(Builder[dict[str, Any]]):
         edit = await write_chain(session, self._prompts, self.steps)
         made = {
             "writer": self.generator.judges["writer"].model,
-            "prompts": [prompt.version for prompt in self._prompts],
+            "prompts": [prompt.version for prompt in self._prompts.values()],
             "temperature": self.fingerprint["temperature"],
             "rejected": session.rejections,
         }

@@ -7,10 +7,11 @@ naming it; what follows which here is what follows which in its released instruc
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from creval.benchmarks.complexbench_edit.release import STEP_DEPENDENCIES
+from creval.core.files import replace_lone_surrogates
 
 OBJECT = ("add object", "change object", "delete object")
 ATTRIBUTE = ("color", "pose", "material", "content", "text")
@@ -55,9 +56,10 @@ class EditTypePlan(NamedTuple):
     needs: tuple[tuple[int, ...], ...]
 
 
-def draw_edit_types(level: str, objects: Sequence[str], rng: random.Random, subset_index: int = 0) -> EditTypePlan:
-    """Types for a picture of these objects: a pose only where something could take one. Subsets
-    of a level take turns."""
+def draw_edit_types(level: str, objects: Iterable[str], seed: str, subset_index: int = 0) -> EditTypePlan:
+    """Draw types for an image of these objects, the same for the same seed: a pose only where something could take one.
+    Subsets of a level take turns."""
+    rng = random.Random(replace_lone_surrogates(seed))  # noqa: S311
     alive = any(word in _ALIVE for name in objects for word in name.casefold().split())
     subsets = LEVELS[level]
     subset = list(subsets)[subset_index % len(subsets)]

@@ -24,8 +24,6 @@ from creval.building.ice.save import ItemDraft, find_source_type_conflicts, save
 from creval.building.ice.templates import TemplateSet
 from creval.building.ice.texts import (
     INSTRUCTION,
-    SOURCE_CAPTION,
-    TARGET_CAPTION,
     ItemInputs,
     ItemTexts,
     MissingText,
@@ -83,12 +81,12 @@ class IceBuilder(Builder[ItemDraft]):
     ) -> None:
         self.options = options
         self._images = Path(os.path.normpath(images))
-        self._prompts, self._templates = (load_ice_prompts(settings.prompts), TemplateSet(options.templates))
+        self._prompts, self._templates = load_ice_prompts(settings.prompts), TemplateSet(options.templates)
         super().__init__(
             out,
             roles,
             settings,
-            self._prompts,
+            self._prompts.values(),
             temperature=temperature,
             shared_stages={CAPTION_STAGE},
             dry_run=dry_run,
@@ -239,9 +237,7 @@ class IceBuilder(Builder[ItemDraft]):
     def _build_provenance(self, item_texts: ItemTexts) -> dict[str, dict[str, str]]:
         """Where texts that were written come from."""
         judges, prompts = self.generator.judges, self._prompts
-        of = {SOURCE_CAPTION: prompts.caption, INSTRUCTION: prompts.fill}
-        of[TARGET_CAPTION] = prompts.target
         return {
-            part: {"by": judges[by].model, "prompt": of[part].version} if by in judges else {"by": by}
+            part: {"by": judges[by].model, "prompt": prompts[part].version} if by in judges else {"by": by}
             for part, by in item_texts.authors.items()
         }
