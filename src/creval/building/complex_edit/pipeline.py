@@ -87,15 +87,12 @@ async def _simplify(
         found = chain_replies.read_simplified(text)
         if found is None:
             raise InvalidReplyError("format: it cannot be read whether a shorter one is needed")
-        if not found.is_needed:
+        if not found:
             return said
-        if len(found.instruction) >= len(said):
+        if len(found) >= len(said):
             raise InvalidReplyError("simplification: it is not shorter")
-        return text_rules.require_valid(
-            found.instruction,
-            length=text_rules.length_rule(2, 60),
-            lost_words=text_rules.kept_quotes_rule(find_quotes(said)),
-        )
+        lost_words = text_rules.kept_quotes_rule(find_quotes(said))
+        return text_rules.require_valid(found, length=text_rules.length_rule(2, 60), lost_words=lost_words)
 
     try:
         kept["instruction"] = await session.generate_until_valid(

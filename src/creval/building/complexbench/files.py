@@ -19,7 +19,7 @@ _MAX_STEM_BYTES = 90  # bytes of a stem: a picture is called KEY-NAME
 def image_key(name: str) -> str:
     """The key of a picture: its file's name, as a number where it is one.
 
-    >>> key_of("val2017/000000198641.jpg")
+    >>> image_key("val2017/000000198641.jpg")
     '198641'
     """
     stem = safe_filename(PurePath(name).stem, _MAX_STEM_BYTES)

@@ -11,17 +11,12 @@ from typing import Any
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS
 from creval.building.base import Builder
 from creval.building.build_manifest import BuildFingerprint, read_build_record, read_stored_build
-from creval.building.creval.files import (
-    SAMPLE_LIST,
-    build_rejection_json,
-    entry_sample_id,
-    read_sample_list,
-    write_creval_benchmark,
-)
+from creval.building.creval.files import SAMPLE_LIST, entry_sample_id, read_sample_list, write_creval_benchmark
 from creval.building.creval.pipeline import (
     FITTING,
+    CrevalSession,
     SampleDraft,
-    SamplePipeline,
+    SampleWriter,
     estimate_creval_stages,
     load_creval_prompts,
 )
@@ -86,6 +81,7 @@ class CrevalBuilder(Builder[SampleDraft]):
         super().__init__(out, roles, settings, self.prompts.values(), temperature=warmth, dry_run=dry_run)
         self.notes: list[str] = []
         self.user_edited: list[str] = []
+        self.rejected: dict[str, list[dict[str, Any]]] = {}
         self._written: Mapping[str, str] = {}
         self._stored = read_stored_build(out)
         self.sources = self._find_sources(images)
@@ -94,8 +90,6 @@ class CrevalBuilder(Builder[SampleDraft]):
         self.changed_ids = {s.id for s in self.sources if _instruction_digest(s) != before.get(s.id)}
         done = {entry_sample_id(entry) for entry in read_sample_list(out / SAMPLE_LIST)}
         self._pending = [s for s in self.sources if s.id in self.changed_ids or s.id not in done]
-        models = {role: judge.name for role, judge in self.generator.judges.items()}
-        self.pipeline = SamplePipeline(self.prompts, models, rewrite=options.rewrite, blind=options.blind)
         self._require_given_instructions()
 
     def _make_fingerprint(self, prompts: Iterable[Prompt], details: Mapping[str, Any]) -> BuildFingerprint:
@@ -173,24 +167,28 @@ class CrevalBuilder(Builder[SampleDraft]):
         self._require_given_instructions()
         places = self._choose_dimensions(self._stored.get("dimensions", there))
         self.sources = [s._replace(dimension=s.dimension or places.get(s.id, "")) for s in self.sources]
-        self.pipeline.sources = {source.id: source for source in self.sources}
+        self._sources_by_id = {source.id: source for source in self.sources}
         return {**self._facts(), "dimensions": places}
 
     async def make(self, session: ValidatingSession) -> SampleDraft:
-        return await self.pipeline.make(session)
+        name, options = session.session.item.id, self.options
+        models = {role: judge.name for role, judge in self.generator.judges.items()}
+        session = CrevalSession(session.session, session.retries)
+        writer = SampleWriter(session, self.prompts, models, self._sources_by_id[name], options.rewrite, options.blind)
+        self.rejected[name] = writer.rejected
+        return await writer.write()
 
     def save(self, result: GenerationResult[SampleDraft]) -> None:
-        kept = write_creval_benchmark(self.out, result.results, self.pipeline.sources)
+        kept = write_creval_benchmark(self.out, result.results, self._sources_by_id)
         self.user_edited, self._written = kept.user_edited, kept.written
         for name, why in kept.failures.items():
             result.leave_out(name, why)
 
     def record(self, result: GenerationResult[SampleDraft]) -> Mapping[str, Any]:
         """Return what earlier starts left out or rejected, too, unless it was made now."""
-        before, found = read_build_record(self.out), self.pipeline.rejections
+        before = read_build_record(self.out)
         left_out = {name: why for name, why in before.get("left_out", {}).items() if name not in result.results}
-        rejected = dict(before.get("rejected", {}))
-        rejected |= {name: [build_rejection_json(one) for one in all_] for name, all_ in found.items()}
+        rejected = before.get("rejected", {}) | self.rejected
         return {
             **self._facts(),
             "left_out": dict(sorted({**left_out, **result.left_out}.items())),

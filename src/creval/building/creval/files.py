@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS
 from creval.building.build_manifest import read_build_record
-from creval.building.creval.pipeline import Rejection, SampleDraft
+from creval.building.creval.pipeline import SampleDraft
 from creval.building.creval.question_set import KeptQuestion
 from creval.building.creval.sources import SourceImage
 from creval.building.image_files import write_error_reason
@@ -57,7 +57,9 @@ def write_creval_benchmark(
         if identity in there or _entry_key(identity) not in kept.written:
             with _record_write_errors(identity, kept):
                 entries[identity] = _build_entry(drafts[identity], sources[identity])
-                _write_image(root, sources[identity], kept)
+                image = f"image/{sources[identity].name}"
+                if _needs_writing(root, image, file_digest(sources[identity].path), kept):
+                    atomic_copy(sources[identity].path, root / image)
     with file_lock(root):
         _write_texts(root, drafts, entries, kept)
     return kept
@@ -75,7 +77,11 @@ def _write_texts(
             result.user_edited.append(f"{identity}, which was taken out of {SAMPLE_LIST}")
         elif identity in entries and identity not in result.failures:
             with _record_write_errors(identity, result):
-                _write_questions(root, identity, drafts[identity], result)
+                for metric in METRICS:
+                    path = f"questions_all/{metric}/{identity}.json"
+                    text = format_json(build_questions_json(drafts[identity].questions[metric]))
+                    if _needs_writing(root, path, hashlib.sha256(text.encode()).hexdigest(), result):
+                        atomic_write(root / path, text)
                 fresh = _entry_digest(entries[identity])
                 now = _entry_digest(held[identity]) if identity in held else None
                 if now in (None, fresh, result.written.get(name)):
@@ -99,21 +105,6 @@ def _record_write_errors(identity: str, result: WriteResult) -> Iterator[None]:
         yield
     except (ImageError, OSError) as error:
         result.failures[identity] = f"its files cannot be written: {write_error_reason(error)}"
-
-
-def _write_image(root: Path, source: SourceImage, result: WriteResult) -> None:
-    image = f"image/{source.name}"
-    if _needs_writing(root, image, file_digest(source.path), result):
-        atomic_copy(source.path, root / image)
-
-
-def _write_questions(root: Path, identity: str, draft: SampleDraft, result: WriteResult) -> None:
-    for metric in METRICS:
-        path = f"questions_all/{metric}/{identity}.json"
-        text = format_json(build_questions_json(draft.questions[metric]))
-        fresh = hashlib.sha256(text.encode()).hexdigest()
-        if _needs_writing(root, path, fresh, result):
-            atomic_write(root / path, text)
 
 
 def entry_sample_id(entry: Mapping[str, Any]) -> str:
@@ -158,12 +149,6 @@ def build_questions_json(questions: Iterable[KeptQuestion]) -> dict[str, Any]:
             for number, asked in enumerate(questions, 1)
         ]
     }
-
-
-def build_rejection_json(rejection: Rejection) -> dict[str, object]:
-    """Return a rejection as `build.json` keeps it."""
-    rule, sentence, text = rejection.violation
-    return {"stage": rejection.stage, "try": rejection.attempt, "rule": rule, "why": sentence, "text": text}
 
 
 def _needs_writing(root: Path, name: str, new_digest: str, result: WriteResult) -> bool:

@@ -95,9 +95,9 @@ def plan_from_table(
 
 
 def abbreviate(names: Sequence[str], max_names: int = 1) -> str:
-    """The first names, and how many there are besides.
+    """Return the first names, and how many there are besides.
 
-    >>> such_as(["a", "b", "c"], 2)
+    >>> abbreviate(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
     rest = len(names) - max_names

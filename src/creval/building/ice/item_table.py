@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from creval.benchmarks.ice_bench.tasks import Task, find_tasks
 from creval.building.creval.sources import read_table_rows
 from creval.building.ice.image_sets import ImageSet, relative_name, tasks_from_folder
-from creval.building.ice.jobs import ExistingItem, InputHints, ItemJob, TaskSelection, make_id_stem, unfit_task_reason
+from creval.building.ice.jobs import ExistingItem, ItemJob, TaskSelection, make_id_stem, unfit_task_reason
 from creval.building.ice.templates import allowed_image_tags
 from creval.building.ice.texts import invalid_text_reason
 from creval.building.image_files import require_separate
@@ -21,7 +21,7 @@ from creval.parsing.text_checks import text_digest
 
 SOURCE_TYPES = ("real", "generated")
 COLUMNS = ("image", "task", "mask", "references", "instruction", "source_type")
-_HINTS = InputHints("in the column mask", "in the column references")
+_HINTS = ("in the column mask", "in the column references")
 
 
 class ItemTable(NamedTuple):
@@ -67,7 +67,7 @@ def read_item_table(
 def _find_row_error(job: ItemJob, selection: TaskSelection) -> str:
     """Why no item can be made of a row, if none can."""
     [task] = job.tasks
-    if reason := unfit_task_reason(task, job.image_set, True, selection, _HINTS):
+    if reason := unfit_task_reason(task, job.image_set, True, selection, *_HINTS):
         return reason
     if not job.instruction:
         return "" if job.image_set.main_image else "without a picture it needs an instruction"

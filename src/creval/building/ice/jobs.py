@@ -69,11 +69,7 @@ class ExistingItem(NamedTuple):
 
 
 def task_slug(task: Task) -> str:
-    """A task's name in a file's name.
-
-    >>> slug(TASKS["Text-to-Image Creating"])
-    'text-to-image-creating'
-    """
+    """Return a task's name in a file's name, such as `text-to-image-creating`."""
     return re.sub(r"[^a-z]+", "-", task.name.casefold()).strip("-")
 
 
@@ -81,10 +77,8 @@ def make_id_stem(name: str) -> str:
     """A picture's part in items' ids: its path, without its ending and folders that name its task,
     and without what would make it another item's draw.
 
-    >>> base_of("Face Swap/family/aunt.png")
-    'family_aunt'
-    >>> base_of("cat--2.png")
-    'cat_2'
+    >>> make_id_stem("Face Swap/family/aunt.png"), make_id_stem("cat--2.png")
+    ('family_aunt', 'cat_2')
     """
     *folders, last = PurePosixPath(name).with_suffix("").parts or ("",)
     kept = [folder for folder in folders if not tasks_from_folder(f"{folder}/")]
@@ -168,27 +162,24 @@ def _random_key(seed: int, name: str) -> str:
     return text_digest(f"{seed}|{name}")
 
 
-class InputHints(NamedTuple):
-    """How to bring what a task needs."""
-
-    mask: str = "NAME_mask.png"
-    reference: str = "NAME_ref1.png"
-
-
 def unfit_task_reason(
-    task: Task, image_set: ImageSet, task_is_certain: bool, selection: TaskSelection, hints: InputHints | None = None
+    task: Task,
+    image_set: ImageSet,
+    task_is_certain: bool,
+    selection: TaskSelection,
+    mask_hint: str = "NAME_mask.png",
+    reference_hint: str = "NAME_ref1.png",
 ) -> str:
     """Why pictures cannot serve a task. What somebody brought is used: with a mask or a reference,
     tasks without are for those only who are `task_is_certain`; so are pictures that control as they are."""
-    mask, reference = hints or InputHints()
     derived = task.control_metric in selection.derived
     borders = task.name == OUTPAINTING and OUTPAINTING in selection.derived
     if task.has_source and image_set.image is None:
         return f"{task.name} needs a picture to edit"
     if task.has_mask and image_set.mask is None and not borders:
-        return f"{task.name} needs a mask ({mask}){_derive_hint(task.name)}"
+        return f"{task.name} needs a mask ({mask_hint}){_derive_hint(task.name)}"
     if task.reference_metric and not image_set.references and (task.has_source or image_set.image is None):
-        return f"{task.name} needs a reference picture ({reference})"
+        return f"{task.name} needs a reference picture ({reference_hint})"
     if task.control_metric and not derived and not task_is_certain:
         return f"{task.name} needs a control picture, in a folder of that name{_derive_hint(task.control_metric)}"
     idle = not task_is_certain and find_unused_images(task, image_set)

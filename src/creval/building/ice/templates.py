@@ -99,7 +99,7 @@ def allowed_image_tags(task: Task, references: int = 1) -> tuple[str, ...]:
 def find_image_tags(text: str) -> list[str]:
     """The names of pictures in a text, however they are written.
 
-    >>> named("Give <SOURCE> the style of [REF_1].")
+    >>> find_image_tags("Give <SOURCE> the style of [REF_1].")
     ['<SOURCE>', '<REF_1>']
     """
     return [f"<{match[1]}>" for match in IMAGE_REFERENCE.finditer(text)]
