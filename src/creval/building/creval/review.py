@@ -62,8 +62,11 @@ class CrevalReview(JsonReview[_Entries]):
             both = [(question, read_verdict(question)) for question in content[QUESTIONS_KEY]]
             both += [(question, GONE) for question in content[DROPPED]]
             both.sort(key=lambda one: _question_order(one[0]))  # what is dropped stays in its place
+            # Questions for other words that nobody has accepted for these are outdated.
+            accepted_for = _instruction_digest(entry) if _ASKED_FOR in entry else None
             items += [
-                _question_item(metric, question, verdict, _is_older(entry, question)) for question, verdict in both
+                _question_item(metric, question, verdict, accepted_for not in (None, question.get(_ACCEPTED_FOR)))
+                for question, verdict in both
             ]
         items.insert(0, _instruction_item(entry, dropped, few))
         image = Path(os.path.normpath(self.folder / coerce_text(entry["input_image"][0])))
@@ -188,11 +191,6 @@ def _instruction_digest(entry: Mapping[str, Any]) -> str:
     """A name for an instruction's words."""
     words = _in_one_line(entry.get("input_prompt")).encode("utf-8", "replace")
     return hashlib.blake2b(words, digest_size=6).hexdigest()
-
-
-def _is_older(entry: Mapping[str, Any], question: Mapping[str, Any]) -> bool:
-    """Whether a question was written for other words, and nobody has accepted it for these."""
-    return _ASKED_FOR in entry and question.get(_ACCEPTED_FOR) != _instruction_digest(entry)
 
 
 def _edit_question(question: dict[str, Any], metric: str, fields: Mapping[str, str]) -> dict[str, Any]:

@@ -123,11 +123,10 @@ class IceBuilder(Builder[ItemDraft]):
             if one.task in selection.tasks
             and (self.settings.limit is None or one.key in self._plan.keys)
             and not self.ice_items.waits_for_people(name, self.options.people_fill_in)
-            and self._find_missing_texts(name, inputs := self._read_inputs(name, one.task))
+            and self._find_missing_texts(
+                name, inputs := read_item_inputs(self.ice_items.entries[name], TASKS[one.task], self.out)
+            )
         }
-
-    def _read_inputs(self, name: str, task: str) -> ItemInputs:
-        return read_item_inputs(self.ice_items.entries[name], TASKS[task], self.ice_items.folder)
 
     def _find_missing_texts(self, name: str, inputs: ItemInputs) -> list[MissingText]:
         """What an item that is there lacks."""
@@ -136,9 +135,8 @@ class IceBuilder(Builder[ItemDraft]):
             inputs, template, self.ice_items.existing_texts(name).texts, people_fill_in=self.options.people_fill_in
         )
 
-    def _plan_new_texts(self, job: ItemJob) -> list[MissingText]:
-        """What a new item takes, if the first of its tasks suits."""
-        task = job.tasks[0]
+    def _plan_new_texts(self, job: ItemJob, task: Task) -> list[MissingText]:
+        """Return what a new item takes, if its task suits."""
         template, told = self._start_texts(job, task)
         return find_missing_texts(
             self._input_builder.plan_inputs(job, task),
@@ -159,7 +157,7 @@ class IceBuilder(Builder[ItemDraft]):
         return notes
 
     def stages(self) -> list[StageEstimate]:
-        new = [self._plan_new_texts(job) for job in self._new_jobs.values()]
+        new = [self._plan_new_texts(job, job.tasks[0]) for job in self._new_jobs.values()]
         lacking = [self._find_missing_texts(name, inputs) for name, inputs in self._incomplete_items.items()]
         return estimate_text_stages(new + lacking)
 

@@ -40,7 +40,7 @@ class IceItems:
     changed it, but for what it lacks."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder, self.path = folder, self.items_file(folder)
         self.entries: dict[str, ItemEntry] = {}
         lines = read_item_lines(self.path) if self.path.is_file() else ()
         for number, entry, reason in lines:
@@ -55,10 +55,6 @@ class IceItems:
     @staticmethod
     def items_file(folder: Path) -> Path:
         return folder / DATASET_FOLDER / ITEMS_FILE
-
-    @property
-    def path(self) -> Path:
-        return self.items_file(self.folder)
 
     def find_built(self) -> dict[str, ExistingItem]:
         """What each item that was built is made of, by its id."""

@@ -11,7 +11,7 @@ from creval.building.ice.control_images import OUTPAINTING, DepthEstimator, is_s
 from creval.building.ice.files import ItemEntry, find_item_images, item_image_path
 from creval.building.ice.jobs import ItemJob
 from creval.building.ice.texts import ItemInputs, TaskUnsuitableError, is_text_only
-from creval.building.image_files import save_png
+from creval.building.image_files import save_png, write_error_reason
 from creval.calls.text_generation import GenerationFailedError
 from creval.core.images import open_mask, read_image_size
 from creval.metrics.metric_inputs import MASK_THRESHOLD
@@ -23,7 +23,11 @@ class InputBuilder:
 
     def __init__(self, folder: Path, derived: frozenset[str], depth: str | None) -> None:
         self._folder, self._derived = folder, derived
-        self._depth = _load_depth_estimator(depth) if depth else None
+        self._depth: DepthEstimator | None = None
+        if depth:
+            from creval.metrics.depth import DepthModel
+
+            self._depth = DepthModel(depth).estimate_depth
 
     def check_depth_model(self) -> None:
         """Refuse a model for depth that cannot be had, before anything is paid."""
@@ -73,15 +77,10 @@ class InputBuilder:
             )
         for image, path in ((made.source, source), (made.mask, mask)):
             if image is not None and path is not None:
-                _save_image(image, path)
-
-
-def _save_image(image: Image.Image, path: Path) -> None:
-    try:
-        save_png(image, path)
-    except OSError as error:
-        why = error.strerror or error
-        raise GenerationFailedError(f"{path} cannot be written: {why}") from error
+                try:
+                    save_png(image, path)
+                except OSError as error:
+                    raise GenerationFailedError(f"{path} cannot be written: {write_error_reason(error)}") from error
 
 
 def discard_derived_images(inputs: ItemInputs) -> None:
@@ -108,9 +107,3 @@ def _check_mask(image: Path, mask: Path) -> None:
         raise GenerationFailedError("nothing in its mask is white (what is transparent does not count)")
     if isinstance(darkest, int) and darkest > MASK_THRESHOLD:
         raise GenerationFailedError("all of its mask is white: nothing would be kept")
-
-
-def _load_depth_estimator(model: str) -> DepthEstimator:
-    from creval.metrics.depth import DepthModel
-
-    return DepthModel(model).estimate_depth

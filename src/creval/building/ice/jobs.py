@@ -139,7 +139,8 @@ def assign_tasks(
             for part in parts
         ]
         if not able:
-            without[name] = _combine_reasons(reasons)
+            said = set(reasons.values())
+            without[name] = said.pop() if len(said) == 1 else "none of the tasks can be made of it"
     return jobs, without
 
 
@@ -151,11 +152,6 @@ def find_pending_jobs(
     left = [job for job in jobs if not done.intersection(task.name for task in job.tasks)]
     left = left[: max(0, len(jobs) - len(done))]
     return left, len(jobs) - len(left)
-
-
-def _combine_reasons(reasons: Mapping[Task, str]) -> str:
-    said = dict.fromkeys(reasons.values())
-    return next(iter(said)) if len(said) == 1 else "none of the tasks can be made of it"
 
 
 def _random_key(seed: int, name: str) -> str:

@@ -105,7 +105,12 @@ def _build_item(entry: ItemEntry, part: str) -> ReviewItem:
     made, text = get_text_provenance(entry, part), coerce_text(entry.get(part))
     facts = {name: coerce_text(made[name]) for name in ("by", "prompt") if made.get(name)}
     if part == INSTRUCTION:
-        facts |= _instruction_facts(entry)
+        whole = get_provenance(entry)
+        facts["task"] = _task_meaning(entry)
+        if whole.get("template"):
+            facts["template"] = coerce_text(whole["template"])
+        if isinstance(rejected := whole.get("rejected"), list) and rejected:
+            facts["rejected before"] = "\n".join(map(coerce_text, rejected))
     verdict = OPEN if part == TARGET_CAPTION and is_outdated(entry) else read_verdict(made)
     if is_dropped(entry):
         verdict = DROPPED
@@ -159,19 +164,6 @@ def _change_text(entry: ItemEntry, part: str, user_text: str) -> None:
 
 
 def _task_meaning(entry: ItemEntry) -> str:
-    """What an item's task is about."""
+    """Return what an item's task is about."""
     name = coerce_text(entry.get("Task"))
-    task = find_task(name)
-    return name if task is None else TASK_KITS[task.name].meaning
-
-
-def _instruction_facts(entry: ItemEntry) -> dict[str, str]:
-    """What an instruction is to be like, and how it came about."""
-    made = get_provenance(entry)
-    found = {"task": _task_meaning(entry)}
-    if made.get("template"):
-        found["template"] = coerce_text(made["template"])
-    rejected = made.get("rejected")
-    if isinstance(rejected, list) and rejected:
-        found["rejected before"] = "\n".join(map(coerce_text, rejected))
-    return found
+    return TASK_KITS[task.name].meaning if (task := find_task(name)) else name

@@ -39,7 +39,14 @@ def save_items(folder: Path, result: GenerationResult[ItemDraft], source_types: 
     with file_lock(folder):
         items = IceItems(folder)
         for identity, made in list(result.results.items()):
-            if not _put_item(items, made, places.get(identity)):
+            if made.job is None:
+                is_put = items.complete(made.item_id, made.previous_texts, made.item_texts, made.provenance)
+            else:
+                names = places.get(identity)
+                is_put = names is not None and items.add(
+                    made.job, made.inputs.task, names, made.item_texts, made.provenance
+                )
+            if not is_put:
                 result.leave_out(identity, "it was changed meanwhile; build again")
         for entry, kind in _find_typed_entries(items, source_types):
             if not _read_source_type(entry):
@@ -57,14 +64,6 @@ def find_source_type_conflicts(items: IceItems, source_types: Mapping[str, str])
         for entry, kind in _find_typed_entries(items, source_types)
         if _read_source_type(entry) not in ("", kind)
     ]
-
-
-def _put_item(items: IceItems, draft: ItemDraft, image_names: Mapping[str, str] | None) -> bool:
-    """Put what was made among the items, if that can be."""
-    if draft.job is None:
-        return items.complete(draft.item_id, draft.previous_texts, draft.item_texts, draft.provenance)
-    task = draft.inputs.task
-    return image_names is not None and items.add(draft.job, task, image_names, draft.item_texts, draft.provenance)
 
 
 def _find_typed_entries(items: IceItems, source_types: Mapping[str, str]) -> Iterator[tuple[ItemEntry, str]]:

@@ -39,14 +39,8 @@ def _find_review(path: Path) -> Review | None:
     if has_row_files(path):
         return ComplexEditReview(path)
     folder = find_complexbench_folder(path)
-    if folder is not None and _has_built_entries(folder):
-        return ComplexBenchReview(folder)
+    if folder is not None:
+        subsets = ComplexBenchEntries(folder).subsets.values()
+        if any(isinstance(entry, dict) and "made" in entry for entries in subsets for entry in entries.values()):
+            return ComplexBenchReview(folder)
     return IceReview(path) if IceItems.items_file(path).is_file() else None
-
-
-def _has_built_entries(folder: Path) -> bool:
-    return any(
-        isinstance(entry, dict) and "made" in entry
-        for entries in ComplexBenchEntries(folder).subsets.values()
-        for entry in entries.values()
-    )
