@@ -23,7 +23,7 @@ BuildFingerprint = Mapping[str, Any]
 def build_fingerprint(
     benchmark: str, generator: TextGenerator[Any], prompts: Iterable[Prompt], **details: Any
 ) -> BuildFingerprint:
-    """Models, prompts and settings, and what else shapes the texts of a system."""
+    """Return models, prompts and settings, and what else shapes the texts of a benchmark."""
     return {
         "system": benchmark,
         "models": {role: judge.name for role, judge in generator.judges.items()},
@@ -80,7 +80,6 @@ def read_build_record(folder: Path) -> dict[str, Any]:
 
 
 def _is_text_mapping(content: object) -> bool:
-    """Whether it is texts by name."""
     return isinstance(content, dict) and all(isinstance(text, str) for text in content.values())
 
 

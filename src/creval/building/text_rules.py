@@ -22,7 +22,7 @@ TextRule = Callable[[str], str]
 
 
 def garbled_reason(text: str) -> str:
-    """Text that fell apart: damaged, in mixed scripts, or more signs than words."""
+    """Return how a text fell apart: damaged, in mixed scripts, or more signs than words; empty if it did not."""
     if reason := damage_reason(text):
         return reason
     bare = remove_quotes(text)
@@ -38,7 +38,7 @@ def garbled_reason(text: str) -> str:
 
 
 def step_list_reason(text: str) -> str:
-    """A compound instruction is not a list."""
+    """Return why a text is no compound instruction, which is not a list."""
     return "it is a list of steps, not one instruction" if _STEP_LIST.search(text) else ""
 
 
@@ -53,7 +53,7 @@ def length_rule(min_words: int, max_words: int) -> TextRule:
 
 
 def kept_quotes_rule(quoted_texts: Sequence[str]) -> TextRule:
-    """What stood in quotation marks still stands there."""
+    """Return the rule that what stood in quotation marks still stands there."""
 
     def rule(text: str) -> str:
         lost = [words for words in quoted_texts if words not in text]

@@ -73,7 +73,7 @@ _SPELLINGS = {_normalise_name(name): name for name in OPERATIONS}
 
 
 def describe_operations() -> str:
-    """All operations with what they do, as a list for a prompt."""
+    """Return all operations with what they do, as a list for a prompt."""
     lines = []
     for group, names in CATEGORIES.items():
         lines.append(f"{group}:")
@@ -82,13 +82,13 @@ def describe_operations() -> str:
 
 
 def count_operations(operations: Iterable[str]) -> dict[str, int]:
-    """How often each operation occurs, those that never do among them, in the paper's order."""
+    """Count how often each operation occurs, those that never do among them, in the paper's order."""
     often = Counter(operations)
     return {name: often[name] for name in OPERATIONS}
 
 
 def list_operations(dataset: Dataset) -> list[str]:
-    """The operations of all pictures in a benchmark, as often as they occur."""
+    """Return the operations of all images in a benchmark, as often as they occur."""
     longest: dict[Path | None, Sample] = {}
     for sample in dataset.samples:
         before = longest.get(sample.source)

@@ -1,4 +1,4 @@
-"""`creval build complex-edit` as a whole: pictures in, rows out, everything kept on the way."""
+"""`creval build complex-edit` as a whole: images in, rows out, everything kept on the way."""
 
 from __future__ import annotations
 

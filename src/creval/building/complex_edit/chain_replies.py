@@ -1,7 +1,7 @@
 """Replies of the models that build Complex-Edit's chains, read from whatever form they come in.
 
-Each kind of reply has the words that ask for it and the function that reads it, side by side. Where
-two things are there, neither is read.
+Each kind of reply has the words that ask for it and the function that reads it, side by side. Where two things are
+there, neither is read.
 """
 
 from __future__ import annotations

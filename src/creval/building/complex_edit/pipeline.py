@@ -1,5 +1,5 @@
-"""Complex-Edit's instructions for anyone's pictures: a sequence of atomic edits, each made short,
-then the first two, three ... of them put together (arXiv 2504.13143, section 2).
+"""Complex-Edit's instructions for anyone's images: a sequence of atomic edits, each made short, then the first two,
+three ... of them put together (arXiv 2504.13143, section 2).
 
 C1 is the first atomic instruction; Ci merges the first i.
 """
@@ -34,7 +34,7 @@ def load_complex_edit_prompts(folder: str | None = None) -> dict[str, Prompt]:
 
 
 def estimate_complex_edit_stages(steps: int) -> list[StageEstimate]:
-    """What a picture takes, before anything is asked."""
+    """Return what an image takes, before anything is asked."""
     return [
         StageEstimate("writer", 1, 750, 90 * steps),
         StageEstimate("reviser", steps, 270, 40, images=0),
@@ -43,7 +43,7 @@ def estimate_complex_edit_stages(steps: int) -> list[StageEstimate]:
 
 
 async def write_chain(session: ValidatingSession, prompts: Mapping[str, Prompt], steps: int) -> dict[str, Any]:
-    """One picture's atomic and compound instructions, as they stand in a row's `edit`."""
+    """Write one image's atomic and compound instructions, as they stand in a row's `edit`."""
     atomic = await session.generate_until_valid(
         "writer",
         "sequence",
@@ -79,7 +79,7 @@ def _parse_sequence(text: str, steps: int) -> list[chain_replies.AtomicInstructi
 async def _simplify(
     session: ValidatingSession, prompt: Prompt, atomic: chain_replies.AtomicInstruction
 ) -> dict[str, str]:
-    """An instruction as short as it can be. Where no shorter one is accepted, it stays."""
+    """Make an instruction as short as it can be. Where no shorter one is accepted, it stays."""
     operation, said, why = atomic
     kept = {"name": operation, "instruction": said, "before": said, "reason": why}
 
@@ -106,7 +106,7 @@ async def _simplify(
 async def _write_compound(
     session: ValidatingSession, prompt: Prompt, sequence: Sequence[dict[str, str]], previous: dict[str, str]
 ) -> dict[str, str]:
-    """All of a sequence as one instruction."""
+    """Write all of a sequence as one instruction."""
     kept = [
         words
         for step in sequence

@@ -114,7 +114,7 @@ def _change_instruction(edit: dict[str, Any], kind: str, number: int, user_text:
 
 
 def _read_row(path: Path) -> dict[str, Any] | None:
-    """A file's row, if it has the form of one; `creval bench` tells about the others."""
+    """Return a file's row, if it has the form of one; `creval bench` tells about the others."""
     try:
         content = read_json(path)
         if all(isinstance(entry, dict) for entry in _entries(content)):

@@ -1,5 +1,4 @@
-"""`creval build complexbench` as a whole: pictures with their objects in, samples of every level
-out, everything kept on the way."""
+"""`creval build complexbench` as a whole: images with their objects in, samples out, everything kept on the way."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from creval.core.images import ImageError
 from creval.store.lock import file_lock
 
 DetectObjects = Callable[[Sequence[str]], Detections]
-"""Tells what is in pictures, by their names."""
+"""Tells what is in images, by their names."""
 
 
 class ComplexBenchBuilder(Builder[dict[str, Any]]):
@@ -71,7 +70,7 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
 
     @property
     def unsuitable_images(self) -> dict[str, str]:
-        """The pictures that do not suit, and why."""
+        """The images that do not suit, and why."""
         return self._suitable.unsuitable
 
     def warnings(self) -> list[str]:

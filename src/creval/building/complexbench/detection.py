@@ -1,4 +1,4 @@
-"""The objects that a zero-shot detector finds in pictures without annotations."""
+"""The objects that a zero-shot detector finds in images without annotations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def detect_objects(
     detector: Detector,
     watch: Callable[[int, int], None] | None = None,
 ) -> Detections:
-    """What a detector finds in pictures, kept in the folder's `iter_json_objects.json`."""
+    """Return what a detector finds in images, kept in the folder's `objects.json`."""
     path = folder / "objects.json"
     kept = read_json(path) if path.is_file() else {}
     if not isinstance(kept, dict) or not isinstance(kept.get("pictures"), dict):
@@ -85,7 +85,7 @@ def _parse_objects(held: Mapping[str, Any], path: Path) -> list[AnnotatedObject]
 
 
 def _detect_in_image(image: Image.Image, detector: Detector) -> list[tuple[str, Box]]:
-    """The objects in a picture, of boxes that overlap much the best, in shares of its size."""
+    """Return the objects in an image, of boxes that overlap much the best, in shares of its size."""
     width, height = image.size
     found: list[tuple[str, Box]] = []
     for name, boxes in detector(image, COCO_CLASSES).items():
@@ -100,7 +100,7 @@ def _detect_in_image(image: Image.Image, detector: Detector) -> list[tuple[str, 
 
 
 def _overlap(one: Box, other: Box) -> float:
-    """The area that two boxes share, of that which they cover."""
+    """Return the area that two boxes share, of that which they cover."""
     across = min(one[2], other[2]) - max(one[0], other[0])
     down = min(one[3], other[3]) - max(one[1], other[1])
     shared = max(across, 0.0) * max(down, 0.0)

@@ -1,7 +1,7 @@
 """ComplexBench-Edit's ten edit types, and which of them make up a sample of each level.
 
-The paper (arXiv 2506.12830, section 3.1.2) draws chains from a chosen part of the types without
-naming it; what follows which here is what follows which in its released instructions.
+The paper (arXiv 2506.12830, section 3.1.2) draws chains from a chosen part of the types without naming it; what follows
+which here is what follows which in its released instructions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is in a picture and where, and which pictures suit chains (arXiv 2506.12830, section 3.1.1).
+"""What is in an image and where, and which images suit chains (arXiv 2506.12830, section 3.1.1).
 
-A picture is kept if no class occurs more than twice in it, so that each object can be named, and at
-least three classes occur.
+An image is kept if no class occurs more than twice in it, so that each object can be named, and at least three classes
+occur.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ARTICLE = re.compile(r"^(?:the|an?|one)\s+")
 
 
 class SceneObject(NamedTuple):
-    """An object: its name, which no other in its picture has, and its box in pixels."""
+    """An object: its name, which no other in its image has, and its box in pixels."""
 
     name: str
     box: Box
@@ -49,7 +49,7 @@ class ImageObjects(NamedTuple):
 
 
 def unsuitable_reason(objects: Sequence[AnnotatedObject]) -> str:
-    """Why a picture of these objects is not kept, or nothing."""
+    """Return why an image of these objects is not kept; empty if it is."""
     counts = Counter(one.category for one in objects)
     if any(number > MAX_PER_CLASS for number in counts.values()):
         return f"a class occurs more than {MAX_PER_CLASS} times"
@@ -59,7 +59,7 @@ def unsuitable_reason(objects: Sequence[AnnotatedObject]) -> str:
 
 
 def name_objects(objects: Sequence[AnnotatedObject], size: tuple[int, int]) -> list[SceneObject]:
-    """Objects with names that tell two of a kind apart: `left cat`, `right cat`."""
+    """Return objects with names that tell two of a kind apart: `left cat`, `right cat`."""
     width, height = size
     pairs: dict[str, list[AnnotatedObject]] = {}
     for one in objects:
@@ -94,22 +94,21 @@ def find_object(scene_objects: Sequence[SceneObject], written_name: str) -> Scen
 
 
 class Detections(NamedTuple):
-    """The objects in pictures, by a picture's path or by its file's name; and why some pictures
-    could not be looked at."""
+    """The objects in images, by an image's path or by its file's name; and why some images could not be looked at."""
 
     objects: Mapping[str, Sequence[AnnotatedObject]]
     unreadable: Mapping[str, str]
 
 
 class SuitableImages(NamedTuple):
-    """Pictures that suit, with their objects; and of the others why not: they do not suit, or cannot be opened."""
+    """Images that suit, with their objects; and of the others why not: they do not suit, or cannot be opened."""
 
     scenes: dict[str, ImageObjects]
     unsuitable: dict[str, str]
     unreadable: dict[str, str]
 
     def describe_unsuitable(self) -> list[str]:
-        """Why pictures are not kept, how many, and the first of them."""
+        """Return why images are not kept, how many, and the first of them."""
         told = []
         for reason, number in Counter(self.unsuitable.values()).most_common():
             names = [name for name, why in self.unsuitable.items() if why == reason][:_MAX_EXAMPLES]
@@ -119,7 +118,7 @@ class SuitableImages(NamedTuple):
 
 
 def select_suitable_images(names: Iterable[str], folder: Path, detections: Detections) -> SuitableImages:
-    """The pictures that suit chains."""
+    """Return the images that suit chains."""
     chosen = SuitableImages({}, {}, {})
     for name in names:
         try:

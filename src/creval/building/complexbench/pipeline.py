@@ -1,5 +1,5 @@
-"""ComplexBench-Edit's instructions for anyone's pictures: three steps of given types, those of a chain each made with
-the one before in view, all checked by a second model (arXiv 2506.12830)."""
+"""ComplexBench-Edit's instructions for anyone's images: three steps of given types, those of a chain each made with the
+one before in view, all checked by a second model (arXiv 2506.12830)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Built samples of ComplexBench-Edit, to be looked through: is each step of its type, and would the
-result be reasonable? A step that is dropped takes its sample with it."""
+"""Built samples of ComplexBench-Edit, to be looked through: is each step of its type, and would the result be
+reasonable? A step that is dropped takes its sample with it."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _step_label(number: int, needs: Sequence[int]) -> str:
 
 
 def _is_complete(entry: Any) -> bool:
-    """Whether an entry has as many lines as edit pairs, so that it can be shown."""
+    """Return whether an entry has as many lines as edit pairs, so that it can be shown."""
     pairs = entry.get("edit pair") if isinstance(entry, dict) else None
     if not isinstance(pairs, list) or not all(isinstance(pair, dict) for pair in pairs):
         return False

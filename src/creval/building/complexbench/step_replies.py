@@ -37,8 +37,8 @@ def read_step(text: str) -> ChainStep | None:
 
 
 class StepCheck(NamedTuple):
-    """Opinion of a second model on one step: it is sound if it fits the scene, refers to something
-    clearly, and contradicts no other."""
+    """Opinion of a second model on one step: it is sound if it fits the scene, refers to something clearly, and
+    contradicts no other."""
 
     number: int
     fits_scene: bool

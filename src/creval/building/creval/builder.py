@@ -1,4 +1,4 @@
-"""`creval build creval` as a whole: pictures in, a benchmark out, everything kept on the way."""
+"""`creval build creval` as a whole: images in, a benchmark out, everything kept on the way."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class CrevalBuilder(Builder[SampleDraft]):
             )
 
     def _choose_dimensions(self, assigned: Mapping[str, str]) -> dict[str, str]:
-        """The dimension of each picture that is not to get one from its own words."""
+        """Return the dimension of each image that is not to get one from its own words."""
         if self.options.dimension == BALANCED:
             new = [source.id for source in self.sources if not source.given_instruction]
             return assign_balanced_dimensions(new, assigned, self.settings.seed)
@@ -229,7 +229,7 @@ class CrevalBuilder(Builder[SampleDraft]):
 
 
 def _instruction_digest(source: SourceImage) -> str | None:
-    """A name for the instruction that somebody brought for a picture."""
+    """Return a name for the instruction that somebody brought for an image."""
     if not source.given_instruction:
         return None
     return hashlib.blake2b(source.given_instruction.encode("utf-8", "replace"), digest_size=8).hexdigest()

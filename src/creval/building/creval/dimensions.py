@@ -9,7 +9,7 @@ from creval.benchmarks.creval.release import CLASS_DIMENSIONS, TAXONOMY
 
 
 class Dimension(NamedTuple):
-    """What an instruction of a dimension does to a picture, and three such instructions."""
+    """What an instruction of a dimension does to an image, and three such instructions."""
 
     meaning: str
     examples: tuple[str, ...]
@@ -131,12 +131,11 @@ def class_dimension(class_id: object) -> str:
 
 
 def describe_dimension(name: str) -> str:
-    """A dimension in words."""
     return f"{name}: {DIMENSIONS[name].meaning}."
 
 
 def describe_all_dimensions() -> str:
-    """All dimensions in words, by category."""
+    """Return all dimensions in words, by category."""
     lines = []
     for category, names in TAXONOMY.items():
         lines += [f"{category}:", *(f"- {describe_dimension(name)}" for name in names)]
@@ -144,5 +143,5 @@ def describe_all_dimensions() -> str:
 
 
 def format_dimension_examples(names: Iterable[str], per_dimension: int = 3) -> str:
-    """Instructions of some dimensions, a line each."""
+    """Return instructions of some dimensions, a line each."""
     return "\n".join(f"- {line}" for name in names for line in DIMENSIONS[name].examples[:per_dimension])

@@ -1,7 +1,7 @@
 """A benchmark in CREval's layout, made to be read, edited and kept under version control.
 
-`build.json` keeps a digest of everything that was written: what has another one was changed by
-people, and is left alone. What a review drops lies in `dropped/`.
+`build.json` keeps a digest of everything that was written: what has another one was changed by people, and is left
+alone. What a review drops lies in `dropped/`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ QUESTIONS_KEY = "quality_check_questions"
 
 
 class WriteResult(NamedTuple):
-    """What became of a benchmark's files: what was left alone, because people had changed it, the
-    images that could not be written, with the reason, and digests of all that was ever written."""
+    """What became of a benchmark's files: what was left alone, because people had changed it, the images that could not
+    be written, with the reason, and digests of all that was ever written."""
 
     user_edited: list[str]
     failures: dict[str, str]
@@ -68,7 +68,7 @@ def write_creval_benchmark(
 def _write_texts(
     root: Path, drafts: Mapping[str, SampleDraft], entries: Mapping[str, Mapping[str, Any]], result: WriteResult
 ) -> None:
-    """Write the list of samples, and the questions of those whose pictures are there."""
+    """Write the list of samples, and the questions of those whose images are there."""
     held: dict[str, Mapping[str, Any]]
     held = {entry_sample_id(entry): entry for entry in read_sample_list(root / SAMPLE_LIST)}
     for identity in sorted(drafts):
@@ -94,7 +94,7 @@ def _write_texts(
 
 
 def _entry_key(identity: str) -> str:
-    """What `build.json` calls a sample's entry in the list."""
+    """Return what `build.json` calls a sample's entry in the list."""
     return f"{SAMPLE_LIST}#{identity}"
 
 
@@ -108,7 +108,7 @@ def _record_write_errors(identity: str, result: WriteResult) -> Iterator[None]:
 
 
 def entry_sample_id(entry: Mapping[str, Any]) -> str:
-    """The id of a sample, which is its picture's name without the ending."""
+    """Return the id of a sample, which is its image's name without the ending."""
     return filename_stem(entry["input_image"][0])
 
 
@@ -117,7 +117,7 @@ def _without_id(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _entry_digest(entry: Mapping[str, Any]) -> str:
-    """Of an entry without its number, which moves when others come and go."""
+    """Return the digest of an entry without its number, which moves when others come and go."""
     text = json.dumps(_without_id(entry), sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
@@ -134,7 +134,6 @@ def _build_entry(draft: SampleDraft, source: SourceImage) -> dict[str, Any]:
 
 
 def build_questions_json(questions: Iterable[KeptQuestion]) -> dict[str, Any]:
-    """The content of a file of questions."""
     return {
         QUESTIONS_KEY: [
             {
@@ -152,7 +151,7 @@ def build_questions_json(questions: Iterable[KeptQuestion]) -> dict[str, Any]:
 
 
 def _needs_writing(root: Path, name: str, new_digest: str, result: WriteResult) -> bool:
-    """Whether a file is not there yet as it is to be; one that people changed is left alone."""
+    """Return whether a file is not there yet as it is to be; one that people changed is left alone."""
     path, new_digest = root / name, new_digest[:32]
     now = file_digest(path)[:32] if path.is_file() else None
     if now not in (None, new_digest, result.written.get(name)):
@@ -163,7 +162,7 @@ def _needs_writing(root: Path, name: str, new_digest: str, result: WriteResult) 
 
 
 def read_sample_list(path: Path) -> list[dict[str, Any]]:
-    """The samples in a list; none where there is no file."""
+    """Read the samples in a list; none where there is no file."""
     if not path.is_file():
         return []
     entries = read_json(path)

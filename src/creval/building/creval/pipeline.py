@@ -1,8 +1,8 @@
-"""CREval's first two stages for anyone's pictures: an instruction, then questions on it.
+"""CREval's first two stages for anyone's images: an instruction, then questions on it.
 
-For each picture one model writes an instruction, another writes questions in three metrics, each by
-a prompt of its own. What breaks a rule is asked for again, with the reasons. A second model answers
-IF and VC questions on the source alone: what it finds true too early, or false already, goes.
+For each image one model writes an instruction, another writes questions in three metrics, each by a prompt of its own.
+What breaks a rule is asked for again, with the reasons. A second model answers IF and VC questions on the source alone:
+what it finds true too early, or false already, goes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _FLAG_VIOLATIONS = {
 
 @dataclass
 class SampleDraft:
-    """All that was made of a picture."""
+    """All that was made of an image."""
 
     instruction: str
     dimension: str
@@ -111,8 +111,8 @@ def estimate_creval_stages(
 class CrevalSession(ValidatingSession):
     """Session whose replies are found again by every later start.
 
-    All pipelines run again then, so a reply that did not come, and is not stored, must not move the
-    attempt on: the same attempt is made once more, and then the image is left out.
+    All pipelines run again then, so a reply that did not come, and is not stored, must not move the attempt on: the
+    same attempt is made once more, and then the image is left out.
     """
 
     async def generate(self, *call: Any, reason: str = "", **places: Any) -> str:

@@ -21,7 +21,7 @@ class KeptQuestion:
     provenance: Mapping[str, object]
 
     def with_provenance(self, **facts: object) -> KeptQuestion:
-        """The same with more said of where it comes from."""
+        """Return the same question with more said of where it comes from."""
         return replace(self, provenance={**self.provenance, **facts})
 
 
@@ -65,7 +65,7 @@ class QuestionSet:
 
 
 def explain_unreadable(reply: str) -> list[RuleViolation]:
-    """Why nothing could be read from a reply."""
+    """Return why nothing could be read from a reply."""
     if is_refusal(reply):
         return [RuleViolation("declined", "you declined", reply[:200])]
     return [RuleViolation("form", "your reply does not have the form that is asked for", reply[:200])]
@@ -76,7 +76,7 @@ def format_bullets(texts: Sequence[str]) -> str:
 
 
 def format_retry_request(violations: Sequence[RuleViolation], kept_texts: Sequence[str] = ()) -> str:
-    """What tells a model why it is asked again; nothing where it is not."""
+    """Return what tells a model why it is asked again; nothing where it is not."""
     if not violations:
         return ""
     lines = ["You are asked again, because of what you wrote before this cannot be used:"]
@@ -88,7 +88,7 @@ def format_retry_request(violations: Sequence[RuleViolation], kept_texts: Sequen
 
 
 def summarise_violations(violations: Sequence[RuleViolation]) -> str:
-    """The reason for giving up, in a line."""
+    """Return the reason for giving up, in a line."""
     if violations and violations[0].rule == "declined":
         return f"the model declined: {violations[0].text}"
     # Where several are wrong, the count says most.

@@ -1,8 +1,8 @@
 """What `creval build creval` made, to be accepted, edited or dropped item by item.
 
-Decisions are written into the benchmark's own files at once. What is dropped moves to `dropped/`,
-from where it can come back. Where an instruction gets other words, the old ones stay beside it
-(`asked_for`) until its questions are accepted for the new ones.
+Decisions are written into the benchmark's own files at once. What is dropped moves to `dropped/`, from where it can
+come back. Where an instruction gets other words, the old ones stay beside it (`asked_for`) until its questions are
+accepted for the new ones.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class CrevalReview(JsonReview[_Entries]):
         return self._folder(dropped) / "questions_all" / metric / f"{identity}.json"
 
     def _read_questions(self, identity: str, metric: str, dropped: bool) -> dict[str, Any]:
-        """A file of questions; those that were dropped stand beside the others."""
+        """Read a file of questions; those that were dropped stand beside the others."""
         path = self._path(identity, metric, dropped)
         content = read_json(path) if path.is_file() else {}
         found: dict[str, Any] = {QUESTIONS_KEY: [], DROPPED: []}
@@ -183,18 +183,17 @@ def _question_order(question: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def _in_one_line(text: object) -> str:
-    """A text in one line."""
     return " ".join(coerce_text(text).split())
 
 
 def _instruction_digest(entry: Mapping[str, Any]) -> str:
-    """A name for an instruction's words."""
+    """Return a name for an instruction's words."""
     words = _in_one_line(entry.get("input_prompt")).encode("utf-8", "replace")
     return hashlib.blake2b(words, digest_size=6).hexdigest()
 
 
 def _edit_question(question: dict[str, Any], metric: str, fields: Mapping[str, str]) -> dict[str, Any]:
-    """A question with its fields as they were changed, if they can be so."""
+    """Return a question with its fields as they were changed, if they can be so."""
     there = coerce_text(question.get("question"))
     text = merge_user_text(fields.get("question", there), there)
     if not _in_one_line(text):

@@ -74,7 +74,7 @@ def _is_garbled(text: str) -> bool:
 
 
 def is_same_question(one: str, other: str) -> bool:
-    """Whether two questions ask the same, going by their words without the small ones."""
+    """Return whether two questions ask the same, going by their words without the small ones."""
     first, second = _content_words(one), _content_words(other)
     if not first or not second:
         return one.casefold() == other.casefold()

@@ -1,4 +1,4 @@
-"""`creval build ice` as a whole: pictures in, items of up to 31 tasks out, everything kept on the way."""
+"""`creval build ice` as a whole: images in, items of up to 31 tasks out, everything kept on the way."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class IceBuilder(Builder[ItemDraft]):
             raise CrevalError(f"there is no item to be made ({why or none}).")
 
     def _find_incomplete(self, selection: TaskSelection) -> dict[str, ItemInputs]:
-        """Items that are there and lack a text, with their inputs."""
+        """Return items that are there and lack a text, with their inputs."""
         return {
             name: inputs
             for name, one in self.ice_items.find_built().items()
@@ -129,7 +129,7 @@ class IceBuilder(Builder[ItemDraft]):
         }
 
     def _find_missing_texts(self, name: str, inputs: ItemInputs) -> list[MissingText]:
-        """What an item that is there lacks."""
+        """Return what an item that is there lacks."""
         template = get_template(self.ice_items.entries[name])
         return find_missing_texts(
             inputs, template, self.ice_items.existing_texts(name).texts, people_fill_in=self.options.people_fill_in
@@ -162,8 +162,8 @@ class IceBuilder(Builder[ItemDraft]):
         return estimate_text_stages(new + lacking)
 
     def _start_texts(self, job: ItemJob, task: Task) -> tuple[str, ItemTexts]:
-        """The template of an item, and what people told of it. Words of theirs in which something
-        is to be filled in are a template."""
+        """Return the template of an item, and what people told of it. Words of theirs in which something is to be
+        filled in are a template."""
         if job.instruction and not find_blanks(job.instruction):
             return "", ItemTexts({INSTRUCTION: job.instruction}, {INSTRUCTION: "given"})
         drawn = self._templates.draw(task, job.item_id(task), self.settings.seed)
@@ -183,7 +183,7 @@ class IceBuilder(Builder[ItemDraft]):
         self.ice_items = save_items(self.out, result, self._source_types)
 
     async def _make_new_item(self, session: ValidatingSession, job: ItemJob) -> ItemDraft:
-        """An item for the first task that suits."""
+        """Make an item for the first task that suits."""
         reasons = []
         for task in job.tasks[:_MAX_TASKS_TRIED]:
             try:
@@ -194,7 +194,7 @@ class IceBuilder(Builder[ItemDraft]):
         raise GenerationFailedError("; ".join(reasons))
 
     async def _make_item_for_task(self, task: Task, session: ValidatingSession, job: ItemJob) -> ItemDraft:
-        """An item for a task, or nothing at all."""
+        """Make an item for a task, or nothing at all."""
         inputs = await asyncio.to_thread(self._input_builder.prepare_inputs, job, task)
         template, told = self._start_texts(job, task)
         try:
@@ -220,7 +220,7 @@ class IceBuilder(Builder[ItemDraft]):
         return ItemDraft(job.item_id(task), inputs, written, facts, job)
 
     async def _complete_item(self, session: ValidatingSession, name: str) -> ItemDraft:
-        """What an item lacks."""
+        """Write what an item lacks."""
         inputs, entry = self._incomplete_items[name], self.ice_items.entries[name]
         written = await write_item_texts(
             session,
@@ -233,7 +233,7 @@ class IceBuilder(Builder[ItemDraft]):
         return ItemDraft(name, inputs, written, self._build_provenance(written), previous_texts=get_texts(entry))
 
     def _build_provenance(self, item_texts: ItemTexts) -> dict[str, dict[str, str]]:
-        """Where texts that were written come from."""
+        """Return where texts that were written come from."""
         judges, prompts = self.generator.judges, self._prompts
         return {
             part: {"by": judges[by].model, "prompt": prompts[part].version} if by in judges else {"by": by}

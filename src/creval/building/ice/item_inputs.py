@@ -1,4 +1,4 @@
-"""The pictures that an editor is given for an item: brought and checked, or made of a photo."""
+"""The images that an editor is given for an item: brought and checked, or made of a photo."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from creval.metrics.metric_inputs import MASK_THRESHOLD
 
 
 class InputBuilder:
-    """Makes jobs' inputs ready. Control pictures that are made (`derived`, by the gauges that
-    measure them) are written at once where they will lie in the benchmark's folder."""
+    """Makes jobs' inputs ready. Control images that are made (`derived`, by the metrics that measure them) are written
+    at once where they will lie in the benchmark's folder."""
 
     def __init__(self, folder: Path, derived: frozenset[str], depth: str | None) -> None:
         self._folder, self._derived = folder, derived
@@ -35,7 +35,7 @@ class InputBuilder:
             self._depth(Image.new("RGB", (64, 64)))
 
     def plan_inputs(self, job: ItemJob, task: Task) -> ItemInputs:
-        """What an editor will be given, ready or not."""
+        """Return what an editor will be given, ready or not."""
         pieces = job.image_set
         if is_text_only(task):
             return ItemInputs(task, photograph=pieces.image)
@@ -50,7 +50,7 @@ class InputBuilder:
         return ItemInputs(task, source, mask if task.has_mask else None, references, photograph)
 
     def prepare_inputs(self, job: ItemJob, task: Task) -> ItemInputs:
-        """What an editor is given. What cannot be opened is known before anything is paid."""
+        """Return what an editor is given. What cannot be opened is known before anything is paid."""
         found = self.plan_inputs(job, task)
         for path in found.references:
             read_image_size(path)
@@ -63,13 +63,13 @@ class InputBuilder:
         return found
 
     def _is_derived(self, job: ItemJob, task: Task) -> bool:
-        """Whether a task's control picture is made: not where somebody brought it as such."""
+        """Return whether a task's control image is made: not where somebody brought it as such."""
         if task.name == OUTPAINTING:
             return job.image_set.mask is None
         return not job.task_is_certain and task.control_metric in self._derived
 
     def _write_control_image(self, task: Task, photograph: Path, source: Path, mask: Path | None) -> None:
-        """Make a control picture and, where there is one, its mask."""
+        """Make a control image and, where there is one, its mask."""
         made = make_control_image(task, photograph, self._depth)
         if is_single_colour(made.source):
             raise TaskUnsuitableError(
@@ -91,14 +91,14 @@ def discard_derived_images(inputs: ItemInputs) -> None:
 
 
 def read_item_inputs(entry: ItemEntry, task: Task, folder: Path) -> ItemInputs:
-    """The inputs of an item that is there."""
+    """Return the inputs of an item that is there."""
     there = find_item_images(entry, folder)
     references = tuple(path for kind, path in there.items() if kind.startswith("reference"))
     return ItemInputs(task, there.get("source"), there.get("mask"), references, there.get("photograph"))
 
 
 def _check_mask(image: Path, mask: Path) -> None:
-    """Refuse a mask that is not for its picture, or does not say where to edit it."""
+    """Refuse a mask that is not for its image, or does not say where to edit it."""
     (wide, high), (w, h) = read_image_size(image), read_image_size(mask)
     if (wide, high) != (w, h):
         raise GenerationFailedError(f"its mask is {w} x {h}, and the picture {wide} x {high}")

@@ -1,5 +1,5 @@
-"""The texts of an item of ICE-Bench, by models: a description of the source, an instruction, and a description of
-what an ideal edit would show, by one that sees all inputs (arXiv 2503.14482, section 3.3)."""
+"""The texts of an item of ICE-Bench, by models: a description of the source, an instruction, and a description of what
+an ideal edit would show, by one that sees all inputs (arXiv 2503.14482, section 3.3)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from creval.parsing.text_checks import find_quotes
 from creval.prompts import Prompt
 
 CAPTION_STAGE = "source caption"
-"""The stage in which a picture is described, for all items that are made of it."""
+"""The stage in which an image is described, for all items that are made of it."""
 _CAPTION_LENGTH = text_rules.length_rule(4, 60)  # CLIP reads no more, about
 _ABOUT_EDITING = re.compile(
     r"\b(?:edited|original|source|resulting|output|reference|control) (?:image|picture|photo)|"
@@ -128,7 +128,7 @@ def _about_editing(text: str) -> str:
 
 
 def _describe_images(shown: Mapping[str, Path]) -> str:
-    """Which picture is which."""
+    """Say which image is which."""
     words = {
         "source": "the picture to work from, <SOURCE>",
         "mask": "a mask, white where <SOURCE> is to change",

@@ -1,5 +1,5 @@
-"""Built items of ICE-Bench, to be looked through: the instruction, which may be a template still to
-be filled in, and the descriptions. What is dropped takes its item with it."""
+"""Built items of ICE-Bench, to be looked through: the instruction, which may be a template still to be filled in, and
+the descriptions. What is dropped takes its item with it."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ class IceReview(JsonReview[IceItems]):
 
 
 def _list_texts(entry: ItemEntry) -> Sequence[str]:
-    """The texts that there are to be decided about: the instruction, also while it is open, and
-    descriptions once they are written."""
+    """Return the texts that there are to be decided about: the instruction, also while it is open, and descriptions
+    once they are written."""
     told = get_texts(entry)
     return [part for part in TEXT_FIELDS if part == INSTRUCTION or told[part]]
 
@@ -118,7 +118,7 @@ def _build_item(entry: ItemEntry, part: str) -> ReviewItem:
 
 
 def _notes(entry: ItemEntry, part: str) -> tuple[str, ...]:
-    """Reasons to look twice."""
+    """Return reasons to look twice."""
     if is_dropped(entry):
         return ()
     text, template = (coerce_text(entry.get(part)), coerce_text(get_provenance(entry).get("template")))

@@ -1,5 +1,5 @@
-"""What was made, put among a benchmark's items as they are by then: people may have changed them
-meanwhile, also while the pictures were copied."""
+"""What was made, put among a benchmark's items as they are by then: people may have changed them meanwhile, also while
+the images were copied."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SOURCE_TYPES = {"real": "Real Image", "generated": "Generated Image"}
 
 
 class ItemDraft(NamedTuple):
-    """What became of an item: its inputs and texts, and how they came about. A new one has its job,
-    another the texts that it had `previous_texts`."""
+    """What became of an item: its inputs and texts, and how they came about. A new one has its job, another the texts
+    that it had `previous_texts`."""
 
     item_id: str
     inputs: ItemInputs
@@ -33,8 +33,7 @@ class ItemDraft(NamedTuple):
 
 
 def save_items(folder: Path, result: GenerationResult[ItemDraft], source_types: Mapping[str, str]) -> IceItems:
-    """Write what was made, and where sources come from; all items. What somebody else has changed
-    meanwhile is left out."""
+    """Write what was made and nobody has changed meanwhile, and where sources come from; return all items."""
     places = _copy_new_images(folder, result)
     with file_lock(folder):
         items = IceItems(folder)
@@ -58,7 +57,7 @@ def save_items(folder: Path, result: GenerationResult[ItemDraft], source_types: 
 
 
 def find_source_type_conflicts(items: IceItems, source_types: Mapping[str, str]) -> list[str]:
-    """Items whose source is said to come from somewhere else; that stays."""
+    """Return items whose source is said to come from somewhere else; that stays."""
     return [
         coerce_text(entry["ItemID"])
         for entry, kind in _find_typed_entries(items, source_types)
@@ -67,7 +66,7 @@ def find_source_type_conflicts(items: IceItems, source_types: Mapping[str, str])
 
 
 def _find_typed_entries(items: IceItems, source_types: Mapping[str, str]) -> Iterator[tuple[ItemEntry, str]]:
-    """Items that have a source of which somebody says now where it comes from, by what they are made of."""
+    """Yield items that have a source of which somebody says now where it comes from, by what they are made of."""
     for name, one in items.find_built().items():
         entry, kind = items.entries[name], source_types.get(one.key)
         if kind and entry.get("SourceImage"):
@@ -79,7 +78,7 @@ def _read_source_type(entry: ItemEntry) -> str:
 
 
 def _copy_new_images(folder: Path, result: GenerationResult[ItemDraft]) -> dict[str, dict[str, str]]:
-    """Copy the pictures of new items, but for those whose names somebody has used meanwhile."""
+    """Copy the images of new items, but for those whose names somebody has used meanwhile."""
     there, places = IceItems(folder).entries, {}
     for identity, made in list(result.results.items()):
         if made.job is None or made.item_id in there:
@@ -92,7 +91,7 @@ def _copy_new_images(folder: Path, result: GenerationResult[ItemDraft]) -> dict[
 
 
 def _copy_item_images(folder: Path, item: str, inputs: ItemInputs) -> dict[str, str]:
-    """Copy an item's pictures to where they belong; their names, by what they are."""
+    """Copy an item's images to where they belong; return their names, by what they are."""
     kinds = {"src": inputs.source, "mask": inputs.mask, "photo": inputs.photograph}
     kinds |= {f"ref{n}": path for n, path in enumerate(inputs.references, 1)}
     places = {}

@@ -1,7 +1,7 @@
 """For each of ICE-Bench's tasks what it asks for, and templates of instructions.
 
-What is to be filled in stands in braces, as in `Make {the thing} in <SOURCE> {its new colour}.` A
-template without braces is an instruction as it is.
+What is to be filled in stands in braces, as in `Make {the thing} in <SOURCE> {its new colour}.` A template without
+braces is an instruction as it is.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ E = TypeVar("E")
 
 
 class JsonReview(ABC, Generic[E]):
-    """Review of entries in files. The files are read again when somebody has written them, and
-    locked while a decision is written."""
+    """Review of entries in files. The files are read again when somebody has written them, and locked while a decision
+    is written."""
 
     title: str
 
@@ -71,7 +71,7 @@ class JsonReview(ABC, Generic[E]):
 
 
 def read_verdict(entry: Any) -> str:
-    """What was decided about an entry."""
+    """Return what was decided about an entry."""
     if is_dropped(entry):
         return DROPPED
     said = entry.get("review") if isinstance(entry, dict) else None
@@ -97,18 +97,18 @@ def mark_outdated(entry: dict[str, Any], why: str) -> None:
 
 
 def outdated_reasons(entry: dict[str, Any]) -> tuple[str, ...]:
-    """Why an entry is to be looked at again, if it is."""
+    """Return why an entry is to be looked at again, if it is."""
     said = coerce_text(entry.get("outdated"))
     return (said,) if said else ()
 
 
 def merge_user_text(user_text: str, current: str) -> str:
-    """A text as somebody sent it, in one line; what they did not touch stays to the letter."""
+    """Return a text as somebody sent it, in one line; what they did not touch stays to the letter."""
     return current if user_text == current else " ".join(user_text.split())
 
 
 def validate_instruction(user_text: str, current: str = "") -> str:
-    """An instruction as it was sent; a changed one that cannot stand is refused."""
+    """Return an instruction as it was sent; a changed one that cannot stand is refused."""
     text = merge_user_text(user_text, current)
     if text and text == current:
         return current

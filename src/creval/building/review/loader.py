@@ -20,7 +20,7 @@ from creval.store import DATABASE
 
 
 def open_review(path: Path) -> Review:
-    """What was built in a folder, to be looked through; releases are not for writing into."""
+    """Open what was built in a folder, to be looked through; releases are not for writing into."""
     if not path.is_dir():
         raise CrevalError(f"{path} is not a folder. Give what `creval build` made.")
     review = _find_review(path)
