@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,20 +117,12 @@ def _read_row(path: Path) -> dict[str, Any] | None:
     """Return a file's row, if it has the form of one; `creval bench` tells about the others."""
     try:
         content = read_json(path)
-        if all(isinstance(entry, dict) for entry in _entries(content)):
-            return dict(content)
-    except (CrevalError, AttributeError):
-        pass
-    return None
-
-
-def _entries(content: Any) -> Iterator[Any]:
-    edit = content.get("edit")
-    for name in ("sequence", "compound"):
-        entries = edit.get(name) if isinstance(edit, dict) else None
-        if not isinstance(entries, list) or not entries:
-            raise CrevalError(f"a row has no {name}.")
-        yield from entries
+    except CrevalError:
+        return None
+    edit = content.get("edit") if isinstance(content, dict) else None
+    parts = [edit.get(name) for name in ("sequence", "compound")] if isinstance(edit, dict) else [None]
+    is_row = all(isinstance(part, list) and part and all(isinstance(one, dict) for one in part) for part in parts)
+    return dict(content) if is_row else None
 
 
 def _notes(step: Mapping[str, Any]) -> tuple[str, ...]:

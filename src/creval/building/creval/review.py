@@ -85,8 +85,8 @@ class CrevalReview(JsonReview[_Entries]):
 
     def count_undecided(self) -> int:
         """Count the items of samples that are not dropped."""
-        kept = [identity for identity, (_, dropped) in self.entries.items() if not dropped]
-        return sum(item.verdict == OPEN for identity in kept for item in self.group(identity).items)
+        kept = {identity: entry for identity, entry in self.entries.items() if not entry[1]}
+        return sum(item.verdict == OPEN for identity in kept for item in self.build_group(kept, identity).items)
 
     def _folder(self, dropped: bool) -> Path:
         return self.folder / DROPPED if dropped else self.folder

@@ -42,15 +42,13 @@ _TWO_FACTS = re.compile(
     re.IGNORECASE,
 )
 _TASTE = re.compile(
-    r"\b(?:beautiful|pretty|attractive|appealing|pleasing|pleasant|nice|nicely|impressive|"
-    r"stunning|aesthetically|tasteful\w*|harmonious\w*|interesting|convincing\w*|good-looking|"
-    r"creative(?:ly)?|well[- ]made)\b",
+    r"\b(?:beautiful|pretty|attractive|appealing|pleasing|pleasant|nice|nicely|impressive|stunning|aesthetically|"
+    r"tasteful\w*|harmonious\w*|interesting|convincing\w*|good-looking|creative(?:ly)?|well[- ]made)\b",
     re.IGNORECASE,
 )
 _VAGUE = re.compile(
-    r"\b(?:something like|some kind of|some sort of|or something|and/or|for example|e\.g\.|etc|"
-    r"such as|maybe|perhaps|possibly|if possible|optionally|as you (?:like|see fit|wish)|"
-    r"either|and so on)\b",
+    r"\b(?:something like|some kind of|some sort of|or something|and/or|for example|e\.g\.|etc|such as|maybe|perhaps|"
+    r"possibly|if possible|optionally|as you (?:like|see fit|wish)|either|and so on)\b",
     re.IGNORECASE,
 )
 _RETOUCH = re.compile(
