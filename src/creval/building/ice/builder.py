@@ -14,13 +14,13 @@ from creval.benchmarks.ice_bench.tasks import TASKS, Task, find_tasks
 from creval.building.base import Builder
 from creval.building.ice.build_plan import abbreviate, plan_from_folder, plan_from_table
 from creval.building.ice.control_images import DEPTH, DERIVABLE
-from creval.building.ice.files import IceItems, get_template, get_texts
+from creval.building.ice.files import IceItems, ItemDraft, get_template, get_texts
 from creval.building.ice.image_sets import relative_name
 from creval.building.ice.item_inputs import InputBuilder, discard_derived_images, read_item_inputs
 from creval.building.ice.item_table import SOURCE_TYPES
 from creval.building.ice.jobs import ItemJob, TaskSelection
 from creval.building.ice.pipeline import CAPTION_STAGE, load_ice_prompts, write_item_texts
-from creval.building.ice.save import ItemDraft, find_source_type_conflicts, save_items
+from creval.building.ice.save import find_source_type_conflicts, save_items
 from creval.building.ice.templates import TemplateSet
 from creval.building.ice.texts import (
     INSTRUCTION,

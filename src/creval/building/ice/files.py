@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from creval.benchmarks.ice_bench.item_lines import (
     ITEMS_FILE,
@@ -18,7 +18,7 @@ from creval.benchmarks.ice_bench.item_lines import (
 )
 from creval.benchmarks.ice_bench.tasks import TASK_GROUPS, TASKS, Task, find_task
 from creval.building.ice.jobs import ExistingItem, ItemJob, task_slug
-from creval.building.ice.texts import INSTRUCTION, TARGET_CAPTION, TEXT_FIELDS, ItemTexts
+from creval.building.ice.texts import INSTRUCTION, TARGET_CAPTION, TEXT_FIELDS, ItemInputs, ItemTexts
 from creval.core.errors import CrevalError
 from creval.core.files import atomic_write, coerce_text, is_dropped, replace_lone_surrogates
 from creval.parsing.text_checks import text_digest
@@ -28,6 +28,18 @@ INSTRUCTION_DIGEST_KEY, TEXT_DIGEST_KEY = "of", "as"
 """Digests of the instruction for which an edit was described, and of a text as it was built."""
 PEOPLE = "people"
 ItemEntry = dict[str, Any]
+
+
+class ItemDraft(NamedTuple):
+    """What became of an item: its inputs and texts, and how they came about. A new one has its job, another the texts
+    that it had `previous_texts`."""
+
+    item_id: str
+    inputs: ItemInputs
+    item_texts: ItemTexts
+    provenance: Mapping[str, Any]
+    job: ItemJob | None = None
+    previous_texts: Mapping[str, str] = {}
 
 
 def item_image_path(folder: Path, item: str, task: Task, kind: str, ending: str = ".png") -> Path:
@@ -82,23 +94,17 @@ class IceItems:
             texts[TARGET_CAPTION] = ""
         return ItemTexts(texts)
 
-    def complete(
-        self,
-        name: str,
-        previous_texts: Mapping[str, str],
-        item_texts: ItemTexts,
-        provenance: Mapping[str, Mapping[str, Any]],
-    ) -> bool:
-        """Give an item the texts that it lacked; `previous_texts` are those that it had then. Do not where people have
-        given it another instruction since, nor in the place of what they wrote."""
-        entry = self.entries.get(name)
+    def complete(self, draft: ItemDraft) -> bool:
+        """Give an item the texts that it lacked. Do not where people have given it another instruction since, nor in
+        the place of what they wrote."""
+        entry, previous_texts = self.entries.get(draft.item_id), draft.previous_texts
         now = get_texts(entry) if entry is not None else {}
         if entry is None or is_dropped(entry) or now[INSTRUCTION] != previous_texts[INSTRUCTION]:
             return False
         for part in TEXT_FIELDS:
-            if part in item_texts.authors and now[part] == previous_texts[part]:
-                entry[part] = replace_lone_surrogates(item_texts.texts[part])
-                get_provenance(entry)[part] = dict(provenance[part])
+            if part in draft.item_texts.authors and now[part] == previous_texts[part]:
+                entry[part] = replace_lone_surrogates(draft.item_texts.texts[part])
+                get_provenance(entry)[part] = dict(draft.provenance[part])
                 _record_text_digest(entry, part)
         return True
 
@@ -109,16 +115,9 @@ class IceItems:
                 if is_human_written(entry, part):
                     mark_human_written(entry, part)
 
-    def add(
-        self,
-        job: ItemJob,
-        task: Task,
-        image_names: Mapping[str, str],
-        item_texts: ItemTexts,
-        provenance: Mapping[str, Any],
-    ) -> bool:
+    def add(self, draft: ItemDraft, job: ItemJob, image_names: Mapping[str, str]) -> bool:
         """Add an item whose images are there, unless somebody has put one of its name there; `save` writes it."""
-        name = job.item_id(task)
+        name, task = draft.item_id, draft.inputs.task
         if name in self.entries:
             return False
         photograph = {"photograph": image_names["photo"]} if "photo" in image_names else {}
@@ -132,8 +131,8 @@ class IceItems:
             "SourceImage": image_names.get("src", ""),
             "SourceMask": image_names.get("mask", ""),
             "ReferenceImages": [place for kind, place in image_names.items() if kind.startswith("ref")],
-            **{part: replace_lone_surrogates(item_texts.texts[part]) for part in TEXT_FIELDS},
-            "made": {"key": job.key, "base": job.id_stem, **photograph, **provenance},
+            **{part: replace_lone_surrogates(draft.item_texts.texts[part]) for part in TEXT_FIELDS},
+            "made": {"key": job.key, "base": job.id_stem, **photograph, **draft.provenance},
         }
         for part in TEXT_FIELDS:
             _record_text_digest(self.entries[name], part)

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from creval.building.ice.files import DATASET_FOLDER, IceItems, ItemEntry, item_image_path
-from creval.building.ice.jobs import ItemJob
-from creval.building.ice.texts import ItemInputs, ItemTexts
+from creval.building.ice.files import DATASET_FOLDER, IceItems, ItemDraft, ItemEntry, item_image_path
+from creval.building.ice.texts import ItemInputs
 from creval.building.image_files import copy_image, release_suffix, write_error_reason
 from creval.calls.text_generation import GenerationResult
 from creval.core.files import coerce_text
@@ -20,18 +18,6 @@ _SOURCE_TYPES = {"real": "Real Image", "generated": "Generated Image"}
 """Where sources come from, in the release's words."""
 
 
-class ItemDraft(NamedTuple):
-    """What became of an item: its inputs and texts, and how they came about. A new one has its job, another the texts
-    that it had `previous_texts`."""
-
-    item_id: str
-    inputs: ItemInputs
-    item_texts: ItemTexts
-    provenance: Mapping[str, Any]
-    job: ItemJob | None = None
-    previous_texts: Mapping[str, str] = {}
-
-
 def save_items(folder: Path, result: GenerationResult[ItemDraft], source_types: Mapping[str, str]) -> IceItems:
     """Write what was made and nobody has changed meanwhile, and where sources come from; return all items."""
     places = _copy_new_images(folder, result)
@@ -39,12 +25,9 @@ def save_items(folder: Path, result: GenerationResult[ItemDraft], source_types: 
         items = IceItems(folder)
         for identity, made in list(result.results.items()):
             if made.job is None:
-                is_put = items.complete(made.item_id, made.previous_texts, made.item_texts, made.provenance)
-            else:
-                names = places.get(identity)
-                is_put = names is not None and items.add(
-                    made.job, made.inputs.task, names, made.item_texts, made.provenance
-                )
+                is_put = items.complete(made)
+            else:  # not without its images, of which there may be none
+                is_put = identity in places and items.add(made, made.job, places[identity])
             if not is_put:
                 result.leave_out(identity, "it was changed meanwhile; build again")
         for entry, kind in _find_typed_entries(items, source_types):
