@@ -16,7 +16,7 @@ from creval.building.build_manifest import (
 )
 from creval.calls.cost_estimate import CostEstimate
 from creval.calls.event_loop import ProgressCallback
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationItem, GenerationResult, ItemSession, StageEstimate, TextGenerator
 from creval.calls.validated_text import ValidatingSession
 from creval.core.formatting import pluralise
@@ -28,9 +28,9 @@ T = TypeVar("T")
 class Builder(ABC, Generic[T]):
     """Benchmark to be made, or continued.
 
-    A subclass finds its items when it is opened, tells what each takes (`stages`), makes one
-    (`make`) and saves what was made (`save`). `unusable` are inputs known to become no item, with
-    the reasons; items of `changed_ids` are paid for although texts of that name are stored.
+    A subclass finds its items when it is opened, tells what each takes (`stages`), makes one (`make`) and saves what
+    was made (`save`). `unusable` are inputs known to become no item, with the reasons; items of `changed_ids` are paid
+    for although texts of that name are stored.
     """
 
     benchmark: ClassVar[str]
@@ -40,7 +40,7 @@ class Builder(ABC, Generic[T]):
         self,
         out: Path,
         roles: Mapping[str, str],
-        settings: Settings,
+        settings: ChatSettings,
         prompts: Iterable[Prompt],
         *,
         temperature: float,
@@ -80,8 +80,8 @@ class Builder(ABC, Generic[T]):
         """Save what was made; what cannot be saved is moved to `left_out`."""
 
     def record(self, result: GenerationResult[T]) -> Mapping[str, Any]:
-        """Return what the record keeps besides the fingerprint: what the last start left out and
-        why, and what was rejected of that. Rejections of other items are saved with them."""
+        """Return what the record keeps besides the fingerprint: what the last start left out and why, and what was
+        rejected of that. Rejections of other items are saved with them."""
         left_out = dict(sorted(result.left_out.items()))
         rejected = {name: self.rejections[name] for name in left_out if self.rejections.get(name)}
         return {"left_out": left_out, "rejected": rejected}

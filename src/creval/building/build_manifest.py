@@ -23,7 +23,7 @@ BuildFingerprint = Mapping[str, Any]
 def build_fingerprint(
     benchmark: str, generator: TextGenerator[Any], prompts: Iterable[Prompt], **details: Any
 ) -> BuildFingerprint:
-    """Models, prompts and settings, and what else shapes the texts of a system."""
+    """Return models, prompts and settings, and what else shapes the texts of a benchmark."""
     return {
         "system": benchmark,
         "models": {role: judge.name for role, judge in generator.judges.items()},
@@ -41,8 +41,7 @@ def read_stored_build(folder: Path) -> Mapping[str, Any]:
 
 
 def require_same_build(folder: Path, fingerprint: BuildFingerprint) -> None:
-    """Refuse to go on in a folder that was begun with something else, or holds a benchmark that
-    was not begun here."""
+    """Refuse to go on in a folder that was begun with something else, or holds a benchmark that was not begun here."""
     held = read_stored_build(folder)
     there = [registry.benchmarks.get(name).recognise(folder) for name in registry.benchmarks.names()]
     if not held and any(found and found.is_relative_to(folder) for found in there):
@@ -81,7 +80,6 @@ def read_build_record(folder: Path) -> dict[str, Any]:
 
 
 def _is_text_mapping(content: object) -> bool:
-    """Whether it is texts by name."""
     return isinstance(content, dict) and all(isinstance(text, str) for text in content.values())
 
 

@@ -1,4 +1,4 @@
-"""Which files are the pictures that a benchmark is made of."""
+"""Which files are the images that a benchmark is made of."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _SUFFIXES = frozenset((".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif",
 _SUFFIXES |= {".heic", ".heif", ".svg", ".eps", ".psd"}
 
 _RELEASE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
-"""The kinds of pictures that releases have; others are saved as PNG."""
+"""The kinds of images that releases have; others are saved as PNG."""
 
 
 def release_suffix(path: PurePath) -> str:
-    """The ending of a picture's file in a benchmark."""
+    """Return the ending of an image's file in a benchmark."""
     return path.suffix if path.suffix.casefold() in _RELEASE_SUFFIXES else ".png"
 
 
 def copy_image(image: Path, path: Path) -> None:
-    """Copy a picture; one of another kind than its new name says becomes a PNG."""
+    """Copy an image; one of another kind than its new name says becomes a PNG."""
     if image.suffix == path.suffix:
         atomic_copy(image, path)
     else:
@@ -35,7 +35,7 @@ def copy_image(image: Path, path: Path) -> None:
 
 
 def save_png(image: Image.Image, path: Path) -> None:
-    """Save a picture that was made here."""
+    """Save an image that was made here."""
     png = io.BytesIO()
     image.save(png, "PNG")
     atomic_write(path, png.getvalue())
@@ -47,7 +47,7 @@ def write_error_reason(error: ImageError | OSError) -> object:
 
 
 def require_separate(folder: Path, out: Path) -> None:
-    """Refuse to write where the pictures are."""
+    """Refuse to write where the images are."""
     if not folder.is_dir():
         raise CrevalError(f"{folder} is not a folder of pictures.")
     if folder.resolve().is_relative_to(out.resolve()):
@@ -55,8 +55,7 @@ def require_separate(folder: Path, out: Path) -> None:
 
 
 def list_image_names(folder: Path, out: Path) -> list[str]:
-    """The pictures in a folder and in those inside, by their paths from there. What lies in `out`
-    is not looked at."""
+    """Return the images in a folder and in those inside but `out`, by their paths from there."""
     require_separate(folder, out)
     where, made = folder.resolve(), out.resolve()
     inside = f"{made.relative_to(where).as_posix()}/" if made.is_relative_to(where) else None
@@ -71,7 +70,7 @@ def list_image_names(folder: Path, out: Path) -> list[str]:
 
 
 def sample_names(names: Sequence[str], limit: int | None, seed: int) -> list[str]:
-    """So many of them by chance, in their order; a larger limit adds to them."""
+    """Draw so many names by chance, in their order; a larger limit adds to them."""
     shuffled = list(names)
     random.Random(f"pictures {seed}").shuffle(shuffled)  # noqa: S311
     return sorted(shuffled[:limit])

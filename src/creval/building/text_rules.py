@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
+from creval.calls.validated_text import InvalidReplyError
 from creval.parsing.text_checks import (
     contains_refusal,
     count_words,
@@ -21,7 +22,7 @@ TextRule = Callable[[str], str]
 
 
 def garbled_reason(text: str) -> str:
-    """Text that fell apart: damaged, in mixed scripts, or more signs than words."""
+    """Return how a text fell apart: damaged, in mixed scripts, or more signs than words; empty if it did not."""
     if reason := damage_reason(text):
         return reason
     bare = remove_quotes(text)
@@ -36,12 +37,8 @@ def garbled_reason(text: str) -> str:
     return ""
 
 
-def refusal_reason(text: str) -> str:
-    return "it declines instead of instructing" if contains_refusal(text) else ""
-
-
 def step_list_reason(text: str) -> str:
-    """A compound instruction is not a list."""
+    """Return why a text is no compound instruction, which is not a list."""
     return "it is a list of steps, not one instruction" if _STEP_LIST.search(text) else ""
 
 
@@ -56,7 +53,7 @@ def length_rule(min_words: int, max_words: int) -> TextRule:
 
 
 def kept_quotes_rule(quoted_texts: Sequence[str]) -> TextRule:
-    """What stood in quotation marks still stands there."""
+    """Return the rule that what stood in quotation marks still stands there."""
 
     def rule(text: str) -> str:
         lost = [words for words in quoted_texts if words not in text]
@@ -66,18 +63,25 @@ def kept_quotes_rule(quoted_texts: Sequence[str]) -> TextRule:
 
 
 def find_violation(text: str, **extra_rules: TextRule) -> str:
-    """The first rule that an instruction breaks, by its name and with the reason; or nothing.
+    """Return the first rule that an instruction breaks, by its name and with the reason; empty if it breaks none.
 
-    >>> broken("Add a red red red red kite.")
+    >>> find_violation("Add a red red red red kite.")
     'garbled text: something is repeated over and over'
     """
     rules: dict[str, TextRule] = {
         "left-over format": leftover_markup_reason,
         "garbled text": garbled_reason,
-        "refusal": refusal_reason,
+        "refusal": lambda text: "it declines instead of instructing" if contains_refusal(text) else "",
     }
     rules |= {name.replace("_", " "): rule for name, rule in extra_rules.items()}
     for name, rule in rules.items():
         if reason := rule(text):
             return f"{name}: {reason}"
     return ""
+
+
+def require_valid(text: str, **extra_rules: TextRule) -> str:
+    """Return a text that breaks no rule, and reject the reply that brought another."""
+    if reason := find_violation(text, **extra_rules):
+        raise InvalidReplyError(reason)
+    return text

@@ -52,7 +52,7 @@ def creval(
 
     def describe(result: GenerationResult[SampleDraft]) -> build_common.BuildOutput:
         counts = count_questions(result.results.values())
-        rejected = Counter(one.violation.rule for all_ in work.pipeline.rejections.values() for one in all_)
+        rejected = Counter(one["rule"] for all_ in work.rejected.values() for one in all_)
         table = _samples_table(result, work, counts, rejected)
         notes = _list_notes(work, counts, rejected)
         return build_common.BuildOutput(bool(result.results), table, notes=notes)

@@ -11,7 +11,7 @@ import typer
 from creval.cli import build_common, options
 
 if TYPE_CHECKING:
-    from creval.building.ice.save import ItemDraft
+    from creval.building.ice.files import ItemDraft
     from creval.calls.text_generation import GenerationResult
 
 MODEL, PEOPLE = "model", "people"

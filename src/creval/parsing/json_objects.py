@@ -45,8 +45,8 @@ _FAITHFUL_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_build_obje
 def iter_json_objects(text: str, *, lists: bool = False, faithful: bool = False) -> Iterator[Any]:
     """Yield the JSON objects in a text, one after another.
 
-    With `lists`, yield lists that stand outside of objects too. With `faithful`, nothing is lost: an
-    object that has a key twice is a `MultiDict`, and one that cannot be decoded a `BrokenObject`.
+    With `lists`, yield lists that stand outside of objects too. With `faithful`, nothing is lost: an object that has a
+    key twice is a `MultiDict`, and one that cannot be decoded a `BrokenObject`.
     """
     opening = _OBJECT_OR_LIST if lists else _OBJECT
     decoder = _FAITHFUL_DECODER if faithful else LENIENT_DECODER

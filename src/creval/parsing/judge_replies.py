@@ -23,9 +23,9 @@ def parse_reply(text: str, questions: Sequence[Question], labels: Sequence[str] 
     """Return one verdict for each question, in their order, from the reply to all of them.
 
     `labels` are the names under which the questions were put, if not their own, or Q1, Q2 ... where they have none.
-    Reads fenced or bare JSON: objects in a row, an array, objects inside objects, an object from label to answer;
-    JSON with slips of punctuation; lines such as `Q3: Yes`; and, where one question was asked, the bare answer. An
-    answer without a label goes by the question's text, or by order where there are as many answers as questions.
+    Reads fenced or bare JSON: objects in a row, an array, objects inside objects, an object from label to answer; JSON
+    with slips of punctuation; lines such as `Q3: Yes`; and, where one question was asked, the bare answer. An answer
+    without a label goes by the question's text, or by order where there are as many answers as questions.
     """
     entries, sound = find_json_entries(text)
     if not entries:
@@ -69,8 +69,8 @@ def _assign_entries(
 ) -> list[list[AnswerEntry]]:
     """Return for each question the entries that can only be meant for it.
 
-    A label alone counts only where every label of the reply is one that was asked: a model that
-    counts from zero means other questions by the same numbers.
+    A label alone counts only where every label of the reply is one that was asked: a model that counts from zero means
+    other questions by the same numbers.
     """
     numbers = [entry.number for entry in entries]
     bare = sound and not any(entry.number or entry.text for entry in entries)

@@ -89,8 +89,8 @@ def labelled_lines(
 ) -> Iterator[LabelledLine]:
     """Yield each line with the field that its label names, if it has one.
 
-    Of `patterns`, the first that matches a line splits it into label and value. In a line of more
-    than `max_chars` no label is read.
+    Of `patterns`, the first that matches a line splits it into label and value. In a line of more than `max_chars` no
+    label is read.
     """
     for line in lines:
         tried = (pattern.match(line) for pattern in patterns or (_LABELLED,))

@@ -22,8 +22,8 @@ class WrittenInstruction(NamedTuple):
 
 
 def instruction_reply_format(dimensions: Sequence[str] = (), only_added: bool = False) -> ReplyFormat:
-    """Return what tells a model how to write down an instruction, with one of these dimensions, or
-    with only the attributes that it added."""
+    """Return what tells a model how to write down an instruction, with one of these dimensions, or with only the
+    attributes that it added."""
     entry: dict[str, object] = {"dimension": "..."} if dimensions else {}
     entry |= {"attributes": ["...", "..."], "instruction": "..."}
     named = "the name of the dimension as it is given above, " if dimensions else ""

@@ -15,7 +15,6 @@ from creval.building.complex_edit.atomic_operations import OPERATIONS
 from creval.building.complex_edit.chain_replies import (
     AtomicInstruction,
     CompoundInstruction,
-    SimplifyReply,
     read_compound,
     read_sequence,
     read_simplified,
@@ -54,8 +53,8 @@ def test_a_sequence_as_a_list(form: str, found: list[AtomicInstruction]) -> None
 def test_a_shorter_instruction_in_every_form(form: str, said: str) -> None:
     if form == "chinese" and "“" in said:
         return  # quotation marks inside quotation marks
-    assert read_simplified(render_records([{"needed": "Yes", "instruction": said}], form)) == SimplifyReply(True, said)
-    assert read_simplified(render_records([{"needed": "no", "instruction": ""}], form)) == SimplifyReply(False)
+    assert read_simplified(render_records([{"needed": "Yes", "instruction": said}], form)) == said
+    assert read_simplified(render_records([{"needed": "no", "instruction": ""}], form)) == ""
 
 
 @form
@@ -71,10 +70,10 @@ def test_a_compound_in_every_form(form: str, said: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("No.", SimplifyReply(False)),
-        ("No, it is short already", SimplifyReply(False)),
-        ('{"needed": false}', SimplifyReply(False)),
-        ("**Needed:** Yes\n**Shorter instruction:**\n\nAdd a cat.", SimplifyReply(True, "Add a cat.")),
+        ("No.", ""),
+        ("No, it is short already", ""),
+        ('{"needed": false}', ""),
+        ("**Needed:** Yes\n**Shorter instruction:**\n\nAdd a cat.", "Add a cat."),
         ("Yes.", None),
         ("Nobody knows.", None),
         ('{"needed": "yes", "instruction": "a b c"}{"needed": "yes", "instruction": "d e"}', None),
@@ -82,7 +81,7 @@ def test_a_compound_in_every_form(form: str, said: str, why: str) -> None:
         ("", None),
     ],
 )
-def test_whether_it_is_needed(text: str, found: SimplifyReply | None) -> None:
+def test_whether_it_is_needed(text: str, found: str | None) -> None:
     assert read_simplified(text) == found
 
 
@@ -111,7 +110,7 @@ def test_one_edit_in_other_forms(text: str) -> None:
 def test_no_text_makes_it_raise_or_invent(text: str) -> None:
     said = [word for one in read_sequence(text) for word in (one.instruction, one.reason)]
     compound, shorter = read_compound(text), read_simplified(text)
-    said += list(compound or ()) + ([shorter.instruction] if shorter else [])
+    said += list(compound or ()) + ([shorter] if shorter else [])
     assert not invented_words(text, said)
 
 
@@ -137,8 +136,8 @@ def test_replies_in_the_form_of_their_schemas() -> None:
     said = json_of_schema(chain_replies.SEQUENCE_FORMAT.schema)
     assert read_sequence(said) == [AtomicInstruction(OPERATIONS[-1], "some instruction", "some reason")]
     said = json_of_schema(chain_replies.SIMPLIFY_FORMAT.schema, needed="yes")
-    assert read_simplified(said) == SimplifyReply(True, "some instruction")
+    assert read_simplified(said) == "some instruction"
     said = json_of_schema(chain_replies.SIMPLIFY_FORMAT.schema, instruction="")
-    assert read_simplified(said) == SimplifyReply(False)
+    assert read_simplified(said) == ""
     said = json_of_schema(chain_replies.COMPOUND_FORMAT.schema)
     assert read_compound(said) == CompoundInstruction("some instruction", "some reasoning")

@@ -33,7 +33,7 @@ SHORT = '{"needed": "no"}'
 
 @pytest.mark.parametrize("name", ["sequence", "simplify", "compound"])
 def test_every_stage_is_shown_two_examples(name: str) -> None:
-    text = getattr(pipeline.load_complex_edit_prompts(), name).text
+    text = pipeline.load_complex_edit_prompts()[name].text
     shown = text[text.index("Two examples of") :]
     assert shown.count("Thought: ") == 2
     assert "{{" not in shown[: shown.rindex("Thought: ")], "nothing is filled into an example"
@@ -120,7 +120,7 @@ def test_words_to_be_written_are_not_lost() -> None:
 
 def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "complexedit_compound.md").write_text("Join: {{instructions}} {{format}}")
-    assert pipeline.load_complex_edit_prompts(str(tmp_path)).compound.text.startswith("Join: ")
+    assert pipeline.load_complex_edit_prompts(str(tmp_path))["compound"].text.startswith("Join: ")
     (tmp_path / "complexedit_compound.md").write_text("Join. {{format}}")
     with pytest.raises(CrevalError, match=r"needs \{\{instructions\}\}"):
         pipeline.load_complex_edit_prompts(str(tmp_path))

@@ -8,9 +8,9 @@ from PIL import Image
 from creval.benchmarks.complexbench_edit.coco_boxes import AnnotatedObject, read_objects_by_filename
 from creval.building.complexbench.objects import (
     Detections,
+    ImageObjects,
     SceneObject,
     find_object,
-    format_objects,
     name_objects,
     select_suitable_images,
     unsuitable_reason,
@@ -53,7 +53,7 @@ def test_a_class_with_a_hostile_name_stays_in_its_line() -> None:
 
 
 def test_objects_are_listed_with_where_they_are() -> None:
-    assert format_objects([SceneObject("cup", (10, 0, 20, 25))], (100, 50)) == (
+    assert ImageObjects([SceneObject("cup", (10, 0, 20, 25))], (100, 50)).describe() == (
         "- cup (10 to 20 % from the left, 0 to 50 % from the top)"
     )
 
@@ -85,8 +85,8 @@ def test_choosing_says_why_others_are_not_kept(tmp_path: Path) -> None:
     fine = objects("cat", "cup", "vase")
     found = {"a.jpg": fine, "b.png": fine, "c.jpg": fine[:2], "e.gif": fine, "torn.jpg": fine}
     chosen = select_suitable_images(names, tmp_path, Detections(found, {"cut.jpg": "cut.jpg is cut off."}))
-    assert list(chosen.objects) == ["a.jpg", "in/b.png", "e.gif"]
-    assert chosen.sizes["in/b.png"] == (80, 40)
+    assert list(chosen.scenes) == ["a.jpg", "in/b.png", "e.gif"]
+    assert chosen.scenes["in/b.png"].size == (80, 40)
     assert chosen.unsuitable == {"c.jpg": "fewer than 3 classes occur", "d.jpg": "there are no annotations"}
     assert list(chosen.unreadable) == ["torn.jpg", "cut.jpg"]
     assert chosen.unreadable["cut.jpg"] == "cut.jpg is cut off.", "as it was said where it was opened"

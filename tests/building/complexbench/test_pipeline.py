@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from creval.building.complexbench import pipeline
-from creval.building.complexbench.edit_types import EditTypePlan
-from creval.building.complexbench.objects import SceneObject
-from creval.building.complexbench.pipeline import ImageObjects, choose_edit_types
+from creval.building.complexbench.edit_types import EditTypePlan, draw_edit_types
+from creval.building.complexbench.objects import ImageObjects, SceneObject
 from creval.calls.validated_text import RetriesExhaustedError, ValidatingSession
 from tests.building.chains_made import Script
 
@@ -49,12 +48,12 @@ def checks(*faults: str) -> str:
 def write(*texts: str, types: EditTypePlan = CHAIN, retries: int = 1) -> tuple[dict[str, Any], list[str]]:
     script = Script(*texts)
     scribe = ValidatingSession(script, retries)  # type: ignore[arg-type]
-    made = asyncio.run(pipeline.write_sample_steps(scribe, pipeline.load_complexbench_prompts(), types, SCENE))
+    made = asyncio.run(pipeline.StepWriter(scribe, pipeline.load_complexbench_prompts(), types, SCENE).write())
     return {**made, "rejected": scribe.rejections}, script.said
 
 
 def test_types_of_a_name_that_is_no_text() -> None:
-    drawn = [pipeline.choose_edit_types("caf\udce9.jpg", "parallel", SCENE, 0, 0) for _ in range(2)]
+    drawn = [draw_edit_types("parallel", ["cup"], "caf\udce9.jpg") for _ in range(2)]
     assert drawn[0] == drawn[1]
 
 
@@ -131,7 +130,7 @@ def test_a_check_that_cannot_be_read_is_asked_for_again() -> None:
 
 
 def test_a_images_types_are_the_same_each_time() -> None:
-    drawn = [choose_edit_types("a.jpg", "two-chain", SCENE, seed, 0) for seed in range(20)]
-    assert drawn == [choose_edit_types("a.jpg", "two-chain", SCENE, seed, 0) for seed in range(20)]
+    drawn = [draw_edit_types("two-chain", ["cup"], f"{seed} a.jpg") for seed in range(20)]
+    assert drawn == [draw_edit_types("two-chain", ["cup"], f"{seed} a.jpg") for seed in range(20)]
     assert len(set(drawn)) > 5, "another seed draws others"
-    assert len({choose_edit_types(f"{n}.jpg", "two-chain", SCENE, 0, 0) for n in range(20)}) > 5
+    assert len({draw_edit_types("two-chain", ["cup"], f"{n}.jpg") for n in range(20)}) > 5

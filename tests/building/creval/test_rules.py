@@ -8,25 +8,19 @@ from hypothesis import strategies as st
 
 from creval.building.creval.dimensions import DIMENSIONS
 from creval.building.creval.rules import (
-    ATTRIBUTE_COUNT_RULE,
-    ENGLISH_RULE,
-    INSTRUCTION_RULES,
-    QUESTION_RULES,
-    QuestionContext,
+    find_given_violations,
     find_instruction_violations,
     find_question_violations,
     is_same_question,
-    rewrite_rules,
 )
 from creval.parsing.written_instructions import WrittenInstruction
 from creval.parsing.written_questions import WrittenQuestion
 
-TO = QuestionContext("VC", "Turn the cat into a jade lamp.", ["Is the collar of the cat red?"])
-ALL = (*INSTRUCTION_RULES, ENGLISH_RULE, ATTRIBUTE_COUNT_RULE)
+TO = ("Turn the cat into a jade lamp.", ["Is the collar of the cat red?"])
 
 
 def broken(text: str, answer: str | None = "Yes", weight: float | None = 2.0) -> set[str]:
-    return {fault.rule for fault in find_question_violations(WrittenQuestion(text, answer, weight), TO)}
+    return {fault.rule for fault in find_question_violations(WrittenQuestion(text, answer, weight), "VC", *TO)}
 
 
 @pytest.mark.parametrize(
@@ -66,19 +60,18 @@ def test_a_good_question_passes(text: str) -> None:
     ],
 )
 def test_each_rule_finds_its_fault(rule: str, question: WrittenQuestion) -> None:
-    assert rule in {fault.rule for fault in find_question_violations(question, TO)}
-    assert rule in {known.name for known in QUESTION_RULES}
+    assert rule in {fault.rule for fault in find_question_violations(question, "VC", *TO)}
 
 
 def test_weights_are_for_consistency_only() -> None:
     asked = WrittenQuestion("Is the ear notched?", "Yes", None)
-    assert not find_question_violations(asked, TO._replace(metric="IF"))
+    assert not find_question_violations(asked, "IF", *TO)
 
 
 @pytest.mark.parametrize("name", DIMENSIONS)
 def test_our_examples_keep_the_rules(name: str) -> None:
     for text in DIMENSIONS[name].examples:
-        assert not find_instruction_violations(WrittenInstruction(text), ALL), text
+        assert not find_instruction_violations(WrittenInstruction(text)), text
 
 
 GOOD = "Turn the cat into a green jade lamp with four brass feet beneath a paper moon."
@@ -99,8 +92,8 @@ GOOD = "Turn the cat into a green jade lamp with four brass feet beneath a paper
     ],
 )
 def test_each_rule_for_instructions(rule: str, told: WrittenInstruction) -> None:
-    assert rule in {fault.rule for fault in find_instruction_violations(told, ALL)}
-    assert not find_instruction_violations(WrittenInstruction(GOOD, attributes=("a", "b", "c", "d")), ALL)
+    assert rule in {fault.rule for fault in find_instruction_violations(told)}
+    assert not find_instruction_violations(WrittenInstruction(GOOD, attributes=("a", "b", "c", "d")))
 
 
 OWN = 'Turn the cat into a lamp with a sign that reads "OPEN".'
@@ -119,15 +112,15 @@ SHARPER = 'Turn the tabby cat into a jade lamp with four brass feet and a sign t
     ],
 )
 def test_each_rule_for_what_was_rewritten(rule: str, told: WrittenInstruction) -> None:
-    rules = rewrite_rules(OWN)
-    assert {fault.rule for fault in find_instruction_violations(told, rules)} == {rule}
+    assert {fault.rule for fault in find_instruction_violations(told, OWN)} == {rule}
     for attributes in ((), ("jade", "brass"), ("tabby", "jade", "four brass feet")):
-        assert not find_instruction_violations(WrittenInstruction(SHARPER, attributes=attributes), rules)
+        assert not find_instruction_violations(WrittenInstruction(SHARPER, attributes=attributes), OWN)
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_text_can_be_checked(text: str, other: str) -> None:
-    find_question_violations(WrittenQuestion(text, text, 1.0), QuestionContext("VC", other, [other]))
-    find_instruction_violations(WrittenInstruction(text), [*ALL, *rewrite_rules(other)])
+    find_question_violations(WrittenQuestion(text, text, 1.0), "VC", other, [other])
+    find_instruction_violations(WrittenInstruction(text), other)
+    assert {fault.rule for fault in find_given_violations(text)} <= {"empty", "garbled"}
     assert is_same_question(text, other) == is_same_question(other, text)
     assert is_same_question(text, text)

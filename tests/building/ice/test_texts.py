@@ -225,7 +225,7 @@ def test_what_denies_that_a_task_is_unsuited_is_no_reason(denied: str) -> None:
 
 def test_the_fake_server_writes_what_can_be_read() -> None:
     chance = random.Random(4)
-    prompt = TEXTS.fill.fill(
+    prompt = TEXTS["Instruction"].fill(
         task="Color Editing",
         meaning="x",
         pictures="",

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from creval.building.review.base import ACCEPTED, DROPPED, OPEN, VERDICTS
-from creval.building.review.entries import read_verdict, set_verdict, validate_instruction
+from creval.building.review.json_review import read_verdict, set_verdict, validate_instruction
 from creval.core.errors import CrevalError
 
 

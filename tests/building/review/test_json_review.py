@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from creval.building.review.base import ACCEPTED, OPEN, ReviewField, ReviewGroup, ReviewItem
-from creval.building.review.entries import read_verdict, set_verdict
-from creval.building.review.json_review import JsonReview
+from creval.building.review.json_review import JsonReview, read_verdict, set_verdict
 from creval.core.errors import CrevalError
 from creval.core.files import read_json, write_json
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -55,9 +56,9 @@ _ARTICLES = re.compile(r"\b(?:an?|the)\b|[\W_]+")
 
 
 def match_operation(written_name: str) -> str | None:
-    """The operation that a model names, whatever its case, articles and marks; its category may stand before it.
+    """Return the operation that a model names, whatever its case, articles and marks; its category may stand before it.
 
-    >>> operation_named("**add object**"), operation_named("Text and Symbols: Add Text")
+    >>> match_operation("**add object**"), match_operation("Text and Symbols: Add Text")
     ('Add an Object', 'Add Text')
     """
     last = re.split(r"[:：>]| - ", written_name)[-1]
@@ -72,7 +73,7 @@ _SPELLINGS = {_normalise_name(name): name for name in OPERATIONS}
 
 
 def describe_operations() -> str:
-    """All operations with what they do, as a list for a prompt."""
+    """Return all operations with what they do, as a list for a prompt."""
     lines = []
     for group, names in CATEGORIES.items():
         lines.append(f"{group}:")
@@ -81,16 +82,13 @@ def describe_operations() -> str:
 
 
 def count_operations(operations: Iterable[str]) -> dict[str, int]:
-    """How often each operation occurs, those that never do among them, in the paper's order."""
-    found = dict.fromkeys(OPERATIONS, 0)
-    for name in operations:
-        if name in found:
-            found[name] += 1
-    return found
+    """Count how often each operation occurs, those that never do among them, in the paper's order."""
+    often = Counter(operations)
+    return {name: often[name] for name in OPERATIONS}
 
 
 def list_operations(dataset: Dataset) -> list[str]:
-    """The operations of all pictures in a benchmark, as often as they occur."""
+    """Return the operations of all images in a benchmark, as often as they occur."""
     longest: dict[Path | None, Sample] = {}
     for sample in dataset.samples:
         before = longest.get(sample.source)

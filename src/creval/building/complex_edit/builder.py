@@ -1,4 +1,4 @@
-"""`creval build complex-edit` as a whole: pictures in, rows out, everything kept on the way."""
+"""`creval build complex-edit` as a whole: images in, rows out, everything kept on the way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from creval.building.complex_edit.pipeline import (
     write_chain,
 )
 from creval.building.image_files import list_image_names, sample_names
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationItem, StageEstimate
 from creval.calls.validated_text import ValidatingSession
 
@@ -29,7 +29,7 @@ class ComplexEditBuilder(Builder[dict[str, Any]]):
         images: Path,
         out: Path,
         writer: str,
-        settings: Settings,
+        settings: ChatSettings,
         *,
         steps: int = 8,
         temperature: float = 1.15,
@@ -38,7 +38,9 @@ class ComplexEditBuilder(Builder[dict[str, Any]]):
         self.steps = steps
         self._prompts = load_complex_edit_prompts(settings.prompts)
         roles = dict.fromkeys(ROLES, writer)
-        super().__init__(out, roles, settings, self._prompts, temperature=temperature, dry_run=dry_run, steps=steps)
+        super().__init__(
+            out, roles, settings, self._prompts.values(), temperature=temperature, dry_run=dry_run, steps=steps
+        )
         names = list_image_names(images, out)
         self._rows = ComplexEditRows(out)
         self._numbers = self._rows.assign_numbers(names)
@@ -55,7 +57,7 @@ class ComplexEditBuilder(Builder[dict[str, Any]]):
         edit = await write_chain(session, self._prompts, self.steps)
         made = {
             "writer": self.generator.judges["writer"].model,
-            "prompts": [prompt.version for prompt in self._prompts],
+            "prompts": [prompt.version for prompt in self._prompts.values()],
             "temperature": self.fingerprint["temperature"],
             "rejected": session.rejections,
         }

@@ -1,7 +1,7 @@
 """Replies of the models that build Complex-Edit's chains, read from whatever form they come in.
 
-Each kind of reply has the words that ask for it and the function that reads it, side by side. Where
-two things are there, neither is read.
+Each kind of reply has the words that ask for it and the function that reads it, side by side. Where two things are
+there, neither is read.
 """
 
 from __future__ import annotations
@@ -69,13 +69,6 @@ def _split_reason(text: str) -> tuple[str, str]:
     return (text[:at], match[1]) if match else (text, "")
 
 
-class SimplifyReply(NamedTuple):
-    """Answer to the question if an instruction has to be shorter, with the shorter one if so."""
-
-    is_needed: bool
-    instruction: str = ""
-
-
 SIMPLIFY_FORMAT = ReplyFormat(
     'Answer with JSON: {"needed": "yes" or "no", "instruction": "the shorter instruction, or '
     'nothing where none is needed"}',
@@ -83,18 +76,15 @@ SIMPLIFY_FORMAT = ReplyFormat(
 )
 
 
-def read_simplified(text: str) -> SimplifyReply | None:
-    """Return what a reply says about an instruction; None if it says neither yes nor no, or both."""
+def read_simplified(text: str) -> str | None:
+    """Return the shorter instruction in a reply, empty if it says that none is needed; None if it says neither."""
     found = parse_records(text)
     said = {parse_yes_no(record["needed"]) for record in found if record.get("needed")}
     instruction = single_value(found, "instruction")
-    if said == {False}:
-        return SimplifyReply(False)
     if said == {True} and instruction:
-        return SimplifyReply(True, instruction)
-    if not found and re.fullmatch(r"\W*no\b[^\n]{0,60}", text.strip(), re.IGNORECASE):
-        return SimplifyReply(False)
-    return None
+        return instruction
+    says_no = not found and re.fullmatch(r"\W*no\b[^\n]{0,60}", text.strip(), re.IGNORECASE)
+    return "" if said == {False} or says_no else None
 
 
 class CompoundInstruction(NamedTuple):

@@ -1,4 +1,4 @@
-"""A built Complex-Edit as rows that people can read and change, each beside its picture."""
+"""A built Complex-Edit as rows that people can read and change, each beside its image."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ComplexEditRows:
         return replace_lone_surrogates(name) in self._numbers
 
     def assign_numbers(self, names: Sequence[str]) -> dict[str, int]:
-        """A number for each picture: its own, or its place among all, or the next that is free."""
+        """Return a number for each image: its own, or its place among all, or the next that is free."""
         taken, found = set(self._numbers.values()), {}
         for at, name in enumerate(names):
             number = self._numbers.get(replace_lone_surrogates(name))
@@ -44,7 +44,7 @@ class ComplexEditRows:
         return found
 
     def write(self, item: GenerationItem, number: int, edit: Mapping[str, Any], provenance: Any) -> None:
-        """A row and its picture; `provenance` is how it came about."""
+        """Write a row and its image; `provenance` is how it came about."""
         if item.image is None:
             raise CrevalError(f"{item.id} has no picture.")
         image = f"{number:04d}{item.image.suffix.casefold()}"

@@ -1,13 +1,13 @@
-"""Complex-Edit's instructions for anyone's pictures: a sequence of atomic edits, each made short,
-then the first two, three ... of them put together (arXiv 2504.13143, section 2).
+"""Complex-Edit's instructions for anyone's images: a sequence of atomic edits, each made short, then the first two,
+three ... of them put together (arXiv 2504.13143, section 2).
 
 C1 is the first atomic instruction; Ci merges the first i.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from creval.building import text_rules
 from creval.building.complex_edit import chain_replies
@@ -28,24 +28,13 @@ _ATOMIC_LENGTH = text_rules.length_rule(3, 60)
 _WORDS_PER_STEP = 60  # words of a compound instruction for each of its steps
 
 
-class ComplexEditPrompts(NamedTuple):
-    """The three prompts."""
-
-    sequence: Prompt
-    simplify: Prompt
-    compound: Prompt
-
-
-def load_complex_edit_prompts(folder: str | None = None) -> ComplexEditPrompts:
-    return ComplexEditPrompts(
-        load_prompt_with_places("complexedit_sequence", folder, "operations", "count"),
-        load_prompt_with_places("complexedit_simplify", folder, "instruction"),
-        load_prompt_with_places("complexedit_compound", folder, "instructions"),
-    )
+def load_complex_edit_prompts(folder: str | None = None) -> dict[str, Prompt]:
+    places = {"sequence": ("operations", "count"), "simplify": ("instruction",), "compound": ("instructions",)}
+    return {name: load_prompt_with_places(f"complexedit_{name}", folder, *needs) for name, needs in places.items()}
 
 
 def estimate_complex_edit_stages(steps: int) -> list[StageEstimate]:
-    """What a picture takes, before anything is asked."""
+    """Return what an image takes, before anything is asked."""
     return [
         StageEstimate("writer", 1, 750, 90 * steps),
         StageEstimate("reviser", steps, 270, 40, images=0),
@@ -53,21 +42,21 @@ def estimate_complex_edit_stages(steps: int) -> list[StageEstimate]:
     ]
 
 
-async def write_chain(session: ValidatingSession, prompts: ComplexEditPrompts, steps: int) -> dict[str, Any]:
-    """One picture's atomic and compound instructions, as they stand in a row's `edit`."""
+async def write_chain(session: ValidatingSession, prompts: Mapping[str, Prompt], steps: int) -> dict[str, Any]:
+    """Write one image's atomic and compound instructions, as they stand in a row's `edit`."""
     atomic = await session.generate_until_valid(
         "writer",
         "sequence",
-        prompts.sequence,
+        prompts["sequence"],
         lambda text: _parse_sequence(text, steps),
         count=f"{steps}",
         operations=describe_operations(),
         format=chain_replies.SEQUENCE_FORMAT,
     )
-    sequence = [await _simplify(session, prompts.simplify, one) for one in atomic]
+    sequence = [await _simplify(session, prompts["simplify"], one) for one in atomic]
     compound = [{"compound_instruction": sequence[0]["instruction"], "reasoning": ""}]
     for count in range(2, steps + 1):
-        compound.append(await _write_compound(session, prompts.compound, sequence[:count], compound[-1]))
+        compound.append(await _write_compound(session, prompts["compound"], sequence[:count], compound[-1]))
     return {"sequence": sequence, "compound": compound}
 
 
@@ -90,7 +79,7 @@ def _parse_sequence(text: str, steps: int) -> list[chain_replies.AtomicInstructi
 async def _simplify(
     session: ValidatingSession, prompt: Prompt, atomic: chain_replies.AtomicInstruction
 ) -> dict[str, str]:
-    """An instruction as short as it can be. Where no shorter one is accepted, it stays."""
+    """Make an instruction as short as it can be. Where no shorter one is accepted, it stays."""
     operation, said, why = atomic
     kept = {"name": operation, "instruction": said, "before": said, "reason": why}
 
@@ -98,18 +87,12 @@ async def _simplify(
         found = chain_replies.read_simplified(text)
         if found is None:
             raise InvalidReplyError("format: it cannot be read whether a shorter one is needed")
-        if not found.is_needed:
+        if not found:
             return said
-        if len(found.instruction) >= len(said):
+        if len(found) >= len(said):
             raise InvalidReplyError("simplification: it is not shorter")
-        reason = text_rules.find_violation(
-            found.instruction,
-            length=text_rules.length_rule(2, 60),
-            lost_words=text_rules.kept_quotes_rule(find_quotes(said)),
-        )
-        if reason:
-            raise InvalidReplyError(reason)
-        return found.instruction
+        lost_words = text_rules.kept_quotes_rule(find_quotes(said))
+        return text_rules.require_valid(found, length=text_rules.length_rule(2, 60), lost_words=lost_words)
 
     try:
         kept["instruction"] = await session.generate_until_valid(
@@ -123,7 +106,7 @@ async def _simplify(
 async def _write_compound(
     session: ValidatingSession, prompt: Prompt, sequence: Sequence[dict[str, str]], previous: dict[str, str]
 ) -> dict[str, str]:
-    """All of a sequence as one instruction."""
+    """Write all of a sequence as one instruction."""
     kept = [
         words
         for step in sequence
@@ -137,14 +120,12 @@ async def _write_compound(
         found = chain_replies.read_compound(text)
         if found is None:
             raise InvalidReplyError("format: one instruction, and only one, is needed")
-        reason = text_rules.find_violation(
+        text_rules.require_valid(
             found.instruction,
             length=text_rules.length_rule(3, _WORDS_PER_STEP * len(sequence)),
             list=text_rules.step_list_reason,
             lost_words=text_rules.kept_quotes_rule(kept),
         )
-        if reason:
-            raise InvalidReplyError(reason)
         if found.instruction.casefold() == previous["compound_instruction"].casefold():
             raise InvalidReplyError("nothing added: the last edit is not in it")
         return found

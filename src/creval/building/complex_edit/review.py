@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,14 @@ from creval.benchmarks.complex_edit.rows import find_row_files
 from creval.building.complex_edit.atomic_operations import OPERATIONS
 from creval.building.complex_edit.files import SPLIT
 from creval.building.review.base import ReviewField, ReviewGroup, ReviewItem
-from creval.building.review.entries import (
+from creval.building.review.json_review import (
+    JsonReview,
     mark_outdated,
     outdated_reasons,
     read_verdict,
     set_verdict,
     validate_instruction,
 )
-from creval.building.review.json_review import JsonReview
 from creval.core.errors import CrevalError, require_known
 from creval.core.files import coerce_text, read_json, write_json
 
@@ -114,23 +114,15 @@ def _change_instruction(edit: dict[str, Any], kind: str, number: int, user_text:
 
 
 def _read_row(path: Path) -> dict[str, Any] | None:
-    """A file's row, if it has the form of one; `creval bench` tells about the others."""
+    """Return a file's row, if it has the form of one; `creval bench` tells about the others."""
     try:
         content = read_json(path)
-        if all(isinstance(entry, dict) for entry in _entries(content)):
-            return dict(content)
-    except (CrevalError, AttributeError):
-        pass
-    return None
-
-
-def _entries(content: Any) -> Iterator[Any]:
-    edit = content.get("edit")
-    for name in ("sequence", "compound"):
-        entries = edit.get(name) if isinstance(edit, dict) else None
-        if not isinstance(entries, list) or not entries:
-            raise CrevalError(f"a row has no {name}.")
-        yield from entries
+    except CrevalError:
+        return None
+    edit = content.get("edit") if isinstance(content, dict) else None
+    parts = [edit.get(name) for name in ("sequence", "compound")] if isinstance(edit, dict) else [None]
+    is_row = all(isinstance(part, list) and part and all(isinstance(one, dict) for one in part) for part in parts)
+    return dict(content) if is_row else None
 
 
 def _notes(step: Mapping[str, Any]) -> tuple[str, ...]:

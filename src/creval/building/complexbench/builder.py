@@ -1,25 +1,18 @@
-"""`creval build complexbench` as a whole: pictures with their objects in, samples of every level
-out, everything kept on the way."""
+"""`creval build complexbench` as a whole: images with their objects in, samples out, everything kept on the way."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from creval.building.base import Builder
-from creval.building.complexbench.edit_types import LEVELS, EditTypePlan
+from creval.building.complexbench.edit_types import LEVELS, EditTypePlan, draw_edit_types
 from creval.building.complexbench.files import ComplexBenchEntries
 from creval.building.complexbench.objects import Detections, select_suitable_images
-from creval.building.complexbench.pipeline import (
-    STAGES,
-    ImageObjects,
-    choose_edit_types,
-    load_complexbench_prompts,
-    write_sample_steps,
-)
+from creval.building.complexbench.pipeline import STAGES, StepWriter, load_complexbench_prompts
 from creval.building.image_files import list_image_names, sample_names, write_error_reason
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationItem, GenerationResult, StageEstimate
 from creval.calls.validated_text import ValidatingSession
 from creval.core.errors import CrevalError
@@ -28,14 +21,7 @@ from creval.core.images import ImageError
 from creval.store.lock import file_lock
 
 DetectObjects = Callable[[Sequence[str]], Detections]
-"""Tells what is in pictures, by their names."""
-
-
-class _SampleJob(NamedTuple):
-    """A picture at a level, and its edit types."""
-
-    name: str
-    types: EditTypePlan
+"""Tells what is in images, by their names."""
 
 
 class ComplexBenchBuilder(Builder[dict[str, Any]]):
@@ -49,7 +35,7 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
         images: Path,
         out: Path,
         roles: Mapping[str, str],
-        settings: Settings,
+        settings: ChatSettings,
         detect: DetectObjects,
         *,
         levels: Sequence[str] = tuple(LEVELS),
@@ -58,39 +44,33 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
     ) -> None:
         self._images = images
         self._prompts = load_complexbench_prompts(settings.prompts)
-        super().__init__(out, roles, settings, self._prompts, temperature=temperature, dry_run=dry_run)
+        super().__init__(out, roles, settings, self._prompts.values(), temperature=temperature, dry_run=dry_run)
         self.entries = ComplexBenchEntries(out)
         names = list_image_names(images, out)
         self._suitable = select_suitable_images(names, images, detect(names))
-        clashes = self.entries.find_key_clashes(self._suitable.objects)
+        clashes = self.entries.find_key_clashes(self._suitable.scenes)
         self._lost = self._suitable.unreadable | clashes
-        self._scenes = {
-            name: ImageObjects(things, self._suitable.sizes[name])
-            for name, things in self._suitable.objects.items()
-            if name not in clashes
-        }
+        self._scenes = {name: scene for name, scene in self._suitable.scenes.items() if name not in clashes}
         if not self._scenes:
             why = "; ".join([*self._suitable.describe_unsuitable(), *self._suitable.unreadable.values()][:4])
             raise CrevalError(f"no picture suits: at most two of a class and three classes are needed ({why}).")
         chosen = sample_names(list(self._scenes), settings.limit, settings.seed)
-        self._jobs = self._find_pending_jobs(chosen, levels)
-        self.already_done = len(chosen) * len(levels) - len(self._jobs)
-        self.items = [GenerationItem(identity, images / job.name) for identity, job in self._jobs.items()]
-
-    def _find_pending_jobs(self, names: Sequence[str], levels: Sequence[str]) -> dict[str, _SampleJob]:
-        """What is still to be made, by a name for it."""
-        return {
-            f"{level}: {name}": _SampleJob(
-                name, choose_edit_types(name, level, self._scenes[name], self.settings.seed, turn)
-            )
-            for turn, name in enumerate(names)
+        self._jobs = {  # each image at each level, with its edit types
+            f"{level}: {name}": (name, self._draw_edit_types(name, level, turn))
+            for turn, name in enumerate(chosen)
             for level in levels
             if not self.entries.has(LEVELS[level], name)
         }
+        self.already_done = len(chosen) * len(levels) - len(self._jobs)
+        self.items = [GenerationItem(identity, images / name) for identity, (name, _) in self._jobs.items()]
+
+    def _draw_edit_types(self, name: str, level: str, turn: int) -> EditTypePlan:
+        objects = [thing.name for thing in self._scenes[name].objects]
+        return draw_edit_types(level, objects, f"types {self.settings.seed} {level} {name}", turn)
 
     @property
     def unsuitable_images(self) -> dict[str, str]:
-        """The pictures that do not suit, and why."""
+        """The images that do not suit, and why."""
         return self._suitable.unsuitable
 
     def warnings(self) -> list[str]:
@@ -106,7 +86,7 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
 
     async def make(self, session: ValidatingSession) -> dict[str, Any]:
         name, types = self._jobs[session.session.item.id]
-        return await write_sample_steps(session, self._prompts, types, self._scenes[name])
+        return await StepWriter(session, self._prompts, types, self._scenes[name]).write()
 
     def record(self, result: GenerationResult[dict[str, Any]]) -> dict[str, Any]:
         return {**super().record(result), "not_kept": self.unsuitable_images}
@@ -115,13 +95,13 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
         """Write what was made into what is there now: people may have changed it meanwhile."""
         result.left_out |= self._lost
         for identity in list(result.results):
-            name = self._jobs[identity].name
+            name, _ = self._jobs[identity]
             try:
                 self.entries.save_image(name, self._images / name)
             except (ImageError, OSError) as error:
                 result.leave_out(identity, f"its picture cannot be written: {write_error_reason(error)}")
         made_by: dict[str, Any] = {role: judge.model for role, judge in self.generator.judges.items()}
-        made_by["prompts"] = [prompt.version for prompt in self._prompts]
+        made_by["prompts"] = [prompt.version for prompt in self._prompts.values()]
         with file_lock(self.out):
             self.entries = ComplexBenchEntries(self.out)
             for identity, steps in list(result.results.items()):

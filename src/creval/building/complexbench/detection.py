@@ -1,4 +1,4 @@
-"""The objects that a zero-shot detector finds in pictures without annotations."""
+"""The objects that a zero-shot detector finds in images without annotations."""
 
 from __future__ import annotations
 
@@ -17,88 +17,16 @@ from creval.core.images import ImageError, file_digest, open_image
 from creval.core.sample import Box
 
 Detector = Callable[[Image.Image, Sequence[str]], Mapping[str, Sequence[Box]]]
-COCO_CLASSES = (
-    "person",
-    "bicycle",
-    "car",
-    "motorcycle",
-    "airplane",
-    "bus",
-    "train",
-    "truck",
-    "boat",
-    "traffic light",
-    "fire hydrant",
-    "stop sign",
-    "parking meter",
-    "bench",
-    "bird",
-    "cat",
-    "dog",
-    "horse",
-    "sheep",
-    "cow",
-    "elephant",
-    "bear",
-    "zebra",
-    "giraffe",
-    "backpack",
-    "umbrella",
-    "handbag",
-    "tie",
-    "suitcase",
-    "frisbee",
-    "skis",
-    "snowboard",
-    "sports ball",
-    "kite",
-    "baseball bat",
-    "baseball glove",
-    "skateboard",
-    "surfboard",
-    "tennis racket",
-    "bottle",
-    "wine glass",
-    "cup",
-    "fork",
-    "knife",
-    "spoon",
-    "bowl",
-    "banana",
-    "apple",
-    "sandwich",
-    "orange",
-    "broccoli",
-    "carrot",
-    "hot dog",
-    "pizza",
-    "donut",
-    "cake",
-    "chair",
-    "couch",
-    "potted plant",
-    "bed",
-    "dining table",
-    "toilet",
-    "tv",
-    "laptop",
-    "mouse",
-    "remote",
-    "keyboard",
-    "cell phone",
-    "microwave",
-    "oven",
-    "toaster",
-    "sink",
-    "refrigerator",
-    "book",
-    "clock",
-    "vase",
-    "scissors",
-    "teddy bear",
-    "hair drier",
-    "toothbrush",
+_COCO_NAMES = (
+    "person, bicycle, car, motorcycle, airplane, bus, train, truck, boat, traffic light, fire hydrant, stop sign, "
+    "parking meter, bench, bird, cat, dog, horse, sheep, cow, elephant, bear, zebra, giraffe, backpack, umbrella, "
+    "handbag, tie, suitcase, frisbee, skis, snowboard, sports ball, kite, baseball bat, baseball glove, skateboard, "
+    "surfboard, tennis racket, bottle, wine glass, cup, fork, knife, spoon, bowl, banana, apple, sandwich, orange, "
+    "broccoli, carrot, hot dog, pizza, donut, cake, chair, couch, potted plant, bed, dining table, toilet, tv, "
+    "laptop, mouse, remote, keyboard, cell phone, microwave, oven, toaster, sink, refrigerator, book, clock, vase, "
+    "scissors, teddy bear, hair drier, toothbrush"
 )
+COCO_CLASSES = tuple(_COCO_NAMES.split(", "))
 """COCO's classes, which a detector is asked for."""
 _SAVE_INTERVAL = 10.0  # seconds, while a detector looks
 _MAX_OVERLAP = 0.5  # overlap above which two boxes of a class are one object
@@ -111,7 +39,7 @@ def detect_objects(
     detector: Detector,
     watch: Callable[[int, int], None] | None = None,
 ) -> Detections:
-    """What a detector finds in pictures, kept in the folder's `iter_json_objects.json`."""
+    """Return what a detector finds in images, kept in the folder's `objects.json`."""
     path = folder / "objects.json"
     kept = read_json(path) if path.is_file() else {}
     if not isinstance(kept, dict) or not isinstance(kept.get("pictures"), dict):
@@ -157,7 +85,7 @@ def _parse_objects(held: Mapping[str, Any], path: Path) -> list[AnnotatedObject]
 
 
 def _detect_in_image(image: Image.Image, detector: Detector) -> list[tuple[str, Box]]:
-    """The objects in a picture, of boxes that overlap much the best, in shares of its size."""
+    """Return the objects in an image, of boxes that overlap much the best, in shares of its size."""
     width, height = image.size
     found: list[tuple[str, Box]] = []
     for name, boxes in detector(image, COCO_CLASSES).items():
@@ -172,7 +100,7 @@ def _detect_in_image(image: Image.Image, detector: Detector) -> list[tuple[str, 
 
 
 def _overlap(one: Box, other: Box) -> float:
-    """The area that two boxes share, of that which they cover."""
+    """Return the area that two boxes share, of that which they cover."""
     across = min(one[2], other[2]) - max(one[0], other[0])
     down = min(one[3], other[3]) - max(one[1], other[1])
     shared = max(across, 0.0) * max(down, 0.0)

@@ -1,16 +1,17 @@
 """ComplexBench-Edit's ten edit types, and which of them make up a sample of each level.
 
-The paper (arXiv 2506.12830, section 3.1.2) draws chains from a chosen part of the types without
-naming it; what follows which here is what follows which in its released instructions.
+The paper (arXiv 2506.12830, section 3.1.2) draws chains from a chosen part of the types without naming it; what follows
+which here is what follows which in its released instructions.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from creval.benchmarks.complexbench_edit.release import STEP_DEPENDENCIES
+from creval.core.files import replace_lone_surrogates
 
 OBJECT = ("add object", "change object", "delete object")
 ATTRIBUTE = ("color", "pose", "material", "content", "text")
@@ -31,24 +32,8 @@ MEANINGS: Mapping[str, str] = {
 _FIRST_STEP_TYPES = ("add object", "change object")
 _SECOND_STEP_TYPES = ("add object", "color", "material", "content")
 _THIRD_STEP_TYPES = ("color", "pose", "material", "content", "text", "add object")
-_ALIVE = frozenset(
-    {
-        "person",
-        "bird",
-        "cat",
-        "dog",
-        "horse",
-        "sheep",
-        "cow",
-        "elephant",
-        "bear",
-        "zebra",
-        "giraffe",
-        "man",
-        "woman",
-        "child",
-    }
-)
+_ALIVE_NAMES = "person bird cat dog horse sheep cow elephant bear zebra giraffe man woman child"
+_ALIVE = frozenset(_ALIVE_NAMES.split())
 PARALLEL = {
     "COCO-three-obj": (OBJECT, OBJECT, OBJECT),
     "COCO-two-obj-one-attr": (ATTRIBUTE, OBJECT, OBJECT),
@@ -71,9 +56,10 @@ class EditTypePlan(NamedTuple):
     needs: tuple[tuple[int, ...], ...]
 
 
-def draw_edit_types(level: str, objects: Sequence[str], rng: random.Random, subset_index: int = 0) -> EditTypePlan:
-    """Types for a picture of these objects: a pose only where something could take one. Subsets
-    of a level take turns."""
+def draw_edit_types(level: str, objects: Iterable[str], seed: str, subset_index: int = 0) -> EditTypePlan:
+    """Draw types for an image of these objects, the same for the same seed: a pose only where something could take one.
+    Subsets of a level take turns."""
+    rng = random.Random(replace_lone_surrogates(seed))  # noqa: S311
     alive = any(word in _ALIVE for name in objects for word in name.casefold().split())
     subsets = LEVELS[level]
     subset = list(subsets)[subset_index % len(subsets)]

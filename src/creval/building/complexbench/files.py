@@ -17,9 +17,9 @@ _MAX_STEM_BYTES = 90  # bytes of a stem: a picture is called KEY-NAME
 
 
 def image_key(name: str) -> str:
-    """The key of a picture: its file's name, as a number where it is one.
+    """Return the key of an image: its file's name, as a number where it is one.
 
-    >>> key_of("val2017/000000198641.jpg")
+    >>> image_key("val2017/000000198641.jpg")
     '198641'
     """
     stem = safe_filename(PurePath(name).stem, _MAX_STEM_BYTES)
@@ -27,7 +27,7 @@ def image_key(name: str) -> str:
 
 
 def _image_filename(name: str) -> str:
-    """What a picture's file is called, besides the key."""
+    """Return what an image's file is called, besides the key."""
     path = PurePath(name)
     return safe_filename(path.stem, _MAX_STEM_BYTES) + release_suffix(path)
 
@@ -56,12 +56,12 @@ class ComplexBenchEntries:
         }
 
     def has(self, subsets: Iterable[str], name: str) -> bool:
-        """Whether one of these subsets holds a picture."""
+        """Return whether one of these subsets holds an image."""
         return any(image_key(name) in self.subsets[subset] for subset in subsets)
 
     def find_key_clashes(self, names: Iterable[str]) -> dict[str, str]:
-        """Pictures that would have the key of another one, and why they cannot be used. The one
-        that has a key already keeps it."""
+        """Return images that would have the key of another one, and why they cannot be used. The one that has a key
+        already keeps it."""
         alike: dict[str, list[str]] = {}
         for name in names:
             alike.setdefault(image_key(name).casefold(), []).append(name)
@@ -74,14 +74,14 @@ class ComplexBenchEntries:
         return found
 
     def save_image(self, name: str, image: Path) -> None:
-        """Copy a picture to where it belongs."""
+        """Copy an image to where it belongs."""
         path = self.folder / "data" / "images" / f"{image_key(name)}-{_image_filename(name)}"
         if not path.is_file():
             copy_image(image, path)
 
     def add(self, subset: str, name: str, steps: Mapping[str, Any], provenance: Any) -> bool:
-        """An entry whose picture is there; `save` writes the entries. `provenance` is how it came about.
-        Not where somebody has put one of its key there meanwhile."""
+        """Add an entry whose image is there, for `save` to write; `provenance` is how it came about. Do not where
+        somebody has put one of its key there meanwhile."""
         key = image_key(name)
         if key in self.subsets[subset]:
             return False

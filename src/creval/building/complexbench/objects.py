@@ -1,7 +1,7 @@
-"""What is in a picture and where, and which pictures suit chains (arXiv 2506.12830, section 3.1.1).
+"""What is in an image and where, and which images suit chains (arXiv 2506.12830, section 3.1.1).
 
-A picture is kept if no class occurs more than twice in it, so that each object can be named, and at
-least three classes occur.
+An image is kept if no class occurs more than twice in it, so that each object can be named, and at least three classes
+occur.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from creval.benchmarks.complexbench_edit.coco_boxes import AnnotatedObject
 from creval.core.errors import CrevalError
 from creval.core.files import replace_lone_surrogates
+from creval.core.formatting import pluralise
 from creval.core.images import read_image_size
 from creval.core.sample import Box
 
@@ -24,14 +25,31 @@ _ARTICLE = re.compile(r"^(?:the|an?|one)\s+")
 
 
 class SceneObject(NamedTuple):
-    """An object: its name, which no other in its picture has, and its box in pixels."""
+    """An object: its name, which no other in its image has, and its box in pixels."""
 
     name: str
     box: Box
 
 
+class ImageObjects(NamedTuple):
+    """An image's objects and its size."""
+
+    objects: Sequence[SceneObject]
+    size: tuple[int, int]
+
+    def describe(self) -> str:
+        """Return the objects as a list for a prompt, with where each is."""
+        width, height = self.size
+        lines = []
+        for name, (left, top, right, bottom) in self.objects:
+            across = f"{100 * left / width:.0f} to {100 * right / width:.0f} % from the left"
+            down = f"{100 * top / height:.0f} to {100 * bottom / height:.0f} % from the top"
+            lines.append(f"- {name} ({across}, {down})")
+        return "\n".join(lines)
+
+
 def unsuitable_reason(objects: Sequence[AnnotatedObject]) -> str:
-    """Why a picture of these objects is not kept, or nothing."""
+    """Return why an image of these objects is not kept; empty if it is."""
     counts = Counter(one.category for one in objects)
     if any(number > MAX_PER_CLASS for number in counts.values()):
         return f"a class occurs more than {MAX_PER_CLASS} times"
@@ -41,7 +59,7 @@ def unsuitable_reason(objects: Sequence[AnnotatedObject]) -> str:
 
 
 def name_objects(objects: Sequence[AnnotatedObject], size: tuple[int, int]) -> list[SceneObject]:
-    """Objects with names that tell two of a kind apart: `left cat`, `right cat`."""
+    """Return objects with names that tell two of a kind apart: `left cat`, `right cat`."""
     width, height = size
     pairs: dict[str, list[AnnotatedObject]] = {}
     for one in objects:
@@ -57,35 +75,16 @@ def name_objects(objects: Sequence[AnnotatedObject], size: tuple[int, int]) -> l
         for word, one in zip(words, group, strict=False):
             left, top, right, bottom = one.box
             box = (left * width, top * height, right * width, bottom * height)
-            found.append(SceneObject(f"{word}{_clean_category(category)}", box))
+            found.append(SceneObject(word + " ".join(replace_lone_surrogates(category).split())[:60], box))
     return found
-
-
-def _clean_category(category: str) -> str:
-    return " ".join(replace_lone_surrogates(category).split())[:60]
 
 
 def _center(box: Box) -> tuple[float, float]:
     return (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
 
 
-def format_objects(scene_objects: Sequence[SceneObject], size: tuple[int, int]) -> str:
-    """Objects as a list for a prompt, with where each is."""
-    width, height = size
-    lines = []
-    for name, (left, top, right, bottom) in scene_objects:
-        across = f"{100 * left / width:.0f} to {100 * right / width:.0f} % from the left"
-        down = f"{100 * top / height:.0f} to {100 * bottom / height:.0f} % from the top"
-        lines.append(f"- {name} ({across}, {down})")
-    return "\n".join(lines)
-
-
 def find_object(scene_objects: Sequence[SceneObject], written_name: str) -> SceneObject | None:
-    """The object that a name means; nothing where it means none, or two.
-
-    >>> thing_named([Thing("left cat", (0, 0, 1, 1)), Thing("vase", (2, 0, 3, 1))], "The vase").name
-    'vase'
-    """
+    """Return the object that a name means; None where it means none, or two."""
     words = _ARTICLE.sub("", " ".join(written_name.casefold().split()).strip(" ."))
     exact = [thing for thing in scene_objects if thing.name.casefold() == words]
     # A part or a quality may stand around it: `person's vest`, `white vase`.
@@ -95,35 +94,32 @@ def find_object(scene_objects: Sequence[SceneObject], written_name: str) -> Scen
 
 
 class Detections(NamedTuple):
-    """The objects in pictures, by a picture's path or by its file's name; and why some pictures
-    could not be looked at."""
+    """The objects in images, by an image's path or by its file's name; and why some images could not be looked at."""
 
     objects: Mapping[str, Sequence[AnnotatedObject]]
     unreadable: Mapping[str, str]
 
 
 class SuitableImages(NamedTuple):
-    """Pictures that suit, with their objects; and of the others why not: they do not suit, or cannot be opened."""
+    """Images that suit, with their objects; and of the others why not: they do not suit, or cannot be opened."""
 
-    objects: dict[str, list[SceneObject]]
-    sizes: dict[str, tuple[int, int]]
+    scenes: dict[str, ImageObjects]
     unsuitable: dict[str, str]
     unreadable: dict[str, str]
 
     def describe_unsuitable(self) -> list[str]:
-        """Why pictures are not kept, how many, and the first of them."""
+        """Return why images are not kept, how many, and the first of them."""
         told = []
         for reason, number in Counter(self.unsuitable.values()).most_common():
             names = [name for name, why in self.unsuitable.items() if why == reason][:_MAX_EXAMPLES]
             named = ", ".join(names) + (", ..." if number > len(names) else "")
-            images = "1 picture" if number == 1 else f"{number:,} pictures"
-            told.append(f"{images} not kept: {reason} ({named})")
+            told.append(f"{pluralise(number, 'picture')} not kept: {reason} ({named})")
         return told
 
 
 def select_suitable_images(names: Iterable[str], folder: Path, detections: Detections) -> SuitableImages:
-    """The pictures that suit chains."""
-    chosen = SuitableImages({}, {}, {}, {})
+    """Return the images that suit chains."""
+    chosen = SuitableImages({}, {}, {})
     for name in names:
         try:
             size = read_image_size(folder / name)
@@ -138,5 +134,5 @@ def select_suitable_images(names: Iterable[str], folder: Path, detections: Detec
         if reason or there is None:
             chosen.unsuitable[name] = reason
             continue
-        chosen.objects[name], chosen.sizes[name] = name_objects(there, size), size
+        chosen.scenes[name] = ImageObjects(name_objects(there, size), size)
     return chosen

@@ -1,5 +1,5 @@
-"""Built samples of ComplexBench-Edit, to be looked through: is each step of its type, and would the
-result be reasonable? A step that is dropped takes its sample with it."""
+"""Built samples of ComplexBench-Edit, to be looked through: is each step of its type, and would the result be
+reasonable? A step that is dropped takes its sample with it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from creval.benchmarks.complexbench_edit.release import EDIT_TYPES, STEP_DEPENDENCIES, SUBSETS
 from creval.building.complexbench.files import ComplexBenchEntries, instructions_file
 from creval.building.review.base import ReviewField, ReviewGroup, ReviewItem
-from creval.building.review.entries import (
+from creval.building.review.json_review import (
+    JsonReview,
     mark_outdated,
     outdated_reasons,
     read_verdict,
     set_verdict,
     validate_instruction,
 )
-from creval.building.review.json_review import JsonReview
 from creval.core.errors import require_known, unknown_name_error
 from creval.core.files import coerce_text
 
@@ -34,10 +34,15 @@ class ComplexBenchReview(JsonReview[ComplexBenchEntries]):
         return ComplexBenchEntries(self.folder)
 
     def list_groups(self, entries: ComplexBenchEntries) -> Sequence[str]:
-        return _list_group_ids(entries)
+        return [
+            f"{subset}/{key}"
+            for subset, found in entries.subsets.items()
+            for key, entry in found.items()
+            if _is_complete(entry)
+        ]
 
     def build_group(self, entries: ComplexBenchEntries, identity: str) -> ReviewGroup:
-        subset, key, entry = _find_entry(entries, identity)
+        subset, key, entry = self._find_entry(entries, identity)
         needs = STEP_DEPENDENCIES.get(subset, ((),) * 3)
         lines = coerce_text(entry["new_ins"]).splitlines()
         items = [
@@ -62,50 +67,35 @@ class ComplexBenchReview(JsonReview[ComplexBenchEntries]):
     def apply(
         self, entries: ComplexBenchEntries, group: str, item: str, verdict: str, fields: Mapping[str, str]
     ) -> None:
-        subset, _, entry = _find_entry(entries, group)
-        _apply_decision(subset, entry, item, verdict, fields)
+        subset, _, entry = self._find_entry(entries, group)
+        pairs, lines = entry["edit pair"], coerce_text(entry["new_ins"]).splitlines()
+        places = {f"step/{at}": at - 1 for at in range(1, len(pairs) + 1)}
+        at = places[require_known("step", item, places)]
+        kind = require_known("edit type", fields.get("type", pairs[at]["edit_type"]), EDIT_TYPES)
+        said = validate_instruction(fields.get("instruction", lines[at]), lines[at])
+        set_verdict(pairs[at], verdict)
+        pairs[at]["edit_type"] = kind
+        if said != lines[at]:
+            lines[at] = said
+            pairs[at].pop("outdated", None)
+            for later, needs in zip(pairs, STEP_DEPENDENCIES.get(subset, ()), strict=False):
+                if at in needs:
+                    mark_outdated(later, f"step {at + 1}, on which it builds, was changed afterwards")
+        entry["new_ins"] = "\n".join(lines)
+        entry.pop("dropped", None)
+        if any(pair.get("dropped") for pair in pairs):
+            entry["dropped"] = True
         entries.save([subset])
+
+    def _find_entry(self, entries: ComplexBenchEntries, identity: str) -> tuple[str, str, dict[str, Any]]:
+        subset, _, key = identity.partition("/")
+        entry: Any = entries.subsets.get(subset, {}).get(key)
+        if not _is_complete(entry):
+            raise unknown_name_error("sample", identity, self.list_groups(entries))
+        return subset, key, entry
 
 
 _FACTS = {"ori obj": "changes", "new_obj": "makes", "checked": "the second model said"}
-
-
-def _list_group_ids(entries: ComplexBenchEntries) -> list[str]:
-    return [
-        f"{subset}/{key}"
-        for subset, found in entries.subsets.items()
-        for key, entry in found.items()
-        if _is_complete(entry)
-    ]
-
-
-def _find_entry(entries: ComplexBenchEntries, identity: str) -> tuple[str, str, dict[str, Any]]:
-    subset, _, key = identity.partition("/")
-    entry: Any = entries.subsets.get(subset, {}).get(key)
-    if not _is_complete(entry):
-        raise unknown_name_error("sample", identity, _list_group_ids(entries))
-    return subset, key, entry
-
-
-def _apply_decision(subset: str, entry: dict[str, Any], item: str, verdict: str, fields: Mapping[str, str]) -> None:
-    """Write into a sample what was decided about one of its steps."""
-    pairs, lines = entry["edit pair"], coerce_text(entry["new_ins"]).splitlines()
-    places = {f"step/{at}": at - 1 for at in range(1, len(pairs) + 1)}
-    at = places[require_known("step", item, places)]
-    kind = require_known("edit type", fields.get("type", pairs[at]["edit_type"]), EDIT_TYPES)
-    said = validate_instruction(fields.get("instruction", lines[at]), lines[at])
-    set_verdict(pairs[at], verdict)
-    pairs[at]["edit_type"] = kind
-    if said != lines[at]:
-        lines[at] = said
-        pairs[at].pop("outdated", None)
-        for later, needs in zip(pairs, STEP_DEPENDENCIES.get(subset, ()), strict=False):
-            if at in needs:
-                mark_outdated(later, f"step {at + 1}, on which it builds, was changed afterwards")
-    entry["new_ins"] = "\n".join(lines)
-    entry.pop("dropped", None)
-    if any(pair.get("dropped") for pair in pairs):
-        entry["dropped"] = True
 
 
 def _step_label(number: int, needs: Sequence[int]) -> str:
@@ -114,7 +104,7 @@ def _step_label(number: int, needs: Sequence[int]) -> str:
 
 
 def _is_complete(entry: Any) -> bool:
-    """Whether an entry has as many lines as edit pairs, so that it can be shown."""
+    """Return whether an entry has as many lines as edit pairs, so that it can be shown."""
     pairs = entry.get("edit pair") if isinstance(entry, dict) else None
     if not isinstance(pairs, list) or not all(isinstance(pair, dict) for pair in pairs):
         return False

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from creval.parsing.records import parse_records, parse_yes_no, single_value
 from creval.parsing.reply_format import TEXT, YES_NO, ReplyFormat, list_schema, object_schema
 
+_NOTHING = ("nothing", "none", "null", "n/a", "-")
+
 
 class ChainStep(NamedTuple):
     """A step as written: its words, the object that it changes, and what it makes."""
@@ -30,16 +32,13 @@ def read_step(text: str) -> ChainStep | None:
     instruction = single_value(found, "instruction")
     if not instruction:
         return None
-    return ChainStep(instruction, *(_drop_placeholder(single_value(found, slot)) for slot in ("old", "new")))
-
-
-def _drop_placeholder(said: str) -> str:
-    return "" if said.casefold().strip(" .") in ("nothing", "none", "null", "n/a", "-") else said
+    old, new = (single_value(found, slot) for slot in ("old", "new"))
+    return ChainStep(instruction, *("" if said.casefold().strip(" .") in _NOTHING else said for said in (old, new)))
 
 
 class StepCheck(NamedTuple):
-    """Opinion of a second model on one step: it is sound if it fits the scene, refers to something
-    clearly, and contradicts no other."""
+    """Opinion of a second model on one step: it is sound if it fits the scene, refers to something clearly, and
+    contradicts no other."""
 
     number: int
     fits_scene: bool

@@ -1,4 +1,4 @@
-"""`creval build creval` as a whole: pictures in, a benchmark out, everything kept on the way."""
+"""`creval build creval` as a whole: images in, a benchmark out, everything kept on the way."""
 
 from __future__ import annotations
 
@@ -11,17 +11,12 @@ from typing import Any
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS
 from creval.building.base import Builder
 from creval.building.build_manifest import BuildFingerprint, read_build_record, read_stored_build
-from creval.building.creval.files import (
-    SAMPLE_LIST,
-    build_rejection_json,
-    entry_sample_id,
-    read_sample_list,
-    write_creval_benchmark,
-)
+from creval.building.creval.files import SAMPLE_LIST, entry_sample_id, read_sample_list, write_creval_benchmark
 from creval.building.creval.pipeline import (
     FITTING,
+    CrevalSession,
     SampleDraft,
-    SamplePipeline,
+    SampleWriter,
     estimate_creval_stages,
     load_creval_prompts,
 )
@@ -32,7 +27,7 @@ from creval.building.creval.sources import (
     find_source_images,
     read_given_instructions,
 )
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationItem, GenerationResult, StageEstimate
 from creval.calls.validated_text import ValidatingSession
 from creval.core.errors import CrevalError, require_known
@@ -73,7 +68,7 @@ class CrevalBuilder(Builder[SampleDraft]):
         out: Path,
         roles: Mapping[str, str],
         options: CrevalBuildOptions,
-        settings: Settings,
+        settings: ChatSettings,
         *,
         temperature: float | None = None,
         dry_run: bool = False,
@@ -86,6 +81,7 @@ class CrevalBuilder(Builder[SampleDraft]):
         super().__init__(out, roles, settings, self.prompts.values(), temperature=warmth, dry_run=dry_run)
         self.notes: list[str] = []
         self.user_edited: list[str] = []
+        self.rejected: dict[str, list[dict[str, Any]]] = {}
         self._written: Mapping[str, str] = {}
         self._stored = read_stored_build(out)
         self.sources = self._find_sources(images)
@@ -94,8 +90,6 @@ class CrevalBuilder(Builder[SampleDraft]):
         self.changed_ids = {s.id for s in self.sources if _instruction_digest(s) != before.get(s.id)}
         done = {entry_sample_id(entry) for entry in read_sample_list(out / SAMPLE_LIST)}
         self._pending = [s for s in self.sources if s.id in self.changed_ids or s.id not in done]
-        models = {role: judge.name for role, judge in self.generator.judges.items()}
-        self.pipeline = SamplePipeline(self.prompts, models, rewrite=options.rewrite, blind=options.blind)
         self._require_given_instructions()
 
     def _make_fingerprint(self, prompts: Iterable[Prompt], details: Mapping[str, Any]) -> BuildFingerprint:
@@ -173,24 +167,28 @@ class CrevalBuilder(Builder[SampleDraft]):
         self._require_given_instructions()
         places = self._choose_dimensions(self._stored.get("dimensions", there))
         self.sources = [s._replace(dimension=s.dimension or places.get(s.id, "")) for s in self.sources]
-        self.pipeline.sources = {source.id: source for source in self.sources}
+        self._sources_by_id = {source.id: source for source in self.sources}
         return {**self._facts(), "dimensions": places}
 
     async def make(self, session: ValidatingSession) -> SampleDraft:
-        return await self.pipeline.make(session)
+        name, options = session.session.item.id, self.options
+        models = {role: judge.name for role, judge in self.generator.judges.items()}
+        session = CrevalSession(session.session, session.retries)
+        writer = SampleWriter(session, self.prompts, models, self._sources_by_id[name], options.rewrite, options.blind)
+        self.rejected[name] = writer.rejected
+        return await writer.write()
 
     def save(self, result: GenerationResult[SampleDraft]) -> None:
-        kept = write_creval_benchmark(self.out, result.results, self.pipeline.sources)
+        kept = write_creval_benchmark(self.out, result.results, self._sources_by_id)
         self.user_edited, self._written = kept.user_edited, kept.written
         for name, why in kept.failures.items():
             result.leave_out(name, why)
 
     def record(self, result: GenerationResult[SampleDraft]) -> Mapping[str, Any]:
         """Return what earlier starts left out or rejected, too, unless it was made now."""
-        before, found = read_build_record(self.out), self.pipeline.rejections
+        before = read_build_record(self.out)
         left_out = {name: why for name, why in before.get("left_out", {}).items() if name not in result.results}
-        rejected = dict(before.get("rejected", {}))
-        rejected |= {name: [build_rejection_json(one) for one in all_] for name, all_ in found.items()}
+        rejected = before.get("rejected", {}) | self.rejected
         return {
             **self._facts(),
             "left_out": dict(sorted({**left_out, **result.left_out}.items())),
@@ -210,7 +208,7 @@ class CrevalBuilder(Builder[SampleDraft]):
             )
 
     def _choose_dimensions(self, assigned: Mapping[str, str]) -> dict[str, str]:
-        """The dimension of each picture that is not to get one from its own words."""
+        """Return the dimension of each image that is not to get one from its own words."""
         if self.options.dimension == BALANCED:
             new = [source.id for source in self.sources if not source.given_instruction]
             return assign_balanced_dimensions(new, assigned, self.settings.seed)
@@ -231,7 +229,7 @@ class CrevalBuilder(Builder[SampleDraft]):
 
 
 def _instruction_digest(source: SourceImage) -> str | None:
-    """A name for the instruction that somebody brought for a picture."""
+    """Return a name for the instruction that somebody brought for an image."""
     if not source.given_instruction:
         return None
     return hashlib.blake2b(source.given_instruction.encode("utf-8", "replace"), digest_size=8).hexdigest()

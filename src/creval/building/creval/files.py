@@ -1,7 +1,7 @@
 """A benchmark in CREval's layout, made to be read, edited and kept under version control.
 
-`build.json` keeps a digest of everything that was written: what has another one was changed by
-people, and is left alone. What a review drops lies in `dropped/`.
+`build.json` keeps a digest of everything that was written: what has another one was changed by people, and is left
+alone. What a review drops lies in `dropped/`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS
 from creval.building.build_manifest import read_build_record
-from creval.building.creval.pipeline import Rejection, SampleDraft
+from creval.building.creval.pipeline import SampleDraft
 from creval.building.creval.question_set import KeptQuestion
 from creval.building.creval.sources import SourceImage
 from creval.building.image_files import write_error_reason
@@ -38,8 +38,8 @@ QUESTIONS_KEY = "quality_check_questions"
 
 
 class WriteResult(NamedTuple):
-    """What became of a benchmark's files: what was left alone, because people had changed it, the
-    images that could not be written, with the reason, and digests of all that was ever written."""
+    """What became of a benchmark's files: what was left alone, because people had changed it, the images that could not
+    be written, with the reason, and digests of all that was ever written."""
 
     user_edited: list[str]
     failures: dict[str, str]
@@ -57,7 +57,9 @@ def write_creval_benchmark(
         if identity in there or _entry_key(identity) not in kept.written:
             with _record_write_errors(identity, kept):
                 entries[identity] = _build_entry(drafts[identity], sources[identity])
-                _write_image(root, sources[identity], kept)
+                image = f"image/{sources[identity].name}"
+                if _needs_writing(root, image, file_digest(sources[identity].path), kept):
+                    atomic_copy(sources[identity].path, root / image)
     with file_lock(root):
         _write_texts(root, drafts, entries, kept)
     return kept
@@ -66,7 +68,7 @@ def write_creval_benchmark(
 def _write_texts(
     root: Path, drafts: Mapping[str, SampleDraft], entries: Mapping[str, Mapping[str, Any]], result: WriteResult
 ) -> None:
-    """Write the list of samples, and the questions of those whose pictures are there."""
+    """Write the list of samples, and the questions of those whose images are there."""
     held: dict[str, Mapping[str, Any]]
     held = {entry_sample_id(entry): entry for entry in read_sample_list(root / SAMPLE_LIST)}
     for identity in sorted(drafts):
@@ -75,7 +77,11 @@ def _write_texts(
             result.user_edited.append(f"{identity}, which was taken out of {SAMPLE_LIST}")
         elif identity in entries and identity not in result.failures:
             with _record_write_errors(identity, result):
-                _write_questions(root, identity, drafts[identity], result)
+                for metric in METRICS:
+                    path = f"questions_all/{metric}/{identity}.json"
+                    text = format_json(build_questions_json(drafts[identity].questions[metric]))
+                    if _needs_writing(root, path, hashlib.sha256(text.encode()).hexdigest(), result):
+                        atomic_write(root / path, text)
                 fresh = _entry_digest(entries[identity])
                 now = _entry_digest(held[identity]) if identity in held else None
                 if now in (None, fresh, result.written.get(name)):
@@ -88,7 +94,7 @@ def _write_texts(
 
 
 def _entry_key(identity: str) -> str:
-    """What `build.json` calls a sample's entry in the list."""
+    """Return what `build.json` calls a sample's entry in the list."""
     return f"{SAMPLE_LIST}#{identity}"
 
 
@@ -101,23 +107,8 @@ def _record_write_errors(identity: str, result: WriteResult) -> Iterator[None]:
         result.failures[identity] = f"its files cannot be written: {write_error_reason(error)}"
 
 
-def _write_image(root: Path, source: SourceImage, result: WriteResult) -> None:
-    image = f"image/{source.name}"
-    if _needs_writing(root, image, file_digest(source.path), result):
-        atomic_copy(source.path, root / image)
-
-
-def _write_questions(root: Path, identity: str, draft: SampleDraft, result: WriteResult) -> None:
-    for metric in METRICS:
-        path = f"questions_all/{metric}/{identity}.json"
-        text = format_json(build_questions_json(draft.questions[metric]))
-        fresh = hashlib.sha256(text.encode()).hexdigest()
-        if _needs_writing(root, path, fresh, result):
-            atomic_write(root / path, text)
-
-
 def entry_sample_id(entry: Mapping[str, Any]) -> str:
-    """The id of a sample, which is its picture's name without the ending."""
+    """Return the id of a sample, which is its image's name without the ending."""
     return filename_stem(entry["input_image"][0])
 
 
@@ -126,7 +117,7 @@ def _without_id(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _entry_digest(entry: Mapping[str, Any]) -> str:
-    """Of an entry without its number, which moves when others come and go."""
+    """Return the digest of an entry without its number, which moves when others come and go."""
     text = json.dumps(_without_id(entry), sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
@@ -143,7 +134,6 @@ def _build_entry(draft: SampleDraft, source: SourceImage) -> dict[str, Any]:
 
 
 def build_questions_json(questions: Iterable[KeptQuestion]) -> dict[str, Any]:
-    """The content of a file of questions."""
     return {
         QUESTIONS_KEY: [
             {
@@ -160,14 +150,8 @@ def build_questions_json(questions: Iterable[KeptQuestion]) -> dict[str, Any]:
     }
 
 
-def build_rejection_json(rejection: Rejection) -> dict[str, object]:
-    """Return a rejection as `build.json` keeps it."""
-    rule, sentence, text = rejection.violation
-    return {"stage": rejection.stage, "try": rejection.attempt, "rule": rule, "why": sentence, "text": text}
-
-
 def _needs_writing(root: Path, name: str, new_digest: str, result: WriteResult) -> bool:
-    """Whether a file is not there yet as it is to be; one that people changed is left alone."""
+    """Return whether a file is not there yet as it is to be; one that people changed is left alone."""
     path, new_digest = root / name, new_digest[:32]
     now = file_digest(path)[:32] if path.is_file() else None
     if now not in (None, new_digest, result.written.get(name)):
@@ -178,7 +162,7 @@ def _needs_writing(root: Path, name: str, new_digest: str, result: WriteResult) 
 
 
 def read_sample_list(path: Path) -> list[dict[str, Any]]:
-    """The samples in a list; none where there is no file."""
+    """Read the samples in a list; none where there is no file."""
     if not path.is_file():
         return []
     entries = read_json(path)

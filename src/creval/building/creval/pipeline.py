@@ -1,8 +1,8 @@
-"""CREval's first two stages for anyone's pictures: an instruction, then questions on it.
+"""CREval's first two stages for anyone's images: an instruction, then questions on it.
 
-For each picture one model writes an instruction, another writes questions in three metrics, each by
-a prompt of its own. What breaks a rule is asked for again, with the reasons. A second model answers
-IF and VC questions on the source alone: what it finds true too early, or false already, goes.
+For each image one model writes an instruction, another writes questions in three metrics, each by a prompt of its own.
+What breaks a rule is asked for again, with the reasons. A second model answers IF and VC questions on the source alone:
+what it finds true too early, or false already, goes.
 """
 
 from __future__ import annotations
@@ -24,16 +24,7 @@ from creval.building.creval.question_set import (
     format_retry_request,
     summarise_violations,
 )
-from creval.building.creval.rules import (
-    ATTRIBUTE_COUNT_RULE,
-    ENGLISH_RULE,
-    INSTRUCTION_RULES,
-    InstructionRule,
-    QuestionContext,
-    RuleViolation,
-    find_instruction_violations,
-    rewrite_rules,
-)
+from creval.building.creval.rules import RuleViolation, find_given_violations, find_instruction_violations
 from creval.building.creval.sources import SourceImage
 from creval.calls.text_generation import GenerationFailedError, StageEstimate
 from creval.calls.validated_text import InvalidReplyError, ValidatingSession
@@ -43,7 +34,6 @@ from creval.parsing.judge_replies import parse_reply
 from creval.parsing.reply_format import ReplyFormat
 from creval.parsing.text_checks import is_refusal
 from creval.parsing.written_instructions import (
-    WrittenInstruction,
     dimension_reply_format,
     instruction_reply_format,
     match_one_of,
@@ -52,15 +42,7 @@ from creval.parsing.written_instructions import (
 from creval.parsing.written_questions import question_reply_format
 from creval.prompts import Prompt, load_prompt
 
-PROMPTS = (
-    "creval_instruction",
-    "creval_rewrite",
-    "creval_dimension",
-    "creval_if",
-    "creval_vc",
-    "creval_vq",
-    "creval_blind",
-)
+_PROMPTS = ("instruction", "rewrite", "dimension", "if", "vc", "vq", "blind")
 FITTING = "fitting"
 UNANSWERED = "unanswered"
 """What stands with a question where a second model, asked about the source, said neither."""
@@ -72,23 +54,13 @@ _FLAG_VIOLATIONS = {
 }
 
 
-@dataclass(frozen=True)
-class Rejection:
-    """What was written and is not kept: at which stage, in which try, and why."""
-
-    stage: str
-    attempt: int
-    violation: RuleViolation
-
-
 @dataclass
 class SampleDraft:
-    """All that was made of a picture."""
+    """All that was made of an image."""
 
     instruction: str
     dimension: str
     provenance: Mapping[str, object]
-    rejections: list[Rejection]
     questions: dict[str, list[KeptQuestion]] = field(default_factory=dict)
 
 
@@ -111,10 +83,10 @@ def count_questions(drafts: Iterable[SampleDraft]) -> QuestionCounts:
 
 
 def load_creval_prompts(folder: str | Path | None) -> dict[str, Prompt]:
-    """The texts for all stages; in each is a place for reasons to ask again."""
-    found = {name: load_prompt(name, folder) for name in PROMPTS}
+    """Load the prompts of all stages, with a place in each for reasons to ask again."""
+    found = {name: load_prompt(f"creval_{name}", folder) for name in _PROMPTS}
     for name, prompt in found.items():
-        if "faults" not in prompt.placeholders and name != "creval_blind":
+        if "faults" not in prompt.placeholders and name != "blind":
             found[name] = prompt._replace(text=f"{prompt.text.rstrip()}\n\n{{{{faults}}}}")
     return found
 
@@ -122,26 +94,25 @@ def load_creval_prompts(folder: str | Path | None) -> dict[str, Prompt]:
 def estimate_creval_stages(
     prompts: Mapping[str, Prompt], *, given_share: float, rewrite: bool, blind: bool, classified_share: float
 ) -> list[StageEstimate]:
-    """What the making takes for each picture, as a guess. `given_share` is the share of pictures that
-    have an instruction, `classified_share` of those the share whose dimension is known."""
+    """Guess what each image takes. `given_share` is the share of images that have an instruction, `classified_share` of
+    those the share whose dimension is known."""
     words = {name: len(prompt.text.split()) + 60 for name, prompt in prompts.items()}
     written = 1.15 if rewrite else 1.15 * (1 - given_share)
-    told = "creval_rewrite" if rewrite and given_share else "creval_instruction"
+    told = "rewrite" if rewrite and given_share else "instruction"
     found = [StageEstimate("writer", written, words[told] + 150, 150)]
     if given_share and not rewrite and classified_share < 1:
-        found.append(StageEstimate("writer", given_share * (1 - classified_share), words["creval_dimension"] + 200, 20))
-    for metric in METRICS:
-        found.append(StageEstimate("asker", 1.25, words[f"creval_{metric.lower()}"] + 100, 900))
+        found.append(StageEstimate("writer", given_share * (1 - classified_share), words["dimension"] + 200, 20))
+    found += [StageEstimate("asker", 1.25, words[metric.lower()] + 100, 900) for metric in METRICS]
     if blind:
-        found.append(StageEstimate("checker", 1.3, words["creval_blind"] + 250, 500))
+        found.append(StageEstimate("checker", 1.3, words["blind"] + 250, 500))
     return found
 
 
 class CrevalSession(ValidatingSession):
     """Session whose replies are found again by every later start.
 
-    All pipelines run again then, so a reply that did not come, and is not stored, must not move the
-    attempt on: the same attempt is made once more, and then the image is left out.
+    All pipelines run again then, so a reply that did not come, and is not stored, must not move the attempt on: the
+    same attempt is made once more, and then the image is left out.
     """
 
     async def generate(self, *call: Any, reason: str = "", **places: Any) -> str:
@@ -156,80 +127,79 @@ class CrevalSession(ValidatingSession):
             raise GenerationFailedError(str(error)) from error  # the cause keeps it from being retried
 
 
-class SamplePipeline:
-    """What is done with each picture; `models` are named in the provenance, by role. `rejections`
-    is all that was not good enough, also for pictures that came to nothing."""
+@dataclass
+class SampleWriter:
+    """Writes an instruction for an image, and questions in every metric.
 
-    def __init__(
-        self, prompts: Mapping[str, Prompt], models: Mapping[str, str], *, rewrite: bool = False, blind: bool = True
-    ) -> None:
-        self.prompts, self.models, self.rewrite, self.blind = prompts, models, rewrite, blind
-        self.sources: Mapping[str, SourceImage] = {}
-        self.rejections: dict[str, list[Rejection]] = {}
+    `models` are named in the provenance, by role. `rejected` is all that was not good enough, as `build.json` keeps it.
+    """
 
-    async def make(self, item: ValidatingSession) -> SampleDraft:
-        """An instruction for a picture, and questions in every metric."""
-        session, name = CrevalSession(item.session, item.retries), item.session.item.id
-        rejected = self.rejections[name] = []
-        made = await self._write_instruction(session, self.sources[name], rejected)
-        sheets = {metric: QuestionSet(metric) for metric in METRICS}
-        attempts = session.retries + 1
+    session: CrevalSession
+    prompts: Mapping[str, Prompt]
+    models: Mapping[str, str]
+    source: SourceImage
+    rewrite: bool = False
+    blind: bool = True
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._question_sets = {metric: QuestionSet(metric) for metric in METRICS}
+
+    async def write(self) -> SampleDraft:
+        draft = await self._write_instruction()
+        attempts = self.session.retries + 1
         for metric in ("IF", "VC"):
-            await self._write_questions(session, sheets, sheets[metric], made, attempts)
+            await self._write_questions(metric, draft.instruction, attempts)
         if self.blind:
-            await self._check_blind(session, sheets, made)
-        await self._write_questions(session, sheets, sheets["VQ"], made, attempts)
-        made.questions = {metric: sheet.questions for metric, sheet in sheets.items()}
-        return made
+            await self._check_blind(draft.instruction)
+        await self._write_questions("VQ", draft.instruction, attempts)
+        draft.questions = {metric: sheet.questions for metric, sheet in self._question_sets.items()}
+        return draft
 
-    async def _write_instruction(
-        self, session: CrevalSession, source: SourceImage, rejections: list[Rejection]
-    ) -> SampleDraft:
-        """The instruction: as it was given, sharpened, or new."""
-        if source.given_instruction and not self.rewrite:
-            told = WrittenInstruction(source.given_instruction)
-            faults = find_instruction_violations(told, [rule for rule in INSTRUCTION_RULES if rule.applies_to_given])
-            if faults:
+    def _reject(self, stage: str, attempt: object, violations: Iterable[RuleViolation]) -> None:
+        self.rejected += [
+            {"stage": stage, "try": attempt, "rule": rule, "why": message, "text": text}
+            for rule, message, text in violations
+        ]
+
+    async def _write_instruction(self) -> SampleDraft:
+        """Return the instruction: as it was given, sharpened, or new."""
+        given, dimension = self.source.given_instruction, self.source.dimension
+        if given and not self.rewrite:
+            if faults := find_given_violations(given):
                 raise GenerationFailedError(f"the given instruction: {faults[0].message}")
-            dimension = source.dimension or await self._classify_dimension(session, source.given_instruction)
-            return SampleDraft(source.given_instruction, dimension, {"by": "given"}, rejections)
-        prompt = self.prompts["creval_rewrite" if source.given_instruction else "creval_instruction"]
-        open_ = not source.dimension
-        kind = f"{_CHOOSE}\n{describe_all_dimensions()}" if open_ else describe_dimension(source.dimension)
-        shown = (
-            format_dimension_examples(CLASS_DIMENSIONS, 1) if open_ else format_dimension_examples([source.dimension])
-        )
-        rules = _select_rules(source)
+            return SampleDraft(given, dimension or await self._classify_dimension(given), {"by": "given"})
+        prompt = self.prompts["rewrite" if given else "instruction"]
+        kind = describe_dimension(dimension) if dimension else f"{_CHOOSE}\n{describe_all_dimensions()}"
+        shown = format_dimension_examples([dimension]) if dimension else format_dimension_examples(CLASS_DIMENSIONS, 1)
         attempt = 0
 
         def read(reply: str) -> SampleDraft:
             nonlocal attempt
             attempt += 1
             written = None if is_refusal(reply) else parse_instruction(reply)
-            faults = explain_unreadable(reply) if written is None else find_instruction_violations(written, rules)
+            faults = find_instruction_violations(written, given) if written else explain_unreadable(reply)
             if written is not None and not faults:
-                named = source.dimension or match_one_of(written.dimension, CLASS_DIMENSIONS)
-                if named:
+                if named := dimension or match_one_of(written.dimension, CLASS_DIMENSIONS):
                     facts = self._build_provenance("writer", prompt, reply, attempt)
-                    facts |= {"given": source.given_instruction} if source.given_instruction else {}
-                    return SampleDraft(written.text, named, facts, rejections)
+                    return SampleDraft(written.text, named, facts | ({"given": given} if given else {}))
                 faults = [RuleViolation("dimension", "its dimension is none of those named", written.text)]
-            rejections.extend(Rejection("instruction", attempt, fault) for fault in faults)
+            self._reject("instruction", attempt, faults)
             raise InvalidReplyError(summarise_violations(faults), format_retry_request(faults))
 
-        return await session.generate_until_valid(
+        return await self.session.generate_until_valid(
             "writer",
             "instruction",
             prompt,
             read,
-            instruction=source.given_instruction,
+            instruction=given,
             dimension=kind,
             examples=shown,
-            format=instruction_reply_format(CLASS_DIMENSIONS if open_ else (), bool(source.given_instruction)),
+            format=instruction_reply_format(() if dimension else CLASS_DIMENSIONS, bool(given)),
         )
 
-    async def _classify_dimension(self, session: CrevalSession, instruction: str) -> str:
-        """The dimension of an instruction that came without."""
+    async def _classify_dimension(self, instruction: str) -> str:
+        """Return the dimension of an instruction that came without."""
 
         def read(reply: str) -> str:
             if name := match_one_of(reply, CLASS_DIMENSIONS):
@@ -237,10 +207,10 @@ class SamplePipeline:
             fault = RuleViolation("dimension", "that names none of the dimensions, or more than one", reply[:200])
             raise InvalidReplyError(summarise_violations([fault]), format_retry_request([fault]))
 
-        return await session.generate_until_valid(
+        return await self.session.generate_until_valid(
             "writer",
             "dimension",
-            self.prompts["creval_dimension"],
+            self.prompts["dimension"],
             read,
             instruction=instruction,
             dimension=describe_all_dimensions(),
@@ -249,128 +219,98 @@ class SamplePipeline:
 
     async def _write_questions(
         self,
-        session: CrevalSession,
-        question_sets: Mapping[str, QuestionSet],
-        question_set: QuestionSet,
-        draft: SampleDraft,
+        metric: str,
+        instruction: str,
         attempts: int,
         violations: Sequence[RuleViolation] = (),
         minimum: int = MIN_QUESTIONS,
     ) -> None:
-        """Ask for a metric's questions until nothing is wrong with them, or as often as is
-        allowed. With fewer than `minimum` there is no sample."""
-        prompt = self.prompts[f"creval_{question_set.metric.lower()}"]
-        taken = [text for other in question_sets.values() if other is not question_set for text in other.texts]
+        """Ask for a metric's questions until nothing is wrong with them, or as often as is allowed. With fewer than
+        `minimum` there is no sample."""
+        sheet, prompt = self._question_sets[metric], self.prompts[metric.lower()]
+        taken = [text for other in self._question_sets.values() if other is not sheet for text in other.texts]
         gone = [fault.text for fault in violations if fault.text]
         for _ in range(attempts):
             try:
-                reply = await session.generate(
+                reply = await self.session.generate(
                     "asker",
-                    f"{question_set.metric} questions",
+                    f"{metric} questions",
                     prompt,
-                    question_set.attempts,
-                    instruction=draft.instruction,
+                    sheet.attempts,
+                    instruction=instruction,
                     taken=format_bullets(taken),
-                    reason=format_retry_request(violations, question_set.texts),
-                    format=question_reply_format(question_set.metric),
+                    reason=format_retry_request(violations, sheet.texts),
+                    format=question_reply_format(metric),
                 )
             except GenerationFailedError:
-                if len(question_set.questions) < minimum:
+                if len(sheet.questions) < minimum:
                     raise
                 return
-            question_set.attempts += 1
-            facts = self._build_provenance("asker", prompt, reply, question_set.attempts)
-            # Asked for others in the place of some, models write as many as at first.
-            wanted = len({fault.text for fault in violations if fault.text})
-            room = (
-                max(wanted, MIN_QUESTIONS - len(question_set.questions))
-                if question_set.questions and violations
-                else None
-            )
-            to = QuestionContext(question_set.metric, draft.instruction, [*taken, *gone])
-            violations = question_set.add_reply(reply, to, facts, room)
-            stage = f"{question_set.metric} question"
-            draft.rejections += [Rejection(stage, question_set.attempts, fault) for fault in violations if fault.text]
-            if len(question_set.questions) < MIN_QUESTIONS:
-                few = f"there are only {len(question_set.questions)} good questions, and {MIN_QUESTIONS} are needed"
+            sheet.attempts += 1
+            facts = self._build_provenance("asker", prompt, reply, sheet.attempts)
+            room = None
+            if sheet.questions and violations:
+                # Asked for others in the place of some, models write as many as at first.
+                wanted = len({fault.text for fault in violations if fault.text})
+                room = max(wanted, MIN_QUESTIONS - len(sheet.questions))
+            violations = sheet.add_reply(reply, instruction, [*taken, *gone], facts, room)
+            self._reject(f"{metric} question", sheet.attempts, (fault for fault in violations if fault.text))
+            if len(sheet.questions) < MIN_QUESTIONS:
+                few = f"there are only {len(sheet.questions)} good questions, and {MIN_QUESTIONS} are needed"
                 violations = [*violations, RuleViolation("count", few, "")]
             if not violations:
                 return
-        if len(question_set.questions) < minimum:
-            raise GenerationFailedError(f"{question_set.metric} questions: {summarise_violations(violations)}")
+        if len(sheet.questions) < minimum:
+            raise GenerationFailedError(f"{metric} questions: {summarise_violations(violations)}")
 
-    async def _check_blind(
-        self, session: CrevalSession, question_sets: Mapping[str, QuestionSet], draft: SampleDraft
-    ) -> None:
-        """Ask a second model about the source alone. What it flags is asked for once more; where
-        there are enough without it is dropped, and otherwise kept with its flag."""
-        checked = [question_sets[metric] for metric in _FLAG_VIOLATIONS]
-        flagged = await self._find_flagged(session, [(sheet, 0) for sheet in checked], 0)
+    async def _check_blind(self, instruction: str) -> None:
+        """Ask a second model about the source alone. What it flags is asked for once more; where there are enough
+        without it is dropped, and otherwise kept with its flag."""
+        flagged = await self._find_flagged(dict.fromkeys(_FLAG_VIOLATIONS, 0), 0)
         begun = {}
-        for sheet in checked:
-            mine = flagged[sheet.metric]
+        for metric, flag in _FLAG_VIOLATIONS.items():
+            sheet, mine = self._question_sets[metric], flagged[metric]
             sheet.questions = [asked for asked in sheet.questions if asked not in mine]
-            begun[sheet.metric] = len(sheet.questions)
+            begun[metric] = len(sheet.questions)
             if mine:
-                faults = [_FLAG_VIOLATIONS[sheet.metric]._replace(text=asked.text) for asked in mine]
-                enough = MIN_QUESTIONS - len(mine)
-                await self._write_questions(session, question_sets, sheet, draft, 1, faults, enough)
-        fresh = [(sheet, begun[sheet.metric]) for sheet in checked]
-        again = await self._find_flagged(session, fresh, 1)
-        for sheet in checked:
-            late, mine = again[sheet.metric], flagged[sheet.metric]
-            flag = _FLAG_VIOLATIONS[sheet.metric]
+                faults = [flag._replace(text=asked.text) for asked in mine]
+                await self._write_questions(metric, instruction, 1, faults, MIN_QUESTIONS - len(mine))
+        again = await self._find_flagged(begun, 1)
+        for metric, flag in _FLAG_VIOLATIONS.items():
+            sheet, late = self._question_sets[metric], again[metric]
             sheet.questions = [asked for asked in sheet.questions if asked not in late]
             missing = max(0, MIN_QUESTIONS - len(sheet.questions))
-            sheet.questions += [asked.with_provenance(flag=flag.rule) for asked in (mine + late)[:missing]]
-            draft.rejections += [
-                Rejection(f"{sheet.metric} question", int(str(asked.provenance["try"])), flag._replace(text=asked.text))
-                for asked in (mine + late)[missing:]
-            ]
+            both = flagged[metric] + late
+            sheet.questions += [asked.with_provenance(flag=flag.rule) for asked in both[:missing]]
+            for asked in both[missing:]:
+                self._reject(f"{metric} question", asked.provenance["try"], [flag._replace(text=asked.text)])
 
-    async def _find_flagged(
-        self, session: CrevalSession, parts: Sequence[tuple[QuestionSet, int]], attempt: int
-    ) -> dict[str, list[KeptQuestion]]:
-        """Of the questions from a place on in each sheet, those with the wrong answer on the
-        source. What is answered is noted with each."""
-        found: dict[str, list[KeptQuestion]] = {sheet.metric: [] for sheet, _ in parts}
-        places = [(sheet, at) for sheet, first in parts for at in range(first, len(sheet.questions))]
+    async def _find_flagged(self, first: Mapping[str, int], attempt: int) -> dict[str, list[KeptQuestion]]:
+        """Return the questions, from the `first` of each metric on, with the wrong answer on the source. What is
+        answered is noted with each."""
+        found: dict[str, list[KeptQuestion]] = {metric: [] for metric in first}
+        sheets = {metric: self._question_sets[metric].questions for metric in first}
+        places = [(metric, at) for metric, start in first.items() for at in range(start, len(sheets[metric]))]
         if not places:
             return found
-        labels = [f"Q{number}" for number in range(1, len(places) + 1)]
-        asked = [
-            Question(label, sheet.metric, sheet.questions[at].text)
-            for label, (sheet, at) in zip(labels, places, strict=True)
-        ]
+        asked = [Question(f"Q{n}", metric, sheets[metric][at].text) for n, (metric, at) in enumerate(places, 1)]
+        labels = [question.id for question in asked]
         lines = "\n".join(f"{question.id}: {question.text}" for question in asked)
         try:
-            prompt = self.prompts["creval_blind"]
             form = ReplyFormat(_YES_NO.reply_format(labels), _YES_NO.json_schema(labels))
-            reply = await session.generate("checker", "blind", prompt, attempt, questions=lines, format=form)
+            reply = await self.session.generate(
+                "checker", "blind", self.prompts["blind"], attempt, questions=lines, format=form
+            )
         except GenerationFailedError:  # a question without a second opinion is still a question
             reply = ""
-        for verdict, (sheet, at) in zip(parse_reply(reply, asked, labels), places, strict=True):
+        for verdict, (metric, at) in zip(parse_reply(reply, asked, labels), places, strict=True):
             said = None if verdict.value is None else _YES_NO.choices[int(verdict.value)]
-            question = sheet.questions[at]
-            question = sheet.questions[at] = question.with_provenance(on_source=said or UNANSWERED)
-            wanted = question.answer if sheet.metric == "VC" else _opposite_answer(question.answer)
-            if said is not None and said != wanted:
-                found[sheet.metric].append(question)
+            question = sheets[metric][at] = sheets[metric][at].with_provenance(on_source=said or UNANSWERED)
+            # An IF question is to be wrong before the edit, and a VC question right.
+            if said is not None and (said == question.answer) != (metric == "VC"):
+                found[metric].append(question)
         return found
 
     def _build_provenance(self, role: str, prompt: Prompt, reply: str, attempt: int) -> dict[str, object]:
-        """Where something comes from."""
         digest = hashlib.blake2b(reply.encode("utf-8", "replace"), digest_size=8).hexdigest()
-        by = self.models[role]
-        return {"by": by, "prompt": prompt.version, "reply": digest, "try": attempt}
-
-
-def _opposite_answer(answer: str) -> str:
-    return "No" if answer == "Yes" else "Yes"
-
-
-def _select_rules(source: SourceImage) -> list[InstructionRule]:
-    """What an instruction must be like: new ones in English, others as they came."""
-    if not source.given_instruction:
-        return [*INSTRUCTION_RULES, ENGLISH_RULE, ATTRIBUTE_COUNT_RULE]
-    return [*INSTRUCTION_RULES, *rewrite_rules(source.given_instruction)]
+        return {"by": self.models[role], "prompt": prompt.version, "reply": digest, "try": attempt}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from creval.building.creval.rules import QuestionContext, RuleViolation, find_question_violations, is_same_question
+from creval.building.creval.rules import RuleViolation, find_question_violations, is_same_question
 from creval.parsing.text_checks import is_refusal
-from creval.parsing.written_questions import WrittenQuestion, parse_questions
+from creval.parsing.written_questions import parse_questions
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class KeptQuestion:
     provenance: Mapping[str, object]
 
     def with_provenance(self, **facts: object) -> KeptQuestion:
-        """The same with more said of where it comes from."""
+        """Return the same question with more said of where it comes from."""
         return replace(self, provenance={**self.provenance, **facts})
 
 
@@ -38,9 +38,14 @@ class QuestionSet:
         return [asked.text for asked in self.questions]
 
     def add_reply(
-        self, reply: str, context: QuestionContext, provenance: Mapping[str, object], max_new: int | None
+        self,
+        reply: str,
+        instruction: str,
+        other_questions: Sequence[str],
+        provenance: Mapping[str, object],
+        max_new: int | None,
     ) -> list[RuleViolation]:
-        """Put down the good questions of a reply, as many as there is room for; what is wrong with the others."""
+        """Keep the good questions of a reply, at most `max_new`; return what is wrong with the others."""
         before = self.texts
         questions = parse_questions(reply)
         faults = [] if questions else explain_unreadable(reply)
@@ -49,23 +54,18 @@ class QuestionSet:
                 continue  # told not to, models still write down what is kept already
             if max_new is not None and len(self.questions) >= len(before) + max_new:
                 break
-            wrong = find_question_violations(
-                question, context._replace(other_questions=[*context.other_questions, *self.texts])
-            )
-            if wrong:
+            others = [*other_questions, *self.texts]
+            if wrong := find_question_violations(question, self.metric, instruction, others):
                 faults += wrong
-            else:
-                self.questions.append(_keep_question(question, self.metric, provenance))
+                continue
+            weight = int(question.weight or 1) if self.metric == "VC" else 1
+            kept = KeptQuestion(question.text, question.answer or "", weight, question.reason, provenance)
+            self.questions.append(kept)
         return faults
 
 
-def _keep_question(question: WrittenQuestion, metric: str, provenance: Mapping[str, object]) -> KeptQuestion:
-    weight = int(question.weight or 1) if metric == "VC" else 1
-    return KeptQuestion(question.text, question.answer or "", weight, question.reason, provenance)
-
-
 def explain_unreadable(reply: str) -> list[RuleViolation]:
-    """Why nothing could be read from a reply."""
+    """Return why nothing could be read from a reply."""
     if is_refusal(reply):
         return [RuleViolation("declined", "you declined", reply[:200])]
     return [RuleViolation("form", "your reply does not have the form that is asked for", reply[:200])]
@@ -76,7 +76,7 @@ def format_bullets(texts: Sequence[str]) -> str:
 
 
 def format_retry_request(violations: Sequence[RuleViolation], kept_texts: Sequence[str] = ()) -> str:
-    """What tells a model why it is asked again; nothing where it is not."""
+    """Return what tells a model why it is asked again; nothing where it is not."""
     if not violations:
         return ""
     lines = ["You are asked again, because of what you wrote before this cannot be used:"]
@@ -88,7 +88,7 @@ def format_retry_request(violations: Sequence[RuleViolation], kept_texts: Sequen
 
 
 def summarise_violations(violations: Sequence[RuleViolation]) -> str:
-    """The reason for giving up, in a line."""
+    """Return the reason for giving up, in a line."""
     if violations and violations[0].rule == "declined":
         return f"the model declined: {violations[0].text}"
     # Where several are wrong, the count says most.

@@ -1,8 +1,8 @@
 """What `creval build creval` made, to be accepted, edited or dropped item by item.
 
-Decisions are written into the benchmark's own files at once. What is dropped moves to `dropped/`,
-from where it can come back. Where an instruction gets other words, the old ones stay beside it
-(`asked_for`) until its questions are accepted for the new ones.
+Decisions are written into the benchmark's own files at once. What is dropped moves to `dropped/`, from where it can
+come back. Where an instruction gets other words, the old ones stay beside it (`asked_for`) until its questions are
+accepted for the new ones.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS, MIN_QUESTIONS
+from creval.building.creval.dimensions import class_dimension
 from creval.building.creval.files import DROPPED, QUESTIONS_KEY, SAMPLE_LIST, entry_sample_id, read_sample_list
 from creval.building.review.base import ACCEPTED, OPEN, VERDICTS, ReviewField, ReviewGroup, ReviewItem
 from creval.building.review.base import DROPPED as GONE
-from creval.building.review.entries import merge_user_text, read_verdict, set_verdict
+from creval.building.review.json_review import JsonReview, merge_user_text, read_verdict, set_verdict
 from creval.core.errors import CrevalError, require_known
 from creval.core.files import coerce_text, read_json, write_json
-from creval.store.lock import file_lock
 
 _INSTRUCTION = "instruction"
 _ASKED_FOR, _ACCEPTED_FOR = "asked_for", "accepted_for"
+_Entries = dict[str, tuple[dict[str, Any], bool]]  # by id, with whether they are dropped
 _YES_NO = ("Yes", "No")
 _WEIGHTS = ("1", "2", "3")
 _FLAGS = {
@@ -32,20 +33,26 @@ _FLAGS = {
 }
 
 
-class CrevalReview:
+class CrevalReview(JsonReview[_Entries]):
     """A benchmark's samples, each with its instruction and its questions."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        super().__init__(folder)
         self.title = str(folder)
         if not (folder / SAMPLE_LIST).is_file():
             raise CrevalError(f"{folder} holds no {SAMPLE_LIST}; creval build creval makes one.")
 
-    def groups(self) -> Sequence[str]:
-        return sorted({*self._entries(), *self._entries(dropped=True)})
+    def files(self) -> Sequence[Path]:
+        return [self._folder(dropped) / SAMPLE_LIST for dropped in (False, True)]
 
-    def group(self, identity: str) -> ReviewGroup:
-        entry, dropped = self._entry(identity)
+    def load(self) -> _Entries:
+        return {name: (entry, dropped) for dropped in (True, False) for name, entry in self._read_list(dropped).items()}
+
+    def list_groups(self, entries: _Entries) -> Sequence[str]:
+        return sorted(entries)
+
+    def build_group(self, entries: _Entries, identity: str) -> ReviewGroup:
+        entry, dropped = self._find_entry(entries, identity)
         items: list[ReviewItem] = []
         few = []
         for metric in METRICS:
@@ -55,44 +62,48 @@ class CrevalReview:
             both = [(question, read_verdict(question)) for question in content[QUESTIONS_KEY]]
             both += [(question, GONE) for question in content[DROPPED]]
             both.sort(key=lambda one: _question_order(one[0]))  # what is dropped stays in its place
+            # Questions for other words that nobody has accepted for these are outdated.
+            accepted_for = _instruction_digest(entry) if _ASKED_FOR in entry else None
             items += [
-                _question_item(metric, question, verdict, _is_older(entry, question)) for question, verdict in both
+                _question_item(metric, question, verdict, accepted_for not in (None, question.get(_ACCEPTED_FOR)))
+                for question, verdict in both
             ]
         items.insert(0, _instruction_item(entry, dropped, few))
         image = Path(os.path.normpath(self.folder / coerce_text(entry["input_image"][0])))
         inside = image.is_relative_to(os.path.normpath(self.folder))
-        heading = coerce_text(entry.get("dimension")) or _read_dimension(entry)
+        heading = coerce_text(entry.get("dimension")) or class_dimension(entry.get("class_id"))
         images = {image.name: image} if inside else {}
         return ReviewGroup(identity, heading, images, tuple(items))
 
-    def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
+    def apply(self, entries: _Entries, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
         require_known("verdict", verdict, VERDICTS)
-        with file_lock(self.folder):
-            if item == _INSTRUCTION:
-                self._decide_instruction(group, verdict, fields)
-            else:
-                self._decide_question(group, item, verdict, fields)
+        entry, dropped = self._find_entry(entries, group)
+        if item == _INSTRUCTION:
+            self._decide_instruction(group, entry, dropped, verdict, fields)
+        else:
+            self._decide_question(group, entry, dropped, item, verdict, fields)
 
     def count_undecided(self) -> int:
-        return sum(not item.verdict for identity in self._entries() for item in self.group(identity).items)
+        """Count the items of samples that are not dropped."""
+        kept = {identity: entry for identity, entry in self.entries.items() if not entry[1]}
+        return sum(item.verdict == OPEN for identity in kept for item in self.build_group(kept, identity).items)
 
-    def _entries(self, dropped: bool = False) -> dict[str, dict[str, Any]]:
-        folder = self.folder / DROPPED if dropped else self.folder
-        return {entry_sample_id(entry): entry for entry in read_sample_list(folder / SAMPLE_LIST)}
+    def _folder(self, dropped: bool) -> Path:
+        return self.folder / DROPPED if dropped else self.folder
 
-    def _entry(self, identity: str) -> tuple[dict[str, Any], bool]:
-        for dropped in (False, True):
-            entries = self._entries(dropped)
-            if identity in entries:
-                return entries[identity], dropped
-        raise CrevalError(f"there is no sample {identity!r} in {self.folder}.")
+    def _read_list(self, dropped: bool) -> dict[str, dict[str, Any]]:
+        return {entry_sample_id(entry): entry for entry in read_sample_list(self._folder(dropped) / SAMPLE_LIST)}
+
+    def _find_entry(self, entries: _Entries, identity: str) -> tuple[dict[str, Any], bool]:
+        if identity not in entries:
+            raise CrevalError(f"there is no sample {identity!r} in {self.folder}.")
+        return entries[identity]
 
     def _path(self, identity: str, metric: str, dropped: bool) -> Path:
-        folder = self.folder / DROPPED if dropped else self.folder
-        return folder / "questions_all" / metric / f"{identity}.json"
+        return self._folder(dropped) / "questions_all" / metric / f"{identity}.json"
 
     def _read_questions(self, identity: str, metric: str, dropped: bool) -> dict[str, Any]:
-        """A file of questions; those that were dropped stand beside the others."""
+        """Read a file of questions; those that were dropped stand beside the others."""
         path = self._path(identity, metric, dropped)
         content = read_json(path) if path.is_file() else {}
         found: dict[str, Any] = {QUESTIONS_KEY: [], DROPPED: []}
@@ -102,8 +113,9 @@ class CrevalReview:
                 raise CrevalError(f"{path} holds no list of questions; mend it first.")
         return found
 
-    def _decide_instruction(self, identity: str, verdict: str, fields: Mapping[str, str]) -> None:
-        entry, dropped = self._entry(identity)
+    def _decide_instruction(
+        self, identity: str, entry: dict[str, Any], dropped: bool, verdict: str, fields: Mapping[str, str]
+    ) -> None:
         there = coerce_text(entry.get("input_prompt"))
         text = merge_user_text(fields.get("instruction", there), there)
         if not _in_one_line(text):
@@ -129,26 +141,25 @@ class CrevalReview:
     def _save_entry(self, identity: str, entry: dict[str, Any], dropped: bool) -> None:
         """Put a sample's entry into one of the two lists, and take it out of the other."""
         for other in (dropped, not dropped):  # in both for a moment rather than in none
-            entries = self._entries(other)
+            entries = self._read_list(other)
             if other == dropped:
                 entries[identity] = entry
             elif entries.pop(identity, None) is None:
                 continue
-            folder = self.folder / DROPPED if other else self.folder
             listed = [{**entries[name], "id": number} for number, name in enumerate(sorted(entries), 1)]
-            write_json(folder / SAMPLE_LIST, listed)
+            write_json(self._folder(other) / SAMPLE_LIST, listed)
 
-    def _decide_question(self, identity: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
+    def _decide_question(
+        self, identity: str, entry: dict[str, Any], dropped: bool, item: str, verdict: str, fields: Mapping[str, str]
+    ) -> None:
         metric, _, label = item.partition("/")
         require_known("metric", metric, METRICS)
-        entry, dropped = self._entry(identity)
         content = self._read_questions(identity, metric, dropped)
         both = [*content[QUESTIONS_KEY], *content[DROPPED]]
         at = next((n for n, q in enumerate(both) if q.get("question_id") == label), None)
         if at is None:
             raise CrevalError(f"{identity} has no question {item}.")
-        gone = {id(question) for question in content[DROPPED]}
-        is_gone = [id(question) in gone for question in both]
+        is_gone = [n >= len(content[QUESTIONS_KEY]) for n in range(len(both))]
         both[at] = _edit_question(both[at], metric, fields)
         set_verdict(both[at], OPEN if verdict == GONE else verdict)
         both[at].pop(_ACCEPTED_FOR, None)
@@ -157,7 +168,7 @@ class CrevalReview:
         is_gone[at] = verdict == GONE
         content[QUESTIONS_KEY] = [q for q, out in zip(both, is_gone, strict=True) if not out]
         content[DROPPED] = [q for q, out in zip(both, is_gone, strict=True) if out]
-        if len(content[QUESTIONS_KEY]) < 1:
+        if not content[QUESTIONS_KEY]:
             raise CrevalError(f"the last {metric} question cannot be dropped; drop the instruction.")
         content[QUESTIONS_KEY].sort(key=_question_order)
         if not content[DROPPED]:
@@ -172,23 +183,17 @@ def _question_order(question: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def _in_one_line(text: object) -> str:
-    """A text in one line."""
     return " ".join(coerce_text(text).split())
 
 
 def _instruction_digest(entry: Mapping[str, Any]) -> str:
-    """A name for an instruction's words."""
+    """Return a name for an instruction's words."""
     words = _in_one_line(entry.get("input_prompt")).encode("utf-8", "replace")
     return hashlib.blake2b(words, digest_size=6).hexdigest()
 
 
-def _is_older(entry: Mapping[str, Any], question: Mapping[str, Any]) -> bool:
-    """Whether a question was written for other words, and nobody has accepted it for these."""
-    return _ASKED_FOR in entry and question.get(_ACCEPTED_FOR) != _instruction_digest(entry)
-
-
 def _edit_question(question: dict[str, Any], metric: str, fields: Mapping[str, str]) -> dict[str, Any]:
-    """A question with its fields as they were changed, if they can be so."""
+    """Return a question with its fields as they were changed, if they can be so."""
     there = coerce_text(question.get("question"))
     text = merge_user_text(fields.get("question", there), there)
     if not _in_one_line(text):
@@ -201,12 +206,6 @@ def _edit_question(question: dict[str, Any], metric: str, fields: Mapping[str, s
     return found
 
 
-def _read_dimension(entry: Mapping[str, Any]) -> str:
-    number = entry.get("class_id")
-    known = isinstance(number, int) and 1 <= number <= len(CLASS_DIMENSIONS)
-    return CLASS_DIMENSIONS[number - 1] if known and isinstance(number, int) else ""
-
-
 def _facts_as_text(made: object) -> dict[str, str]:
     return {name: coerce_text(value) for name, value in made.items()} if isinstance(made, dict) else {}
 
@@ -214,7 +213,7 @@ def _facts_as_text(made: object) -> dict[str, str]:
 def _instruction_item(entry: Mapping[str, Any], dropped: bool, notes: Sequence[str]) -> ReviewItem:
     fields = (
         ReviewField("instruction", coerce_text(entry.get("input_prompt"))),
-        ReviewField("dimension", _read_dimension(entry), CLASS_DIMENSIONS),
+        ReviewField("dimension", class_dimension(entry.get("class_id")), CLASS_DIMENSIONS),
     )
     verdict = GONE if dropped else read_verdict(entry)
     facts = _facts_as_text(entry.get("made"))

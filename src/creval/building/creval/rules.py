@@ -1,12 +1,10 @@
-"""What an instruction and a question must be like: rules, each with a name and a sentence.
-
-A sentence says what is wrong to the model that wrote it and to the person who reads the report.
-"""
+"""What an instruction and a question must be like: rules, each with a name and a message, which says what is wrong to
+the model that wrote it and to the person who reads the report."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -23,8 +21,7 @@ from creval.parsing.text_checks import (
 from creval.parsing.written_instructions import WrittenInstruction
 from creval.parsing.written_questions import WrittenQuestion
 
-MAX_INSTRUCTION_WORDS = 65
-"""Of an instruction, as in the paper."""
+_MAX_INSTRUCTION_WORDS = 65  # as in the paper
 _MAX_QUESTION_WORDS = 45
 _MIN_WORD_OVERLAP = 0.8
 _MIN_ADDED_WORDS = 2  # words
@@ -38,44 +35,20 @@ class RuleViolation(NamedTuple):
     text: str
 
 
-class QuestionContext(NamedTuple):
-    """What a question is measured by: its metric, the instruction, and what is asked already."""
-
-    metric: str
-    instruction: str
-    other_questions: Sequence[str] = ()
-
-
-class QuestionRule(NamedTuple):
-    name: str
-    message: str
-    is_broken: Callable[[WrittenQuestion, QuestionContext], bool]
-
-
-class InstructionRule(NamedTuple):
-    """`applies_to_given` says that the rule holds for people's own instructions, too."""
-
-    name: str
-    message: str
-    is_broken: Callable[[WrittenInstruction], bool]
-    applies_to_given: bool = False
-
-
+_DAMAGED = "its text is damaged: broken characters, leftover markup, or words that stutter"
 _TWO_FACTS = re.compile(
     r"(?:\b(?:and|or|but|while)|[;,])\s+(?:is|are|was|were|does|do|did|has|have|can|could|which|"
     r"what|where|whether|if)\b|[?？].*[?？]\W*$|\band/or\b|\bas well as\b",
     re.IGNORECASE,
 )
 _TASTE = re.compile(
-    r"\b(?:beautiful|pretty|attractive|appealing|pleasing|pleasant|nice|nicely|impressive|"
-    r"stunning|aesthetically|tasteful\w*|harmonious\w*|interesting|convincing\w*|good-looking|"
-    r"creative(?:ly)?|well[- ]made)\b",
+    r"\b(?:beautiful|pretty|attractive|appealing|pleasing|pleasant|nice|nicely|impressive|stunning|aesthetically|"
+    r"tasteful\w*|harmonious\w*|interesting|convincing\w*|good-looking|creative(?:ly)?|well[- ]made)\b",
     re.IGNORECASE,
 )
 _VAGUE = re.compile(
-    r"\b(?:something like|some kind of|some sort of|or something|and/or|for example|e\.g\.|etc|"
-    r"such as|maybe|perhaps|possibly|if possible|optionally|as you (?:like|see fit|wish)|"
-    r"either|and so on)\b",
+    r"\b(?:something like|some kind of|some sort of|or something|and/or|for example|e\.g\.|etc|such as|maybe|perhaps|"
+    r"possibly|if possible|optionally|as you (?:like|see fit|wish)|either|and so on)\b",
     re.IGNORECASE,
 )
 _RETOUCH = re.compile(
@@ -83,12 +56,11 @@ _RETOUCH = re.compile(
     r"blur|retouch|upscale|enhance|adjust|increase|reduce)\b",
     re.IGNORECASE,
 )
-_STOP_WORDS = frozenset(
-    WORD.findall(
-        "a an the is are was were be been does do did has have of in on at to with by from and or "
-        "its it this that there any now still into as for can could"
-    )
+_SMALL_WORDS = (
+    "a an the is are was were be been does do did has have of in on at to with by from and or its it this that there "
+    "any now still into as for can could"
 )
+_STOP_WORDS = frozenset(_SMALL_WORDS.split())
 
 
 def _is_question(text: str) -> bool:
@@ -100,7 +72,7 @@ def _is_garbled(text: str) -> bool:
 
 
 def is_same_question(one: str, other: str) -> bool:
-    """Whether two questions ask the same, going by their words without the small ones."""
+    """Return whether two questions ask the same, going by their words without the small ones."""
     first, second = _content_words(one), _content_words(other)
     if not first or not second:
         return one.casefold() == other.casefold()
@@ -113,124 +85,72 @@ def _content_words(text: str) -> set[str]:
     return found | {a + b for a, b in pairwise(wide)}
 
 
-QUESTION_RULES = (
-    QuestionRule(
-        "question",
-        "it is not a question that ends in a question mark",
-        lambda asked, _: not _is_question(asked.text) or count_words(asked.text) < 3,
-    ),
-    QuestionRule(
-        "answer", "its answer must be Yes or No and nothing else", lambda asked, _: asked.answer not in ("Yes", "No")
-    ),
-    QuestionRule(
-        "weight",
-        "its weight must be 1, 2 or 3",
-        lambda asked, to: to.metric == "VC" and asked.weight not in (1.0, 2.0, 3.0),
-    ),
-    QuestionRule(
-        "garbled",
-        "its text is damaged: broken characters, leftover markup, or words that stutter",
-        lambda asked, _: _is_garbled(asked.text),
-    ),
-    QuestionRule(
-        "length",
-        f"it has more than {_MAX_QUESTION_WORDS} words",
-        lambda asked, _: count_words(asked.text) > _MAX_QUESTION_WORDS,
-    ),
-    QuestionRule(
-        "one fact",
-        "it asks for more than one fact; ask for each by itself",
-        lambda asked, _: bool(_TWO_FACTS.search(remove_quotes(asked.text))),
-    ),
-    QuestionRule(
-        "taste", "it is a matter of taste; ask for what can be seen", lambda asked, _: bool(_TASTE.search(asked.text))
-    ),
-    QuestionRule(
-        "language",
-        "it is in another language than the instruction",
-        lambda asked, to: dominant_script(remove_quotes(asked.text)) != dominant_script(to.instruction),
-    ),
-    QuestionRule(
-        "duplicate",
-        "it asks the same as another question",
-        lambda asked, to: any(is_same_question(asked.text, other) for other in to.other_questions),
-    ),
-)
-
-INSTRUCTION_RULES = (
-    InstructionRule(
-        "length",
-        f"it has more than {MAX_INSTRUCTION_WORDS} words",
-        lambda told: count_words(told.text) > MAX_INSTRUCTION_WORDS,
-    ),
-    InstructionRule(
-        "empty", "it has fewer than 3 words", lambda told: count_words(told.text) < 3, applies_to_given=True
-    ),
-    InstructionRule(
-        "thin", "it has fewer than 10 words and cannot hold four attributes", lambda told: count_words(told.text) < 10
-    ),
-    InstructionRule("question", "it is a question and not an instruction", lambda told: _is_question(told.text)),
-    InstructionRule(
-        "garbled",
-        "its text is damaged: broken characters, leftover markup, or words that stutter",
-        lambda told: _is_garbled(told.text),
-        applies_to_given=True,
-    ),
-    InstructionRule(
-        "ambiguity",
-        "it leaves a choice open; say exactly what is to be done",
-        lambda told: bool(_VAGUE.search(remove_quotes(told.text))),
-    ),
-    InstructionRule(
-        "retouching",
-        "it asks for retouching and not for a transformation",
-        lambda told: bool(_RETOUCH.search(told.text)),
-    ),
-)
-# Of instructions that a model wrote from a picture.
-ENGLISH_RULE = InstructionRule(
-    "language", "it is not in English", lambda told: dominant_script(remove_quotes(told.text)) != "LATIN"
-)
-ATTRIBUTE_COUNT_RULE = InstructionRule(
-    "attributes", "it must have four or five attributes", lambda told: len(told.attributes) not in (0, 4, 5)
-)
-
-
-def rewrite_rules(original: str) -> tuple[InstructionRule, ...]:
-    """What an instruction must be like that was made from another one."""
-    script, before, signs = (dominant_script(remove_quotes(original)), _content_words(original), find_quotes(original))
-    return (
-        InstructionRule(
+def find_question_violations(
+    question: WrittenQuestion, metric: str, instruction: str, other_questions: Sequence[str] = ()
+) -> list[RuleViolation]:
+    """Return what is wrong with a question of a metric on an instruction, beside other questions."""
+    text, unquoted, words = question.text, remove_quotes(question.text), count_words(question.text)
+    return _list_violations(
+        text,
+        ("question", "it is not a question that ends in a question mark", not _is_question(text) or words < 3),
+        ("answer", "its answer must be Yes or No and nothing else", question.answer not in ("Yes", "No")),
+        ("weight", "its weight must be 1, 2 or 3", metric == "VC" and question.weight not in (1.0, 2.0, 3.0)),
+        ("garbled", _DAMAGED, _is_garbled(text)),
+        ("length", f"it has more than {_MAX_QUESTION_WORDS} words", words > _MAX_QUESTION_WORDS),
+        ("one fact", "it asks for more than one fact; ask for each by itself", _TWO_FACTS.search(unquoted)),
+        ("taste", "it is a matter of taste; ask for what can be seen", _TASTE.search(text)),
+        (
             "language",
-            "it is in another language than the one given",
-            lambda told: dominant_script(remove_quotes(told.text)) != script,
+            "it is in another language than the instruction",
+            dominant_script(unquoted) != dominant_script(instruction),
         ),
-        InstructionRule(
-            "attributes",
-            "it must add two or three attributes to the one given",
-            lambda told: (
-                len(told.attributes) not in (0, 2, 3) or len(_content_words(told.text) - before) < _MIN_ADDED_WORDS
-            ),
-        ),
-        InstructionRule(
-            "quoted",
-            "what stands in quotation marks must stay letter by letter",
-            lambda told: any(sign not in told.text for sign in signs),
+        (
+            "duplicate",
+            "it asks the same as another question",
+            any(is_same_question(text, other) for other in other_questions),
         ),
     )
 
 
-def find_question_violations(question: WrittenQuestion, context: QuestionContext) -> list[RuleViolation]:
-    """What is wrong with a question."""
-    return [
-        RuleViolation(rule.name, rule.message, question.text)
-        for rule in QUESTION_RULES
-        if rule.is_broken(question, context)
+def find_instruction_violations(instruction: WrittenInstruction, original: str = "") -> list[RuleViolation]:
+    """Return what is wrong with an instruction that a model wrote from an image, or made of an original one."""
+    text, words, attributes = instruction.text, count_words(instruction.text), len(instruction.attributes)
+    unquoted = remove_quotes(text)
+    script = dominant_script(unquoted)
+    rules = [
+        ("length", f"it has more than {_MAX_INSTRUCTION_WORDS} words", words > _MAX_INSTRUCTION_WORDS),
+        ("empty", "it has fewer than 3 words", words < 3),
+        ("thin", "it has fewer than 10 words and cannot hold four attributes", words < 10),
+        ("question", "it is a question and not an instruction", _is_question(text)),
+        ("garbled", _DAMAGED, _is_garbled(text)),
+        ("ambiguity", "it leaves a choice open; say exactly what is to be done", _VAGUE.search(unquoted)),
+        ("retouching", "it asks for retouching and not for a transformation", _RETOUCH.search(text)),
     ]
+    if not original:
+        rules += [
+            ("language", "it is not in English", script != "LATIN"),
+            ("attributes", "it must have four or five attributes", attributes not in (0, 4, 5)),
+        ]
+        return _list_violations(text, *rules)
+    before = dominant_script(remove_quotes(original))
+    added = len(_content_words(text) - _content_words(original))
+    too_little = attributes not in (0, 2, 3) or added < _MIN_ADDED_WORDS
+    lost_quotes = [sign for sign in find_quotes(original) if sign not in text]
+    return _list_violations(
+        text,
+        *rules,
+        ("language", "it is in another language than the one given", script != before),
+        ("attributes", "it must add two or three attributes to the one given", too_little),
+        ("quoted", "what stands in quotation marks must stay letter by letter", lost_quotes),
+    )
 
 
-def find_instruction_violations(
-    instruction: WrittenInstruction, rules: Sequence[InstructionRule]
-) -> list[RuleViolation]:
-    """What is wrong with an instruction."""
-    return [RuleViolation(rule.name, rule.message, instruction.text) for rule in rules if rule.is_broken(instruction)]
+def find_given_violations(text: str) -> list[RuleViolation]:
+    """Return what is wrong with an instruction that is used as people wrote it."""
+    found = find_instruction_violations(WrittenInstruction(text))
+    return [violation for violation in found if violation.rule in ("empty", "garbled")]
+
+
+def _list_violations(text: str, *rules: tuple[str, str, object]) -> list[RuleViolation]:
+    """Return the rules, by name and message, that a text breaks."""
+    return [RuleViolation(name, message, text) for name, message, is_broken in rules if is_broken]

@@ -1,4 +1,4 @@
-"""The pictures that a benchmark is made of, and instructions that people bring for them."""
+"""The images that a benchmark is made of, and instructions that people bring for them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS
+from creval.building.creval.dimensions import class_dimension
 from creval.building.image_files import list_image_names
 from creval.core.errors import CrevalError, require_known
 from creval.core.files import coerce_text, read_json, replace_lone_surrogates
@@ -26,7 +27,7 @@ _MAX_ID_BYTES = 120  # bytes of an id: with an ending it is a file's name, and s
 
 
 class SourceImage(NamedTuple):
-    """A picture: the sample's id, its file, its name in the benchmark, and what came with it."""
+    """An image: the sample's id, its file, its name in the benchmark, and what came with it."""
 
     id: str
     path: Path
@@ -36,8 +37,8 @@ class SourceImage(NamedTuple):
 
 
 def find_source_images(folder: Path, out: Path, known_ids: Mapping[str, str] | None = None) -> list[SourceImage]:
-    """The pictures in a folder, by name. Ids are their stems; of two that are alike, each has its
-    ending too. Those that are `known_ids`, by their paths from there, keep the ids that they have."""
+    """Return the images in a folder, by name. Ids are their stems; of two that are alike, each has its ending too.
+    Those that are `known_ids`, by their paths from there, keep the ids that they have."""
     names = list_image_names(folder, out)
     stems = {name: safe_filename(PurePosixPath(name).with_suffix("")) for name in names}
     known_ids = {path: name for path, name in (known_ids or {}).items() if safe_filename(name) == name}
@@ -57,7 +58,7 @@ def find_source_images(folder: Path, out: Path, known_ids: Mapping[str, str] | N
 
 
 def safe_filename(path: str | PurePosixPath, max_bytes: int = _MAX_ID_BYTES) -> str:
-    """A path as a name that every system can hold, of so many bytes at most."""
+    """Return a path as a name that every system can hold, of so many bytes at most."""
     whole = replace_lone_surrogates(str(path))
     name = _UNSAFE_CHARACTERS.sub("_", whole).strip(" .") or "_"
     if len(name.encode()) <= max_bytes:
@@ -74,8 +75,8 @@ class GivenInstruction(NamedTuple):
 
 
 def read_given_instructions(path: Path) -> dict[str, GivenInstruction]:
-    """People's own instructions by picture: a CSV file with the columns image, instruction and, if known, dimension;
-    the same as a list in JSON, an object from picture to instruction, or the `instruction.json` of a release."""
+    """Read people's own instructions by image: a CSV file with the columns image, instruction and, if known, dimension;
+    the same as a list in JSON, an object from image to instruction, or the `instruction.json` of a release."""
     found: dict[str, GivenInstruction] = {}
     for number, row in enumerate(read_table_rows(path, "image", "instruction"), 1):
         image, text, dimension = _parse_row(row)
@@ -93,15 +94,12 @@ def _parse_row(row: Mapping[str, Any]) -> tuple[str, str, str]:
     image = row.get("image", row.get("input_image"))
     image = image[0] if isinstance(image, list) and image else image
     text = coerce_text(row.get("instruction", row.get("input_prompt")))
-    dimension = coerce_text(row.get("dimension")).strip()
-    number = row.get("class_id")
-    if not dimension and isinstance(number, int) and 1 <= number <= len(CLASS_DIMENSIONS):
-        dimension = CLASS_DIMENSIONS[number - 1]
+    dimension = coerce_text(row.get("dimension")).strip() or class_dimension(row.get("class_id"))
     return coerce_text(image).strip().replace("\\", "/"), " ".join(text.split()), dimension
 
 
 def read_table_rows(path: Path, *required_columns: str) -> list[Mapping[str, Any]]:
-    """The rows of a table in CSV, which needs these columns, or in JSON."""
+    """Read the rows of a table in CSV, which needs these columns, or in JSON."""
     if path.suffix.lower() == ".json":
         return _read_json_rows(path, required_columns)
     return _read_csv_rows(path, required_columns)
@@ -143,14 +141,14 @@ def _read_csv_rows(path: Path, required_columns: Sequence[str]) -> list[Mapping[
 def attach_instructions(
     sources: Sequence[SourceImage], instructions: Mapping[str, GivenInstruction]
 ) -> tuple[list[SourceImage], list[str]]:
-    """The pictures with what was brought for them, and the names for which there is none."""
+    """Return the images with what was brought for them, and the names for which there is none."""
     by_name: dict[str, list[int]] = {}
     for at, source in enumerate(sources):
         for name in {source.path.as_posix(), source.path.name, source.path.stem, source.id}:
             by_name.setdefault(name, []).append(at)
     found, unknown = list(sources), []
     for image, told in instructions.items():
-        # A release names its pictures with their folder.
+        # A release names its images with their folder.
         places = by_name.get(image) or by_name.get(PurePosixPath(image).name, [])
         if len(places) == 1:
             at = places[0]
@@ -161,7 +159,7 @@ def attach_instructions(
 
 
 def assign_balanced_dimensions(ids: Iterable[str], assigned: Mapping[str, str], seed: int) -> dict[str, str]:
-    """A dimension for each picture, all as often as can be. What has one keeps it."""
+    """Return a dimension for each image, all as often as can be. What has one keeps it."""
     chance = random.Random(seed)  # noqa: S311
     found = dict(assigned)
     used = Counter(dict.fromkeys(CLASS_DIMENSIONS, 0))

@@ -1,4 +1,4 @@
-"""What a folder of pictures or a table asks for, and what of it is still to be made."""
+"""What a folder of images or a table asks for, and what of it is still to be made."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from creval.building.ice.jobs import (
     find_unused_images,
     is_selected,
 )
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.core.files import is_dropped
 
 
 @dataclass
 class BuildPlan:
-    """Jobs that are not done, and how many are (`already_done`); the `keys` of what is wanted, done or not; what
-    cannot be made and why; notes for whoever wants it; and, by their keys, where the sources of some come from."""
+    """Jobs that are not done, and how many are (`already_done`); the `keys` of what is wanted, done or not; what cannot
+    be made and why; notes for whoever wants it; and, by their keys, where the sources of some come from."""
 
     jobs: list[ItemJob]
     keys: set[str]
@@ -36,7 +36,7 @@ class BuildPlan:
     source_types: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Say what cannot be used, and which pictures were brought in vain."""
+        """Say what cannot be used, and which images were brought in vain."""
         if self.unusable:
             faults = [f"{name} ({why})" for name, why in sorted(self.unusable.items())]
             self.notes.append(f"cannot be used: {abbreviate(faults, 8)}")
@@ -45,8 +45,8 @@ class BuildPlan:
             self.notes.append(f"left aside, because their tasks do not use them: {abbreviate(aside)}")
 
 
-def plan_from_folder(images: Path, items: IceItems, selection: TaskSelection, settings: Settings) -> BuildPlan:
-    """Of a folder: tasks are those that folders name, or any."""
+def plan_from_folder(images: Path, items: IceItems, selection: TaskSelection, settings: ChatSettings) -> BuildPlan:
+    """Plan the items of a folder: tasks are those that folders name, or any."""
     every, lost = find_image_sets(images, items.folder)
     home, there = images.resolve().name, list(items.find_built().values())
     found = {name: of for name, of in every.items() if is_selected(f"{home}/{name}", selection)}
@@ -72,9 +72,9 @@ def plan_from_folder(images: Path, items: IceItems, selection: TaskSelection, se
 
 
 def plan_from_table(
-    path: Path, images: Path, items: IceItems, selection: TaskSelection, settings: Settings
+    path: Path, images: Path, items: IceItems, selection: TaskSelection, settings: ChatSettings
 ) -> BuildPlan:
-    """Of a table: a row an item, each of its own task."""
+    """Plan the items of a table: a row an item, each of its own task."""
     there = items.find_built()
     names = dict.fromkeys(items.entries) | there
     every, without, same = read_item_table(path, images, items.folder, selection, names)
@@ -95,9 +95,9 @@ def plan_from_table(
 
 
 def abbreviate(names: Sequence[str], max_names: int = 1) -> str:
-    """The first names, and how many there are besides.
+    """Return the first names, and how many there are besides.
 
-    >>> such_as(["a", "b", "c"], 2)
+    >>> abbreviate(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
     rest = len(names) - max_names

@@ -1,4 +1,4 @@
-"""`creval build ice` as a whole: pictures in, items of up to 31 tasks out, everything kept on the way."""
+"""`creval build ice` as a whole: images in, items of up to 31 tasks out, everything kept on the way."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ from creval.benchmarks.ice_bench.tasks import TASKS, Task, find_tasks
 from creval.building.base import Builder
 from creval.building.ice.build_plan import abbreviate, plan_from_folder, plan_from_table
 from creval.building.ice.control_images import DEPTH, DERIVABLE
-from creval.building.ice.files import IceItems, get_template, get_texts
+from creval.building.ice.files import IceItems, ItemDraft, get_template, get_texts
 from creval.building.ice.image_sets import relative_name
 from creval.building.ice.item_inputs import InputBuilder, discard_derived_images, read_item_inputs
 from creval.building.ice.item_table import SOURCE_TYPES
 from creval.building.ice.jobs import ItemJob, TaskSelection
 from creval.building.ice.pipeline import CAPTION_STAGE, load_ice_prompts, write_item_texts
-from creval.building.ice.save import ItemDraft, find_source_type_conflicts, save_items
+from creval.building.ice.save import find_source_type_conflicts, save_items
 from creval.building.ice.templates import TemplateSet
 from creval.building.ice.texts import (
     INSTRUCTION,
-    SOURCE_CAPTION,
-    TARGET_CAPTION,
     ItemInputs,
     ItemTexts,
     MissingText,
@@ -33,7 +31,7 @@ from creval.building.ice.texts import (
     estimate_text_stages,
     find_missing_texts,
 )
-from creval.calls.settings import Settings
+from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationFailedError, GenerationItem, GenerationResult, StageEstimate
 from creval.calls.validated_text import ValidatingSession
 from creval.core.errors import CrevalError, require_known
@@ -76,19 +74,19 @@ class IceBuilder(Builder[ItemDraft]):
         out: Path,
         roles: Mapping[str, str],
         options: IceBuildOptions,
-        settings: Settings,
+        settings: ChatSettings,
         *,
         temperature: float = 0.7,
         dry_run: bool = False,
     ) -> None:
         self.options = options
         self._images = Path(os.path.normpath(images))
-        self._prompts, self._templates = (load_ice_prompts(settings.prompts), TemplateSet(options.templates))
+        self._prompts, self._templates = load_ice_prompts(settings.prompts), TemplateSet(options.templates)
         super().__init__(
             out,
             roles,
             settings,
-            self._prompts,
+            self._prompts.values(),
             temperature=temperature,
             shared_stages={CAPTION_STAGE},
             dry_run=dry_run,
@@ -118,29 +116,27 @@ class IceBuilder(Builder[ItemDraft]):
             raise CrevalError(f"there is no item to be made ({why or none}).")
 
     def _find_incomplete(self, selection: TaskSelection) -> dict[str, ItemInputs]:
-        """Items that are there and lack a text, with their inputs."""
+        """Return items that are there and lack a text, with their inputs."""
         return {
             name: inputs
             for name, one in self.ice_items.find_built().items()
             if one.task in selection.tasks
             and (self.settings.limit is None or one.key in self._plan.keys)
             and not self.ice_items.waits_for_people(name, self.options.people_fill_in)
-            and self._find_missing_texts(name, inputs := self._read_inputs(name, one.task))
+            and self._find_missing_texts(
+                name, inputs := read_item_inputs(self.ice_items.entries[name], TASKS[one.task], self.out)
+            )
         }
 
-    def _read_inputs(self, name: str, task: str) -> ItemInputs:
-        return read_item_inputs(self.ice_items.entries[name], TASKS[task], self.ice_items.folder)
-
     def _find_missing_texts(self, name: str, inputs: ItemInputs) -> list[MissingText]:
-        """What an item that is there lacks."""
+        """Return what an item that is there lacks."""
         template = get_template(self.ice_items.entries[name])
         return find_missing_texts(
             inputs, template, self.ice_items.existing_texts(name).texts, people_fill_in=self.options.people_fill_in
         )
 
-    def _plan_new_texts(self, job: ItemJob) -> list[MissingText]:
-        """What a new item takes, if the first of its tasks suits."""
-        task = job.tasks[0]
+    def _plan_new_texts(self, job: ItemJob, task: Task) -> list[MissingText]:
+        """Return what a new item takes, if its task suits."""
         template, told = self._start_texts(job, task)
         return find_missing_texts(
             self._input_builder.plan_inputs(job, task),
@@ -161,13 +157,13 @@ class IceBuilder(Builder[ItemDraft]):
         return notes
 
     def stages(self) -> list[StageEstimate]:
-        new = [self._plan_new_texts(job) for job in self._new_jobs.values()]
+        new = [self._plan_new_texts(job, job.tasks[0]) for job in self._new_jobs.values()]
         lacking = [self._find_missing_texts(name, inputs) for name, inputs in self._incomplete_items.items()]
         return estimate_text_stages(new + lacking)
 
     def _start_texts(self, job: ItemJob, task: Task) -> tuple[str, ItemTexts]:
-        """The template of an item, and what people told of it. Words of theirs in which something
-        is to be filled in are a template."""
+        """Return the template of an item, and what people told of it. Words of theirs in which something is to be
+        filled in are a template."""
         if job.instruction and not find_blanks(job.instruction):
             return "", ItemTexts({INSTRUCTION: job.instruction}, {INSTRUCTION: "given"})
         drawn = self._templates.draw(task, job.item_id(task), self.settings.seed)
@@ -187,7 +183,7 @@ class IceBuilder(Builder[ItemDraft]):
         self.ice_items = save_items(self.out, result, self._source_types)
 
     async def _make_new_item(self, session: ValidatingSession, job: ItemJob) -> ItemDraft:
-        """An item for the first task that suits."""
+        """Make an item for the first task that suits."""
         reasons = []
         for task in job.tasks[:_MAX_TASKS_TRIED]:
             try:
@@ -198,7 +194,7 @@ class IceBuilder(Builder[ItemDraft]):
         raise GenerationFailedError("; ".join(reasons))
 
     async def _make_item_for_task(self, task: Task, session: ValidatingSession, job: ItemJob) -> ItemDraft:
-        """An item for a task, or nothing at all."""
+        """Make an item for a task, or nothing at all."""
         inputs = await asyncio.to_thread(self._input_builder.prepare_inputs, job, task)
         template, told = self._start_texts(job, task)
         try:
@@ -224,7 +220,7 @@ class IceBuilder(Builder[ItemDraft]):
         return ItemDraft(job.item_id(task), inputs, written, facts, job)
 
     async def _complete_item(self, session: ValidatingSession, name: str) -> ItemDraft:
-        """What an item lacks."""
+        """Write what an item lacks."""
         inputs, entry = self._incomplete_items[name], self.ice_items.entries[name]
         written = await write_item_texts(
             session,
@@ -237,11 +233,9 @@ class IceBuilder(Builder[ItemDraft]):
         return ItemDraft(name, inputs, written, self._build_provenance(written), previous_texts=get_texts(entry))
 
     def _build_provenance(self, item_texts: ItemTexts) -> dict[str, dict[str, str]]:
-        """Where texts that were written come from."""
+        """Return where texts that were written come from."""
         judges, prompts = self.generator.judges, self._prompts
-        of = {SOURCE_CAPTION: prompts.caption, INSTRUCTION: prompts.fill}
-        of[TARGET_CAPTION] = prompts.target
         return {
-            part: {"by": judges[by].model, "prompt": of[part].version} if by in judges else {"by": by}
+            part: {"by": judges[by].model, "prompt": prompts[part].version} if by in judges else {"by": by}
             for part, by in item_texts.authors.items()
         }

@@ -1,4 +1,4 @@
-"""Pictures that control, made of photographs: edges, depth, grey, blur, borders to be filled."""
+"""Images that control, made of photographs: edges, depth, grey, blur, borders to be filled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from creval.core.images import MAX_PIXELS, ImageError, open_image
 
 OUTPAINTING = "Outpainting"
 DERIVABLE = frozenset({"canny", "grey", "ssim", OUTPAINTING})
-"""What can be made without a model, by the gauge that measures it, and the task of borders."""
+"""What can be made without a model, by the metric that measures it, and the task of borders."""
 DEPTH = "depth"
 DepthEstimator = Callable[[Image.Image], NDArray[np.uint8]]
 _BLUR = 0.008  # of the longer side
@@ -32,7 +32,7 @@ class ControlImage(NamedTuple):
 
 
 def make_control_image(task: Task, photograph: Path, depth: DepthEstimator | None = None) -> ControlImage:
-    """A task's control picture; `depth` is what estimates depth."""
+    """Make a task's control image; `depth` is what estimates depth."""
     image = open_image(photograph)
     if task.name == OUTPAINTING:
         return _add_border(image)
@@ -51,12 +51,12 @@ def make_control_image(task: Task, photograph: Path, depth: DepthEstimator | Non
 
 
 def is_single_colour(image: Image.Image) -> bool:
-    """Whether a picture is of one colour throughout, and so controls nothing."""
+    """Return whether an image is of one colour throughout, and so controls nothing."""
     return all(low == high for low, high in np.atleast_2d(np.array(image.getextrema())))
 
 
 def _add_border(image: Image.Image) -> ControlImage:
-    """A picture in the middle of a larger one; the mask is white where nothing is yet."""
+    """Put an image into the middle of a larger one; the mask is white where nothing is yet."""
     wide, high = (max(1, round(_BORDER * side)) for side in image.size)
     border = (wide, high, wide, high)
     if (image.width + 2 * wide) * (image.height + 2 * high) > MAX_PIXELS:

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from creval.benchmarks.ice_bench.item_lines import (
     ITEMS_FILE,
@@ -18,7 +18,7 @@ from creval.benchmarks.ice_bench.item_lines import (
 )
 from creval.benchmarks.ice_bench.tasks import TASK_GROUPS, TASKS, Task, find_task
 from creval.building.ice.jobs import ExistingItem, ItemJob, task_slug
-from creval.building.ice.texts import INSTRUCTION, TARGET_CAPTION, TEXT_FIELDS, ItemTexts
+from creval.building.ice.texts import INSTRUCTION, TARGET_CAPTION, TEXT_FIELDS, ItemInputs, ItemTexts
 from creval.core.errors import CrevalError
 from creval.core.files import atomic_write, coerce_text, is_dropped, replace_lone_surrogates
 from creval.parsing.text_checks import text_digest
@@ -30,17 +30,29 @@ PEOPLE = "people"
 ItemEntry = dict[str, Any]
 
 
+class ItemDraft(NamedTuple):
+    """What became of an item: its inputs and texts, and how they came about. A new one has its job, another the texts
+    that it had `previous_texts`."""
+
+    item_id: str
+    inputs: ItemInputs
+    item_texts: ItemTexts
+    provenance: Mapping[str, Any]
+    job: ItemJob | None = None
+    previous_texts: Mapping[str, str] = {}
+
+
 def item_image_path(folder: Path, item: str, task: Task, kind: str, ending: str = ".png") -> Path:
-    """Where an item's picture of a kind (src, mask, ref1) lies."""
+    """Return where an item's image of a kind (src, mask, ref1) lies."""
     return folder / DATASET_FOLDER / "images" / task_slug(task) / f"{item}_{kind}{ending}"
 
 
 class IceItems:
-    """The items in a benchmark's folder by their ids. One that is there stays as it is, whoever
-    changed it, but for what it lacks."""
+    """The items in a benchmark's folder by their ids. One that is there stays as it is, whoever changed it, but for
+    what it lacks."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder, self.path = folder, self.items_file(folder)
         self.entries: dict[str, ItemEntry] = {}
         lines = read_item_lines(self.path) if self.path.is_file() else ()
         for number, entry, reason in lines:
@@ -56,12 +68,8 @@ class IceItems:
     def items_file(folder: Path) -> Path:
         return folder / DATASET_FOLDER / ITEMS_FILE
 
-    @property
-    def path(self) -> Path:
-        return self.items_file(self.folder)
-
     def find_built(self) -> dict[str, ExistingItem]:
-        """What each item that was built is made of, by its id."""
+        """Return what each item that was built is made of, by its id."""
         found = {}
         for name, entry in self.entries.items():
             task, made = find_task(coerce_text(entry.get("Task"))), get_provenance(entry)
@@ -70,14 +78,14 @@ class IceItems:
         return found
 
     def waits_for_people(self, name: str, people: bool) -> bool:
-        """Whether an item is none of a model's business now: people dropped it, or are to say what
-        is to be done. An instruction that has no template is their own."""
+        """Return whether an item is none of a model's business now: people dropped it, or are to say what is to be
+        done. An instruction that has no template is their own."""
         entry = self.entries[name]
         return is_dropped(entry) or (needs_filling(entry) and (people or not get_template(entry)))
 
     def existing_texts(self, name: str) -> ItemTexts:
-        """What an item has already. What is still open, or was written for other words, is not;
-        people's own descriptions stay."""
+        """Return what an item has already. What is still open, or was written for other words, is not; people's own
+        descriptions stay."""
         entry = self.entries[name]
         texts = get_texts(entry)
         if needs_filling(entry):
@@ -86,23 +94,17 @@ class IceItems:
             texts[TARGET_CAPTION] = ""
         return ItemTexts(texts)
 
-    def complete(
-        self,
-        name: str,
-        previous_texts: Mapping[str, str],
-        item_texts: ItemTexts,
-        provenance: Mapping[str, Mapping[str, Any]],
-    ) -> bool:
-        """Give an item the texts that it lacked; `previous_texts` are those that it had then. Not where
-        people have given it another instruction since, nor in the place of what they wrote."""
-        entry = self.entries.get(name)
+    def complete(self, draft: ItemDraft) -> bool:
+        """Give an item the texts that it lacked. Do not where people have given it another instruction since, nor in
+        the place of what they wrote."""
+        entry, previous_texts = self.entries.get(draft.item_id), draft.previous_texts
         now = get_texts(entry) if entry is not None else {}
         if entry is None or is_dropped(entry) or now[INSTRUCTION] != previous_texts[INSTRUCTION]:
             return False
         for part in TEXT_FIELDS:
-            if part in item_texts.authors and now[part] == previous_texts[part]:
-                entry[part] = replace_lone_surrogates(item_texts.texts[part])
-                get_provenance(entry)[part] = dict(provenance[part])
+            if part in draft.item_texts.authors and now[part] == previous_texts[part]:
+                entry[part] = replace_lone_surrogates(draft.item_texts.texts[part])
+                get_provenance(entry)[part] = dict(draft.provenance[part])
                 _record_text_digest(entry, part)
         return True
 
@@ -113,17 +115,9 @@ class IceItems:
                 if is_human_written(entry, part):
                     mark_human_written(entry, part)
 
-    def add(
-        self,
-        job: ItemJob,
-        task: Task,
-        image_names: Mapping[str, str],
-        item_texts: ItemTexts,
-        provenance: Mapping[str, Any],
-    ) -> bool:
-        """An item whose pictures are there; `save` writes the items. Not where somebody has put one
-        of its name there meanwhile."""
-        name = job.item_id(task)
+    def add(self, draft: ItemDraft, job: ItemJob, image_names: Mapping[str, str]) -> bool:
+        """Add an item whose images are there, unless somebody has put one of its name there; `save` writes it."""
+        name, task = draft.item_id, draft.inputs.task
         if name in self.entries:
             return False
         photograph = {"photograph": image_names["photo"]} if "photo" in image_names else {}
@@ -137,8 +131,8 @@ class IceItems:
             "SourceImage": image_names.get("src", ""),
             "SourceMask": image_names.get("mask", ""),
             "ReferenceImages": [place for kind, place in image_names.items() if kind.startswith("ref")],
-            **{part: replace_lone_surrogates(item_texts.texts[part]) for part in TEXT_FIELDS},
-            "made": {"key": job.key, "base": job.id_stem, **photograph, **provenance},
+            **{part: replace_lone_surrogates(draft.item_texts.texts[part]) for part in TEXT_FIELDS},
+            "made": {"key": job.key, "base": job.id_stem, **photograph, **draft.provenance},
         }
         for part in TEXT_FIELDS:
             _record_text_digest(self.entries[name], part)
@@ -150,7 +144,7 @@ class IceItems:
         return sum(needs_filling(entry) and not is_dropped(entry) for entry in self.entries.values())
 
     def count_by_task(self) -> dict[str, dict[str, int]]:
-        """How many items each task has that nobody dropped, by group."""
+        """Count the items that each task has and nobody dropped, by group."""
         named = (find_task(coerce_text(entry.get("Task"))) for entry in self.entries.values() if not is_dropped(entry))
         often = Counter(task.name for task in named if task)
         return {
@@ -167,26 +161,26 @@ class IceItems:
 
 
 def get_provenance(entry: ItemEntry) -> dict[str, Any]:
-    """How an item came about; empty where it was not built, or somebody wrote something else."""
+    """Return how an item came about; empty where it was not built, or somebody wrote something else."""
     made = entry.get("made")
     return made if isinstance(made, dict) else {}
 
 
 def get_text_provenance(entry: ItemEntry, part: str) -> Mapping[str, Any]:
-    """How a text of an item came about, and what was decided about it."""
+    """Return how a text of an item came about, and what was decided about it."""
     found = get_provenance(entry).get(part)
     return found if isinstance(found, dict) else {}
 
 
 def edit_text_provenance(entry: ItemEntry, part: str) -> dict[str, Any]:
-    """The same, to be written into."""
+    """Return the same, to be written into."""
     found = get_provenance(entry)[part] = dict(get_text_provenance(entry, part))
     return found
 
 
 def find_item_images(entry: ItemEntry, folder: Path) -> dict[str, Path]:
-    """An item's pictures by what they are, also the photograph that it was made of, if there is
-    one; none that lies outside."""
+    """Return an item's images by what they are, also the photograph that it was made of, if there is one; none that
+    lies outside."""
     given = {"source": entry.get("SourceImage"), "mask": entry.get("SourceMask")}
     given |= {f"reference {at}": name for at, name in enumerate(reference_names(entry), 1)}
     given["photograph"] = get_provenance(entry).get("photograph")
@@ -200,12 +194,12 @@ def get_texts(entry: ItemEntry) -> dict[str, str]:
 
 
 def needs_filling(entry: ItemEntry) -> bool:
-    """Whether an item has no instruction yet, or one that is still to be filled in."""
+    """Return whether an item has no instruction yet, or one that is still to be filled in."""
     return bool(find_unfilled(entry)) or not get_texts(entry)[INSTRUCTION]
 
 
 def get_template(entry: ItemEntry) -> str:
-    """What is to be filled in of an item: what people have begun to, else its template."""
+    """Return what is to be filled in of an item: what people have begun to, else its template."""
     begun = get_texts(entry)[INSTRUCTION] if find_unfilled(entry) else ""
     return begun or coerce_text(get_provenance(entry).get("template"))
 
@@ -232,13 +226,13 @@ def mark_human_written(entry: ItemEntry, part: str) -> None:
 
 
 def is_outdated(entry: ItemEntry) -> bool:
-    """Whether the instruction was given other words after the edit had been described."""
+    """Return whether the instruction was given other words after the edit had been described."""
     texts, said = (get_texts(entry), get_text_provenance(entry, TARGET_CAPTION).get(INSTRUCTION_DIGEST_KEY))
     return bool(said and texts[TARGET_CAPTION]) and said != text_digest(texts[INSTRUCTION])
 
 
 def is_human_written(entry: ItemEntry, part: str) -> bool:
-    """Whether a text is people's own, or they gave it other words than it was built with."""
+    """Return whether a text is people's own, or they gave it other words than it was built with."""
     text, made = get_texts(entry)[part], get_text_provenance(entry, part)
     now = text_digest(text)
     return bool(text) and (made.get("by", PEOPLE) == PEOPLE or made.get(TEXT_DIGEST_KEY, now) != now)

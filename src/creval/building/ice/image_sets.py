@@ -1,7 +1,7 @@
-"""Which pictures in a folder belong together, and which tasks their folders name.
+"""Which images in a folder belong together, and which tasks their folders name.
 
-`NAME_mask.png` and `NAME_ref1.png` belong to `NAME.png` (or `NAME_src.png`). A folder that is
-called like a task, a group or a category holds pictures for that.
+`NAME_mask.png` and `NAME_ref1.png` belong to `NAME.png` (or `NAME_src.png`). A folder that is called like a task, a
+group or a category holds images for that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PART = re.compile(r"(.+)[-_.](src|mask|ref0*([1-9][0-9]?)?)", re.IGNORECASE)
 
 
 class ImageSet(NamedTuple):
-    """Pictures that belong together: the main one, where to edit it, and what to refer to."""
+    """Images that belong together: the main one, where to edit it, and what to refer to."""
 
     image: Path | None
     mask: Path | None = None
@@ -27,18 +27,16 @@ class ImageSet(NamedTuple):
 
     @property
     def main_image(self) -> Path | None:
-        """The picture that stands for all of them."""
+        """The image that stands for all of them."""
         return self.image or next(iter(self.references), None)
 
     def list_paths(self) -> list[Path]:
-        """Every one that there is."""
         found = (self.image, self.mask, *self.references)
         return [path for path in found if path is not None]
 
 
 def find_image_sets(folder: Path, out: Path) -> tuple[dict[str, ImageSet], dict[str, str]]:
-    """The pictures that belong together, by the name of the first; and those that belong to none,
-    with the reasons."""
+    """Return the images that belong together, by the name of the first; and why others belong to none."""
     main: dict[str, list[str]] = {}
     parts: dict[str, dict[str, str]] = {}
     lost: dict[str, str] = {}
@@ -69,15 +67,15 @@ def find_image_sets(folder: Path, out: Path) -> tuple[dict[str, ImageSet], dict[
 
 
 def relative_name(folder: Path, path: Path) -> str:
-    """A picture's name: its path from the folder, however that is spelt. What is no character in
-    it is spelt out, so that the name can be kept, and two names stay two."""
+    """Return an image's name: its path from the folder, however that is spelt. What is no character in it is spelt out,
+    so that the name can be kept, and two names stay two."""
     name = path.relative_to(folder).as_posix()
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def tasks_from_folder(name: str) -> tuple[Task, ...]:
-    """The tasks that a folder in a path names, the innermost that does; none where none does.
-    Numbers alone may be days or places."""
+    """Return the tasks that a folder in a path names, the innermost that does; none where none does. Numbers alone may
+    be days or places."""
     for part in reversed(name.split("/")[:-1]):
         if any(map(str.isalpha, part)):
             try:
@@ -88,7 +86,7 @@ def tasks_from_folder(name: str) -> tuple[Task, ...]:
 
 
 def find_folders_without_task(names: Iterable[str]) -> Sequence[str]:
-    """Folders that name no task, beside others that do: perhaps they are misspelt."""
+    """Return folders that name no task, beside others that do: perhaps they are misspelt."""
     folders = {folder for name in names for folder in PurePosixPath(name).parents[:-1]}
     known = {folder: tasks_from_folder(f"{folder.name}/") for folder in folders}
     beside = {folder.parent for folder, tasks in known.items() if tasks}

@@ -1,4 +1,4 @@
-"""The pictures that an editor is given for an item: brought and checked, or made of a photo."""
+"""The images that an editor is given for an item: brought and checked, or made of a photo."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ from creval.building.ice.control_images import OUTPAINTING, DepthEstimator, is_s
 from creval.building.ice.files import ItemEntry, find_item_images, item_image_path
 from creval.building.ice.jobs import ItemJob
 from creval.building.ice.texts import ItemInputs, TaskUnsuitableError, is_text_only
-from creval.building.image_files import save_png
+from creval.building.image_files import save_png, write_error_reason
 from creval.calls.text_generation import GenerationFailedError
 from creval.core.images import open_mask, read_image_size
 from creval.metrics.metric_inputs import MASK_THRESHOLD
 
 
 class InputBuilder:
-    """Makes jobs' inputs ready. Control pictures that are made (`derived`, by the gauges that
-    measure them) are written at once where they will lie in the benchmark's folder."""
+    """Makes jobs' inputs ready. Control images that are made (`derived`, by the metrics that measure them) are written
+    at once where they will lie in the benchmark's folder."""
 
     def __init__(self, folder: Path, derived: frozenset[str], depth: str | None) -> None:
         self._folder, self._derived = folder, derived
-        self._depth = _load_depth_estimator(depth) if depth else None
+        self._depth: DepthEstimator | None = None
+        if depth:
+            from creval.metrics.depth import DepthModel
+
+            self._depth = DepthModel(depth).estimate_depth
 
     def check_depth_model(self) -> None:
         """Refuse a model for depth that cannot be had, before anything is paid."""
@@ -31,7 +35,7 @@ class InputBuilder:
             self._depth(Image.new("RGB", (64, 64)))
 
     def plan_inputs(self, job: ItemJob, task: Task) -> ItemInputs:
-        """What an editor will be given, ready or not."""
+        """Return what an editor will be given, ready or not."""
         pieces = job.image_set
         if is_text_only(task):
             return ItemInputs(task, photograph=pieces.image)
@@ -46,7 +50,7 @@ class InputBuilder:
         return ItemInputs(task, source, mask if task.has_mask else None, references, photograph)
 
     def prepare_inputs(self, job: ItemJob, task: Task) -> ItemInputs:
-        """What an editor is given. What cannot be opened is known before anything is paid."""
+        """Return what an editor is given. What cannot be opened is known before anything is paid."""
         found = self.plan_inputs(job, task)
         for path in found.references:
             read_image_size(path)
@@ -59,13 +63,13 @@ class InputBuilder:
         return found
 
     def _is_derived(self, job: ItemJob, task: Task) -> bool:
-        """Whether a task's control picture is made: not where somebody brought it as such."""
+        """Return whether a task's control image is made: not where somebody brought it as such."""
         if task.name == OUTPAINTING:
             return job.image_set.mask is None
         return not job.task_is_certain and task.control_metric in self._derived
 
     def _write_control_image(self, task: Task, photograph: Path, source: Path, mask: Path | None) -> None:
-        """Make a control picture and, where there is one, its mask."""
+        """Make a control image and, where there is one, its mask."""
         made = make_control_image(task, photograph, self._depth)
         if is_single_colour(made.source):
             raise TaskUnsuitableError(
@@ -73,15 +77,10 @@ class InputBuilder:
             )
         for image, path in ((made.source, source), (made.mask, mask)):
             if image is not None and path is not None:
-                _save_image(image, path)
-
-
-def _save_image(image: Image.Image, path: Path) -> None:
-    try:
-        save_png(image, path)
-    except OSError as error:
-        why = error.strerror or error
-        raise GenerationFailedError(f"{path} cannot be written: {why}") from error
+                try:
+                    save_png(image, path)
+                except OSError as error:
+                    raise GenerationFailedError(f"{path} cannot be written: {write_error_reason(error)}") from error
 
 
 def discard_derived_images(inputs: ItemInputs) -> None:
@@ -92,14 +91,14 @@ def discard_derived_images(inputs: ItemInputs) -> None:
 
 
 def read_item_inputs(entry: ItemEntry, task: Task, folder: Path) -> ItemInputs:
-    """The inputs of an item that is there."""
+    """Return the inputs of an item that is there."""
     there = find_item_images(entry, folder)
     references = tuple(path for kind, path in there.items() if kind.startswith("reference"))
     return ItemInputs(task, there.get("source"), there.get("mask"), references, there.get("photograph"))
 
 
 def _check_mask(image: Path, mask: Path) -> None:
-    """Refuse a mask that is not for its picture, or does not say where to edit it."""
+    """Refuse a mask that is not for its image, or does not say where to edit it."""
     (wide, high), (w, h) = read_image_size(image), read_image_size(mask)
     if (wide, high) != (w, h):
         raise GenerationFailedError(f"its mask is {w} x {h}, and the picture {wide} x {high}")
@@ -108,9 +107,3 @@ def _check_mask(image: Path, mask: Path) -> None:
         raise GenerationFailedError("nothing in its mask is white (what is transparent does not count)")
     if isinstance(darkest, int) and darkest > MASK_THRESHOLD:
         raise GenerationFailedError("all of its mask is white: nothing would be kept")
-
-
-def _load_depth_estimator(model: str) -> DepthEstimator:
-    from creval.metrics.depth import DepthModel
-
-    return DepthModel(model).estimate_depth

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from creval.benchmarks.ice_bench.tasks import Task, find_tasks
 from creval.building.creval.sources import read_table_rows
 from creval.building.ice.image_sets import ImageSet, relative_name, tasks_from_folder
-from creval.building.ice.jobs import ExistingItem, InputHints, ItemJob, TaskSelection, make_id_stem, unfit_task_reason
+from creval.building.ice.jobs import ExistingItem, ItemJob, TaskSelection, make_id_stem, unfit_task_reason
 from creval.building.ice.templates import allowed_image_tags
 from creval.building.ice.texts import invalid_text_reason
 from creval.building.image_files import require_separate
@@ -21,12 +21,12 @@ from creval.parsing.text_checks import text_digest
 
 SOURCE_TYPES = ("real", "generated")
 COLUMNS = ("image", "task", "mask", "references", "instruction", "source_type")
-_HINTS = InputHints("in the column mask", "in the column references")
+_HINTS = ("in the column mask", "in the column references")
 
 
 class ItemTable(NamedTuple):
-    """The items in a table, in its order; the rows that cannot be used, with the reasons; and those
-    that are the same as others, of which there is one item."""
+    """The items in a table, in its order; the rows that cannot be used, with the reasons; and those that are the same
+    as others, of which there is one item."""
 
     jobs: list[ItemJob]
     unusable: dict[str, str]
@@ -36,9 +36,9 @@ class ItemTable(NamedTuple):
 def read_item_table(
     path: Path, folder: Path, out: Path, selection: TaskSelection, existing: Mapping[str, ExistingItem | None]
 ) -> ItemTable:
-    """What a table asks for, of the tasks that are chosen. Pictures are named from the folder;
-    several references are parted by semicolons. `existing` are all items in `out`, by their ids, and
-    what those are made of that were built."""
+    """Return what a table asks for, of the tasks that are chosen. Images are named from the folder; several references
+    are parted by semicolons. `existing` are all items in `out`, by their ids, and what those are made of that were
+    built."""
     require_separate(folder, out)
     found = ItemTable([], {}, [])
     bases = {one.key: one.id_stem for one in existing.values() if one}
@@ -65,9 +65,9 @@ def read_item_table(
 
 
 def _find_row_error(job: ItemJob, selection: TaskSelection) -> str:
-    """Why no item can be made of a row, if none can."""
+    """Return why no item can be made of a row, if none can."""
     [task] = job.tasks
-    if reason := unfit_task_reason(task, job.image_set, True, selection, _HINTS):
+    if reason := unfit_task_reason(task, job.image_set, True, selection, *_HINTS):
         return reason
     if not job.instruction:
         return "" if job.image_set.main_image else "without a picture it needs an instruction"
@@ -92,7 +92,6 @@ def _read_jobs(path: Path, folder: Path, out: Path) -> Iterator[tuple[int, ItemJ
 
 
 def _is_filled(value: object) -> bool:
-    """Whether anything stands in a field."""
     return bool(value.strip() if isinstance(value, str) else value)
 
 
@@ -135,7 +134,7 @@ def _parse_job(row: Mapping[str, Any], folder: Path) -> ItemJob:
 
 
 def _parse_task(named: str, image: str) -> Task:
-    """The task that a row names, or the folder of its picture."""
+    """Return the task that a row names, or the folder of its image."""
     found = find_tasks(named) if named else tasks_from_folder(image)
     if not found:
         raise CrevalError("it needs a task.")
@@ -145,7 +144,7 @@ def _parse_task(named: str, image: str) -> Task:
 
 
 def _resolve_inside(folder: Path, name: str) -> Path | None:
-    """A picture in a folder, which may be named from there or from the root."""
+    """Find an image in a folder, which may be named from there or from the root."""
     if not name:
         return None
     path = Path(os.path.normpath(folder / name.replace("\\", "/")))

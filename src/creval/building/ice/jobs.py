@@ -1,8 +1,8 @@
-"""Which items are to be made: of which pictures, and for which task.
+"""Which items are to be made: of which images, and for which task.
 
-Pictures whose folder names no task get one by chance, all as often as can be. Of several tasks that
-are possible the first is made that suits the picture. What is made of a picture depends on the
-folder and the seed, never on what is there already.
+Images whose folder names no task get one by chance, all as often as can be. Of several tasks that are possible the
+first is made that suits the image. What is made of an image depends on the folder and the seed, never on what is there
+already.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _MAX_STEM_BYTES = 70  # bytes of a picture's part in an item's id
 class ItemJob(NamedTuple):
     """An item to be made; `tasks` are tried in their order.
 
-    `key` tells what it is made of: a picture's name, or a row of a table. Somebody may be `task_is_certain` of
-    the task; `instruction` and `source_type` are what they said.
+    `key` tells what it is made of: an image's name, or a row of a table. Somebody may be `task_is_certain` of the task;
+    `instruction` and `source_type` are what they said.
     """
 
     key: str
@@ -47,13 +47,12 @@ class ItemJob(NamedTuple):
         return f"{self.key}: item {self.position}" if others else self.item_id(first)
 
     def item_id(self, task: Task) -> str:
-        """The item's id."""
         return f"{task_slug(task)}-{self.id_stem}"
 
 
 class TaskSelection(NamedTuple):
-    """What can be chosen about the tasks: which, how many a picture, and which control pictures are
-    made of photographs (`derived`, by the gauges that measure them)."""
+    """What can be chosen about the tasks: which, how many an image, and which control images are made of photographs
+    (`derived`, by the metrics that measure them)."""
 
     tasks: frozenset[str] = frozenset(TASKS)
     items_per_image: int = 1
@@ -61,7 +60,7 @@ class TaskSelection(NamedTuple):
 
 
 class ExistingItem(NamedTuple):
-    """An item that is there: what it was made of, its task, and its picture's part of its id."""
+    """An item that is there: what it was made of, its task, and its image's part of its id."""
 
     key: str
     task: str
@@ -69,22 +68,16 @@ class ExistingItem(NamedTuple):
 
 
 def task_slug(task: Task) -> str:
-    """A task's name in a file's name.
-
-    >>> slug(TASKS["Text-to-Image Creating"])
-    'text-to-image-creating'
-    """
+    """Return a task's name in a file's name, such as `text-to-image-creating`."""
     return re.sub(r"[^a-z]+", "-", task.name.casefold()).strip("-")
 
 
 def make_id_stem(name: str) -> str:
-    """A picture's part in items' ids: its path, without its ending and folders that name its task,
-    and without what would make it another item's draw.
+    """Return an image's part in items' ids: its path, without its ending and folders that name its task, and without
+    what would make it another item's draw.
 
-    >>> base_of("Face Swap/family/aunt.png")
-    'family_aunt'
-    >>> base_of("cat--2.png")
-    'cat_2'
+    >>> make_id_stem("Face Swap/family/aunt.png"), make_id_stem("cat--2.png")
+    ('family_aunt', 'cat_2')
     """
     *folders, last = PurePosixPath(name).with_suffix("").parts or ("",)
     kept = [folder for folder in folders if not tasks_from_folder(f"{folder}/")]
@@ -93,8 +86,8 @@ def make_id_stem(name: str) -> str:
 
 
 def assign_id_stems(names: Iterable[str], existing: Collection[ExistingItem]) -> dict[str, str]:
-    """Such a part for each picture. One that has items keeps its own; where another one could give
-    items of the same name, a digest tells it apart."""
+    """Return such a part for each image. One that has items keeps its own; where another one could give items of the
+    same name, a digest tells it apart."""
     found = {one.key: one.id_stem for one in existing if one.id_stem}
     taken = {(_filesystem_key(one.id_stem), one.task) for one in existing}
     for name in sorted(set(names) - found.keys()):
@@ -107,12 +100,12 @@ def assign_id_stems(names: Iterable[str], existing: Collection[ExistingItem]) ->
 
 
 def _filesystem_key(base: str) -> str:
-    """What some systems take as the same name."""
+    """Return what some systems take as the same name."""
     return unicodedata.normalize("NFC", base).casefold()
 
 
 def is_selected(path: str, selection: TaskSelection) -> bool:
-    """Whether a picture is for a task that is chosen, or its folder names none."""
+    """Return whether an image is for a task that is chosen, or its folder names none."""
     named = tasks_from_folder(path)
     return not named or any(task.name in selection.tasks for task in named)
 
@@ -124,8 +117,8 @@ def assign_tasks(
     seed: int,
     folder_name: str = "",
 ) -> tuple[dict[str, list[ItemJob]], dict[str, str]]:
-    """Jobs for each picture, by its part in items' ids (`id_stems`), and the reasons why there is none for some. The
-    first so many of them have all tasks as often as can be; `folder_name` is the name of the folder of all."""
+    """Return jobs for each image, by its part in items' ids (`id_stems`), and the reasons why there is none for some.
+    The first so many of them have all tasks as often as can be; `folder_name` is the name of the folder of all."""
     used = Counter(dict.fromkeys(TASKS, 0))
     jobs: dict[str, list[ItemJob]] = {}
     without: dict[str, str] = {}
@@ -145,50 +138,43 @@ def assign_tasks(
             for part in parts
         ]
         if not able:
-            without[name] = _combine_reasons(reasons)
+            said = set(reasons.values())
+            without[name] = said.pop() if len(said) == 1 else "none of the tasks can be made of it"
     return jobs, without
 
 
 def find_pending_jobs(
     jobs: Sequence[ItemJob], existing: Collection[ExistingItem], selection: TaskSelection
 ) -> tuple[list[ItemJob], int]:
-    """Of one picture's jobs those that are not done, and how many are."""
+    """Return those of one image's jobs that are not done, and how many are."""
     done = {one.task for one in existing if one.task in selection.tasks}
     left = [job for job in jobs if not done.intersection(task.name for task in job.tasks)]
     left = left[: max(0, len(jobs) - len(done))]
     return left, len(jobs) - len(left)
 
 
-def _combine_reasons(reasons: Mapping[Task, str]) -> str:
-    said = dict.fromkeys(reasons.values())
-    return next(iter(said)) if len(said) == 1 else "none of the tasks can be made of it"
-
-
 def _random_key(seed: int, name: str) -> str:
     return text_digest(f"{seed}|{name}")
 
 
-class InputHints(NamedTuple):
-    """How to bring what a task needs."""
-
-    mask: str = "NAME_mask.png"
-    reference: str = "NAME_ref1.png"
-
-
 def unfit_task_reason(
-    task: Task, image_set: ImageSet, task_is_certain: bool, selection: TaskSelection, hints: InputHints | None = None
+    task: Task,
+    image_set: ImageSet,
+    task_is_certain: bool,
+    selection: TaskSelection,
+    mask_hint: str = "NAME_mask.png",
+    reference_hint: str = "NAME_ref1.png",
 ) -> str:
-    """Why pictures cannot serve a task. What somebody brought is used: with a mask or a reference,
-    tasks without are for those only who are `task_is_certain`; so are pictures that control as they are."""
-    mask, reference = hints or InputHints()
+    """Return why images cannot serve a task. What somebody brought is used: with a mask or a reference, tasks without
+    are for those only who are `task_is_certain`; so are images that control as they are."""
     derived = task.control_metric in selection.derived
     borders = task.name == OUTPAINTING and OUTPAINTING in selection.derived
     if task.has_source and image_set.image is None:
         return f"{task.name} needs a picture to edit"
     if task.has_mask and image_set.mask is None and not borders:
-        return f"{task.name} needs a mask ({mask}){_derive_hint(task.name)}"
+        return f"{task.name} needs a mask ({mask_hint}){_derive_hint(task.name)}"
     if task.reference_metric and not image_set.references and (task.has_source or image_set.image is None):
-        return f"{task.name} needs a reference picture ({reference})"
+        return f"{task.name} needs a reference picture ({reference_hint})"
     if task.control_metric and not derived and not task_is_certain:
         return f"{task.name} needs a control picture, in a folder of that name{_derive_hint(task.control_metric)}"
     idle = not task_is_certain and find_unused_images(task, image_set)
@@ -196,14 +182,14 @@ def unfit_task_reason(
 
 
 def _derive_hint(what: str) -> str:
-    """How to have what is missing made, if that can be."""
+    """Return how to have what is missing made, if that can be."""
     if what == DEPTH:
         return "; `derive` `metric_models` depth=MODEL makes it"
     return "; `derive` makes it" if what in DERIVABLE else ""
 
 
 def find_unused_images(task: Task, image_set: ImageSet) -> list[Path]:
-    """What a task leaves aside of the pictures that belong together."""
+    """Return what a task leaves aside of the images that belong together."""
     found = [] if task.has_mask else [image_set.mask]
     found += [] if task.reference_metric else [*image_set.references]
     found += [image_set.image] if image_set.references and not task.has_source else []

@@ -1,12 +1,11 @@
-"""The texts of an item of ICE-Bench, by models: a description of the source, an instruction, and a description of
-what an ideal edit would show, by one that sees all inputs (arXiv 2503.14482, section 3.3)."""
+"""The texts of an item of ICE-Bench, by models: a description of the source, an instruction, and a description of what
+an ideal edit would show, by one that sees all inputs (arXiv 2503.14482, section 3.3)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from creval.building import text_rules
 from creval.building.ice import text_replies
@@ -16,6 +15,7 @@ from creval.building.ice.texts import (
     FROM_TEMPLATE,
     INSTRUCTION,
     SOURCE_CAPTION,
+    TARGET_CAPTION,
     TEXT_FIELDS,
     ItemInputs,
     ItemTexts,
@@ -29,7 +29,7 @@ from creval.parsing.text_checks import find_quotes
 from creval.prompts import Prompt
 
 CAPTION_STAGE = "source caption"
-"""The stage in which a picture is described, for all items that are made of it."""
+"""The stage in which an image is described, for all items that are made of it."""
 _CAPTION_LENGTH = text_rules.length_rule(4, 60)  # CLIP reads no more, about
 _ABOUT_EDITING = re.compile(
     r"\b(?:edited|original|source|resulting|output|reference|control) (?:image|picture|photo)|"
@@ -38,25 +38,18 @@ _ABOUT_EDITING = re.compile(
 )
 
 
-class IcePrompts(NamedTuple):
-    """The three prompts."""
-
-    caption: Prompt
-    fill: Prompt
-    target: Prompt
-
-
-def load_ice_prompts(folder: str | None = None) -> IcePrompts:
-    return IcePrompts(
-        load_prompt_with_places("ice_caption", folder),
-        load_prompt_with_places("ice_instruction", folder, "template"),
-        load_prompt_with_places("ice_target", folder, "instruction"),
-    )
+def load_ice_prompts(folder: str | None = None) -> dict[str, Prompt]:
+    """Load the prompt for each text of an item."""
+    return {
+        SOURCE_CAPTION: load_prompt_with_places("ice_caption", folder),
+        INSTRUCTION: load_prompt_with_places("ice_instruction", folder, "template"),
+        TARGET_CAPTION: load_prompt_with_places("ice_target", folder, "instruction"),
+    }
 
 
 async def write_item_texts(
     session: ValidatingSession,
-    prompts: IcePrompts,
+    prompts: Mapping[str, Prompt],
     inputs: ItemInputs,
     template: str,
     existing: ItemTexts,
@@ -64,60 +57,31 @@ async def write_item_texts(
     people_fill_in: bool = False,
     task_is_certain: bool = True,
 ) -> ItemTexts:
-    """All texts of an item. What is `existing` stays; for the others see `steps`."""
+    """Write the texts of an item that `find_missing_texts` names; return all. What is `existing` stays."""
     made = ItemTexts(dict.fromkeys(TEXT_FIELDS, "") | existing.texts, dict(existing.authors))
-    for step in find_missing_texts(
+    for missing in find_missing_texts(
         inputs, template, made.texts, people_fill_in=people_fill_in, task_is_certain=task_is_certain
     ):
-        made.texts[step.text_field] = await _write_text(session, prompts, step, inputs, template, made)
-        made.authors[step.text_field] = step.author
+        part, taken_over = missing.text_field, {FROM_TEMPLATE: template, FROM_INSTRUCTION: made.texts[INSTRUCTION]}
+        if missing.author in taken_over:
+            made.texts[part] = taken_over[missing.author]
+        else:
+            made.texts[part] = await _write_text(session, prompts[part], missing, inputs, template, made.texts)
+        made.authors[part] = missing.author
     return made
 
 
 async def _write_text(
     session: ValidatingSession,
-    prompts: IcePrompts,
-    missing: MissingText,
-    inputs: ItemInputs,
-    template: str,
-    item_texts: ItemTexts,
-) -> str:
-    if missing.author == FROM_TEMPLATE:
-        return template
-    if missing.author == FROM_INSTRUCTION:
-        return item_texts.texts[INSTRUCTION]
-    if missing.text_field == SOURCE_CAPTION:
-        return await _write_caption(session, prompts.caption, missing)
-    if missing.text_field == INSTRUCTION:
-        return await _fill_template(session, prompts.fill, missing, inputs, template, item_texts)
-    return await _write_target_caption(session, prompts.target, missing, inputs, item_texts)
-
-
-async def _write_caption(session: ValidatingSession, prompt: Prompt, missing: MissingText) -> str:
-    def read(text: str) -> str:
-        return _validate_caption(text_replies.read_caption(text), length=_CAPTION_LENGTH)
-
-    return await session.generate_until_valid(
-        missing.author,
-        CAPTION_STAGE,
-        prompt,
-        read,
-        image_paths=list(missing.images.values()),
-        format=text_replies.CAPTION_FORMAT,
-    )
-
-
-async def _fill_template(
-    session: ValidatingSession,
     prompt: Prompt,
     missing: MissingText,
     inputs: ItemInputs,
     template: str,
-    item_texts: ItemTexts,
+    texts: Mapping[str, str],
 ) -> str:
-    task = inputs.task
+    task, instruction, caption = inputs.task, texts[INSTRUCTION], texts[SOURCE_CAPTION]
 
-    def read(text: str) -> str:
+    def read_instruction(text: str) -> str:
         found = text_replies.read_filled_template(text)
         if found is None:
             raise InvalidReplyError("format: one instruction, and only one, is needed")
@@ -127,79 +91,50 @@ async def _fill_template(
             raise InvalidReplyError(reason)
         return found.instruction
 
+    def read_caption(text: str) -> str:
+        found = text_replies.read_caption(text)
+        if not found:
+            raise InvalidReplyError("format: one description, and only one, is needed")
+        if missing.text_field == SOURCE_CAPTION:
+            return text_rules.require_valid(found, length=_CAPTION_LENGTH)
+        lost_words = text_rules.kept_quotes_rule(find_quotes(instruction) if "Render" in task.name else ())
+        return text_rules.require_valid(found, length=_CAPTION_LENGTH, subject=_about_editing, lost_words=lost_words)
+
+    stage, read, form = {
+        SOURCE_CAPTION: (CAPTION_STAGE, read_caption, text_replies.CAPTION_FORMAT),
+        INSTRUCTION: (f"instruction for {task.name}", read_instruction, text_replies.FILL_FORMAT),
+        TARGET_CAPTION: ("target caption", read_caption, text_replies.CAPTION_FORMAT),
+    }[missing.text_field]
     return await session.generate_until_valid(
         missing.author,
-        f"instruction for {task.name}",
+        stage,
         prompt,
         read,
         image_paths=list(missing.images.values()),
         pictures=_describe_images(missing.images),
         task=task.name,
         meaning=TASK_KITS[task.name].meaning,
-        **_caption_places(inputs, item_texts),
+        caption="" if inputs.photograph else caption,  # of the source,
+        photograph=caption if inputs.photograph else "",  # or of what it was made of
         template=template,
-        format=text_replies.FILL_FORMAT,
-    )
-
-
-async def _write_target_caption(
-    session: ValidatingSession, prompt: Prompt, missing: MissingText, inputs: ItemInputs, item_texts: ItemTexts
-) -> str:
-    instruction = item_texts.texts[INSTRUCTION]
-
-    def about_editing(text: str) -> str:
-        match = _ABOUT_EDITING.search(text)
-        return f"it speaks of the editing (“{match[0]}”), not of what is seen" if match else ""
-
-    def read(text: str) -> str:
-        return _validate_caption(
-            text_replies.read_caption(text),
-            length=_CAPTION_LENGTH,
-            subject=about_editing,
-            lost_words=text_rules.kept_quotes_rule(find_quotes(instruction) if "Render" in inputs.task.name else ()),
-        )
-
-    return await session.generate_until_valid(
-        missing.author,
-        "target caption",
-        prompt,
-        read,
-        image_paths=list(missing.images.values()),
-        pictures=_describe_images(missing.images),
-        task=inputs.task.name,
-        meaning=TASK_KITS[inputs.task.name].meaning,
-        **_caption_places(inputs, item_texts),
         instruction=instruction,
-        format=text_replies.CAPTION_FORMAT,
+        format=form,
     )
 
 
-def _caption_places(inputs: ItemInputs, item_texts: ItemTexts) -> dict[str, str]:
-    """The description of the source, or of the photograph that it was made of."""
-    said = item_texts.texts[SOURCE_CAPTION]
-    of_source = inputs.photograph is None
-    return {"caption": said if of_source else "", "photograph": "" if of_source else said}
+def _about_editing(text: str) -> str:
+    match = _ABOUT_EDITING.search(text)
+    return f"it speaks of the editing (“{match[0]}”), not of what is seen" if match else ""
 
 
 def _describe_images(shown: Mapping[str, Path]) -> str:
-    """Which picture is which."""
+    """Say which image is which."""
     words = {
         "source": "the picture to work from, <SOURCE>",
         "mask": "a mask, white where <SOURCE> is to change",
         "example": "an example of what people would like to see",
     }
-    return "\n".join(
-        f"Picture {at} is {words.get(name) or _describe_reference(name)}." for at, name in enumerate(shown, 1)
-    )
-
-
-def _describe_reference(name: str) -> str:
-    return f"a picture to refer to, <REF_{name.removeprefix('reference ')}>"
-
-
-def _validate_caption(text: str, **rules: text_rules.TextRule) -> str:
-    if not text:
-        raise InvalidReplyError("format: one description, and only one, is needed")
-    if reason := text_rules.find_violation(text, **rules):
-        raise InvalidReplyError(reason)
-    return text
+    words |= {
+        name: f"a picture to refer to, <REF_{name.removeprefix('reference ')}>" for name in shown if name not in words
+    }
+    return "\n".join(f"Picture {at} is {words[name]}." for at, name in enumerate(shown, 1))

@@ -1,5 +1,5 @@
-"""Built items of ICE-Bench, to be looked through: the instruction, which may be a template still to
-be filled in, and the descriptions. What is dropped takes its item with it."""
+"""Built items of ICE-Bench, to be looked through: the instruction, which may be a template still to be filled in, and
+the descriptions. What is dropped takes its item with it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ from creval.building.ice.texts import (
     invalid_text_reason,
 )
 from creval.building.review.base import ACCEPTED, DROPPED, OPEN, ReviewField, ReviewGroup, ReviewItem
-from creval.building.review.entries import merge_user_text, read_verdict, set_verdict
-from creval.building.review.json_review import JsonReview
+from creval.building.review.json_review import JsonReview, merge_user_text, read_verdict, set_verdict
 from creval.core.errors import CrevalError, require_known, unknown_name_error
 from creval.core.files import coerce_text, is_dropped
 from creval.parsing.text_checks import find_quotes
@@ -69,7 +68,23 @@ class IceReview(JsonReview[IceItems]):
         return ReviewGroup(identity, heading, find_item_images(entry, self.folder), tuple(items))
 
     def apply(self, entries: IceItems, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        _apply_decision(self._find_entry(entries, group), item, verdict, fields)
+        entry = self._find_entry(entries, group)
+        require_known("text", item, _list_texts(entry))
+        there = coerce_text(entry.get(item))
+        said = merge_user_text(fields.get("text", there), there)
+        if said != there:
+            _change_text(entry, item, said)
+        if verdict == ACCEPTED:
+            _require_complete(entry, item)
+        entry.pop("dropped", None)
+        for part in _list_texts(entry):  # a text brings its whole item back
+            if verdict != DROPPED:
+                edit_text_provenance(entry, part).pop("dropped", None)
+        set_verdict(edit_text_provenance(entry, item), verdict)
+        if verdict == DROPPED:
+            entry["dropped"] = True
+        if item == TARGET_CAPTION and verdict == ACCEPTED:
+            record_instruction_digest(entry)
         entries.save()
 
     def _find_entry(self, items: IceItems, identity: str) -> ItemEntry:
@@ -79,52 +94,31 @@ class IceReview(JsonReview[IceItems]):
         return entry
 
 
-def _apply_decision(entry: ItemEntry, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-    """Write into an item what was decided about one of its texts."""
-    require_known("text", item, _list_texts(entry))
-    there = coerce_text(entry.get(item))
-    said = merge_user_text(fields.get("text", there), there)
-    if said != there:
-        _change_text(entry, item, said)
-    if verdict == ACCEPTED:
-        _require_complete(entry, item)
-    entry.pop("dropped", None)
-    for part in _list_texts(entry):  # a text brings its whole item back
-        if verdict != DROPPED:
-            edit_text_provenance(entry, part).pop("dropped", None)
-    set_verdict(edit_text_provenance(entry, item), verdict)
-    if verdict == DROPPED:
-        entry["dropped"] = True
-    if item == TARGET_CAPTION and verdict == ACCEPTED:
-        record_instruction_digest(entry)
-
-
 def _list_texts(entry: ItemEntry) -> Sequence[str]:
-    """The texts that there are to be decided about: the instruction, also while it is open, and
-    descriptions once they are written."""
+    """Return the texts that there are to be decided about: the instruction, also while it is open, and descriptions
+    once they are written."""
     told = get_texts(entry)
     return [part for part in TEXT_FIELDS if part == INSTRUCTION or told[part]]
-
-
-def _read_text_verdict(entry: ItemEntry, part: str) -> str:
-    if is_dropped(entry):
-        return DROPPED
-    if part == TARGET_CAPTION and is_outdated(entry):
-        return OPEN
-    return read_verdict(get_text_provenance(entry, part))
 
 
 def _build_item(entry: ItemEntry, part: str) -> ReviewItem:
     made, text = get_text_provenance(entry, part), coerce_text(entry.get(part))
     facts = {name: coerce_text(made[name]) for name in ("by", "prompt") if made.get(name)}
     if part == INSTRUCTION:
-        facts |= _instruction_facts(entry)
-    verdict, notes = _read_text_verdict(entry, part), _notes(entry, part)
-    return ReviewItem(part, _KINDS[part], (ReviewField("text", text),), verdict, notes, facts)
+        whole = get_provenance(entry)
+        facts["task"] = _task_meaning(entry)
+        if whole.get("template"):
+            facts["template"] = coerce_text(whole["template"])
+        if isinstance(rejected := whole.get("rejected"), list) and rejected:
+            facts["rejected before"] = "\n".join(map(coerce_text, rejected))
+    verdict = OPEN if part == TARGET_CAPTION and is_outdated(entry) else read_verdict(made)
+    if is_dropped(entry):
+        verdict = DROPPED
+    return ReviewItem(part, _KINDS[part], (ReviewField("text", text),), verdict, _notes(entry, part), facts)
 
 
 def _notes(entry: ItemEntry, part: str) -> tuple[str, ...]:
-    """Reasons to look twice."""
+    """Return reasons to look twice."""
     if is_dropped(entry):
         return ()
     text, template = (coerce_text(entry.get(part)), coerce_text(get_provenance(entry).get("template")))
@@ -170,19 +164,6 @@ def _change_text(entry: ItemEntry, part: str, user_text: str) -> None:
 
 
 def _task_meaning(entry: ItemEntry) -> str:
-    """What an item's task is about."""
+    """Return what an item's task is about."""
     name = coerce_text(entry.get("Task"))
-    task = find_task(name)
-    return name if task is None else TASK_KITS[task.name].meaning
-
-
-def _instruction_facts(entry: ItemEntry) -> dict[str, str]:
-    """What an instruction is to be like, and how it came about."""
-    made = get_provenance(entry)
-    found = {"task": _task_meaning(entry)}
-    if made.get("template"):
-        found["template"] = coerce_text(made["template"])
-    rejected = made.get("rejected")
-    if isinstance(rejected, list) and rejected:
-        found["rejected before"] = "\n".join(map(coerce_text, rejected))
-    return found
+    return TASK_KITS[task.name].meaning if (task := find_task(name)) else name

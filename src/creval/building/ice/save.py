@@ -1,15 +1,13 @@
-"""What was made, put among a benchmark's items as they are by then: people may have changed them
-meanwhile, also while the pictures were copied."""
+"""What was made, put among a benchmark's items as they are by then: people may have changed them meanwhile, also while
+the images were copied."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from creval.building.ice.files import DATASET_FOLDER, IceItems, ItemEntry, item_image_path
-from creval.building.ice.jobs import ItemJob
-from creval.building.ice.texts import ItemInputs, ItemTexts
+from creval.building.ice.files import DATASET_FOLDER, IceItems, ItemDraft, ItemEntry, item_image_path
+from creval.building.ice.texts import ItemInputs
 from creval.building.image_files import copy_image, release_suffix, write_error_reason
 from creval.calls.text_generation import GenerationResult
 from creval.core.files import coerce_text
@@ -20,26 +18,17 @@ _SOURCE_TYPES = {"real": "Real Image", "generated": "Generated Image"}
 """Where sources come from, in the release's words."""
 
 
-class ItemDraft(NamedTuple):
-    """What became of an item: its inputs and texts, and how they came about. A new one has its job,
-    another the texts that it had `previous_texts`."""
-
-    item_id: str
-    inputs: ItemInputs
-    item_texts: ItemTexts
-    provenance: Mapping[str, Any]
-    job: ItemJob | None = None
-    previous_texts: Mapping[str, str] = {}
-
-
 def save_items(folder: Path, result: GenerationResult[ItemDraft], source_types: Mapping[str, str]) -> IceItems:
-    """Write what was made, and where sources come from; all items. What somebody else has changed
-    meanwhile is left out."""
+    """Write what was made and nobody has changed meanwhile, and where sources come from; return all items."""
     places = _copy_new_images(folder, result)
     with file_lock(folder):
         items = IceItems(folder)
         for identity, made in list(result.results.items()):
-            if not _put_item(items, made, places.get(identity)):
+            if made.job is None:
+                is_put = items.complete(made)
+            else:  # not without its images, of which there may be none
+                is_put = identity in places and items.add(made, made.job, places[identity])
+            if not is_put:
                 result.leave_out(identity, "it was changed meanwhile; build again")
         for entry, kind in _find_typed_entries(items, source_types):
             if not _read_source_type(entry):
@@ -51,7 +40,7 @@ def save_items(folder: Path, result: GenerationResult[ItemDraft], source_types: 
 
 
 def find_source_type_conflicts(items: IceItems, source_types: Mapping[str, str]) -> list[str]:
-    """Items whose source is said to come from somewhere else; that stays."""
+    """Return items whose source is said to come from somewhere else; that stays."""
     return [
         coerce_text(entry["ItemID"])
         for entry, kind in _find_typed_entries(items, source_types)
@@ -59,16 +48,8 @@ def find_source_type_conflicts(items: IceItems, source_types: Mapping[str, str])
     ]
 
 
-def _put_item(items: IceItems, draft: ItemDraft, image_names: Mapping[str, str] | None) -> bool:
-    """Put what was made among the items, if that can be."""
-    if draft.job is None:
-        return items.complete(draft.item_id, draft.previous_texts, draft.item_texts, draft.provenance)
-    task = draft.inputs.task
-    return image_names is not None and items.add(draft.job, task, image_names, draft.item_texts, draft.provenance)
-
-
 def _find_typed_entries(items: IceItems, source_types: Mapping[str, str]) -> Iterator[tuple[ItemEntry, str]]:
-    """Items that have a source of which somebody says now where it comes from, by what they are made of."""
+    """Yield items that have a source of which somebody says now where it comes from, by what they are made of."""
     for name, one in items.find_built().items():
         entry, kind = items.entries[name], source_types.get(one.key)
         if kind and entry.get("SourceImage"):
@@ -80,7 +61,7 @@ def _read_source_type(entry: ItemEntry) -> str:
 
 
 def _copy_new_images(folder: Path, result: GenerationResult[ItemDraft]) -> dict[str, dict[str, str]]:
-    """Copy the pictures of new items, but for those whose names somebody has used meanwhile."""
+    """Copy the images of new items, but for those whose names somebody has used meanwhile."""
     there, places = IceItems(folder).entries, {}
     for identity, made in list(result.results.items()):
         if made.job is None or made.item_id in there:
@@ -93,7 +74,7 @@ def _copy_new_images(folder: Path, result: GenerationResult[ItemDraft]) -> dict[
 
 
 def _copy_item_images(folder: Path, item: str, inputs: ItemInputs) -> dict[str, str]:
-    """Copy an item's pictures to where they belong; their names, by what they are."""
+    """Copy an item's images to where they belong; return their names, by what they are."""
     kinds = {"src": inputs.source, "mask": inputs.mask, "photo": inputs.photograph}
     kinds |= {f"ref{n}": path for n, path in enumerate(inputs.references, 1)}
     places = {}

@@ -1,5 +1,4 @@
-"""Templates of instructions: drawn by chance, read from people's own files, and compared with what
-was made of them."""
+"""Templates of instructions: drawn by chance, read from people's own files, and compared with what was made of them."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from creval.parsing.text_checks import text_digest
 
 
 def find_echoed_blanks(text: str, template: str) -> list[str]:
-    """What of a template somebody wrote down as it stands, where something was to be filled in."""
+    """Return what of a template somebody wrote down as it stands, where something was to be filled in."""
     parts = re.split(BLANK_PATTERN, template)  # what stands between blanks, and they
     ends = [re.escape(part) for part in parts[::2]]
     ends[-1] += r"\Z"
@@ -35,7 +34,7 @@ def find_echoed_blanks(text: str, template: str) -> list[str]:
 
 
 def _normalise(text: str) -> str:
-    """A text without braces, marks at its ends, and case."""
+    """Return a text without braces, marks at its ends, and case."""
     return " ".join(re.sub("[{}]", "", text).split()).strip(" .").casefold()
 
 
@@ -54,7 +53,7 @@ class TemplateSet:
         return text_digest(content)[:12]
 
     def draw(self, task: Task, item: str, seed: int) -> str:
-        """One of a task's templates, by chance."""
+        """Draw one of a task's templates by chance."""
         chance = random.Random(f"{seed}|{task.number}|{item}")  # noqa: S311
         return chance.choice(self._by_task[task.name])
 
@@ -74,7 +73,7 @@ def _read_templates(path: Path) -> dict[str, Sequence[str]]:
 
 
 def _validate_template(path: Path, task: Task, text: object) -> str:
-    """A template that can be used: it names pictures that the task has, and its braces close."""
+    """Return a template that can be used: it names images that the task has, and its braces close."""
     words = " ".join(text.split()) if isinstance(text, str) else ""
     rest = BLANK_PATTERN.sub("", words)
     wrong = [name for name in find_image_tags(words) if name not in allowed_image_tags(task)]
@@ -92,15 +91,15 @@ def _validate_template(path: Path, task: Task, text: object) -> str:
 
 
 def allowed_image_tags(task: Task, references: int = 1) -> tuple[str, ...]:
-    """How instructions for a task name its pictures."""
+    """Return how instructions for a task name its images."""
     found = ("<SOURCE>",) if task.has_source else ()
     return found + tuple(f"<REF_{n + 1}>" for n in range(references if task.reference_metric else 0))
 
 
 def find_image_tags(text: str) -> list[str]:
-    """The names of pictures in a text, however they are written.
+    """Return the names of images in a text, however they are written.
 
-    >>> named("Give <SOURCE> the style of [REF_1].")
+    >>> find_image_tags("Give <SOURCE> the style of [REF_1].")
     ['<SOURCE>', '<REF_1>']
     """
     return [f"<{match[1]}>" for match in IMAGE_REFERENCE.finditer(text)]

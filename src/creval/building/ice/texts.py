@@ -1,5 +1,5 @@
-"""One item of ICE-Bench: its pictures, its three texts, who writes each of them with which pictures
-in sight, and what is wrong with an instruction."""
+"""One item of ICE-Bench: its images, its three texts, who writes each of them with which images in sight, and what is
+wrong with an instruction."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INSTRUCTION_LENGTH = text_rules.length_rule(3, 120)
 
 
 class TaskUnsuitableError(GenerationFailedError):
-    """A task that makes no sense for a picture."""
+    """A task that makes no sense for an image."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class ItemInputs:
 
     @property
     def main_image(self) -> Path | None:
-        """The picture that stands for all of them."""
+        """The image that stands for all of them."""
         return next(iter(self.images_by_role().values()), self.photograph)
 
     def images_by_role(self) -> dict[str, Path]:
-        """All pictures, by what they are."""
+        """Return all images, by what they are."""
         found = {"source": self.source, "mask": self.mask}
         found |= {f"reference {n}": path for n, path in enumerate(self.references, 1)}
         return {name: path for name, path in found.items() if path is not None}
@@ -62,8 +62,7 @@ class ItemTexts:
 
 
 class MissingText(NamedTuple):
-    """A text that an item lacks: by whose model it is written, with which pictures in sight, or
-    from what it is taken over."""
+    """A text that an item lacks: by whose model it is written, with which images in sight, or what it is taken from."""
 
     text_field: str
     author: str
@@ -78,7 +77,7 @@ def find_missing_texts(
     people_fill_in: bool = False,
     task_is_certain: bool = True,
 ) -> list[MissingText]:
-    """What is to be written of an item, in its order; what is `existing` stays. Where `people_fill_in` fill in
+    """Return what is to be written of an item, in its order; what is `existing` stays. Where `people_fill_in` fill in
     templates, what they have not filled in yet stays open, and so does the description of the edit. Where nobody is
     `task_is_certain` of the task, the writer says whether it suits even if there is nothing to fill in."""
     found, shown = list[MissingText](), inputs.images_by_role()
@@ -99,10 +98,10 @@ def find_missing_texts(
 
 
 def estimate_text_stages(missing_by_item: Sequence[Iterable[MissingText]]) -> list[StageEstimate]:
-    """What items take on average, of which these are the steps: a guess before anything is asked,
-    but for the number of calls and of pictures."""
+    """Return what items take on average, of which these are the steps: a guess before anything is asked, but for the
+    number of calls and of images."""
     asked = [step for each in missing_by_item for step in each if step.author in (CAPTIONER, WRITER)]
-    # A picture is described once, for all items that are made of it.
+    # An image is described once, for all items that are made of it.
     once = {tuple(step.images.values()): step for step in asked if step.text_field == SOURCE_CAPTION}
     asked = [*once.values(), *(step for step in asked if step.text_field != SOURCE_CAPTION)]
     often = Counter((step.author, step.text_field, len(step.images)) for step in asked)
@@ -113,12 +112,12 @@ def estimate_text_stages(missing_by_item: Sequence[Iterable[MissingText]]) -> li
 
 
 def is_text_only(task: Task) -> bool:
-    """Whether a task's words are all that there is: they describe its picture, too."""
+    """Return whether a task's words are all that there is: they describe its image, too."""
     return not task.has_source and not task.reference_metric
 
 
 def invalid_instruction_reason(text: str, inputs: ItemInputs, template: str) -> str:
-    """What is wrong with an instruction for these pictures, if anything is."""
+    """Return what is wrong with an instruction for these images, if anything is."""
     if open_ := find_blanks(text) or find_echoed_blanks(text, template):
         return f"blank: {{{open_[0]}}} is not filled in"
     if lost := find_missing_image_tags(text, template):
@@ -126,13 +125,12 @@ def invalid_instruction_reason(text: str, inputs: ItemInputs, template: str) -> 
     if find_quotes(template) and not find_quotes(text):
         return "quotation marks: the words to be written must stand in them"
     reason = invalid_text_reason(text, allowed_image_tags(inputs.task, len(inputs.references)))
-    # Names of pictures look like what is left of a format.
+    # Names of images look like what is left of a format.
     return reason or text_rules.find_violation(IMAGE_REFERENCE.sub("the picture", text), length=_INSTRUCTION_LENGTH)
 
 
 def invalid_text_reason(text: str, allowed_tags: Collection[str]) -> str:
-    """Why people's own words cannot stand for pictures of these names; they may be in any language
-    and of any length."""
+    """Return why people's own words, in any language and of any length, cannot stand for images of these names."""
     if wrong := sorted(set(find_image_tags(text)) - set(allowed_tags)):
         return f"pictures: there is no {wrong[0]}"
     bare = IMAGE_REFERENCE.sub("the picture", text)
@@ -141,5 +139,5 @@ def invalid_text_reason(text: str, allowed_tags: Collection[str]) -> str:
 
 
 def find_missing_image_tags(text: str, template: str) -> list[str]:
-    """The pictures that a template names, and a text does not."""
+    """Return the images that a template names, and a text does not."""
     return [name for name in find_image_tags(template) if name not in find_image_tags(text)]

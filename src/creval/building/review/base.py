@@ -1,7 +1,7 @@
 """What people look through before a benchmark is used: accept, edit or drop.
 
-A pipeline brings a `Review` of what it made; `web/` shows any of them, a group (mostly: a picture)
-a page. What is decided is written at once.
+A pipeline brings a `Review` of what it made; `web/` shows any of them, a group (mostly: an image) a page. What is
+decided is written at once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ReviewItem:
 
 @dataclass(frozen=True)
 class ReviewGroup:
-    """What is looked at together: the items about some pictures, mostly one, by their names."""
+    """What is looked at together: the items about some images, mostly one, by their names."""
 
     id: str
     heading: str
@@ -54,14 +54,14 @@ class Review(Protocol):
     title: str
 
     def groups(self) -> Sequence[str]:
-        """The ids of all groups, in their order."""
+        """Return the ids of all groups, in their order."""
 
     def group(self, identity: str) -> ReviewGroup:
-        """A group with its items as they are now."""
+        """Return a group with its items as they are now."""
 
     def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        """Keep what was decided about an item, and its fields as they were changed. What is not
-        right is refused with a sentence (`CrevalError`)."""
+        """Keep what was decided about an item, and its fields as they were changed. What is not right is refused with a
+        sentence (`CrevalError`)."""
 
     def count_undecided(self) -> int:
-        """How many items nobody has decided about."""
+        """Return how many items nobody has decided about."""

@@ -1,22 +1,24 @@
-"""The base of reviews whose decisions are written into JSON entries."""
+"""The base of reviews whose decisions are written into JSON entries, and what is written there."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from creval.building.review.base import OPEN, ReviewGroup
-from creval.core.files import file_signature
+from creval.building import text_rules
+from creval.building.review.base import ACCEPTED, DROPPED, OPEN, VERDICTS, ReviewGroup
+from creval.core.errors import CrevalError, require_known
+from creval.core.files import coerce_text, file_signature, is_dropped
 from creval.store.lock import file_lock
 
 E = TypeVar("E")
 
 
 class JsonReview(ABC, Generic[E]):
-    """Review of entries in files. The files are read again when somebody has written them, and
-    locked while a decision is written."""
+    """Review of entries in files. The files are read again when somebody has written them, and locked while a decision
+    is written."""
 
     title: str
 
@@ -66,3 +68,50 @@ class JsonReview(ABC, Generic[E]):
         entries = self.entries
         groups = (self.build_group(entries, identity) for identity in self.list_groups(entries))
         return sum(item.verdict == OPEN for group in groups for item in group.items)
+
+
+def read_verdict(entry: Any) -> str:
+    """Return what was decided about an entry."""
+    if is_dropped(entry):
+        return DROPPED
+    said = entry.get("review") if isinstance(entry, dict) else None
+    return ACCEPTED if said == ACCEPTED else OPEN
+
+
+def set_verdict(entry: dict[str, Any], verdict: str) -> None:
+    """Write down what was decided about an entry."""
+    require_known("verdict", verdict, VERDICTS)
+    for name in ("review", "dropped"):
+        entry.pop(name, None)
+    if verdict == DROPPED:
+        entry["dropped"] = True
+    elif verdict == ACCEPTED:
+        entry["review"] = ACCEPTED
+        entry.pop("outdated", None)
+
+
+def mark_outdated(entry: dict[str, Any], why: str) -> None:
+    """Write down that an entry rests on words that were changed; if it was accepted, it is open again."""
+    entry["outdated"] = why
+    entry.pop("review", None)
+
+
+def outdated_reasons(entry: dict[str, Any]) -> tuple[str, ...]:
+    """Return why an entry is to be looked at again, if it is."""
+    said = coerce_text(entry.get("outdated"))
+    return (said,) if said else ()
+
+
+def merge_user_text(user_text: str, current: str) -> str:
+    """Return a text as somebody sent it, in one line; what they did not touch stays to the letter."""
+    return current if user_text == current else " ".join(user_text.split())
+
+
+def validate_instruction(user_text: str, current: str = "") -> str:
+    """Return an instruction as it was sent; a changed one that cannot stand is refused."""
+    text = merge_user_text(user_text, current)
+    if text and text == current:
+        return current
+    if reason := text_rules.find_violation(text, length=text_rules.length_rule(1, 2000)):
+        raise CrevalError(f"this instruction cannot stand ({reason}).")
+    return text

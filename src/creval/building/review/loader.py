@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from creval.benchmarks.complex_edit.rows import has_row_files
-from creval.benchmarks.complexbench_edit.release import find_complexbench_folder as complexbench_folder
-from creval.benchmarks.creval.release import find_creval_folder as creval_folder
+from creval.benchmarks.complexbench_edit.release import find_complexbench_folder
+from creval.benchmarks.creval.release import find_creval_folder
 from creval.building.build_manifest import BUILD_RECORD
 from creval.building.complex_edit.review import ComplexEditReview
 from creval.building.complexbench.files import ComplexBenchEntries
@@ -20,7 +20,7 @@ from creval.store import DATABASE
 
 
 def open_review(path: Path) -> Review:
-    """What was built in a folder, to be looked through; releases are not for writing into."""
+    """Open what was built in a folder, to be looked through; releases are not for writing into."""
     if not path.is_dir():
         raise CrevalError(f"{path} is not a folder. Give what `creval build` made.")
     review = _find_review(path)
@@ -33,20 +33,14 @@ def open_review(path: Path) -> Review:
 
 
 def _find_review(path: Path) -> Review | None:
-    folder = creval_folder(path)
+    folder = find_creval_folder(path)
     if folder is not None and any((folder / name).is_file() for name in (BUILD_RECORD, DATABASE)):
         return CrevalReview(folder)
     if has_row_files(path):
         return ComplexEditReview(path)
-    folder = complexbench_folder(path)
-    if folder is not None and _has_built_entries(folder):
-        return ComplexBenchReview(folder)
+    folder = find_complexbench_folder(path)
+    if folder is not None:
+        subsets = ComplexBenchEntries(folder).subsets.values()
+        if any(isinstance(entry, dict) and "made" in entry for entries in subsets for entry in entries.values()):
+            return ComplexBenchReview(folder)
     return IceReview(path) if IceItems.items_file(path).is_file() else None
-
-
-def _has_built_entries(folder: Path) -> bool:
-    return any(
-        isinstance(entry, dict) and "made" in entry
-        for entries in ComplexBenchEntries(folder).subsets.values()
-        for entry in entries.values()
-    )
