@@ -37,11 +37,6 @@ class ClipProtocol(Protocol):
         return [Measurement(name, name, "clip") for name in names]
 
     def score(
-        self,
-        sample: Sample,  # noqa: ARG002
-        probes: Sequence[Probe],
-        values: Mapping[str, float | None],
-        *,
-        strict: bool = False,  # noqa: ARG002
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
         return self.single_probe_scores(probes, values)

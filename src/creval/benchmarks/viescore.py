@@ -58,12 +58,7 @@ class VIEScore(Protocol):
         ]
 
     def score(
-        self,
-        sample: Sample,  # noqa: ARG002
-        probes: Sequence[Probe],
-        values: Mapping[str, float | None],
-        *,
-        strict: bool = False,  # noqa: ARG002
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
         """An unanswered score leaves the sample without this metric, and without O."""
         found: dict[str, Score] = {}

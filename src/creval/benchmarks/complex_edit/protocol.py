@@ -58,12 +58,7 @@ class ComplexEdit(Protocol):
         return [put[m]._replace(id=m, metric=m, text=text) for m, text in self.question_texts.items()]
 
     def score(
-        self,
-        sample: Sample,  # noqa: ARG002
-        probes: Sequence[Probe],
-        values: Mapping[str, float | None],
-        *,
-        strict: bool = False,  # noqa: ARG002
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
         return self.single_probe_scores(probes, values, self.multiplier)
 

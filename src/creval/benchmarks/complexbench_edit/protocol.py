@@ -107,12 +107,7 @@ class ComplexBenchEdit(Protocol):
         return [*asked, *(Measurement(name, name, "outside", basis) for name in ("L1", "L2"))]
 
     def score(
-        self,
-        sample: Sample,
-        probes: Sequence[Probe],
-        values: Mapping[str, float | None],
-        *,
-        strict: bool = False,  # noqa: ARG002
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
         """A step without an answer leaves the sample without a score."""
         measured = [probe for probe in probes if isinstance(probe, Measurement)]
@@ -142,7 +137,7 @@ class ComplexBenchEdit(Protocol):
 def dependency_chains(steps: Sequence[InstructionStep]) -> list[list[int]]:
     """The steps' places, those together that need each other.
 
-    >>> chains([Step("a"), Step("b", needs=(0,)), Step("c")])
+    >>> dependency_chains([InstructionStep("a"), InstructionStep("b", needs=(0,)), InstructionStep("c")])
     [[0, 1], [2]]
     """
     chain_of: dict[int, list[int]] = {}

@@ -33,12 +33,7 @@ class CREval(Protocol):
         return sample.questions
 
     def score(
-        self,
-        sample: Sample,  # noqa: ARG002
-        probes: Sequence[Probe],
-        values: Mapping[str, float | None],
-        *,
-        strict: bool = False,
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
         """`strict`: an unanswered question is wrong, and the reference is taken as released."""
         sums = {metric: [0.0, 0.0, 0, 0] for metric in METRICS}  # right, weight, scored, total

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from creval.core.errors import CrevalError
-from creval.core.files import coerce_text, read_bytes, replace_lone_surrogates
+from creval.core.files import clean_text, coerce_text, read_bytes, replace_lone_surrogates
 
 ITEMS_FILE = "data.jsonl"
 ITEMS_FOLDERS = ("dataset", "data")
@@ -45,7 +45,7 @@ def parse_item_line(line: bytes) -> tuple[dict[str, Any], str]:
 def find_blanks(text: str) -> list[str]:
     """What is to be filled in in a template, or still is in what was made of it.
 
-    >>> blanks("Make {the thing} in <SOURCE> {its new colour}.")
+    >>> find_blanks("Make {the thing} in <SOURCE> {its new colour}.")
     ['the thing', 'its new colour']
     """
     return BLANK_PATTERN.findall(text)
@@ -82,7 +82,7 @@ def resolve_image_path(folder: Path, given: object) -> Path | None:
 
 def clean_image_name(given: object) -> str:
     """What an item calls a picture."""
-    return replace_lone_surrogates(coerce_text(given)).strip().replace("\\", "/")
+    return clean_text(given).replace("\\", "/")
 
 
 def benchmark_root(folder: Path) -> Path:

@@ -74,24 +74,22 @@ class IceBench(Protocol):
     schema = SCHEMA
     image_metrics = tuple(metric.name for metric in RAW_METRICS if metric.name != QA_METRIC)
 
-    def __init__(self) -> None:
+    def __init__(self, *, as_released: bool = False) -> None:
         self._weights = {task.name: GROUP_WEIGHTS[task.group] for task in TASKS.values()}
-        self._formulas = {task.name: _with_unique_names(dimension_formulas(task)) for task in TASKS.values()}
+        formulas = {task.name: dimension_formulas(task, as_released=as_released) for task in TASKS.values()}
+        self._formulas = {name: _with_unique_names(known) for name, known in formulas.items()}
 
     def with_weights(self, weights: Weights) -> IceBench:
         """The same with other weights: of dimensions, of those of a task or a group of tasks;
         `released`, which weighs colorfulness as the authors' code does; or `raw`, with the raw
         metrics in the place of the dimensions."""
-        made = IceBench()
+        made = IceBench(as_released=weights == RELEASED)
         if not isinstance(weights, str):
             made._weights = resolve_weights(weights)
             made.schema = replace(SCHEMA, ranking_description=f"{SCHEMA.ranking_description}, with weights of your own")
         elif require_known("choice of weights", weights, [RELEASED, RAW]) == RAW:
             made.schema = replace(SCHEMA, metrics=(*RAW_METRICS, SCHEMA.metrics[-1]))
         else:
-            made._formulas = {
-                t.name: _with_unique_names(dimension_formulas(t, as_released=True)) for t in TASKS.values()
-            }
             made.schema = replace(SCHEMA, ranking_description=f"{SCHEMA.ranking_description}, as {RELEASED}")
         return made
 
@@ -104,12 +102,7 @@ class IceBench(Protocol):
         ]
 
     def score(
-        self,
-        sample: Sample,
-        probes: Sequence[Probe],  # noqa: ARG002
-        values: Mapping[str, float | None],
-        *,
-        strict: bool = False,  # noqa: ARG002
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
         """A sample of which one dimension that weighs is missing has no score."""
         known = self._formulas_of(sample)

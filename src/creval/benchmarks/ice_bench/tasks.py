@@ -197,11 +197,14 @@ def find_task(name: str) -> Task | None:
 def find_tasks(name: str) -> tuple[Task, ...]:
     """The tasks that a name stands for: a task's, a group's, a category's, or numbers.
 
-    >>> [task.number for task in tasks_named("17-19")]
+    >>> [task.number for task in find_tasks("17-19")]
     [17, 18, 19]
     """
     if numbers := _NUMBER_RANGE.fullmatch(name):
-        return _tasks_by_number(name, int(numbers[1]), int(numbers[2] or numbers[1]))
+        first, last = int(numbers[1]), int(numbers[2] or numbers[1])
+        if not 1 <= first <= last <= len(TASKS):
+            raise CrevalError(f"there is no task {name!r}: tasks are numbered from 1 to {len(TASKS)}.")
+        return tuple(TASKS.values())[first - 1 : last]
     wanted = _normalise_name(name)
     if one := _BY_NAME.get(wanted):
         return (one,)
@@ -209,12 +212,6 @@ def find_tasks(name: str) -> tuple[Task, ...]:
     if not found:
         raise unknown_name_error("task", name, [*CATEGORIES, *TASK_GROUPS, SUBJECT_SUBGROUP, *TASKS])
     return tuple(found)
-
-
-def _tasks_by_number(name: str, first: int, last: int) -> tuple[Task, ...]:
-    if not 1 <= first <= last <= len(TASKS):
-        raise CrevalError(f"there is no task {name!r}: tasks are numbered from 1 to {len(TASKS)}.")
-    return tuple(TASKS.values())[first - 1 : last]
 
 
 def resolve_weights(weights: Mapping[str, float | Mapping[str, float]]) -> dict[str, Mapping[str, float]]:
