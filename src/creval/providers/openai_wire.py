@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from creval.core.files import dig
+
 USAGE_FIELDS = ("prompt_tokens", "completion_tokens")
 _FILTER_FINISH_REASON = re.compile(r"filter|safety|blocklist|prohibited|recitation|spii|refus")
 
@@ -82,9 +84,9 @@ def _parse_logprobs(logprobs: Any) -> tuple[TokenLogprobs, ...]:
         return ()
 
 
-def read_token_count(usage: Mapping[str, Any], name: str) -> int | None:
+def read_token_count(usage: object, name: str) -> int | None:
     """A number of tokens, if it can be one."""
-    number = usage.get(name)
+    number = dig(usage, name)
     return number if isinstance(number, int) and 0 <= number < 10**9 else None
 
 

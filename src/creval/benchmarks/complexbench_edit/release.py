@@ -191,16 +191,19 @@ def _parse_sample(
 ) -> Sample | None:
     where = f"{subset}/{key}"
     if not isinstance(entry, dict) or not isinstance(entry.get("edit pair"), list):
-        return issues.add("broken entry", where, "the entry has no list `edit pair`; left out")
+        issues.add("broken entry", where, "the entry has no list `edit pair`; left out")
+        return None
     lines = [line.strip() for line in coerce_text(entry.get("new_ins")).splitlines() if line.strip()]
     pairs = entry["edit pair"]
     if not lines or len(lines) != len(pairs):
         note = f"{len(lines)} instructions and {len(pairs)} edit types; left out"
-        return issues.add("steps that do not match", where, note)
+        issues.add("steps that do not match", where, note)
+        return None
     needs = STEP_DEPENDENCIES.get(subset, ())
     if needs and len(lines) != len(needs):
         note = f"a chain of {len(lines)} steps where {len(needs)} are expected; left out"
-        return issues.add("steps that do not match", where, note)
+        issues.add("steps that do not match", where, note)
+        return None
     name = coerce_text(entry.get("img_path")).strip()
     there = images.get(f"{key}-{name}") or images.get(name) or ()
     if len(there) > 1:

@@ -125,7 +125,8 @@ def _parse_sample(
     image = dig(entry, "input_image")
     image = image[0] if isinstance(image, list) and image else image
     if not isinstance(image, str) or not filename_stem(image):
-        return issues.add("broken entry", f"instruction.json, entry {position}", "names no source image; left out")
+        issues.add("broken entry", f"instruction.json, entry {position}", "names no source image; left out")
+        return None
     identity = filename_stem(image)
     instruction = coerce_text(entry.get("input_prompt"))
     if not instruction.strip():
