@@ -58,17 +58,17 @@ class CallJournal:
             open_, self._changed_edits = self._changed_edits, set()
             edits = [self._edits[key] for key in open_]
             records = [record for several, _ in waiting for record in several]
+            failure: Exception | None = None
             try:
                 await loop.run_in_executor(self._thread, self._commit, edits, records)
             except Exception as error:
                 self._changed_edits |= open_
-                for _, kept in waiting:
-                    if not kept.done():
-                        kept.set_exception(_to_user_error(error))
-            else:
-                for _, kept in waiting:
-                    if not kept.done():
-                        kept.set_result(None)
+                failure = _to_user_error(error)
+            for kept in (kept for _, kept in waiting if not kept.done()):
+                if failure is not None:
+                    kept.set_exception(failure)
+                else:
+                    kept.set_result(None)
         self._writer = None
 
     def _commit(self, edits: Sequence[Edit], records: Sequence[CallRecord]) -> None:

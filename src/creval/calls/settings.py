@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,11 @@ class CallSettings:
         for name in ("concurrency", "attempts"):
             if getattr(self, name) < 1:
                 raise CrevalError(f"`{name}` must be 1 or more.")
+
+    def estimate_seconds(self, calls: int, seconds_per_call: float) -> float:
+        """How long so many calls take."""
+        rate = self.requests_per_minute or math.inf
+        return max(calls * seconds_per_call / self.concurrency, 60 * calls / rate)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import math
 from collections.abc import Awaitable, Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,8 +16,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from creval.calls.call_session import CallSession
 from creval.calls.cost_estimate import CostEstimate
-from creval.calls.event_loop import ProgressCallback, raise_open_file_limit
-from creval.calls.retry import JudgeCaller, Progress
+from creval.calls.limits import raise_open_file_limit
+from creval.calls.retry import JudgeCaller, Progress, ProgressCallback
 from creval.calls.settings import ChatSettings
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey
@@ -31,7 +30,7 @@ from creval.judges.judge_spec import open_judges, resize_rule
 from creval.parsing.reply_format import ReplyFormat
 from creval.prompts import Prompt
 from creval.providers.call_errors import CallError
-from creval.store import RunWriter, StoredTexts, read_stored_texts
+from creval.store import RunWriter, read_stored_texts
 
 T = TypeVar("T")
 
@@ -106,12 +105,22 @@ class ItemSession:
         """
         if image_paths is None:
             image_paths = [self.item.image] if self.item.image else []
-        shown = [await self._get_image(role, path) for path in image_paths]
+        images = [await self._get_image(role, path) for path in image_paths]
         form = places.get("format")
         schema = form.schema if isinstance(form, ReplyFormat) and "format" in prompt.placeholders else None
-        return await self._generator.generate(
-            self.item, role, stage, prompt.fill(**places), prompt, attempt=attempt, images=shown, schema=schema
+        text = prompt.fill(**places)
+        digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+        call_key = CallKey(
+            self._generator.judges[role].name,
+            EditKey(role, self.item.id),
+            (stage,),
+            prompt.version,
+            tuple(image.digest for image in images),
+            {"text": digest, **self._generator.answer_affecting(role)},
+            attempt,
         )
+        request = JudgeRequest(images, text, None, (), (attempt,), "free", schema=schema)
+        return await self._generator.generate(call_key, request)
 
     async def _get_image(self, role: str, path: Path) -> EncodedImage:
         """A picture as a role's model takes it, made once."""
@@ -163,7 +172,7 @@ class TextGenerator(Generic[T]):
         """What each role will take for these items besides the texts that are kept already; those
         of `changed_ids` are about something else."""
         found = []
-        held = self.stored_texts().texts
+        held = read_stored_texts(self.folder).texts
         for role, judge in self.judges.items():
             mine = [stage for stage in stages if stage.role == role]
             made = CostEstimate(judge.name, pace=judge.seconds_per_call, exact=False, role=role)
@@ -184,14 +193,9 @@ class TextGenerator(Generic[T]):
                 made.tokens_out += calls * stage.tokens_out
             if judge.price is not None:
                 made.cost = judge.price.cost(made.tokens_in, made.tokens_out)
-            rate = self.settings.requests_per_minute or math.inf
-            made.seconds = max(made.calls * judge.seconds_per_call / self.settings.concurrency, 60 * made.calls / rate)
+            made.seconds = self.settings.estimate_seconds(made.calls, made.pace)
             found.append(made)
         return found
-
-    def stored_texts(self) -> StoredTexts:
-        """What the folder holds already; nothing is written."""
-        return read_stored_texts(self.folder)
 
     def _count_image_tokens(self, judge: Judge, item: GenerationItem) -> float | None:
         """The tokens that a picture takes."""
@@ -242,41 +246,19 @@ class TextGenerator(Generic[T]):
 
         await self._session.for_each(list(self.judges.values()), items, work, self.settings.concurrency)
 
-    async def generate(
-        self,
-        item: GenerationItem,
-        role: str,
-        stage: str,
-        text: str,
-        prompt: Prompt,
-        *,
-        attempt: int,
-        images: Sequence[EncodedImage],
-        schema: Mapping[str, object] | None = None,
-    ) -> str:
+    async def generate(self, call_key: CallKey, request: JudgeRequest) -> str:
         """The words of a role's model: from the store, in a stage that is shared from another item
         that asked the same, or from the model itself."""
-        judge = self.judges[role].name
-        digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
-        ask = CallKey(
-            judge,
-            EditKey(role, item.id),
-            (stage,),
-            prompt.version,
-            tuple(image.digest for image in images),
-            {"text": digest, **self._answer_affecting(role)},
-            attempt,
-        )
-        request = JudgeRequest(images, text, None, (), (attempt,), "free", schema=schema)
-        if stage not in self._shared_stages:
-            return await self._fetch_text(ask, request)
-        same = ask._replace(subject=EditKey(role, "")).digest
+        if call_key.parts[0] not in self._shared_stages:
+            return await self._fetch_text(call_key, request)
+        same = call_key._replace(subject=call_key.subject._replace(sample="")).digest
         async with self._shared_locks.setdefault(same, asyncio.Lock()):
-            if same in self._shared_texts and ask.digest not in self._cached_texts:
-                words = self._cached_texts[ask.digest] = self._shared_texts[same]
-                await self._session.journal.append([(ask, Reply(VerdictStatus.ANSWERED, words, judge), ())])
-            found = await self._fetch_text(ask, request)
-            self._shared_texts[same] = self._cached_texts[ask.digest]
+            if same in self._shared_texts and call_key.digest not in self._cached_texts:
+                words = self._cached_texts[call_key.digest] = self._shared_texts[same]
+                reply = Reply(VerdictStatus.ANSWERED, words, call_key.caller)
+                await self._session.journal.append([(call_key, reply, ())])
+            found = await self._fetch_text(call_key, request)
+            self._shared_texts[same] = self._cached_texts[call_key.digest]
             return found
 
     async def _fetch_text(self, call_key: CallKey, request: JudgeRequest) -> str:
@@ -295,19 +277,10 @@ class TextGenerator(Generic[T]):
             if reply.status is not VerdictStatus.REFUSED:
                 caller.record_failure(fault)
             raise GenerationFailedError(f"{stage}: {fault}") from fault
-        answer = made.response
-        choice = answer.completions[0]
+        answer, choice = made.response, made.response.completions[0]
         status = completion_status(choice)
-        reply = Reply(
-            status,
-            choice.text,
-            caller.judge.name,
-            made.attempt,
-            answer.tokens_in,
-            answer.tokens_out,
-            made.cost,
-            made.latency,
-        )
+        took = (made.attempt, answer.tokens_in, answer.tokens_out, made.cost, made.latency)
+        reply = Reply(status, choice.text, caller.judge.name, *took)
         await self._session.journal.append([(call_key, reply, ())])
         caller.record_success(answer)
         if status is not VerdictStatus.ANSWERED:
@@ -317,11 +290,10 @@ class TextGenerator(Generic[T]):
         self._cached_texts[call_key.digest] = choice.text
         return strip_thinking(choice.text)
 
-    def _answer_affecting(self, role: str) -> dict[str, object]:
-        """What an answer depends on besides model, text and picture."""
-        judge = self.judges[role]
-        fit = self.settings.image_fit
-        kept = {"image_fit": fit, "parameters": dict(getattr(judge, "parameters", {}))}
+    def answer_affecting(self, role: str) -> dict[str, object]:
+        """What an answer depends on besides model, text and image."""
+        parameters = dict(getattr(self.judges[role], "parameters", {}))
+        kept = {"image_fit": self.settings.image_fit, "parameters": parameters}
         return {name: value for name, value in kept.items() if value}
 
     def encode_image(self, role: str, path: Path) -> asyncio.Future[EncodedImage]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from creval.calls.event_loop import ProgressCallback
+from creval.calls.retry import ProgressCallback
 from creval.calls.settings import JudgeSettings
 from creval.core.benchmark import Benchmark, EditFile
 from creval.core.edit_record import Edit, EditKey

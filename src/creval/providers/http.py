@@ -100,6 +100,7 @@ class HttpEndpoint:
         reason = self.redact_line(error.message) or f"HTTP {status}"
         wait = parse_retry_after(headers)
         words = error.searchable_text
+        hint = f"The key comes from the environment variable {self.key_env}."
         if wait is None and (told := _RETRY_IN.search(words)):
             wait = float(told[1])
         if status == 429 and _QUOTA_USED_UP.search(words) and wait is None:
@@ -120,11 +121,11 @@ class HttpEndpoint:
             where = self.redact_line(headers.get("Location", "nowhere"))
             return ProviderUnusable(f"{self.name}: {self.url} redirects to {where}; give that address.")
         if status == 401 or _WRONG_KEY.search(words):
-            return ProviderUnusable(f"{self.name}: the key was refused ({reason}). {self._key_hint()}")
+            return ProviderUnusable(f"{self.name}: the key was refused ({reason}). {hint}")
         if _CONTENT_FILTER.search(words) and not _UNKNOWN_PARAMETER.search(words):
             return CallError("content filter", reason, retryable=False)
         if status == 403:
-            return ProviderUnusable(f"{self.name}: access was refused ({reason}). {self._key_hint()}")
+            return ProviderUnusable(f"{self.name}: access was refused ({reason}). {hint}")
         return None
 
     def missing_model_error(self, status: int, error: ErrorBody, path: str) -> ProviderUnusable | None:
@@ -147,9 +148,6 @@ class HttpEndpoint:
         """Somebody else's words on one line, without the key."""
         text = " ".join(self.redact(str(what)).split())
         return text if len(text) <= _MAX_REASON_CHARS else text[: _MAX_REASON_CHARS - 1] + "…"
-
-    def _key_hint(self) -> str:
-        return f"The key comes from the environment variable {self.key_env}."
 
 
 _QUOTA_USED_UP = re.compile(r"insufficient_quota|spend_limit|billing_hard_limit")

@@ -96,7 +96,7 @@ class FunctionCaller(Generic[T]):
 
     def open(self) -> None:
         """Start the thread, in the event loop in which calls are made."""
-        self._worker, self._call_lock = _start_worker(), asyncio.Lock()
+        self._worker, self._call_lock = DaemonWorker[T]("creval-function"), asyncio.Lock()
         self._exit_stack.enter_context(stdout_to_stderr)
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ class FunctionCaller(Generic[T]):
             making.cancel()
         if not done:
             self._worker.stop()
-            self._worker = _start_worker()
+            self._worker = DaemonWorker("creval-function")
             raise CallError("timeout", f"it took more than {self._timeout:g} s")
         try:
             return making.result()
@@ -135,10 +135,6 @@ class FunctionCaller(Generic[T]):
         positional, named = await asyncio.to_thread(arguments)
         with _errors_as_call_errors():
             return await asyncio.to_thread(self._read, await self._function(*positional, **named))
-
-
-def _start_worker() -> DaemonWorker[Any]:
-    return DaemonWorker("creval-function")
 
 
 @contextlib.contextmanager

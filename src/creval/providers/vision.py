@@ -39,7 +39,7 @@ def fit_within_square(side: int) -> ResizeRule:
 def openai_tiles(name: str, base: int, tile: int) -> VisionSpec:
     """OpenAI's tiles: into 2048 x 2048, shortest side to 768, then a price for each 512 pixels.
 
-    >>> tiles("gpt-4o", 85, 170).tokens(768, 768)
+    >>> openai_tiles("gpt-4o", 85, 170).count_tokens(768, 768)
     765
     """
 

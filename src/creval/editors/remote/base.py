@@ -210,8 +210,8 @@ class RemoteEditor(Editor):
         place = self.validate_url(url)
         for _ in range(_MAX_REDIRECTS + 1):
             try:
-                options = {"max_bytes": MAX_IMAGE_BYTES, "seconds": _DOWNLOAD_TIMEOUT, "proxy": find_proxy(place)}
-                got = await self.fetch("GET", place, with_key=False, **options)
+                options = {"seconds": _DOWNLOAD_TIMEOUT, "proxy": find_proxy(place)}
+                got = await self.fetch("GET", place, with_key=False, max_bytes=MAX_IMAGE_BYTES, **options)
             except ProviderUnusable as error:  # one result's host says nothing about the others
                 raise CallError("no picture", self._endpoint.redact_line(error)) from None
             if got.status not in _REDIRECT_STATUSES:
