@@ -31,11 +31,7 @@ class CallTarget(Protocol):
 
 
 class CallSession:
-    """Calls that share a store, a budget, a stop signal and a progress.
-
-    `budget` is in US dollars for all that the store holds. `threads` is the size of `pool`, the
-    thread pool for images.
-    """
+    """Calls that share a store, a budget in US dollars, a stop signal, progress and a thread pool for images."""
 
     def __init__(self, store: RunWriter, progress: Progress, budget: float | None = None) -> None:
         self.progress = progress

@@ -19,10 +19,7 @@ def backoff(attempt: int, rng: random.Random) -> float:
 
 
 class ConcurrencyLimiter:
-    """Slots for calls to one judge. They are halved when it is crowded, and recover.
-
-    Requests and tokens a minute are kept by spacing the starts of calls.
-    """
+    """Slots for calls to one model, halved when it is overloaded; starts are spaced to keep rates per minute."""
 
     def __init__(
         self, max_concurrency: int, requests_per_minute: float | None = None, tokens_per_minute: float | None = None

@@ -95,8 +95,7 @@ class CallStoppedError(Exception):
 
 
 class RetryingCaller(ABC, Generic[R, A]):
-    """Makes calls to one model, each until it is answered or given up. `has_succeeded` says that the model
-    has answered before."""
+    """Makes calls to one model, each until it is answered or given up; `has_succeeded`: it answered before."""
 
     def __init__(
         self,

@@ -22,10 +22,7 @@ BATCH_MODES = ("question", "metric", "sample")
 
 @dataclass(frozen=True)
 class CallSettings:
-    """Settings of all calls: their pace, and the budget in US dollars for the whole folder.
-
-    `attempts` is how often a call that brings no reply is made.
-    """
+    """Settings of all calls: their pace, attempts each, and the budget in US dollars for the whole folder."""
 
     concurrency: int = 32
     attempts: int = 12
@@ -48,8 +45,7 @@ class CallSettings:
 class ChatSettings(CallSettings):
     """Settings of calls to models that answer with text: judges, writers, planners.
 
-    `retries` is how often an answer that cannot be used is asked for again. `metric_models` are the
-    models to measure with, by slot.
+    `retries` counts repeats of calls with unusable answers; `metric_models` are the models to measure with, by slot.
     """
 
     image_fit: str = "provider"
@@ -101,11 +97,10 @@ class ChatSettings(CallSettings):
 
 @dataclass(frozen=True)
 class JudgeSettings(ChatSettings):
-    """Everything that can be chosen about a run of `judge`.
+    """Settings of a run of `judge`; those that affect answers (`answer_affecting`) stay the same throughout a run.
 
-    What affects answers is the same throughout a run (`answer_affecting`). `reasoning` lets judges
-    reason before they answer, or not; None leaves it to each question. `stopping_rule` is what is
-    to be decided, after which nothing more is asked.
+    `reasoning` lets judges reason before they answer, or not; None leaves it to each question. `stopping_rule` is what
+    is to be decided, after which nothing more is asked.
     """
 
     batch_by: str = "metric"

@@ -1,8 +1,7 @@
 """Texts from models, as building a benchmark needs them: each asked for once, kept, and resumed.
 
-What is made of one picture is a pipeline: a coroutine that asks for texts through its
-`ItemSession`, one after another. What a desk was answered is kept under the whole of what was
-asked, so a pipeline that runs again goes the same way as far as it had come, without a call.
+An item is processed by a pipeline: a coroutine that asks for one text after another through its `ItemSession`. Replies
+are kept under all that was asked, so a pipeline that runs again gets the same texts without a call.
 """
 
 from __future__ import annotations
@@ -58,8 +57,7 @@ class StageEstimate(NamedTuple):
 
 @dataclass
 class GenerationResult(Generic[T]):
-    """What pipelines came to: what each made, and why others made nothing. `already_done` is how many
-    were made already; `stopped` says why not all were run, if so."""
+    """What pipelines made, why others made nothing, how many items were made before, and why it stopped early."""
 
     progress: Progress
     results: dict[str, T] = field(default_factory=dict)
@@ -97,11 +95,9 @@ class ItemSession:
         image_paths: Sequence[Path] | None = None,
         **places: str,
     ) -> str:
-        """A model's words. It is shown the item's picture, or those given in its place. Another
-        `attempt` is another try of the same, with another answer. A `ReplyFormat` in the place
-        `format` brings the schema of the reply, which is sent too.
+        """Return a model's text on the item's image or those given; `GenerationFailedError` if there is none.
 
-        `GenerationFailedError` where there are none.
+        Another `attempt` asks the same again. The schema of a `ReplyFormat` in the place `format` is sent too.
         """
         if image_paths is None:
             image_paths = [self.item.image] if self.item.image else []
@@ -133,10 +129,7 @@ ItemPipeline = Callable[[ItemSession], Awaitable[T]]
 
 
 class TextGenerator(Generic[T]):
-    """Models in their roles (`writer`, `asker` ...), and the folder in which replies are kept.
-
-    What items ask alike in a stage that is `shared_stages` is asked once, and answered for all.
-    """
+    """Models by role (`writer`, `asker` ...); what items ask alike in one of `shared_stages` is asked once for all."""
 
     def __init__(
         self,
@@ -169,8 +162,7 @@ class TextGenerator(Generic[T]):
     def estimate(
         self, items: Sequence[GenerationItem], stages: Sequence[StageEstimate], changed_ids: Container[str] = ()
     ) -> list[CostEstimate]:
-        """What each role will take for these items besides the texts that are kept already; those
-        of `changed_ids` are about something else."""
+        """What each role will take for these items besides texts that are kept; those of `changed_ids` do not count."""
         found = []
         held = read_stored_texts(self.folder).texts
         for role, judge in self.judges.items():
@@ -247,8 +239,7 @@ class TextGenerator(Generic[T]):
         await self._session.for_each(list(self.judges.values()), items, work, self.settings.concurrency)
 
     async def generate(self, call_key: CallKey, request: JudgeRequest) -> str:
-        """The words of a role's model: from the store, in a stage that is shared from another item
-        that asked the same, or from the model itself."""
+        """Return a text from the store, from another item in a shared stage, or from the model itself."""
         if call_key.parts[0] not in self._shared_stages:
             return await self._fetch_text(call_key, request)
         same = call_key._replace(subject=call_key.subject._replace(sample="")).digest

@@ -31,8 +31,7 @@ def make_selector(
     settings: Callable[[Path], JudgeSettings],
     watch: ProgressCallback | None = None,
 ) -> Selector:
-    """Candidates judged by this judge, in runs beside the edits; equal scores go to the first.
-    `settings` are those of the run in a folder."""
+    """Return a selector that judges candidates in runs beside the edits, with `settings` of the run in a folder."""
 
     def pick(
         stage: str, known: Sequence[Sample], candidates: Sequence[tuple[Sample, Sequence[Edit]]]

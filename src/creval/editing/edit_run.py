@@ -57,8 +57,7 @@ class StrategyOptions:
 
 @dataclass
 class EditRunResult:
-    """What came of it: samples by how they ended, why some have no picture, and what is odd about those that have
-    one. `cost` is all that the folder has cost, with what helpers took; none where that is not known.
+    """Result of an edit run. `cost` is of the whole folder, with helpers; None if it is not known.
     `unsupported_count` counts samples that a benchmark of many tasks lets an editor not support."""
 
     sample_count: int

@@ -1,7 +1,7 @@
-"""Edits from an editor: every picture asked for once, kept byte for byte, resumed where it stopped.
+"""Edits from an editor: every image asked for once, kept byte for byte, resumed where it stopped.
 
-A strategy asks for a batch of pictures, looks at them, and asks for the next. What a job brought is
-kept under all that it depends on, so a strategy that runs again goes the same way without a call.
+A strategy asks for images in batches. What a request brought is kept under all that it depends on, so a strategy that
+runs again goes the same way without a call.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ class EditorSession:
     def edit_all(
         self, requests: Mapping[EditKey, EditRequest], stage: str = "edit", watch: ProgressCallback | None = None
     ) -> dict[EditKey, Edit]:
-        """What came of each job: a picture in the folder `STORED_IMAGES`, or why there is none.
-        Those that were not asked for, because it was stopped, are left out."""
+        """Return what came of each request: an image in `STORED_IMAGES`, or why there is none, as far as it came."""
         self.progress.calls = max(self.progress.calls, self.progress.done + len(requests))
         if self.stopped:
             return {}

@@ -165,8 +165,7 @@ class StrategyRunner:
         return [owner.sample for owner in self._chains.values()]
 
     def run(self, watch: ProgressCallback | None = None) -> StrategyResult:
-        """Make every sample's edit. A chain that several samples share is made once. What came
-        before something went wrong is in `result`."""
+        """Make every sample's edit, shared chains once. After an error, `result` holds what came before."""
         reached: dict[_StepChain, Edit] = {}
         self._session.progress.calls = self.image_count
         try:
@@ -199,8 +198,7 @@ class StrategyRunner:
         return [EditKey(self._model, sample.id, draw) for draw in draws]
 
     def _find_owners(self, samples: Sequence[Sample]) -> dict[_StepChain, _ChainOwner]:
-        """Every chain, and every beginning of one, with the sample as far as it has come: a sample
-        that is just that, or the first that goes further, cut short."""
+        """Every chain and beginning of one, with a sample that is just that, or the first longer one, truncated."""
         owners: dict[_StepChain, _ChainOwner] = {}
         for sample in sorted(samples, key=lambda sample: len(self._chain(sample).steps)):
             whole = self._chain(sample)

@@ -38,8 +38,7 @@ class OutputCheck:
 
 
 def read_image_bytes(path: Path, *, follow_links: bool = True) -> bytes:
-    """A file's content, byte for byte; `CallError` where it is no file, or larger than pictures
-    are. Without `follow_links` a symbolic link is no file."""
+    """Return the content of a file; `CallError` if it is no file (or a link that is not followed), or too large."""
     try:
         found = path.stat() if follow_links else path.lstat()
         if not stat.S_ISREG(found.st_mode):

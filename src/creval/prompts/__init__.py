@@ -99,10 +99,7 @@ def prompt_names() -> tuple[str, ...]:
 
 
 def load_prompt(name: str, folder: str | Path | None = None, own: Mapping[str, str] = MappingProxyType({})) -> Prompt:
-    """Return a text by its name: a protocol's `own` one, or a registered one.
-
-    A file of that name in a user's `folder` takes its place.
-    """
+    """Return a text by its name: from a user's `folder`, a protocol's `own`, or registered."""
     shipped = Prompt(name, own[name] if name in own else _read_registered(name, own))
     if folder is None:
         return shipped

@@ -1,5 +1,4 @@
-"""Calling a server: a connection, a key that stays out of all words, and what it means when a reply
-is none. Judges and editors share it."""
+"""Calling a server, for judges and editors: connections, redaction of the key, and the meaning of errors."""
 
 from __future__ import annotations
 
@@ -67,11 +66,10 @@ class HttpEndpoint:
         seconds: float | None = None,
         **options: Any,
     ) -> HttpResponse:
-        """One request and the whole reply, of at most so many bytes; no redirect is followed.
+        """Send one request, follow no redirect, and return the reply of at most `max_bytes`.
 
-        What goes wrong on the way becomes a `CallError` or `ProviderUnusable`. `billed` says that
-        work may have been done, and billed, for a request whose connection was lost; `seconds` are
-        those after which it is given up, where that is sooner than usual.
+        Errors become `CallError` or `ProviderUnusable`. `billed`: the request may be charged even if the connection is
+        lost; `seconds` is a shorter timeout than usual.
         """
         limit = min(seconds or self.timeout, self.timeout)
         if limit < self.timeout:
@@ -95,8 +93,7 @@ class HttpEndpoint:
             raise CallError("connection lost", self.redact_line(error), billed=billed) from None
 
     def classify_error(self, status: int, error: ErrorBody, headers: Mapping[str, str]) -> Exception | None:
-        """What a reply that is no answer means for this call, or for all of them; none where it may
-        be the request itself that the server does not take."""
+        """Return what an error means for this call or for all, or None if the request itself may be at fault."""
         reason = self.redact_line(error.message) or f"HTTP {status}"
         wait = parse_retry_after(headers)
         words = error.searchable_text

@@ -85,10 +85,7 @@ class DaemonWorker(Generic[T]):
 
 
 class FunctionCaller(Generic[T]):
-    """Calls of one function in a thread, one after another unless it is a coroutine.
-
-    `read` turns what the function returns into a result.
-    """
+    """Calls of one function in a thread, in turn unless it is a coroutine; `read` turns its value into a result."""
 
     def __init__(self, function: Callable[..., Any], read: Callable[[Any], T], timeout: float) -> None:
         self._function, self._read, self._timeout = function, read, timeout

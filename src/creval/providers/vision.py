@@ -1,7 +1,6 @@
-"""At what size models see pictures, and how many tokens a picture costs, as providers publish it.
+"""At what size models see images, and how many tokens an image costs, as providers publish it.
 
-A picture is sent at the size at which the model would see it: larger ones cost time and are scaled
-down by the provider, in a way that nobody controls.
+An image is sent at the size that the model would see: a larger one costs time, and the provider scales it down.
 """
 
 from __future__ import annotations
@@ -15,10 +14,7 @@ from creval.core.images import ResizeRule
 
 
 class VisionSpec(NamedTuple):
-    """How a family of models sees: the size it sees, and the tokens of a picture of that size.
-
-    Where `resize` is none nothing is known, and pictures go as they are.
-    """
+    """How a family of models sees: size and tokens of an image; if `resize` is None, images go as they are."""
 
     name: str
     resize: ResizeRule | None

@@ -1,8 +1,8 @@
 """Complex-Edit: instructions of controlled complexity, rated from 0 to 10 (arXiv 2504.13143).
 
-IF and IP come from source, edit and instruction in one call with reasoning; PQ from the edit alone, without
-reasoning; each is the mean of K measurements (`--repeat K`, 20 in the paper) O = (IF + IP + PQ) / 3, by complexity C1
-.. C8, and C8 - C1 token probability: 10 * P(yes) / (P(yes) + P(no)) of a yes/no question for each
+IF and IP come from source, edit and instruction in one call with reasoning, PQ from the edit alone, without; each is
+the mean of K measurements (`--repeat K`, 20 in the paper). O = (IF + IP + PQ) / 3, by complexity C1 .. C8, and C8 - C1.
+Token probability: 10 * P(yes) / (P(yes) + P(no)) of a yes/no question for each.
 """
 
 from __future__ import annotations

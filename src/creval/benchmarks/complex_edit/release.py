@@ -1,9 +1,8 @@
-"""Complex-Edit's dataset in its Hugging Face form: Parquet files, or a folder saved by `datasets`;
-or as rows that `creval build` wrote (`rows`).
+"""Complex-Edit's dataset as Parquet files, as a folder saved by `datasets`, or as rows of `creval build` (`rows`).
 
-A row has `image` and `edit`: the `sequence` of atomic operations and the `compound` instructions,
-one for each complexity. Splits are `test_real` and `test_syn`. A sample is one compound instruction
-of one row; its id is `SPLIT/C3/0007`, by the row's number from 0.
+A row has `image` and `edit`: the `sequence` of atomic operations and the `compound` instructions, one for each
+complexity. Splits are `test_real` and `test_syn`. A sample is one compound instruction of one row; its id is
+`SPLIT/C3/0007`, by the row's number from 0.
 """
 
 from __future__ import annotations

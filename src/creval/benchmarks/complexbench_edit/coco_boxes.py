@@ -34,10 +34,7 @@ def find_annotation_files(folder: Path) -> list[Path]:
 
 
 def read_objects_by_id(files: Sequence[Path], images: Collection[int]) -> dict[int, list[AnnotatedObject]]:
-    """The objects in pictures, by the pictures' numbers.
-
-    The files are large: what is needed of them is kept, and read from there the next time.
-    """
+    """The objects in images, by the images' numbers; what is needed of the large files is cached."""
     import polars
 
     kept = cached_folder("coco", files, partial(_write_box_table, files)) / "boxes.parquet"
@@ -53,8 +50,7 @@ def read_objects_by_id(files: Sequence[Path], images: Collection[int]) -> dict[i
 
 
 def read_objects_by_filename(file: Path) -> dict[str, list[AnnotatedObject]]:
-    """The objects in all pictures of a file of annotations, by the pictures' file names; a crowd
-    stands there as the three that it is at least."""
+    """The objects in all images of a file of annotations, by file name; a crowd counts as three."""
     with _open_annotations(file) as content:
         found: dict[str, list[AnnotatedObject]] = {_file_name(entry): [] for entry in content["images"]}
         for entry, image, one in _iter_objects(content):

@@ -1,9 +1,9 @@
 """ComplexBench-Edit: chains of dependent instructions, scored step by step (arXiv 2506.12830).
 
-a step's score s_i is from 0 to 5; steps that need each other are a chain, and multiply a sample = mean over its
-chains of the product of s_i / 5, in percent: so parallel = mean(s_i / 5), two-chain = (s1/5 * s2/5 + s3/5) / 2,
-three-chain = product(s_i / 5) the average = unweighted mean of the subsets; edit types are means of single steps
-consistency: L1 and L2 outside the boxes of what is edited; the global subset has none
+A step's score s_i is from 0 to 5; steps that need each other are a chain, and multiply. A sample = mean over its chains
+of the product of s_i / 5, in percent: parallel = mean(s_i / 5), two-chain = (s1/5 * s2/5 + s3/5) / 2, three-chain =
+product(s_i / 5). The average is the unweighted mean of the subsets; edit types are means of single steps. Consistency:
+L1 and L2 outside the boxes of what is edited; the global subset has none.
 """
 
 from __future__ import annotations

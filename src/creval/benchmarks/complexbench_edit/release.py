@@ -1,10 +1,9 @@
 """ComplexBench-Edit's released instructions as a dataset.
 
-Layout: `data/instructions/SUBSET/final_update_v2.json`, from a key to `img_path`, `new_ins` (one
-line a step) and `edit pair` (a type, an old and a new object for each step). Source pictures are
-named `KEY-IMG_PATH`, wherever they lie in the folder. Five keys occur in two subsets, so a sample's
-id is `SUBSET/KEY`. Boxes come from `bbox` in the edit pairs, or from COCO's annotations in the
-folder. `creval build` writes the same, with `made` (how) and, after a review, `dropped`.
+Layout: `data/instructions/SUBSET/final_update_v2.json`, from a key to `img_path`, `new_ins` (one line a step) and `edit
+pair` (a type, an old and a new object for each step). Source images are named `KEY-IMG_PATH`, wherever they lie in the
+folder. Five keys occur in two subsets, so a sample's id is `SUBSET/KEY`. Boxes come from `bbox` in the edit pairs, or
+from COCO's annotations in the folder. `creval build` adds `made` (how) and, after a review, `dropped`.
 """
 
 from __future__ import annotations

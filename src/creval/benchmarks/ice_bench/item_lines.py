@@ -22,8 +22,7 @@ IMAGE_REFERENCE = re.compile(r"[<\[](SOURCE|REF_([0-9]{1,4}))[>\]]")
 
 
 def read_item_lines(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
-    """The lines of a file that are not empty: the number, the item and, where there is none, an
-    empty one and the reason."""
+    """Each line that is not empty: its number, its item and, where there is none, an empty one and the reason."""
     try:
         lines = read_bytes(path).splitlines()
     except OSError as error:
@@ -64,8 +63,7 @@ def reference_names(entry: Mapping[str, Any]) -> list[object]:
 
 
 def resolve_image_path(folder: Path, given: object) -> Path | None:
-    """The file that a name in an item stands for or, if it is nowhere, where it should be; none
-    where nothing is named, or what lies outside. The folder, that of the items, is resolved."""
+    """The file that a name in an item stands for, or where it should be; None if it is empty or outside."""
     name = clean_image_name(given)
     if not name:
         return None

@@ -78,10 +78,7 @@ def _is_present(path: Path) -> bool:
 
 
 def _resolve_in_folder(folder: Path, name: object) -> Path | None:
-    """The picture that a path stands for: as it is, or what of its end lies in the folder.
-
-    The authors write it from where they stand: `results/METHOD/images/1.jpg`.
-    """
+    """The image at the longest end of a path in the folder: authors write `results/METHOD/images/1.jpg`."""
     parts = PurePosixPath(name.replace("\\", "/")).parts if isinstance(name, str) else ()
     if ".." in parts:
         return None

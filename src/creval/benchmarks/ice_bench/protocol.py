@@ -1,9 +1,10 @@
 """ICE-Bench: 31 tasks of creating and editing, six dimensions, eleven metrics (arXiv 2503.14482).
 
-AES = aesthetic / 10, IMG = imaging / 100 PF = CLIP-cap / 0.5; for editing (CLIP-cap / 0.5 + VLLM-QA) / 2; for
-colorization CLIP-cap / 0.5 + colorfulness; for deblurring IMG SRC = (CLIP-src + 1 - L1-src) / 2, REF = the similarity
-of face, style or subject CTRL = 1 - the distance from pose, edges, depth or grey; for deblurring SSIM a task's score
-is the weighted sum of its dimensions, all above it a mean over tasks; a task that a model does not support counts 0
+AES = aesthetic / 10, IMG = imaging / 100
+PF = CLIP-cap / 0.5; editing: (CLIP-cap / 0.5 + VLLM-QA) / 2; colorization: CLIP-cap / 0.5 + colorfulness
+SRC = (CLIP-src + 1 - L1-src) / 2, REF = the similarity of face, style or subject
+CTRL = 1 - the distance from pose, edges, depth or grey; deblurring: PF = IMG, CTRL = SSIM
+A task's score is the weighted sum of its dimensions, all above a mean over tasks; an unsupported task counts 0.
 """
 
 from __future__ import annotations
@@ -80,9 +81,8 @@ class IceBench(Protocol):
         self._formulas = {name: _with_unique_names(known) for name, known in formulas.items()}
 
     def with_weights(self, weights: Weights) -> IceBench:
-        """The same with other weights: of dimensions, of those of a task or a group of tasks;
-        `released`, which weighs colorfulness as the authors' code does; or `raw`, with the raw
-        metrics in the place of the dimensions."""
+        """The same with other weights of dimensions, for all or some tasks; or with those of the authors' code
+        (`released`), which differ for colorfulness; or with raw metrics in the place of dimensions (`raw`)."""
         made = IceBench(as_released=weights == RELEASED)
         if not isinstance(weights, str):
             made._weights = resolve_weights(weights)
@@ -142,8 +142,7 @@ def build_qa_question(sample: Sample) -> Question:
 
 
 def _with_unique_names(known: Mapping[str, Formula]) -> dict[str, Formula]:
-    """Formulas whose raw metrics are each one's own: what an earlier one has too gets a name after
-    its dimension (`imaging/PF`). So a dimension can be chosen without another."""
+    """Name raw metrics that an earlier formula has after their dimension (`imaging/PF`), to choose each alone."""
     taken: set[str] = set()
     found = {}
     for dimension, formula in known.items():

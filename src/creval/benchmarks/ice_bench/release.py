@@ -1,10 +1,9 @@
 """ICE-Bench's released items as a dataset.
 
-Layout: `dataset/data.jsonl`, or `data/data.jsonl` as the archive has it, with an item a line:
-ItemID, Task, SourceImageType, RegionBased, SourceImage, SourceMask, ReferenceImages, Instruction,
-SourceCaption, TargetCaption. Pictures are named from that folder, or from the one that holds it.
-Instructions speak of them as `<SOURCE>` and `<REF_1>`. Groups follow from the task. `creval build`
-writes the same, with `made` (how, and from which template) and, after a review, `dropped`.
+Layout: `dataset/data.jsonl`, or `data/data.jsonl` as in the archive, with an item a line: ItemID, Task,
+SourceImageType, RegionBased, SourceImage, SourceMask, ReferenceImages, Instruction, SourceCaption, TargetCaption.
+Images are named from that folder, or from the one that holds it, and called `<SOURCE>` and `<REF_1>` in instructions.
+Groups follow from the task. `creval build` adds `made` (how, and from which template) and, after a review, `dropped`.
 """
 
 from __future__ import annotations

@@ -67,10 +67,7 @@ class Formula(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A task by its number and name in the paper, and its name in the release.
-
-    `reference_metric` is what is compared with the reference picture, `control_metric` with the control picture.
-    """
+    """A task by number and name in the paper, and its name in the release; the metrics of its reference and control."""
 
     number: int
     name: str

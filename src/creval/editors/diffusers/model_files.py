@@ -33,8 +33,7 @@ class Libraries(NamedTuple):
 
 
 def import_libraries(name: str) -> Libraries:
-    """The libraries, which from now on keep their progress and remarks to themselves: they would
-    tear the line of creval's own."""
+    """Import the libraries and silence their progress bars and logs, which would break creval's own line."""
     try:
         found = Libraries(*(import_module(library) for library in Libraries._fields))
         import_module("accelerate")
@@ -70,8 +69,7 @@ class LocatedModel(NamedTuple):
         return index
 
     def fingerprint(self) -> dict[str, str]:
-        """What tells this state of the model from others: the hub's commit; otherwise names, sizes
-        and times of the files that belong to it."""
+        """Identify this state of the model: by the hub's commit, or by names, sizes and times of its files."""
         if self.commit:
             return {"revision": self.commit}
         digest = hashlib.blake2b(digest_size=12)
@@ -146,8 +144,7 @@ def download_model(found: LocatedModel, kind: type[Any], variant: str) -> Locate
 
 
 class DevicePlacement(NamedTuple):
-    """Where a pipeline runs: the device, the type of its numbers, and what waits in the machine's
-    memory (`model`: the parts that are not at work; `sequential`: even their layers)."""
+    """Device and number type of a pipeline, and what is offloaded: idle parts (`model`) or layers (`sequential`)."""
 
     device: str
     dtype: str

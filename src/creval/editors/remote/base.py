@@ -1,8 +1,7 @@
-"""What editors behind servers share: asking with a key, fetching results without it, and checking
-that what came is a picture.
+"""What editors behind servers share: requests with a key, downloads without it, checks of images.
 
-Whatever a server sends is untrusted: it is bounded, no redirect is followed with the key, and an
-address that it names is asked without the key, over http or https alone.
+Whatever a server sends is untrusted: it is bounded, no redirect is followed with the key, and an address that it names
+is asked without the key, over http or https alone.
 """
 
 from __future__ import annotations
@@ -182,8 +181,7 @@ class RemoteEditor(Editor):
         return await self.download_result(entry.get("url"), ticket)
 
     async def download_result(self, url: object, ticket: PendingTask) -> DownloadedImage:
-        """The picture under an address that the server named. The address is kept before, so that
-        a fetch that fails, or a kill, does not mean to pay again."""
+        """Return the image at an address that the server named, kept first so that nothing is paid twice."""
         if isinstance(url, str) and url.startswith("data:"):
             return await self.decode_base64_image(url, "")
         place = str(self.validate_url(url))
@@ -191,8 +189,7 @@ class RemoteEditor(Editor):
         return await self.download(place, ticket)
 
     async def download(self, url: str, ticket: PendingTask) -> DownloadedImage:
-        """The picture under an address. One that can never be had from there is forgotten, and
-        only then paid in vain: from what is kept, the next try fetches it."""
+        """Return the image at an address; one that can never be had is forgotten, and only then billed in vain."""
         for tried in range(1, _DOWNLOAD_TRIES + 1):
             try:
                 return await self._download_once(url)

@@ -89,8 +89,7 @@ class BFLEditor(RemoteEditor):
         raise CallError("broken JSON", "a reply without a task", billed=True)
 
     async def _wait_for_result(self, ticket: PendingTask) -> Mapping[str, Any]:
-        """A task's result. One that will never have any is forgotten, so that it is begun anew; as
-        long as it is kept, another try pays nothing."""
+        """Return a task's result; a task that will never have one is forgotten, so that it is begun anew."""
         address = self.validate_url(ticket.task_id)
         until, interval, unseen = time.monotonic() + self._endpoint.timeout, self.poll_interval, 0
         while True:
