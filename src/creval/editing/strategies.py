@@ -191,12 +191,6 @@ class StrategyRunner:
         steps = steps or (sample.instruction,)
         return _StepChain(sample.source, steps, sample.mask, sample.references)
 
-    def _draw_keys(self, sample: Sample) -> list[EditKey]:
-        """The draws of a sample. Candidates are counted from 1: 0 is the one that is picked."""
-        first = int(self._strategy.best_of > 1)
-        draws = range(first, first + self._strategy.best_of)
-        return [EditKey(self._model, sample.id, draw) for draw in draws]
-
     def _find_owners(self, samples: Sequence[Sample]) -> dict[_StepChain, _ChainOwner]:
         """Every chain and beginning of one, with a sample that is just that, or the first longer one, truncated."""
         owners: dict[_StepChain, _ChainOwner] = {}
@@ -241,7 +235,10 @@ class StrategyRunner:
                 reason = lack or f"no plan: {thought.failures[sample.id]}"
                 made[chain] = Edit(EditKey(self._model, sample.id), status, reason=reason)
                 continue
-            for draw, key in enumerate(self._draw_keys(sample)):
+            # Candidates are counted from 1: 0 is the one that is picked.
+            first = int(self._strategy.best_of > 1)
+            for draw in range(self._strategy.best_of):
+                key = EditKey(self._model, sample.id, first + draw)
                 plan = thought.plans.get(sample.id, "")
                 words = want.instruction + (f"\n\n{plan}" if plan else "")
                 seed = self._session.settings.seed + draw

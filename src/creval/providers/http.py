@@ -76,7 +76,12 @@ class HttpEndpoint:
             options["timeout"] = aiohttp.ClientTimeout(total=limit, sock_connect=30)
         try:
             async with session.request(method, url, allow_redirects=False, **options) as response:
-                return HttpResponse(response.status, response.headers, await _read_limited(response, max_bytes))
+                content = bytearray()
+                async for chunk in response.content.iter_any():
+                    content += chunk
+                    if len(content) > max_bytes:
+                        raise CallError("too long a reply", f"more than {max_bytes >> 20} MB", retryable=False)
+                return HttpResponse(response.status, response.headers, bytes(content))
         except aiohttp.ConnectionTimeoutError as error:
             raise CallError("no connection", self.redact_line(error)) from None
         except asyncio.TimeoutError:
@@ -168,15 +173,6 @@ _CONTENT_FILTER = re.compile(
     r"content_filter|content_policy|data_?inspection_?failed|responsibleaipolicy|prohibited_content"
     r"|moderation|safety system|inappropriate content|sensitivecontent|riskdetection"
 )
-
-
-async def _read_limited(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
-    content = bytearray()
-    async for chunk in response.content.iter_any():
-        content += chunk
-        if len(content) > max_bytes:
-            raise CallError("too long a reply", f"more than {max_bytes >> 20} MB", retryable=False)
-    return bytes(content)
 
 
 def find_proxy(address: URL) -> str | None:

@@ -143,12 +143,11 @@ def dependency_chains(steps: Sequence[InstructionStep]) -> list[list[int]]:
     chain_of: dict[int, list[int]] = {}
     found: list[list[int]] = []
     for at, step in enumerate(steps):
-        before = next((chain_of[needed] for needed in step.needs if needed in chain_of), None)
-        if before is None:
-            before = []
-            found.append(before)
-        before.append(at)
-        chain_of[at] = before
+        chain = next((chain_of[needed] for needed in step.needs if needed in chain_of), [])
+        if not chain:
+            found.append(chain)
+        chain.append(at)
+        chain_of[at] = chain
     return found
 
 

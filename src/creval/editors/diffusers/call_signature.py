@@ -22,17 +22,8 @@ _IMAGE_PARAMETERS = ("image", "images", "input_images")
 _MASK_PARAMETERS = ("mask_image", "mask")
 _REFERENCE_PARAMETER = "image_reference"
 _RESERVED = frozenset(
-    {
-        "prompt",
-        "generator",
-        "num_images_per_prompt",
-        "num_videos_per_prompt",
-        "output_type",
-        "return_dict",
-        _REFERENCE_PARAMETER,
-        *_IMAGE_PARAMETERS,
-        *_MASK_PARAMETERS,
-    }
+    {"prompt", "generator", "num_images_per_prompt", "num_videos_per_prompt", "output_type", "return_dict"}
+    | {_REFERENCE_PARAMETER, *_IMAGE_PARAMETERS, *_MASK_PARAMETERS}
 )
 # What no word on a command line can give.
 _NOT_SETTABLE = ("callback", "latents", "embeds", "ip_adapter", "kwargs")
