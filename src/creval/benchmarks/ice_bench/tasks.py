@@ -48,8 +48,8 @@ GROUP_WEIGHTS: Mapping[str, Mapping[str, float]] = {
 class Formula(NamedTuple):
     """A dimension from raw metrics: `constant` and each of them times its factor.
 
-    >>> Formula({"clip_src": 0.5, "l1_src": -0.5}, 0.5)({"clip_src": 0.9, "l1_src": 0.1})
-    0.9
+    >>> Formula({"clip_src": 0.5, "l1_src": -0.5}, 0.5)({"clip_src": 0.75, "l1_src": 0.25})
+    0.75
     """
 
     factors: Mapping[str, float]
