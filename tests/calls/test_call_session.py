@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from creval.calls.call_session import CallSession
-from creval.calls.event_loop import INTERRUPTED
+from creval.calls.call_session import INTERRUPTED, CallSession
 from creval.calls.retry import CallStoppedError, Progress
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey

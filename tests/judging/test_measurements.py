@@ -19,7 +19,7 @@ from creval import registry
 from creval.analysis.scoring import score
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.clip_protocol import ClipProtocol
-from creval.calls.event_loop import INTERRUPTED
+from creval.calls.call_session import INTERRUPTED
 from creval.calls.settings import Settings
 from creval.core.benchmark import Benchmark
 from creval.core.edit_record import Edit, EditKey, EditStatus

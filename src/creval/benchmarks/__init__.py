@@ -47,8 +47,7 @@ def _find_invalid_ids(dataset: Dataset) -> Iterator[DatasetIssue]:
 def open_benchmark(path: str | Path, protocol: str | Protocol | None = None) -> Benchmark:
     """Open the benchmark in a folder, with its own protocol or another, given by name or as an object.
 
-    An official release is recognised by its files. A protocol that is given as an object is
-    registered for this session, so that its runs can be scored.
+    A protocol that is given as an object is registered for this session, so that its runs can be scored.
     """
     if isinstance(protocol, Protocol):
         given = protocol

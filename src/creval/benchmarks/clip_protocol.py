@@ -1,5 +1,4 @@
-"""CLIP scores on any dataset: how near an edit stayed to its source, and whether it went the way
-from the source's caption to the target's (arXiv 2108.00946, 2211.09800).
+"""CLIP scores on any dataset, of closeness to the source and of direction (arXiv 2108.00946, 2211.09800).
 
 CLIP_img = cos(edit, source), CLIP_dir = cos(edit - source, target caption - source caption)
 """
@@ -37,11 +36,6 @@ class ClipProtocol(Protocol):
         return [Measurement(name, name, "clip") for name in names]
 
     def score(
-        self,
-        sample: Sample,  # noqa: ARG002
-        probes: Sequence[Probe],
-        values: Mapping[str, float | None],
-        *,
-        strict: bool = False,  # noqa: ARG002
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
         return self.single_probe_scores(probes, values)

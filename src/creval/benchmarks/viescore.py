@@ -44,26 +44,21 @@ class VIEScore(Protocol):
     multiplier = 1.0
 
     def probes(self, sample: Sample) -> Sequence[Question]:
-        shown = frozenset() if sample.source is not None else frozenset({"source"})
+        absent = "source" if sample.source is None else ""
         return [
             Question(
                 name,
                 metric,
                 text,
                 self.answer_scale,
-                shows=tuple(what for what in shows if what not in shown),
+                shows=tuple(what for what in shows if what != absent),
                 prompt=_PROMPTS[metric],
             )
             for name, metric, shows, text in _QUESTIONS
         ]
 
     def score(
-        self,
-        sample: Sample,  # noqa: ARG002
-        probes: Sequence[Probe],
-        values: Mapping[str, float | None],
-        *,
-        strict: bool = False,  # noqa: ARG002
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
         """An unanswered score leaves the sample without this metric, and without O."""
         found: dict[str, Score] = {}
@@ -73,9 +68,7 @@ class VIEScore(Protocol):
             worst = min(there) * self.multiplier if there and len(there) == len(given) else None
             found[metric] = Score(worst, len(there), len(given))
         sc, pq = found["SC"], found["PQ"]
-        both = None
-        if sc.value is not None and pq.value is not None:
-            both = math.sqrt(sc.value * pq.value)
+        both = None if sc.value is None or pq.value is None else math.sqrt(sc.value * pq.value)
         found["O"] = Score(both, sc.scored + pq.scored, sc.total + pq.total)
         return found
 

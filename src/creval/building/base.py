@@ -15,7 +15,7 @@ from creval.building.build_manifest import (
     write_build_record,
 )
 from creval.calls.cost_estimate import CostEstimate
-from creval.calls.event_loop import ProgressCallback
+from creval.calls.retry import ProgressCallback
 from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationItem, GenerationResult, ItemSession, StageEstimate, TextGenerator
 from creval.calls.validated_text import ValidatingSession

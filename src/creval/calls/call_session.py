@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
-from creval.calls.event_loop import INTERRUPTED, ProgressCallback, interruptible, report_progress, run_async
 from creval.calls.journal import CallJournal
 from creval.calls.limits import Budget, StopSignal
-from creval.calls.retry import CallStoppedError, Progress
+from creval.calls.retry import CallStoppedError, Progress, ProgressCallback
 from creval.core.errors import CrevalError
 from creval.store import RunWriter
 
+INTERRUPTED = "interrupted"
+_PROGRESS_INTERVAL = 0.2  # seconds between two reports of the progress
 T = TypeVar("T")
 
 
@@ -28,11 +31,7 @@ class CallTarget(Protocol):
 
 
 class CallSession:
-    """Calls that share a store, a budget, a stop signal and a progress.
-
-    `budget` is in US dollars for all that the store holds. `threads` is the size of `pool`, the
-    thread pool for images.
-    """
+    """Calls that share a store, a budget in US dollars, a stop signal, progress and a thread pool for images."""
 
     def __init__(self, store: RunWriter, progress: Progress, budget: float | None = None) -> None:
         self.progress = progress
@@ -48,28 +47,73 @@ class CallSession:
 
         The error that stopped it is raised after in-flight calls have ended and are kept.
         """
-        run_async(lambda: self._run(work, watch), self._interrupt)
+        coroutine = self._run(work, watch)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            asyncio.run(coroutine)
+        else:
+            self._run_in_thread(coroutine)
         if self.stop_signal.error is not None:
             raise self.stop_signal.error
         return self.stop_signal.reason
 
+    def _run_in_thread(self, coroutine: Coroutine[None, None, None]) -> None:
+        """Run in another thread, as in a notebook, whose own loop is running already."""
+        with ThreadPoolExecutor(1) as thread:
+            running = thread.submit(asyncio.run, coroutine)
+            while True:
+                try:
+                    return running.result()
+                except KeyboardInterrupt:
+                    if self._loop is not None:
+                        self._loop.call_soon_threadsafe(self.stop_signal.set, INTERRUPTED)
+
     async def _run(self, work: Callable[[], Awaitable[None]], watch: ProgressCallback | None) -> None:
         self._loop = asyncio.get_running_loop()
+        watching = asyncio.create_task(self._report_progress(watch)) if watch else None
         try:
-            async with report_progress(self.progress, watch):
-                with interruptible(self.stop_signal, self.progress):
-                    await work()
+            with self._interruptible():
+                await work()
         except Exception as error:
             self.stop_signal.set("error", error)
         finally:
+            if watching is not None:
+                watching.cancel()
             with contextlib.suppress(CrevalError):
                 await self.journal.close()
             self.pool.shutdown()
 
-    def _interrupt(self) -> None:
-        """Stop the session from another thread than its own."""
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self.stop_signal.set, INTERRUPTED)
+    async def _report_progress(self, watch: ProgressCallback) -> None:
+        while True:
+            watch(self.progress)
+            await asyncio.sleep(_PROGRESS_INTERVAL)
+
+    @contextlib.contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Let in-flight calls finish at the first interrupt, but not at the second."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+        def interrupt() -> None:
+            if self.stop_signal and task is not None:
+                task.cancel()
+            self.progress.stopping = True
+            self.stop_signal.set(INTERRUPTED)
+
+        handled = []
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                with contextlib.suppress(NotImplementedError):  # Windows
+                    loop.add_signal_handler(number, interrupt)
+                    handled.append(number)
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not self.stop_signal:
+                raise
+        finally:
+            for number in handled:
+                loop.remove_signal_handler(number)
 
     async def fan_out(
         self,

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 @dataclass
 class CostEstimate:
-    """Calls to come and calls that are answered already; pictures, bytes, tokens and money.
+    """Calls to come and calls that are answered already; images, bytes, tokens and money.
 
-    `cost` is none where the price is not known; `unopened` counts edits whose pictures cannot be
-    opened, as far as that shows at a glance. `exact` says that every edit was looked at; bytes
-    are known only then. `role` is what a model does where models do different things.
+    `cost` is none where the price is not known; `unopened` counts edits whose images cannot be opened by their
+    headers. Bytes are known only if every edit was looked at (`exact`). `role` tells models with different tasks apart.
     """
 
     judge: str

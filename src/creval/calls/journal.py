@@ -18,10 +18,9 @@ CallRecord = tuple[CallKey, Reply, Sequence[Verdict]]
 
 
 class CallJournal:
-    """Writes records to a store in a thread of its own, those that come together in one commit.
+    """Writes records to a store in a thread of its own.
 
-    A commit waits two milliseconds for company, which costs a call nothing that could be noticed,
-    and makes one commit of what a burst of replies brings.
+    A commit waits two milliseconds, so that a burst of replies becomes one commit.
     """
 
     def __init__(self, store: RunWriter) -> None:
@@ -33,8 +32,7 @@ class CallJournal:
         self._writer: asyncio.Task[None] | None = None
 
     def record_edit(self, edit: Edit, judged_files: Mapping[str, FileStamp], failure: str = "") -> None:
-        """Keep, with the next records, which pictures of an edit were looked at, or what is wrong
-        with them. What others noted about it before stays."""
+        """Keep, with the next records, which images of an edit were looked at, or what is wrong with them."""
         known = self._edits.get(edit.key, edit)
         known = known._replace(judged_files={**known.judged_files, **judged_files})
         if failure:
@@ -58,17 +56,17 @@ class CallJournal:
             open_, self._changed_edits = self._changed_edits, set()
             edits = [self._edits[key] for key in open_]
             records = [record for several, _ in waiting for record in several]
+            failure: Exception | None = None
             try:
                 await loop.run_in_executor(self._thread, self._commit, edits, records)
             except Exception as error:
                 self._changed_edits |= open_
-                for _, kept in waiting:
-                    if not kept.done():
-                        kept.set_exception(_to_user_error(error))
-            else:
-                for _, kept in waiting:
-                    if not kept.done():
-                        kept.set_result(None)
+                failure = _to_user_error(error)
+            for kept in (kept for _, kept in waiting if not kept.done()):
+                if failure is not None:
+                    kept.set_exception(failure)
+                else:
+                    kept.set_result(None)
         self._writer = None
 
     def _commit(self, edits: Sequence[Edit], records: Sequence[CallRecord]) -> None:

@@ -1,4 +1,4 @@
-"""What bounds the asking: slots, pace, money, and the word to stop."""
+"""Limits of calls: slots, pace, budget, stop signal, open files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import random
 import time
 from collections import deque
 from contextlib import suppress
+
+from creval.core.errors import CrevalError
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.25, 30.0
 
@@ -17,10 +19,7 @@ def backoff(attempt: int, rng: random.Random) -> float:
 
 
 class ConcurrencyLimiter:
-    """Slots for calls to one judge. They are halved when it is crowded, and recover.
-
-    Requests and tokens a minute are kept by spacing the starts of calls.
-    """
+    """Slots for calls to one model, halved when it is overloaded; starts are spaced to keep rates per minute."""
 
     def __init__(
         self, max_concurrency: int, requests_per_minute: float | None = None, tokens_per_minute: float | None = None
@@ -36,10 +35,7 @@ class ConcurrencyLimiter:
         self._waiters: deque[asyncio.Future[None]] = deque()
 
     async def acquire(self, tokens: float = 0.0, stop_signal: StopSignal | None = None) -> float:
-        """Take a slot, when there is one and it is time; the moment at which the call begins.
-
-        The word to stop ends the waiting.
-        """
+        """Wait for a slot and for its time, or for the signal to stop; return when the call begins."""
         while self.in_flight >= max(1, int(self.current_limit)):
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
@@ -93,7 +89,7 @@ class ConcurrencyLimiter:
 
 
 class StopSignal:
-    """The word to stop: workers finish what is under way and begin nothing new."""
+    """The signal to stop: workers finish what is under way and begin nothing new."""
 
     def __init__(self) -> None:
         self.reason = ""
@@ -109,11 +105,10 @@ class StopSignal:
             self._event.set()
 
     async def wait(self) -> None:
-        """Wait for the word."""
         await self._event.wait()
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep, but no longer than until the word comes."""
+        """Sleep, but no longer than until the signal comes."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.wait(), seconds)
 
@@ -141,3 +136,22 @@ class Budget:
         self._reserved.remove(reserved)
         self.spent += cost
         self._settlement.set()
+
+
+def raise_open_file_limit(needed: int) -> None:
+    """Let this process open as many files and connections as it needs, as far as it may."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < needed:
+        raise CrevalError(
+            f"this machine lets a process open {most} files and connections, and `concurrency` "
+            f"needs {needed}: lower it, or allow more (ulimit -n)."
+        )

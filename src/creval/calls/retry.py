@@ -9,6 +9,7 @@ import random
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -33,10 +34,9 @@ _MAX_CONNECTION_FAILURES = 3
 class Progress:
     """What a run has done so far.
 
-    `calls` are those planned, and those that were added because a reply left something open; `done`
-    those that are through, of which `cached` needed no asking. `measurements_done` counts gauges' looks at
-    edits. `tokens_estimated` says that a server does not count its tokens, and that they and the money
-    are guesses; `unpriced` that for some calls no price is known.
+    `calls` are those planned, and those added because a reply left something open; `done` those that are through, of
+    which `cached` needed no asking. `measurements_done` counts what metrics measured. `tokens_estimated` says that
+    a server does not count its tokens, so they and the cost are estimates; `unpriced` that some prices are unknown.
     """
 
     calls: int = 0
@@ -65,6 +65,9 @@ class Progress:
         return None if self.unpriced else self.cost
 
 
+ProgressCallback = Callable[[Progress], None]
+
+
 class Usage(NamedTuple):
     """What a call takes, as a guess, or took, as far as that is known: tokens, and US dollars."""
 
@@ -88,12 +91,11 @@ class CompletedCall(Generic[A]):
 
 
 class CallStoppedError(Exception):
-    """A call that was not made because the word to stop had come."""
+    """A call that was not made because the signal to stop had come."""
 
 
 class RetryingCaller(ABC, Generic[R, A]):
-    """Makes calls to one model, each until it is answered or given up. `has_succeeded` says that the model
-    has answered before."""
+    """Makes calls to one model, each until it is answered or given up; `has_succeeded`: it answered before."""
 
     def __init__(
         self,

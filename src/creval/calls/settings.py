@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -21,10 +22,7 @@ BATCH_MODES = ("question", "metric", "sample")
 
 @dataclass(frozen=True)
 class CallSettings:
-    """Settings of all calls: their pace, and the budget in US dollars for the whole folder.
-
-    `attempts` is how often a call that brings no reply is made.
-    """
+    """Settings of all calls: their pace, attempts each, and the budget in US dollars for the whole folder."""
 
     concurrency: int = 32
     attempts: int = 12
@@ -37,13 +35,17 @@ class CallSettings:
             if getattr(self, name) < 1:
                 raise CrevalError(f"`{name}` must be 1 or more.")
 
+    def estimate_seconds(self, calls: int, seconds_per_call: float) -> float:
+        """How long so many calls take."""
+        rate = self.requests_per_minute or math.inf
+        return max(calls * seconds_per_call / self.concurrency, 60 * calls / rate)
+
 
 @dataclass(frozen=True)
 class ChatSettings(CallSettings):
     """Settings of calls to models that answer with text: judges, writers, planners.
 
-    `retries` is how often an answer that cannot be used is asked for again. `metric_models` are the
-    models to measure with, by slot.
+    `retries` counts repeats of calls with unusable answers; `metric_models` are the models to measure with, by slot.
     """
 
     image_fit: str = "provider"
@@ -95,11 +97,10 @@ class ChatSettings(CallSettings):
 
 @dataclass(frozen=True)
 class JudgeSettings(ChatSettings):
-    """Everything that can be chosen about a run of `judge`.
+    """Settings of a run of `judge`; those that affect answers (`answer_affecting`) stay the same throughout a run.
 
-    What affects answers is the same throughout a run (`answer_affecting`). `reasoning` lets judges
-    reason before they answer, or not; None leaves it to each question. `stopping_rule` is what is
-    to be decided, after which nothing more is asked.
+    `reasoning` lets judges reason before they answer, or not; None leaves it to each question. `stopping_rule` is what
+    is to be decided, after which nothing more is asked.
     """
 
     batch_by: str = "metric"

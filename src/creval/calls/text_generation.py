@@ -1,15 +1,13 @@
 """Texts from models, as building a benchmark needs them: each asked for once, kept, and resumed.
 
-What is made of one picture is a pipeline: a coroutine that asks for texts through its
-`ItemSession`, one after another. What a desk was answered is kept under the whole of what was
-asked, so a pipeline that runs again goes the same way as far as it had come, without a call.
+An item is processed by a pipeline: a coroutine that asks for one text after another through its `ItemSession`. Replies
+are kept under all that was asked, so a pipeline that runs again gets the same texts without a call.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import math
 from collections.abc import Awaitable, Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,8 +15,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from creval.calls.call_session import CallSession
 from creval.calls.cost_estimate import CostEstimate
-from creval.calls.event_loop import ProgressCallback, raise_open_file_limit
-from creval.calls.retry import JudgeCaller, Progress
+from creval.calls.limits import raise_open_file_limit
+from creval.calls.retry import JudgeCaller, Progress, ProgressCallback
 from creval.calls.settings import ChatSettings
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey
@@ -31,7 +29,7 @@ from creval.judges.judge_spec import open_judges, resize_rule
 from creval.parsing.reply_format import ReplyFormat
 from creval.prompts import Prompt
 from creval.providers.call_errors import CallError
-from creval.store import RunWriter, StoredTexts, read_stored_texts
+from creval.store import RunWriter, read_stored_texts
 
 T = TypeVar("T")
 
@@ -59,8 +57,7 @@ class StageEstimate(NamedTuple):
 
 @dataclass
 class GenerationResult(Generic[T]):
-    """What pipelines came to: what each made, and why others made nothing. `already_done` is how many
-    were made already; `stopped` says why not all were run, if so."""
+    """What pipelines made, why others made nothing, how many items were made before, and why it stopped early."""
 
     progress: Progress
     results: dict[str, T] = field(default_factory=dict)
@@ -98,20 +95,28 @@ class ItemSession:
         image_paths: Sequence[Path] | None = None,
         **places: str,
     ) -> str:
-        """A model's words. It is shown the item's picture, or those given in its place. Another
-        `attempt` is another try of the same, with another answer. A `ReplyFormat` in the place
-        `format` brings the schema of the reply, which is sent too.
+        """Return a model's text on the item's image or those given; `GenerationFailedError` if there is none.
 
-        `GenerationFailedError` where there are none.
+        Another `attempt` asks the same again. The schema of a `ReplyFormat` in the place `format` is sent too.
         """
         if image_paths is None:
             image_paths = [self.item.image] if self.item.image else []
-        shown = [await self._get_image(role, path) for path in image_paths]
+        images = [await self._get_image(role, path) for path in image_paths]
         form = places.get("format")
         schema = form.schema if isinstance(form, ReplyFormat) and "format" in prompt.placeholders else None
-        return await self._generator.generate(
-            self.item, role, stage, prompt.fill(**places), prompt, attempt=attempt, images=shown, schema=schema
+        text = prompt.fill(**places)
+        digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+        call_key = CallKey(
+            self._generator.judges[role].name,
+            EditKey(role, self.item.id),
+            (stage,),
+            prompt.version,
+            tuple(image.digest for image in images),
+            {"text": digest, **self._generator.answer_affecting(role)},
+            attempt,
         )
+        request = JudgeRequest(images, text, None, (), (attempt,), "free", schema=schema)
+        return await self._generator.generate(call_key, request)
 
     async def _get_image(self, role: str, path: Path) -> EncodedImage:
         """A picture as a role's model takes it, made once."""
@@ -124,10 +129,7 @@ ItemPipeline = Callable[[ItemSession], Awaitable[T]]
 
 
 class TextGenerator(Generic[T]):
-    """Models in their roles (`writer`, `asker` ...), and the folder in which replies are kept.
-
-    What items ask alike in a stage that is `shared_stages` is asked once, and answered for all.
-    """
+    """Models by role (`writer`, `asker` ...); what items ask alike in one of `shared_stages` is asked once for all."""
 
     def __init__(
         self,
@@ -160,10 +162,9 @@ class TextGenerator(Generic[T]):
     def estimate(
         self, items: Sequence[GenerationItem], stages: Sequence[StageEstimate], changed_ids: Container[str] = ()
     ) -> list[CostEstimate]:
-        """What each role will take for these items besides the texts that are kept already; those
-        of `changed_ids` are about something else."""
+        """What each role will take for these items besides texts that are kept; those of `changed_ids` do not count."""
         found = []
-        held = self.stored_texts().texts
+        held = read_stored_texts(self.folder).texts
         for role, judge in self.judges.items():
             mine = [stage for stage in stages if stage.role == role]
             made = CostEstimate(judge.name, pace=judge.seconds_per_call, exact=False, role=role)
@@ -184,14 +185,9 @@ class TextGenerator(Generic[T]):
                 made.tokens_out += calls * stage.tokens_out
             if judge.price is not None:
                 made.cost = judge.price.cost(made.tokens_in, made.tokens_out)
-            rate = self.settings.requests_per_minute or math.inf
-            made.seconds = max(made.calls * judge.seconds_per_call / self.settings.concurrency, 60 * made.calls / rate)
+            made.seconds = self.settings.estimate_seconds(made.calls, made.pace)
             found.append(made)
         return found
-
-    def stored_texts(self) -> StoredTexts:
-        """What the folder holds already; nothing is written."""
-        return read_stored_texts(self.folder)
 
     def _count_image_tokens(self, judge: Judge, item: GenerationItem) -> float | None:
         """The tokens that a picture takes."""
@@ -242,41 +238,18 @@ class TextGenerator(Generic[T]):
 
         await self._session.for_each(list(self.judges.values()), items, work, self.settings.concurrency)
 
-    async def generate(
-        self,
-        item: GenerationItem,
-        role: str,
-        stage: str,
-        text: str,
-        prompt: Prompt,
-        *,
-        attempt: int,
-        images: Sequence[EncodedImage],
-        schema: Mapping[str, object] | None = None,
-    ) -> str:
-        """The words of a role's model: from the store, in a stage that is shared from another item
-        that asked the same, or from the model itself."""
-        judge = self.judges[role].name
-        digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
-        ask = CallKey(
-            judge,
-            EditKey(role, item.id),
-            (stage,),
-            prompt.version,
-            tuple(image.digest for image in images),
-            {"text": digest, **self._answer_affecting(role)},
-            attempt,
-        )
-        request = JudgeRequest(images, text, None, (), (attempt,), "free", schema=schema)
-        if stage not in self._shared_stages:
-            return await self._fetch_text(ask, request)
-        same = ask._replace(subject=EditKey(role, "")).digest
+    async def generate(self, call_key: CallKey, request: JudgeRequest) -> str:
+        """Return a text from the store, from another item in a shared stage, or from the model itself."""
+        if call_key.parts[0] not in self._shared_stages:
+            return await self._fetch_text(call_key, request)
+        same = call_key._replace(subject=call_key.subject._replace(sample="")).digest
         async with self._shared_locks.setdefault(same, asyncio.Lock()):
-            if same in self._shared_texts and ask.digest not in self._cached_texts:
-                words = self._cached_texts[ask.digest] = self._shared_texts[same]
-                await self._session.journal.append([(ask, Reply(VerdictStatus.ANSWERED, words, judge), ())])
-            found = await self._fetch_text(ask, request)
-            self._shared_texts[same] = self._cached_texts[ask.digest]
+            if same in self._shared_texts and call_key.digest not in self._cached_texts:
+                words = self._cached_texts[call_key.digest] = self._shared_texts[same]
+                reply = Reply(VerdictStatus.ANSWERED, words, call_key.caller)
+                await self._session.journal.append([(call_key, reply, ())])
+            found = await self._fetch_text(call_key, request)
+            self._shared_texts[same] = self._cached_texts[call_key.digest]
             return found
 
     async def _fetch_text(self, call_key: CallKey, request: JudgeRequest) -> str:
@@ -295,19 +268,10 @@ class TextGenerator(Generic[T]):
             if reply.status is not VerdictStatus.REFUSED:
                 caller.record_failure(fault)
             raise GenerationFailedError(f"{stage}: {fault}") from fault
-        answer = made.response
-        choice = answer.completions[0]
+        answer, choice = made.response, made.response.completions[0]
         status = completion_status(choice)
-        reply = Reply(
-            status,
-            choice.text,
-            caller.judge.name,
-            made.attempt,
-            answer.tokens_in,
-            answer.tokens_out,
-            made.cost,
-            made.latency,
-        )
+        took = (made.attempt, answer.tokens_in, answer.tokens_out, made.cost, made.latency)
+        reply = Reply(status, choice.text, caller.judge.name, *took)
         await self._session.journal.append([(call_key, reply, ())])
         caller.record_success(answer)
         if status is not VerdictStatus.ANSWERED:
@@ -317,11 +281,10 @@ class TextGenerator(Generic[T]):
         self._cached_texts[call_key.digest] = choice.text
         return strip_thinking(choice.text)
 
-    def _answer_affecting(self, role: str) -> dict[str, object]:
-        """What an answer depends on besides model, text and picture."""
-        judge = self.judges[role]
-        fit = self.settings.image_fit
-        kept = {"image_fit": fit, "parameters": dict(getattr(judge, "parameters", {}))}
+    def answer_affecting(self, role: str) -> dict[str, object]:
+        """What an answer depends on besides model, text and image."""
+        parameters = dict(getattr(self.judges[role], "parameters", {}))
+        kept = {"image_fit": self.settings.image_fit, "parameters": parameters}
         return {name: value for name, value in kept.items() if value}
 
     def encode_image(self, role: str, path: Path) -> asyncio.Future[EncodedImage]:

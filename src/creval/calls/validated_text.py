@@ -16,8 +16,7 @@ _MAX_QUOTE_LENGTH = 200  # letters of what a model said
 
 
 class InvalidReplyError(Exception):
-    """A reply that cannot be used, and why. `request` is how the model is asked again, if not with
-    the reason itself."""
+    """A reply that cannot be used, and why; `request` is how the model is asked again, if not with the reason."""
 
     def __init__(self, why: str, request: str = "") -> None:
         super().__init__(why)
@@ -29,8 +28,7 @@ class RetriesExhaustedError(GenerationFailedError):
 
 
 class ValidatingSession:
-    """One picture's desk, and what was rejected there. `retries` bounds how often the same is asked
-    for again, with the reason."""
+    """An item's session, and what was rejected in it; `retries` bounds how often the same is asked for again."""
 
     def __init__(self, session: ItemSession, retries: int) -> None:
         self.session, self.retries = session, retries

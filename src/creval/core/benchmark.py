@@ -39,6 +39,15 @@ class DatasetIssue:
         return bool(self.replacement)
 
 
+class IssueList(list[DatasetIssue]):
+    """What was found so far in the files of a benchmark."""
+
+    def add(
+        self, rule: str, location: str, note: str = "", item: str = "", original: str = "", replacement: str = ""
+    ) -> None:
+        self.append(DatasetIssue(rule, location, item, original, replacement, note))
+
+
 class EditFile(NamedTuple):
     """Which edit a file is: of which sample, which draw, and by which strategy if not directly."""
 

@@ -134,6 +134,26 @@ def coerce_text(value: object) -> str:
     return str(value) if isinstance(value, str | int | float) else ""
 
 
+def clean_text(value: object) -> str:
+    """Return a field as text that can be kept, without blanks around it."""
+    return replace_lone_surrogates(coerce_text(value)).strip()
+
+
+def dig(value: object, *path: str | int) -> Any:
+    """Return what stands at a place in JSON that others wrote, or None if there is no such place.
+
+    >>> dig({"choices": [{"text": "yes"}]}, "choices", 0, "text")
+    'yes'
+    """
+    for step in path:
+        known = isinstance(value, dict if isinstance(step, str) else list)
+        try:
+            value = value[step] if known else None  # type: ignore[index]
+        except LookupError:
+            return None
+    return value
+
+
 def is_dropped(entry: object) -> bool:
     """Whether somebody has taken an entry out that was built."""
     return isinstance(entry, dict) and entry.get("dropped") is True

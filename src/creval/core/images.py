@@ -104,15 +104,21 @@ def encode_image(path: str | Path, resize: ResizeRule | None = None) -> EncodedI
             _check_complete(path, image.format or "", content)
             return EncodedImage(name, media, content, *image.size)
         shown = normalise_image(image)
-    sent = io.BytesIO()
     if resize is None:
-        shown.save(sent, "PNG", compress_level=1)
-        return EncodedImage(name, "image/png", sent.getvalue(), *shown.size)
+        return EncodedImage(name, "image/png", encode_png(shown), *shown.size)
     size = resize(*shown.size)
     if size != shown.size:
         shown = shown.resize(size, Image.Resampling.LANCZOS)
+    sent = io.BytesIO()
     shown.save(sent, "JPEG", quality=90)
     return EncodedImage(name, _JPEG, sent.getvalue(), *size)
+
+
+def encode_png(image: Image.Image) -> bytes:
+    """Return a picture as the content of a PNG file."""
+    content = io.BytesIO()
+    image.save(content, "PNG", compress_level=1)
+    return content.getvalue()
 
 
 def decode_image(content: bytes) -> Image.Image:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from creval.calls.event_loop import ProgressCallback
+from creval.calls.retry import ProgressCallback
 from creval.calls.settings import JudgeSettings
 from creval.core.benchmark import Benchmark, EditFile
 from creval.core.edit_record import Edit, EditKey
@@ -31,8 +31,7 @@ def make_selector(
     settings: Callable[[Path], JudgeSettings],
     watch: ProgressCallback | None = None,
 ) -> Selector:
-    """Candidates judged by this judge, in runs beside the edits; equal scores go to the first.
-    `settings` are those of the run in a folder."""
+    """Return a selector that judges candidates in runs beside the edits, with `settings` of the run in a folder."""
 
     def pick(
         stage: str, known: Sequence[Sample], candidates: Sequence[tuple[Sample, Sequence[Edit]]]
@@ -58,12 +57,12 @@ def make_selector(
         if judged.stopped:
             raise StrategyStoppedError(judged.stopped)
         scores = _read_draw_scores(benchmark, here / "run")
+        sign = 1 if benchmark.schema.higher_is_better(benchmark.schema.ranking_column) else -1
         found = {}
         for sample, several in candidates:
             mine = {edit.key.draw: scores.get((sample.id, edit.key.draw)) for edit in several}
             scored = [draw for draw, score in mine.items() if score is not None]
             if scored:
-                sign = 1 if benchmark.schema.higher_is_better(benchmark.schema.ranking_column) else -1
                 best = max(scored, key=lambda draw: (sign * (mine[draw] or 0.0), -draw))
                 found[sample.id] = Selection(EditKey(several[0].key.model, sample.id, best), mine)
         return found
@@ -73,16 +72,14 @@ def make_selector(
 
 def _read_draw_scores(benchmark: Benchmark, run: Path) -> dict[tuple[str, int], float | None]:
     """The score of each draw of each sample in the column that ranks."""
-    card, protocol = benchmark.schema, benchmark.protocol
-    at = card.columns.index(card.ranking_column)
+    schema = benchmark.schema
+    at = schema.columns.index(schema.ranking_column)
     found: dict[tuple[str, int], float | None] = {}
     with open_run(run) as opened:
         for key, values in opened.values_by_edit():
-            sample, probes = opened.samples[key.sample], opened.probes[key.sample]
-            scores = protocol.score(sample, probes, values)
-            row = [scores[metric.name].value for metric in card.metrics]
-            whole = add_composite(card, np.array(row, dtype=np.float64))
-            score = float(whole[at])
+            scores = benchmark.protocol.score(opened.samples[key.sample], opened.probes[key.sample], values)
+            row = [scores[metric.name].value for metric in schema.metrics]
+            score = float(add_composite(schema, np.array(row, dtype=np.float64))[at])
             found[key.sample, key.draw] = None if np.isnan(score) else score
     return found
 

@@ -24,11 +24,12 @@ from creval.core.images import check_header, missing_image_reason
 from creval.core.sample import Sample
 from creval.editing.best_of import make_selector
 from creval.editing.output_folder import invalid_path_reason, list_folder_images, save_edits
-from creval.editing.planning import estimate_plan_stage, make_planner, open_plan_generator
+from creval.editing.planning import REASONER, estimate_plan_stage, make_planner
 from creval.editing.session import EditorSession, EditSettings
 from creval.editing.strategies import StrategyResult, StrategyRunner, parse_strategy
 from creval.editors.base import Editor, EditorOptions
 from creval.editors.editor_spec import open_editor
+from creval.judges.judge_spec import open_judges
 from creval.judging.estimate import estimate_judge_costs
 from creval.judging.judge_run import JudgeRun
 from creval.providers.pricing import Price
@@ -36,7 +37,7 @@ from creval.store import DATABASE, RunWriter
 from creval.store.edit_folders import EDITOR_KEY, PLANS_FOLDER, SELECTION_FOLDER
 from creval.store.manifest import describe_run, require_same
 from creval.store.provenance import CallCosts, read_call_costs
-from creval.store.readonly import StoredTexts, read_stored_texts
+from creval.store.readonly import read_stored_texts
 
 StageProgressCallback = Callable[[str, Progress], None]
 """Told what is being done (`editing`, `picking`, `planning`), and how far it is."""
@@ -56,8 +57,7 @@ class StrategyOptions:
 
 @dataclass
 class EditRunResult:
-    """What came of it: samples by how they ended, why some have no picture, and what is odd about those that have
-    one. `cost` is all that the folder has cost, with what helpers took; none where that is not known.
+    """Result of an edit run. `cost` is of the whole folder, with helpers; None if it is not known.
     `unsupported_count` counts samples that a benchmark of many tasks lets an editor not support."""
 
     sample_count: int
@@ -106,13 +106,8 @@ class EditRun:
         *,
         dry_run: bool = False,
     ) -> None:
-        self.benchmark, self.samples, self.folder, self.strategy_options = (
-            benchmark,
-            samples,
-            folder,
-            strategy_options,
-        )
-        self.settings, self.strategy = settings, parse_strategy(strategy_options.strategy)
+        self.benchmark, self.samples, self.folder, self.settings = benchmark, samples, folder, settings
+        self.strategy_options, self.strategy = strategy_options, parse_strategy(strategy_options.strategy)
         self._dry_run = dry_run
         root = benchmark.dataset.root
         self.editor = open_editor(editor, replace(editor_options, benchmark_folder=root, key_optional=dry_run))
@@ -150,26 +145,17 @@ class EditRun:
             return
         if self.editor.price is None:
             raise CrevalError(f"`budget` needs the price of {self.editor.name}: add `price`, US dollars a picture.")
-        helpers = [spec for spec in (self.strategy_options.judge, self.strategy_options.reasoner) if spec]
-        for spec in helpers:
-            if any(judge.price is None for judge in self._open_helper(spec)):
+        options = replace(self._helper_settings.judge_options(), key_optional=True)
+        for spec in filter(None, (self.strategy_options.judge, self.strategy_options.reasoner)):
+            if any(judge.price is None for judge in open_judges(spec, options)):
                 raise CrevalError(
                     f"`budget` needs the price of {spec}: add `token_price` IN,OUT, US dollars for a million tokens."
                 )
 
-    def _open_helper(self, spec: str) -> Sequence[Any]:
-        from creval.judges.judge_spec import open_judges
-
-        return open_judges(spec, replace(self._helper_settings.judge_options(), key_optional=True))
-
     @property
     def model(self) -> str:
         """The name under which edits are kept: the folder's when it was begun."""
-        return str(self._read_stored_texts().manifest.get("system") or self.folder.resolve().name)
-
-    def _read_stored_texts(self) -> StoredTexts:
-        """What the folder holds already; nothing is written."""
-        return read_stored_texts(self.folder)
+        return str(read_stored_texts(self.folder).manifest.get("system") or self.folder.resolve().name)
 
     @cached_property
     def skipped_edits(self) -> dict[EditKey, Edit]:
@@ -205,7 +191,8 @@ class EditRun:
 
     def _open_plan_generator(self) -> TextGenerator[str]:
         settings = self._settings_within_budget(self.folder / PLANS_FOLDER)
-        return open_plan_generator(self.folder, self.strategy_options.reasoner, settings, dry_run=self._dry_run)
+        roles = {REASONER: self.strategy_options.reasoner}
+        return TextGenerator(self.folder / PLANS_FOLDER, roles, settings, dry_run=self._dry_run)
 
     def _settings_within_budget(self, folder: Path) -> JudgeSettings:
         """A helper's settings; what it may spend is what the others have left."""
@@ -220,7 +207,7 @@ class EditRun:
 
     def estimate(self) -> list[CostEstimate]:
         """What the editor and those who help will take."""
-        editors, held, most = self._make_runner(), self._read_stored_texts(), self.strategy.best_of
+        editors, held, most = self._make_runner(), read_stored_texts(self.folder), self.strategy.best_of
         if held.manifest:
             self._require_same_settings(held.manifest, self._build_manifest())
         names = (replace_lone_surrogates(sample.id) for sample in editors.candidate_samples)
@@ -230,10 +217,7 @@ class EditRun:
         editor.calls = editor.images = editors.image_count - editor.cached
         if self.editor.price is not None:
             editor.cost = self.editor.price * editor.calls
-        editor.seconds = max(
-            editor.calls * editor.pace / self.settings.concurrency,
-            60 * editor.calls / (self.settings.requests_per_minute or float("inf")),
-        )
+        editor.seconds = self.settings.estimate_seconds(editor.calls, editor.pace)
         found = [editor]
         if self.strategy_options.reasoner:
             items = [GenerationItem(sample.id, sample.source) for sample in editors.candidate_samples]
@@ -280,6 +264,7 @@ class EditRun:
             editors.run(partial(watch, "editing") if watch is not None else None)
         finally:
             save_edits(self.folder, editors.result)
+        statuses = [edit.status for edit in editors.result.edits.values()]
         return EditRunResult(
             len(self.samples),
             editors.result,
@@ -287,12 +272,8 @@ class EditRun:
             self.session.stopped,
             list(self.editor.notes),
             sum(map(read_call_costs, _find_cost_folders(self.folder)), CallCosts()).cost,
-            self._count_unsupported(editors.result),
+            self.benchmark.dataset.requires_all_inputs * statuses.count(EditStatus.UNSUPPORTED),
         )
-
-    def _count_unsupported(self, result: StrategyResult) -> int:
-        statuses = [edit.status for edit in result.edits.values()]
-        return self.benchmark.dataset.requires_all_inputs * statuses.count(EditStatus.UNSUPPORTED)
 
     def _build_manifest(self) -> dict[str, Any]:
         facts = json.loads(json.dumps(dict(self.editor.manifest_entry), default=str))
@@ -309,20 +290,13 @@ class EditRun:
         """Refuse to put beside what the folder holds what was made in another way."""
         if stored and EDITOR_KEY not in stored:
             raise CrevalError(f"{self.folder} holds a run; give another `out`.")
-        labels = {
-            "benchmark": "benchmark",
-            EDITOR_KEY: "editor",
-            "editor_facts": "editor's settings",
-            "strategy": "strategy",
-            "judge": "judge",
-            "reasoner": "reasoner",
-            "seed": "seed",
-        }
+        names = ("benchmark", EDITOR_KEY, "editor_facts", "strategy", "judge", "reasoner", "seed")
+        labels = {EDITOR_KEY: "editor", "editor_facts": "editor's settings"}
         require_same(
-            {name: stored.get(name) for name in labels} if stored else {},
-            {name: manifest[name] for name in labels},
+            {name: stored.get(name) for name in names} if stored else {},
+            {name: manifest[name] for name in names},
             lambda name, before, now: (
-                f"{self.folder} was made with the {labels[name]} {_format_value(before)}, not "
+                f"{self.folder} was made with the {labels.get(name, name)} {_format_value(before)}, not "
                 f"{_format_value(now)}; give another `out`."
             ),
         )

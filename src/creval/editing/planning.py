@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from functools import partial
 
-from creval.calls.event_loop import ProgressCallback
+from creval.calls.retry import ProgressCallback
 from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import (
     GenerationFailedError,
@@ -16,18 +16,10 @@ from creval.calls.text_generation import (
 )
 from creval.editing.strategies import Planner, PlanRequest, PlanResults, StrategyStoppedError
 from creval.prompts import load_prompt
-from creval.store.edit_folders import PLANS_FOLDER
 
 REASONER = "reasoner"
 _PLAN_WORDS = 150  # that a plan is to have at most
 _MAX_PLAN_WORDS = 2 * _PLAN_WORDS  # that it may have
-
-
-def open_plan_generator(
-    folder: Path, spec: str, settings: ChatSettings, *, dry_run: bool = False
-) -> TextGenerator[str]:
-    """The model that plans, with its replies in a folder beside the edits."""
-    return TextGenerator(folder / PLANS_FOLDER, {REASONER: spec}, settings, dry_run=dry_run)
 
 
 def estimate_plan_stage(settings: ChatSettings) -> StageEstimate:
@@ -44,18 +36,10 @@ def make_planner(open_generator: Callable[[], TextGenerator[str]], watch: Progre
         prompt = load_prompt("plan_edit", model.settings.prompts)
 
         async def plan(desk: ItemSession) -> str:
-            instruction = wanted[desk.item.id].instruction
-            reason = ""
+            instruction, reason = wanted[desk.item.id].instruction, ""
+            ask = partial(desk.generate, REASONER, stage, prompt, instruction=instruction, words=str(_PLAN_WORDS))
             for again in range(1 + model.settings.retries):
-                text = await desk.generate(
-                    REASONER,
-                    stage,
-                    prompt,
-                    attempt=again,
-                    instruction=instruction,
-                    words=str(_PLAN_WORDS),
-                    reason=reason,
-                )
+                text = await ask(attempt=again, reason=reason)
                 count = len(text.split())
                 if 0 < count <= _MAX_PLAN_WORDS:
                     return text.strip()

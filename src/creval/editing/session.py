@@ -1,7 +1,7 @@
-"""Edits from an editor: every picture asked for once, kept byte for byte, resumed where it stopped.
+"""Edits from an editor: every image asked for once, kept byte for byte, resumed where it stopped.
 
-A strategy asks for a batch of pictures, looks at them, and asks for the next. What a job brought is
-kept under all that it depends on, so a strategy that runs again goes the same way without a call.
+A strategy asks for images in batches. What a request brought is kept under all that it depends on, so a strategy that
+runs again goes the same way without a call.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from pathlib import Path
 from uuid import uuid4
 
 from creval.calls.call_session import CallSession
-from creval.calls.event_loop import ProgressCallback, raise_open_file_limit
 from creval.calls.journal import CallJournal
-from creval.calls.limits import ConcurrencyLimiter
-from creval.calls.retry import Progress, RetryingCaller, Usage
+from creval.calls.limits import ConcurrencyLimiter, raise_open_file_limit
+from creval.calls.retry import Progress, ProgressCallback, RetryingCaller, Usage
 from creval.calls.settings import CallSettings
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.files import read_bytes
 from creval.core.images import ImageError, file_digest, missing_image_reason
 from creval.core.verdict import VerdictStatus
-from creval.editors.base import Editor, EditOutput, EditRequest
+from creval.editors.base import Editor, EditOutput, EditRequest, PendingTask
 from creval.editors.output_checks import OutputCheck, check_output
 from creval.providers.call_errors import CallError
 from creval.store import RunWriter
@@ -56,8 +55,7 @@ class EditorSession:
     def edit_all(
         self, requests: Mapping[EditKey, EditRequest], stage: str = "edit", watch: ProgressCallback | None = None
     ) -> dict[EditKey, Edit]:
-        """What came of each job: a picture in the folder `STORED_IMAGES`, or why there is none.
-        Those that were not asked for, because it was stopped, are left out."""
+        """Return what came of each request: an image in `STORED_IMAGES`, or why there is none, as far as it came."""
         self.progress.calls = max(self.progress.calls, self.progress.done + len(requests))
         if self.stopped:
             return {}
@@ -73,15 +71,6 @@ class EditorSession:
 
 # What kinds of faults make of an edit; others are failures.
 _STATUS_BY_ERROR = {"content filter": EditStatus.REFUSED, "unsupported": EditStatus.UNSUPPORTED}
-
-
-@dataclass(frozen=True)
-class _KeyedEditRequest:
-    """A job with the request that its picture is kept under."""
-
-    request: EditRequest
-    call_key: CallKey
-    pending_task: _StoredTask
 
 
 class _EditBatch:
@@ -123,7 +112,7 @@ class _EditBatch:
         pending = ask._replace(variant=_PENDING_TASK)
         ticket = _StoredTask(self._journal, pending, self._pending_tasks.get(pending.digest), self._caller.name)
         try:
-            made = await self._caller.call(_KeyedEditRequest(request, ask, ticket))
+            made = await self._caller.call((request, ticket))
         except CallError as fault:
             status = _STATUS_BY_ERROR.get(fault.kind, EditStatus.FAILED)
             await self._journal.append([(ask, self._caller.failed_reply(fault, str(fault)), ())])
@@ -131,7 +120,7 @@ class _EditBatch:
             if status is EditStatus.FAILED:  # what is unsupported says nothing about others
                 self._caller.record_failure(fault)
             return Edit(key, status, reason=str(fault))
-        edit, note = await asyncio.to_thread(self._store_image, key, made.response)
+        edit, note = await asyncio.to_thread(self._store_image, key, *made.response)
         ended = VerdictStatus.ANSWERED if edit.status is EditStatus.DONE else VerdictStatus.REFUSED
         reply = Reply(ended, json.dumps(note), self._caller.name, made.attempt, cost=made.cost, latency=made.latency)
         await self._journal.append([(ask, reply, ())])
@@ -147,18 +136,17 @@ class _EditBatch:
         plain = json.loads(json.dumps(facts, sort_keys=True, default=str))
         return CallKey(self._caller.name, key, (self._stage,), "", shown, plain, request.draw)
 
-    def _store_image(self, key: EditKey, output: _CheckedOutput) -> tuple[Edit, dict[str, object]]:
-        """Write a picture, byte for byte, under its digest."""
-        content, looked = output.output.content, output.check
-        name = _content_name(content) + looked.suffix
+    def _store_image(self, key: EditKey, output: EditOutput, check: OutputCheck) -> tuple[Edit, dict[str, object]]:
+        """Write an image, byte for byte, under its digest."""
+        name = _content_name(output.content) + check.suffix
         path = self._session.folder / STORED_IMAGES / name
         if not _is_intact(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             # Two draws may bring the same picture at the same time.
             new = path.with_name(f".{name}.{uuid4().hex}")
-            new.write_bytes(content)
+            new.write_bytes(output.content)
             new.replace(path)
-        facts = {**looked.metadata(), **dict(output.output.metadata)}
+        facts = {**check.metadata(), **dict(output.metadata)}
         note: dict[str, object] = {"file": f"{STORED_IMAGES}/{name}", "facts": facts}
         return _edit_from_note(key, note, self._session.folder), note
 
@@ -186,46 +174,35 @@ def _edit_from_note(key: EditKey, note: Mapping[str, object], folder: Path) -> E
     return Edit(key, EditStatus.DONE, folder.absolute() / str(note["file"]), metadata=facts)
 
 
+@dataclass
 class _StoredTask:
     """Where the name of a task is kept while it runs elsewhere."""
 
-    def __init__(self, journal: CallJournal, call_key: CallKey, task_name: str | None, origin: str) -> None:
-        self._journal, self._call_key, self._task_name, self._origin = (journal, call_key, task_name, origin)
-
-    @property
-    def task_id(self) -> str | None:
-        return self._task_name
+    journal: CallJournal
+    call_key: CallKey
+    task_id: str | None
+    origin: str
 
     async def save(self, name: str) -> None:
-        self._task_name = name
-        reply = Reply(VerdictStatus.MISSING, name, self._origin)
-        await self._journal.append([(self._call_key, reply, ())])
+        self.task_id = name
+        await self.journal.append([(self.call_key, Reply(VerdictStatus.MISSING, name, self.origin), ())])
 
 
-@dataclass(frozen=True)
-class _CheckedOutput:
-    """What came back, and what was seen of it."""
-
-    output: EditOutput
-    check: OutputCheck
-
-
-class _EditorCaller(RetryingCaller[_KeyedEditRequest, _CheckedOutput]):
-    """Makes the calls to one editor; what is no picture is asked for again."""
+class _EditorCaller(RetryingCaller[tuple[EditRequest, PendingTask], tuple[EditOutput, OutputCheck]]):
+    """Makes the calls to one editor; what is no image is asked for again."""
 
     def __init__(self, editor: Editor, settings: EditSettings, calls: CallSession, *, has_succeeded: bool) -> None:
         limiter = ConcurrencyLimiter(settings.concurrency, settings.requests_per_minute)
         super().__init__(editor.name, limiter, settings.attempts, calls, has_succeeded=has_succeeded)
         self._editor = editor
 
-    async def send(self, request: _KeyedEditRequest) -> _CheckedOutput:
-        produced = await self._editor.edit(request.request, request.pending_task)
-        looked = await asyncio.to_thread(check_output, produced.content, request.request.source)
-        return _CheckedOutput(produced, looked)
+    async def send(self, request: tuple[EditRequest, PendingTask]) -> tuple[EditOutput, OutputCheck]:
+        output = await self._editor.edit(*request)
+        return output, await asyncio.to_thread(check_output, output.content, request[0].source)
 
-    def estimate_usage(self, request: _KeyedEditRequest) -> Usage:
+    def estimate_usage(self, request: tuple[EditRequest, PendingTask]) -> Usage:
         del request
         return Usage(0, 0, self._editor.price)
 
-    def read_usage(self, response: _CheckedOutput) -> Usage:
-        return Usage(0, 0, response.output.cost)
+    def read_usage(self, response: tuple[EditOutput, OutputCheck]) -> Usage:
+        return Usage(0, 0, response[0].cost)

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from creval.calls.event_loop import ProgressCallback
+from creval.calls.retry import ProgressCallback
 from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
 from creval.core.images import missing_image_reason
@@ -42,7 +42,7 @@ class Strategy(NamedTuple):
 def parse_strategy(text: str) -> Strategy:
     """The strategy that a name stands for.
 
-    >>> read_strategy("sequential+best-of:4")
+    >>> parse_strategy("sequential+best-of:4")
     Strategy(sequential=True, best_of=4, reasoned=False)
     """
     found = Strategy()
@@ -165,46 +165,34 @@ class StrategyRunner:
         return [owner.sample for owner in self._chains.values()]
 
     def run(self, watch: ProgressCallback | None = None) -> StrategyResult:
-        """Make every sample's edit. A chain that several samples share is made once. What came
-        before something went wrong is in `result`."""
-        at: dict[_StepChain, Edit] = {}
+        """Make every sample's edit, shared chains once. After an error, `result` holds what came before."""
+        reached: dict[_StepChain, Edit] = {}
+        self._session.progress.calls = self.image_count
         try:
-            self._run_chains(at, watch)
+            for depth in range(1, 1 + max((len(chain.steps) for chain in self._chains), default=0)):
+                here = {chain: owner for chain, owner in self._chains.items() if len(chain.steps) == depth}
+                try:
+                    reached |= self._run_round(depth, here, reached, watch)
+                except StrategyStoppedError as halted:
+                    self._session.stopped = str(halted)
+                if self._session.stopped:
+                    break
         finally:
             for sample in self._samples:
-                edit = at.get(self._chain(sample))
+                edit = reached.get(self._chain(sample))
                 if edit is not None:
                     key = EditKey(self._model, sample.id)
                     parents = edit.parents if edit.key == key else edit.parents or (edit.key,)
                     self.result.edits[key] = edit._replace(key=key, parents=parents)
         return self.result
 
-    def _run_chains(self, reached: dict[_StepChain, Edit], watch: ProgressCallback | None) -> None:
-        """Take every chain to its end, or as far as it goes."""
-        self._session.progress.calls = self.image_count
-        for depth in range(1, 1 + max((len(chain.steps) for chain in self._chains), default=0)):
-            here = {chain: owner for chain, owner in self._chains.items() if len(chain.steps) == depth}
-            try:
-                reached |= self._run_round(depth, here, reached, watch)
-            except StrategyStoppedError as halted:
-                self._session.stopped = str(halted)
-            if self._session.stopped:
-                break
-
     def _chain(self, sample: Sample) -> _StepChain:
         steps = tuple(step.text for step in sample.steps) if self._strategy.sequential else ()
         steps = steps or (sample.instruction,)
         return _StepChain(sample.source, steps, sample.mask, sample.references)
 
-    def _draw_keys(self, sample: Sample) -> list[EditKey]:
-        """The draws of a sample. Candidates are counted from 1: 0 is the one that is picked."""
-        first = int(self._strategy.best_of > 1)
-        draws = range(first, first + self._strategy.best_of)
-        return [EditKey(self._model, sample.id, draw) for draw in draws]
-
     def _find_owners(self, samples: Sequence[Sample]) -> dict[_StepChain, _ChainOwner]:
-        """Every chain, and every beginning of one, with the sample as far as it has come: a sample
-        that is just that, or the first that goes further, cut short."""
+        """Every chain and beginning of one, with a sample that is just that, or the first longer one, truncated."""
         owners: dict[_StepChain, _ChainOwner] = {}
         for sample in sorted(samples, key=lambda sample: len(self._chain(sample).steps)):
             whole = self._chain(sample)
@@ -235,7 +223,10 @@ class StrategyRunner:
             elif start is not None or depth == 1:
                 source = chain.source if start is None else start.image
                 wanted[chain] = PlanRequest(chain.steps[-1], source)
-        thought = self._make_plans(depth, chains, wanted)
+        thought = PlanResults({})
+        if self._planner is not None and wanted:
+            requests = {chains[chain].sample.id: want for chain, want in wanted.items()}
+            thought = self._planner(f"step {depth}", requests)
         for chain, want in wanted.items():
             sample, whole = chains[chain]
             if sample.id in thought.failures:
@@ -244,7 +235,10 @@ class StrategyRunner:
                 reason = lack or f"no plan: {thought.failures[sample.id]}"
                 made[chain] = Edit(EditKey(self._model, sample.id), status, reason=reason)
                 continue
-            for draw, key in enumerate(self._draw_keys(sample)):
+            # Candidates are counted from 1: 0 is the one that is picked.
+            first = int(self._strategy.best_of > 1)
+            for draw in range(self._strategy.best_of):
+                key = EditKey(self._model, sample.id, first + draw)
                 plan = thought.plans.get(sample.id, "")
                 words = want.instruction + (f"\n\n{plan}" if plan else "")
                 seed = self._session.settings.seed + draw
@@ -272,26 +266,15 @@ class StrategyRunner:
             between[edit.key] = between[edit.key]._replace(metadata=edit.metadata)
         return made | picked
 
-    def _make_plans(
-        self, depth: int, chains: Mapping[_StepChain, _ChainOwner], requests: Mapping[_StepChain, PlanRequest]
-    ) -> PlanResults:
-        if self._planner is None or not requests:
-            return PlanResults({})
-        named = {chains[chain].sample.id: want for chain, want in requests.items()}
-        return self._planner(f"step {depth}", named)
-
     def _select_candidates(
         self, depth: int, chains: Mapping[_StepChain, _ChainOwner], candidates: Mapping[_StepChain, list[Edit]]
     ) -> dict[_StepChain, Edit]:
         """Of each chain's candidates the one that a judge picks; the first where it can score none."""
-        open_ = []
-        found = {}
-        for chain, edits in candidates.items():
-            there = [edit for edit in edits if edit.status is EditStatus.DONE]
-            if there:
-                open_.append((chain, there))
-            else:
-                found[chain] = edits[0]
+        made = {
+            chain: [edit for edit in edits if edit.status is EditStatus.DONE] for chain, edits in candidates.items()
+        }
+        open_ = [(chain, edits) for chain, edits in made.items() if edits]
+        found = {chain: edits[0] for chain, edits in candidates.items() if not made[chain]}
         if self._selector is None or not open_:
             return found
         known = [owner.sample for chain, owner in self._known_chains.items() if len(chain.steps) == depth]

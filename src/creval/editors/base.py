@@ -33,8 +33,7 @@ class EditRequest:
 
 
 class EditOutput(NamedTuple):
-    """What came back, byte for byte: a picture's content and its type as it was told. `cost` is in
-    US dollars where it is known; `metadata` is what else was told about it."""
+    """An image byte for byte, its type as told, what it cost in US dollars if that is known, and what else was told."""
 
     content: bytes
     media_type: str = ""
@@ -43,8 +42,7 @@ class EditOutput(NamedTuple):
 
 
 class PendingTask(Protocol):
-    """Where an editor that is polled keeps the name of its task, before it waits: so that after a
-    kill it goes on waiting, and pays for nothing twice."""
+    """The stored name of a task that is polled, so that an editor goes on waiting after a kill and pays only once."""
 
     @property
     def task_id(self) -> str | None:
@@ -56,9 +54,8 @@ class PendingTask(Protocol):
 
 @dataclass(frozen=True)
 class EditorOptions:
-    """How editors are asked. `settings` go to the model as they are (`--set KEY=VALUE`); `key_env`
-    names the environment variable that holds the key, if not the usual one, and `key_optional` does
-    without, where nothing is asked. `benchmark_folder` is the folder of the benchmark."""
+    """Options of editors. `settings` go to the model as they are (`--set KEY=VALUE`); `key_env` names another
+    environment variable of the key than the usual; `key_optional` allows none, if no call is made."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     benchmark_folder: Path | None = None
@@ -78,9 +75,8 @@ def require_no_settings(name: str, options: EditorOptions) -> None:
 class Editor(ABC):
     """A model that edits. `name` is the editor's in a run, `model` the model's own.
 
-    `price` is US dollars a picture, as far as it is known; `seconds_per_edit` how many seconds one takes, as a
-    guess. `notes` collects what the model turned out not to take, in words. `needs_source` says
-    that it edits, and makes nothing of words alone.
+    `price` is US dollars an image, if known; `seconds_per_edit` an estimate; `notes` collects what the model
+    turned out not to take; an editor that `needs_source` makes nothing of words alone.
     """
 
     name: str
@@ -129,5 +125,4 @@ class Editor(ABC):
 
     @abstractmethod
     async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
-        """A picture; otherwise `judges.caller.RuleViolation` (of the kind `content filter` where
-        the model declines), or `ProviderUnusable` where going on makes no sense."""
+        """Return an image; raise `CallError` (of kind `content filter` for a refusal) or `ProviderUnusable`."""

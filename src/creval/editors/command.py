@@ -49,17 +49,10 @@ class CommandEditor(Editor):
                 await asyncio.to_thread(_upright_path, path, Path(folder) / f"reference{number}.png")
                 for number, path in enumerate(job.references, 1)
             ]
-            arguments = self._template.fill(
-                {
-                    "source": source,
-                    "source?": source,
-                    "instruction": job.instruction,
-                    "output": str(output),
-                    "seed": str(job.seed),
-                    "mask": "" if job.mask is None else str(job.mask.absolute()),
-                    "references": references,
-                }
-            )
+            mask = "" if job.mask is None else str(job.mask.absolute())
+            images = {"source": source, "source?": source, "mask": mask, "references": references}
+            words = {"instruction": job.instruction, "output": str(output), "seed": str(job.seed)}
+            arguments = self._template.fill({**images, **words})
             said = await run_program(self.name, arguments, Path(folder), self._timeout)
             if not os.path.lexists(output):
                 raise CallError("no picture", f"the program wrote none to {{output}}: {said}".strip())

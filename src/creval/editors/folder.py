@@ -1,4 +1,4 @@
-"""`touchstone:NAME` and `folder:DIR`: edits that are known before they are asked for."""
+"""`folder:DIR`: edits that are there before they are asked for."""
 
 from __future__ import annotations
 

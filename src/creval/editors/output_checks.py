@@ -38,8 +38,7 @@ class OutputCheck:
 
 
 def read_image_bytes(path: Path, *, follow_links: bool = True) -> bytes:
-    """A file's content, byte for byte; `CallError` where it is no file, or larger than pictures
-    are. Without `follow_links` a symbolic link is no file."""
+    """Return the content of a file; `CallError` if it is no file (or a link that is not followed), or too large."""
     try:
         found = path.stat() if follow_links else path.lstat()
         if not stat.S_ISREG(found.st_mode):
@@ -76,25 +75,15 @@ def _find_oddities(image: Image.Image, before: Image.Image | None) -> Iterator[s
         yield "black"
     if before is None:
         return
-    if _is_identical(image, before):
-        yield "same_as_source"
     if before.size != image.size:
         yield "another_size"
-        if abs(_aspect_ratio(image) / _aspect_ratio(before) - 1) > _ASPECT_TOLERANCE:
+        if abs(image.width / image.height / (before.width / before.height) - 1) > _ASPECT_TOLERANCE:
             yield "another_shape"
-
-
-def _aspect_ratio(image: Image.Image) -> float:
-    return image.width / image.height
+    elif np.array_equal(np.asarray(image.convert("RGB")), np.asarray(before.convert("RGB"))):
+        yield "same_as_source"
 
 
 def _is_black(image: Image.Image, before: Image.Image | None) -> bool:
     """Whether all is black, as safety checkers leave it, where the source is not."""
     dark = bool(np.asarray(image.convert("RGB")).max() < _BLACK_LEVEL)
     return dark and (before is None or not _is_black(before, None))
-
-
-def _is_identical(image: Image.Image, before: Image.Image | None) -> bool:
-    if before is None or before.size != image.size:
-        return False
-    return bool(np.array_equal(np.asarray(image.convert("RGB")), np.asarray(before.convert("RGB"))))

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from creval.calls.call_session import CallSession
-from creval.calls.event_loop import ProgressCallback, raise_open_file_limit
-from creval.calls.retry import Progress
+from creval.calls.limits import raise_open_file_limit
+from creval.calls.retry import Progress, ProgressCallback
 from creval.calls.settings import JudgeSettings
 from creval.core.benchmark import Benchmark
 from creval.core.edit_record import EditStatus

@@ -99,11 +99,11 @@ def prompt_names() -> tuple[str, ...]:
 
 
 def load_prompt(name: str, folder: str | Path | None = None, own: Mapping[str, str] = MappingProxyType({})) -> Prompt:
-    """Return a text by its name: a protocol's `own` one, or a registered one.
-
-    A file of that name in a user's `folder` takes its place.
-    """
-    shipped = Prompt(name, own[name] if name in own else _read_registered(name, own))
+    """Return a text by its name: from a user's `folder`, a protocol's `own`, or registered."""
+    text = own[name] if name in own else registry.prompts.get(require_known("prompt", name, (*own, *prompt_names())))
+    if not isinstance(text, str):
+        raise CrevalError(f"prompt {name!r} of {registry.prompts.origin(name)} is not a text.")
+    shipped = Prompt(name, text)
     if folder is None:
         return shipped
     path = Path(folder) / f"{name}.md"
@@ -128,10 +128,3 @@ def load_prompt(name: str, folder: str | Path | None = None, own: Mapping[str, s
         places = ", ".join(f"{{{{{place}}}}}" for place in sorted(shipped.placeholders))
         raise CrevalError(f"{path}: the prompt {name!r} {what}. Its places are {places}.")
     return found
-
-
-def _read_registered(name: str, own: Mapping[str, str]) -> str:
-    text = registry.prompts.get(require_known("prompt", name, (*own, *prompt_names())))
-    if not isinstance(text, str):
-        raise CrevalError(f"prompt {name!r} of {registry.prompts.origin(name)} is not a text.")
-    return text

@@ -95,7 +95,7 @@ _PRICES = {
 def find_list_price(model: str) -> Price | None:
     """A model's list price, by its name without vendor and date; none where it is not known.
 
-    >>> price_of("openai/gpt-4o-2024-11-20")
+    >>> find_list_price("openai/gpt-4o-2024-11-20")
     Price(tokens_in=2.5, tokens_out=10)
     """
     name = model.rpartition("/")[2].casefold()

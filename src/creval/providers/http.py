@@ -1,5 +1,4 @@
-"""Calling a server: a connection, a key that stays out of all words, and what it means when a reply
-is none. Judges and editors share it."""
+"""Calling a server, for judges and editors: connections, redaction of the key, and the meaning of errors."""
 
 from __future__ import annotations
 
@@ -67,18 +66,22 @@ class HttpEndpoint:
         seconds: float | None = None,
         **options: Any,
     ) -> HttpResponse:
-        """One request and the whole reply, of at most so many bytes; no redirect is followed.
+        """Send one request, follow no redirect, and return the reply of at most `max_bytes`.
 
-        What goes wrong on the way becomes a `CallError` or `ProviderUnusable`. `billed` says that
-        work may have been done, and billed, for a request whose connection was lost; `seconds` are
-        those after which it is given up, where that is sooner than usual.
+        Errors become `CallError` or `ProviderUnusable`. `billed`: the request may be charged even if the connection is
+        lost; `seconds` is a shorter timeout than usual.
         """
         limit = min(seconds or self.timeout, self.timeout)
         if limit < self.timeout:
             options["timeout"] = aiohttp.ClientTimeout(total=limit, sock_connect=30)
         try:
             async with session.request(method, url, allow_redirects=False, **options) as response:
-                return HttpResponse(response.status, response.headers, await _read_limited(response, max_bytes))
+                content = bytearray()
+                async for chunk in response.content.iter_any():
+                    content += chunk
+                    if len(content) > max_bytes:
+                        raise CallError("too long a reply", f"more than {max_bytes >> 20} MB", retryable=False)
+                return HttpResponse(response.status, response.headers, bytes(content))
         except aiohttp.ConnectionTimeoutError as error:
             raise CallError("no connection", self.redact_line(error)) from None
         except asyncio.TimeoutError:
@@ -95,11 +98,11 @@ class HttpEndpoint:
             raise CallError("connection lost", self.redact_line(error), billed=billed) from None
 
     def classify_error(self, status: int, error: ErrorBody, headers: Mapping[str, str]) -> Exception | None:
-        """What a reply that is no answer means for this call, or for all of them; none where it may
-        be the request itself that the server does not take."""
+        """Return what an error means for this call or for all, or None if the request itself may be at fault."""
         reason = self.redact_line(error.message) or f"HTTP {status}"
         wait = parse_retry_after(headers)
         words = error.searchable_text
+        hint = f"The key comes from the environment variable {self.key_env}."
         if wait is None and (told := _RETRY_IN.search(words)):
             wait = float(told[1])
         if status == 429 and _QUOTA_USED_UP.search(words) and wait is None:
@@ -120,11 +123,11 @@ class HttpEndpoint:
             where = self.redact_line(headers.get("Location", "nowhere"))
             return ProviderUnusable(f"{self.name}: {self.url} redirects to {where}; give that address.")
         if status == 401 or _WRONG_KEY.search(words):
-            return ProviderUnusable(f"{self.name}: the key was refused ({reason}). {self._key_hint()}")
+            return ProviderUnusable(f"{self.name}: the key was refused ({reason}). {hint}")
         if _CONTENT_FILTER.search(words) and not _UNKNOWN_PARAMETER.search(words):
             return CallError("content filter", reason, retryable=False)
         if status == 403:
-            return ProviderUnusable(f"{self.name}: access was refused ({reason}). {self._key_hint()}")
+            return ProviderUnusable(f"{self.name}: access was refused ({reason}). {hint}")
         return None
 
     def missing_model_error(self, status: int, error: ErrorBody, path: str) -> ProviderUnusable | None:
@@ -148,9 +151,6 @@ class HttpEndpoint:
         text = " ".join(self.redact(str(what)).split())
         return text if len(text) <= _MAX_REASON_CHARS else text[: _MAX_REASON_CHARS - 1] + "…"
 
-    def _key_hint(self) -> str:
-        return f"The key comes from the environment variable {self.key_env}."
-
 
 _QUOTA_USED_UP = re.compile(r"insufficient_quota|spend_limit|billing_hard_limit")
 # Google tells the time to wait in the body.
@@ -173,15 +173,6 @@ _CONTENT_FILTER = re.compile(
     r"content_filter|content_policy|data_?inspection_?failed|responsibleaipolicy|prohibited_content"
     r"|moderation|safety system|inappropriate content|sensitivecontent|riskdetection"
 )
-
-
-async def _read_limited(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
-    content = bytearray()
-    async for chunk in response.content.iter_any():
-        content += chunk
-        if len(content) > max_bytes:
-            raise CallError("too long a reply", f"more than {max_bytes >> 20} MB", retryable=False)
-    return bytes(content)
 
 
 def find_proxy(address: URL) -> str | None:

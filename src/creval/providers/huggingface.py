@@ -26,10 +26,7 @@ class DependencyMissing(CrevalError):  # noqa: N818
 def load_model(
     name: str, kind: str, *, device: str = "", dtype: str = "auto", processor: str = "AutoProcessor"
 ) -> tuple[Any, Any]:
-    """A processor and a model, which the transformers class `kind` loads (`AutoModel`).
-
-    Where it cannot be had, the error says why in a sentence.
-    """
+    """Load a processor and a model, the latter by the transformers class `kind`; `CrevalError` says why it cannot."""
     try:
         torch = import_module("torch")
         transformers = import_module("transformers")
@@ -76,8 +73,7 @@ def _first_sentence(error: Exception) -> str:
 
 
 def _quieten(transformers: Any) -> None:
-    """Keep the library's remarks and its bars to itself: they would tear the line of creval's own.
-    What the hub shows of a download stays."""
+    """Silence the library's logs and bars, which would break creval's own line; the hub's downloads stay visible."""
     hub = import_module("huggingface_hub").utils
     shown = not hub.are_progress_bars_disabled()
     transformers.utils.logging.set_verbosity_error()
@@ -103,8 +99,7 @@ def find_cached_file(name: str, file: str = "config.json") -> Path | None:
 
 
 def check_hub_reachable(name: str, file: str = "config.json") -> bool:
-    """Whether the hub can be reached; a model that is not here either is refused. Without the
-    minutes that the library would try for."""
+    """Return whether the hub can be reached, without minutes of trying; refuse a model that is not here."""
     here = find_cached_file(name, file) is not None
     hub = import_module("huggingface_hub")
     if hub.constants.HF_HUB_OFFLINE:

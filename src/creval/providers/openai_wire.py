@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from creval.core.files import dig
+
 USAGE_FIELDS = ("prompt_tokens", "completion_tokens")
 _FILTER_FINISH_REASON = re.compile(r"filter|safety|blocklist|prohibited|recitation|spii|refus")
 
@@ -35,9 +37,8 @@ def parse_error_body(content: bytes) -> ErrorBody:
         return ErrorBody(str(error or ""), str(error or ""), None)
     said = (error.get(name) for name in ("message", "detail", "type", "code"))
     text = str(next((words for words in said if words), ""))
-    metadata = error.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("raw"):
-        text = f"{text}: {metadata['raw']}"
+    if raw := dig(error, "metadata", "raw"):
+        text = f"{text}: {raw}"
     code = str(error.get("code"))
     number = int(code) if re.fullmatch("[45][0-9][0-9]", code) else None
     return ErrorBody(text, json.dumps(error, ensure_ascii=False)[:4000], number)
@@ -61,13 +62,12 @@ def parse_completion(choice: Any, redact: Callable[[str], str]) -> Completion | 
         return Completion(redact(refusal), "refusal")
     if _FILTER_FINISH_REASON.search(ended):
         return Completion(text, "refusal")
-    if ended in ("length", "max_tokens"):
-        return Completion(text, "length", _parse_logprobs(choice.get("logprobs")))
-    return Completion(text, "stop", _parse_logprobs(choice.get("logprobs")))
+    reason = "length" if ended in ("length", "max_tokens") else "stop"
+    return Completion(text, reason, _parse_logprobs(choice.get("logprobs")))
 
 
 def _parse_logprobs(logprobs: Any) -> tuple[TokenLogprobs, ...]:
-    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    content = dig(logprobs, "content")
     if not isinstance(content, list):
         return ()
     try:
@@ -82,9 +82,9 @@ def _parse_logprobs(logprobs: Any) -> tuple[TokenLogprobs, ...]:
         return ()
 
 
-def read_token_count(usage: Mapping[str, Any], name: str) -> int | None:
+def read_token_count(usage: object, name: str) -> int | None:
     """A number of tokens, if it can be one."""
-    number = usage.get(name)
+    number = dig(usage, name)
     return number if isinstance(number, int) and 0 <= number < 10**9 else None
 
 

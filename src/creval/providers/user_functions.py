@@ -85,10 +85,7 @@ class DaemonWorker(Generic[T]):
 
 
 class FunctionCaller(Generic[T]):
-    """Calls of one function in a thread, one after another unless it is a coroutine.
-
-    `read` turns what the function returns into a result.
-    """
+    """Calls of one function in a thread, in turn unless it is a coroutine; `read` turns its value into a result."""
 
     def __init__(self, function: Callable[..., Any], read: Callable[[Any], T], timeout: float) -> None:
         self._function, self._read, self._timeout = function, read, timeout
@@ -96,7 +93,7 @@ class FunctionCaller(Generic[T]):
 
     def open(self) -> None:
         """Start the thread, in the event loop in which calls are made."""
-        self._worker, self._call_lock = _start_worker(), asyncio.Lock()
+        self._worker, self._call_lock = DaemonWorker[T]("creval-function"), asyncio.Lock()
         self._exit_stack.enter_context(stdout_to_stderr)
 
     def close(self) -> None:
@@ -119,7 +116,7 @@ class FunctionCaller(Generic[T]):
             making.cancel()
         if not done:
             self._worker.stop()
-            self._worker = _start_worker()
+            self._worker = DaemonWorker("creval-function")
             raise CallError("timeout", f"it took more than {self._timeout:g} s")
         try:
             return making.result()
@@ -135,10 +132,6 @@ class FunctionCaller(Generic[T]):
         positional, named = await asyncio.to_thread(arguments)
         with _errors_as_call_errors():
             return await asyncio.to_thread(self._read, await self._function(*positional, **named))
-
-
-def _start_worker() -> DaemonWorker[Any]:
-    return DaemonWorker("creval-function")
 
 
 @contextlib.contextmanager

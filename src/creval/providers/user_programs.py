@@ -70,10 +70,7 @@ def _find_placeholders(part: str) -> set[str]:
 
 
 async def run_program(name: str, arguments: Sequence[str], folder: Path, timeout: float) -> str:
-    """Run a program to its end; return the end of what it said.
-
-    That goes to a file: a pipe ends only when all that the program has started have closed it.
-    """
+    """Run a program and return the end of its log: a file, as a pipe stays open until all its children end."""
     with tempfile.TemporaryFile(dir=folder) as log:
         try:
             program = await asyncio.create_subprocess_exec(

@@ -1,7 +1,6 @@
-"""At what size models see pictures, and how many tokens a picture costs, as providers publish it.
+"""At what size models see images, and how many tokens an image costs, as providers publish it.
 
-A picture is sent at the size at which the model would see it: larger ones cost time and are scaled
-down by the provider, in a way that nobody controls.
+An image is sent at the size that the model would see: a larger one costs time, and the provider scales it down.
 """
 
 from __future__ import annotations
@@ -15,10 +14,7 @@ from creval.core.images import ResizeRule
 
 
 class VisionSpec(NamedTuple):
-    """How a family of models sees: the size it sees, and the tokens of a picture of that size.
-
-    Where `resize` is none nothing is known, and pictures go as they are.
-    """
+    """How a family of models sees: size and tokens of an image; if `resize` is None, images go as they are."""
 
     name: str
     resize: ResizeRule | None
@@ -39,7 +35,7 @@ def fit_within_square(side: int) -> ResizeRule:
 def openai_tiles(name: str, base: int, tile: int) -> VisionSpec:
     """OpenAI's tiles: into 2048 x 2048, shortest side to 768, then a price for each 512 pixels.
 
-    >>> tiles("gpt-4o", 85, 170).tokens(768, 768)
+    >>> openai_tiles("gpt-4o", 85, 170).count_tokens(768, 768)
     765
     """
 

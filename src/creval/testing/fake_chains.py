@@ -1,5 +1,4 @@
-"""What the fake server writes where chains of instructions are built: sound steps, by chance, in
-the forms that real models use, and now and then a sentence that falls apart."""
+"""What the fake server writes where chains of instructions are built, in real forms, now and then garbled."""
 
 from __future__ import annotations
 

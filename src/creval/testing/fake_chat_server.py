@@ -1,9 +1,7 @@
-"""A server that speaks the OpenAI chat wire format and answers what creval asks, by chance.
+"""A fake server with the OpenAI chat wire format, for rehearsals, tests and measurements, also of faults.
 
-What building asks for it writes, too (`fake_creval`, `fake_chains`, `fake_ice`).
-
-Answers follow from the seed, the question and the pictures, whatever the order of requests. It is
-for rehearsing a run, for tests, and for measurements; faults of every kind can be mixed in.
+It also writes what building asks for (`fake_creval`, `fake_chains`, `fake_ice`). Answers depend on the seed, the
+question and the images, whatever the order of requests.
 """
 
 from __future__ import annotations
@@ -69,9 +67,8 @@ class ChatQuery(NamedTuple):
 class FakeServer:
     """The endpoint. `fault_rate` is the share of replies that are faulty, each kind as often.
 
-    Questions that contain `skipped_phrase` are left out of every reply. `decline_rate` is the share of pictures
-    about which nothing is written. `latency` and `stall_seconds`, the time for which a request hangs that
-    times out, are in seconds.
+    Questions with `skipped_phrase` are left out of replies; `decline_rate` is the share of images about which nothing
+    is written. `latency` and `stall_seconds`, for which a request hangs until it times out, are in seconds.
     """
 
     seed: int = 0

@@ -1,8 +1,5 @@
-"""What the rehearsal server writes when it is asked to: instructions and questions, by chance.
-
-They come in the forms that real models use, and now and then with a slip. `CREVAL_WRITERS` has what
-it can write, by the wording that asks for its form.
-"""
+"""What the fake server writes for CREval: instructions and questions, by chance, in real forms, now and then
+with a slip. `CREVAL_WRITERS` has the writers by the wording that asks for their form."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What the fake server writes where items of ICE-Bench are built: descriptions and templates filled
-in, by chance; now and then a task does not suit."""
+"""What the fake server writes where items of ICE-Bench are built: captions and filled templates, by chance."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Complex-Edit: instructions of controlled complexity, rated from 0 to 10 (arXiv 2504.13143).
 
-IF and IP come from source, edit and instruction in one call with reasoning; PQ from the edit alone, without
-reasoning; each is the mean of K measurements (`--repeat K`, 20 in the paper) O = (IF + IP + PQ) / 3, by complexity C1
-.. C8, and C8 - C1 token probability: 10 * P(yes) / (P(yes) + P(no)) of a yes/no question for each
+IF and IP come from source, edit and instruction in one call with reasoning, PQ from the edit alone, without; each is
+the mean of K measurements (`--repeat K`, 20 in the paper). O = (IF + IP + PQ) / 3, by complexity C1 .. C8, and C8 - C1.
+Token probability: 10 * P(yes) / (P(yes) + P(no)) of a yes/no question for each.
 """
 
 from __future__ import annotations
@@ -58,12 +58,7 @@ class ComplexEdit(Protocol):
         return [put[m]._replace(id=m, metric=m, text=text) for m, text in self.question_texts.items()]
 
     def score(
-        self,
-        sample: Sample,  # noqa: ARG002
-        probes: Sequence[Probe],
-        values: Mapping[str, float | None],
-        *,
-        strict: bool = False,  # noqa: ARG002
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
         return self.single_probe_scores(probes, values, self.multiplier)
 

@@ -1,9 +1,8 @@
-"""Complex-Edit's dataset in its Hugging Face form: Parquet files, or a folder saved by `datasets`;
-or as rows that `creval build` wrote (`complex_edit_rows`).
+"""Complex-Edit's dataset as Parquet files, as a folder saved by `datasets`, or as rows of `creval build` (`rows`).
 
-A row has `image` and `edit`: the `sequence` of atomic operations and the `compound` instructions,
-one for each complexity. Splits are `test_real` and `test_syn`. A sample is one compound instruction
-of one row; its id is `SPLIT/C3/0007`, by the row's number from 0.
+A row has `image` and `edit`: the `sequence` of atomic operations and the `compound` instructions, one for each
+complexity. Splits are `test_real` and `test_syn`. A sample is one compound instruction of one row; its id is
+`SPLIT/C3/0007`, by the row's number from 0.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from creval.benchmarks.complex_edit.rows import ComplexEditRow, find_row_files, has_row_files, read_row_files
-from creval.core.benchmark import Dataset, DatasetIssue, EditFile
+from creval.core.benchmark import Dataset, EditFile, IssueList
 from creval.core.cache import cached_folder
 from creval.core.errors import CrevalError
 from creval.core.filenames import parse_edit_filename
-from creval.core.files import coerce_text, is_dropped, replace_lone_surrogates
+from creval.core.files import clean_text, is_dropped, read_json
 from creval.core.sample import InstructionStep, Sample
 from creval.core.schema import OVERALL, Level
 
@@ -57,7 +56,7 @@ def find_complex_edit_folder(path: Path) -> Path | None:
 def load_complex_edit_dataset(folder: Path) -> Dataset:
     """The samples of all splits that are there, with every oddity as a finding."""
     folder = folder.resolve()
-    findings: list[DatasetIssue] = []
+    findings = IssueList()
     samples: list[Sample] = []
     if has_row_files(folder):
         splits = {
@@ -68,11 +67,10 @@ def load_complex_edit_dataset(folder: Path) -> Dataset:
         splits, writers = _read_release(folder), {"gpt-4o"}
     for split, rows in splits.items():
         for row in rows:
-            where = f"{split}/{row.number:04d}"
             if row.source is None:
-                findings.append(DatasetIssue("no picture", where, note="the row is left out"))
-                continue
-            samples += _iter_samples(split, row.number, row.edit, row.source, findings)
+                findings.add("no picture", f"{split}/{row.number:04d}", "the row is left out")
+            else:
+                samples += _iter_samples(split, row.number, row.edit, row.source, findings)
     if not samples:
         raise CrevalError(f"{folder} holds no sample that can be used.")
     most = max(len(sample.steps) for sample in samples)
@@ -109,17 +107,16 @@ def _read_release(folder: Path) -> dict[str, list[ComplexEditRow]]:
         if not (images / split).is_dir():
             raise CrevalError(f"{images} is damaged: delete it, and it is made again.")
         sources = {path.stem: path for path in (images / split).iterdir()}
-        found[split] = [
-            ComplexEditRow(number, sources.get(f"{number:04d}"), edit) for number, edit in enumerate(_iter_edits(files))
-        ]
+        edits = (edit for file in files for edit in _read_column(file, "edit"))
+        found[split] = [ComplexEditRow(number, sources.get(f"{number:04d}"), edit) for number, edit in enumerate(edits)]
     return found
 
 
 def match_complex_edit_file(splits: Sequence[str], path: str) -> EditFile | None:
     """Which sample, draw and strategy an edit is of: folders name split, mode and complexity.
 
-    >>> place(["test_real"], "sequential/C3/0007")
-    Placed(sample='test_real/C3/0007', draw=0, strategy='sequential')
+    >>> match_complex_edit_file(["test_real"], "sequential/C3/0007")
+    EditFile(sample='test_real/C3/0007', draw=0, strategy='sequential')
     """
     *folders, stem = path.split("/")
     split = splits[0] if len(splits) == 1 else ""
@@ -166,8 +163,8 @@ def _split_name(file: Path) -> str:
 def _read_state(folder: Path) -> dict[str, Any]:
     """What `datasets` wrote down about the files that it saved in a folder."""
     try:
-        content = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        content = read_json(folder / "state.json")
+    except CrevalError:
         return {}
     return content if isinstance(content, dict) else {}
 
@@ -223,11 +220,6 @@ def _read_column(file: Path, name: str, start: int | None = None) -> list[Any]:
         raise CrevalError(f"{file} cannot be read: {reason}.") from error
 
 
-def _iter_edits(files: Iterable[Path]) -> Iterator[Any]:
-    for file in files:
-        yield from _read_column(file, "edit")
-
-
 def _unpack(splits: Mapping[str, Sequence[Path]], folder: Path, into: Path) -> None:
     """Write the pictures as files: `SPLIT/0007.jpg`, byte for byte."""
     LOG.info("unpacking the pictures of %s, once", folder)
@@ -263,8 +255,7 @@ def _image_bytes(image: Any, folder: Path) -> bytes:
     return b""
 
 
-def _iter_samples(split: str, row: int, edit: Any, source: Path, issues: list[DatasetIssue]) -> Iterator[Sample]:
-    where = f"{split}/{row:04d}"
+def _iter_samples(split: str, row: int, edit: Any, source: Path, issues: IssueList) -> Iterator[Sample]:
     if isinstance(edit, str):
         try:
             edit = json.loads(edit)
@@ -275,21 +266,20 @@ def _iter_samples(split: str, row: int, edit: Any, source: Path, issues: list[Da
     steps = [InstructionStep(_clean_field(entry, "instruction"), _clean_field(entry, "name")) for entry in sequence]
     whole = next((at for at, entry in enumerate(sequence) if is_dropped(entry)), len(compound))
     if not compound:
-        issues.append(DatasetIssue("no compound instruction", where, note="the row is left out"))
+        issues.add("no compound instruction", f"{split}/{row:04d}", "the row is left out")
     for number, entry in enumerate(compound[:whole], 1):
         if is_dropped(entry):
             continue
         name = f"{split}/C{number}/{row:04d}"
         instruction = _clean_field(entry, "compound_instruction")
         if not instruction:
-            issues.append(DatasetIssue("no instruction", name, note="the sample is left out"))
-            continue
-        if number > len(steps):
+            issues.add("no instruction", name, "the sample is left out")
+        elif number > len(steps):
             note = f"its atomic operations are {len(steps)}, not {number}; the sample is left out"
-            issues.append(DatasetIssue("steps that do not match", name, note=note))
-            continue
-        tags = {"complexity": f"C{number}", "split": split}
-        yield Sample(name, instruction, source, tags, steps=tuple(steps[:number]))
+            issues.add("steps that do not match", name, note)
+        else:
+            tags = {"complexity": f"C{number}", "split": split}
+            yield Sample(name, instruction, source, tags, steps=tuple(steps[:number]))
 
 
 def _as_records(given: Any) -> list[Any]:
@@ -301,4 +291,4 @@ def _as_records(given: Any) -> list[Any]:
 
 
 def _clean_field(entry: Any, name: str) -> str:
-    return replace_lone_surrogates(coerce_text(entry.get(name) if isinstance(entry, dict) else entry)).strip()
+    return clean_text(entry.get(name) if isinstance(entry, dict) else entry)

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from creval.core.benchmark import DatasetIssue
+from creval.core.benchmark import IssueList
 from creval.core.errors import CrevalError
-from creval.core.files import coerce_text, read_json
+from creval.core.files import coerce_text, dig, read_json
 
 _ROW_STEM = re.compile(r"[0-9]{4,9}")
 
@@ -49,20 +49,18 @@ def has_row_files(folder: Path) -> bool:
     return False
 
 
-def read_row_files(split: str, files: list[Path], issues: list[DatasetIssue]) -> Iterator[ComplexEditRow]:
+def read_row_files(split: str, files: list[Path], issues: IssueList) -> Iterator[ComplexEditRow]:
     """A split's rows; what cannot be read becomes a finding."""
     for path in files:
         try:
             content = read_json(path)
         except CrevalError as error:
-            where = f"{split}/{path.stem}"
-            issues.append(DatasetIssue("broken row", where, note=f"{error} It is left out."))
+            issues.add("broken row", f"{split}/{path.stem}", f"{error} It is left out.")
             continue
-        content = content if isinstance(content, dict) else {}
-        name, made = coerce_text(content.get("image")), content.get("made")
+        name = coerce_text(dig(content, "image"))
         # A picture lies beside its row, and nowhere else.
         source = path.parent / name if name and Path(name).name == name else None
         if source is not None and not source.is_file():
             source = None
-        writer = coerce_text(made.get("writer")) if isinstance(made, dict) else ""
-        yield ComplexEditRow(int(path.stem), source, content.get("edit"), writer)
+        writer = coerce_text(dig(content, "made", "writer"))
+        yield ComplexEditRow(int(path.stem), source, dig(content, "edit"), writer)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,45 +34,51 @@ def find_annotation_files(folder: Path) -> list[Path]:
 
 
 def read_objects_by_id(files: Sequence[Path], images: Collection[int]) -> dict[int, list[AnnotatedObject]]:
-    """The objects in pictures, by the pictures' numbers.
-
-    The files are large: what is needed of them is kept, and read from there the next time.
-    """
+    """The objects in images, by the images' numbers; what is needed of the large files is cached."""
     import polars
 
     kept = cached_folder("coco", files, partial(_write_box_table, files)) / "boxes.parquet"
-    wanted = polars.scan_parquet(kept, glob=False)
-    wanted = wanted.filter(polars.col("picture").is_in(list(images)))
+    wanted = polars.col("picture").is_in(list(images))
     try:
-        rows = wanted.collect().rows()
+        rows = polars.scan_parquet(kept, glob=False).filter(wanted).collect().rows()
     except (polars.exceptions.PolarsError, OSError) as error:
         raise CrevalError(f"{kept.parent} is damaged: delete it, and it is made again.") from error
     found: dict[int, list[AnnotatedObject]] = {}
-    for image, category, *box in rows:
-        left, top, right, bottom = box
+    for image, category, left, top, right, bottom in rows:
         found.setdefault(image, []).append(AnnotatedObject(category, (left, top, right, bottom)))
     return found
 
 
 def read_objects_by_filename(file: Path) -> dict[str, list[AnnotatedObject]]:
-    """The objects in all pictures of a file of annotations, by the pictures' file names; a crowd
-    stands there as the three that it is at least."""
+    """The objects in all images of a file of annotations, by file name; a crowd counts as three."""
+    with _open_annotations(file) as content:
+        found: dict[str, list[AnnotatedObject]] = {_file_name(entry): [] for entry in content["images"]}
+        for entry, image, one in _iter_objects(content):
+            found[_file_name(image)] += [one] * (3 if entry.get("iscrowd") else 1)
+    return found
+
+
+@contextmanager
+def _open_annotations(file: Path) -> Iterator[Any]:
+    """Read a file; what is not as in COCO's becomes a sentence."""
     content = read_json(file)
     try:
-        categories = {entry["id"]: str(entry["name"]).casefold() for entry in content["categories"]}
-        images = {entry["id"]: entry for entry in content["images"]}
-        found: dict[str, list[AnnotatedObject]] = {_file_name(entry): [] for entry in content["images"]}
-        for entry in content["annotations"]:
-            image = images[entry["image_id"]]
-            left, top, width, height = map(float, entry["bbox"])
-            across, down = float(image["width"]), float(image["height"])
-            box = (left / across, top / down, (left + width) / across, (top + height) / down)
-            if math.isfinite(sum(box)):
-                one = AnnotatedObject(categories[entry["category_id"]], box)
-                found[_file_name(image)] += [one] * (3 if entry.get("iscrowd") else 1)
-        return found
+        yield content
     except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise CrevalError(f"{file} is not a file of COCO's annotations ({error!r}).") from error
+
+
+def _iter_objects(content: Any) -> Iterator[tuple[Any, Any, AnnotatedObject]]:
+    """The annotations whose boxes are finite: each one's entry, that of its picture, and the object."""
+    categories = {entry["id"]: str(entry["name"]).casefold() for entry in content["categories"]}
+    images = {entry["id"]: entry for entry in content["images"]}
+    for entry in content["annotations"]:
+        image = images[entry["image_id"]]
+        left, top, width, height = map(float, entry["bbox"])
+        across, down = float(image["width"]), float(image["height"])
+        box = (left / across, top / down, (left + width) / across, (top + height) / down)
+        if math.isfinite(sum(box)):
+            yield entry, image, AnnotatedObject(categories[entry["category_id"]], box)
 
 
 def _file_name(entry: Any) -> str:
@@ -81,8 +88,8 @@ def _file_name(entry: Any) -> str:
 def boxes_for_name(objects: Sequence[AnnotatedObject], name: str, size: tuple[int, int]) -> tuple[Box, ...]:
     """The boxes of all objects that a name can mean, in a picture of this width and height.
 
-    >>> there = [Annotated("bottle", (0.0, 0.5, 1.0, 1.0)), Annotated("cat", (0.0, 0.0, 0.1, 0.1))]
-    >>> boxes_of(there, "left bottle", (40, 20))
+    >>> there = [AnnotatedObject("bottle", (0.0, 0.5, 1.0, 1.0)), AnnotatedObject("cat", (0.0, 0.0, 0.1, 0.1))]
+    >>> boxes_for_name(there, "left bottle", (40, 20))
     ((0.0, 10.0, 40.0, 20.0),)
     """
     words = f" {name.casefold().replace('_', ' ')}"
@@ -100,25 +107,9 @@ def _write_box_table(files: Sequence[Path], into: Path) -> None:
     rows: list[tuple[Any, ...]] = []
     for file in files:
         LOG.info("reading the boxes in %s, once", file)
-        rows += _read_rows(file)
+        with _open_annotations(file) as content:
+            found = [(int(entry["image_id"]), *one) for entry, _, one in _iter_objects(content)]
+        rows += [(image, category, *box) for image, category, box in found if abs(image) < _MAX_IMAGE_ID]
     numbers = dict.fromkeys(("left", "top", "right", "bottom"), polars.Float64)
     schema = {"picture": polars.Int64, "category": polars.String, **numbers}
     polars.DataFrame(rows, schema=schema, orient="row").write_parquet(into / "boxes.parquet")
-
-
-def _read_rows(file: Path) -> list[tuple[Any, ...]]:
-    content = read_json(file)
-    try:
-        names = {entry["id"]: str(entry["name"]).casefold() for entry in content["categories"]}
-        sizes = {entry["id"]: (float(entry["width"]), float(entry["height"])) for entry in content["images"]}
-        rows = []
-        for entry in content["annotations"]:
-            left, top, width, height = map(float, entry["bbox"])
-            across, down = sizes[entry["image_id"]]
-            box = (left / across, top / down, (left + width) / across, (top + height) / down)
-            image = int(entry["image_id"])
-            if math.isfinite(sum(box)) and abs(image) < _MAX_IMAGE_ID:
-                rows.append((image, names[entry["category_id"]], *box))
-        return rows
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise CrevalError(f"{file} is not a file of COCO's annotations ({error!r}).") from error

@@ -1,9 +1,9 @@
 """ComplexBench-Edit: chains of dependent instructions, scored step by step (arXiv 2506.12830).
 
-a step's score s_i is from 0 to 5; steps that need each other are a chain, and multiply a sample = mean over its
-chains of the product of s_i / 5, in percent: so parallel = mean(s_i / 5), two-chain = (s1/5 * s2/5 + s3/5) / 2,
-three-chain = product(s_i / 5) the average = unweighted mean of the subsets; edit types are means of single steps
-consistency: L1 and L2 outside the boxes of what is edited; the global subset has none
+A step's score s_i is from 0 to 5; steps that need each other are a chain, and multiply. A sample = mean over its chains
+of the product of s_i / 5, in percent: parallel = mean(s_i / 5), two-chain = (s1/5 * s2/5 + s3/5) / 2, three-chain =
+product(s_i / 5). The average is the unweighted mean of the subsets; edit types are means of single steps. Consistency:
+L1 and L2 outside the boxes of what is edited; the global subset has none.
 """
 
 from __future__ import annotations
@@ -107,12 +107,7 @@ class ComplexBenchEdit(Protocol):
         return [*asked, *(Measurement(name, name, "outside", basis) for name in ("L1", "L2"))]
 
     def score(
-        self,
-        sample: Sample,
-        probes: Sequence[Probe],
-        values: Mapping[str, float | None],
-        *,
-        strict: bool = False,  # noqa: ARG002
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
         """A step without an answer leaves the sample without a score."""
         measured = [probe for probe in probes if isinstance(probe, Measurement)]
@@ -142,18 +137,17 @@ class ComplexBenchEdit(Protocol):
 def dependency_chains(steps: Sequence[InstructionStep]) -> list[list[int]]:
     """The steps' places, those together that need each other.
 
-    >>> chains([Step("a"), Step("b", needs=(0,)), Step("c")])
+    >>> dependency_chains([InstructionStep("a"), InstructionStep("b", needs=(0,)), InstructionStep("c")])
     [[0, 1], [2]]
     """
     chain_of: dict[int, list[int]] = {}
     found: list[list[int]] = []
     for at, step in enumerate(steps):
-        before = next((chain_of[needed] for needed in step.needs if needed in chain_of), None)
-        if before is None:
-            before = []
-            found.append(before)
-        before.append(at)
-        chain_of[at] = before
+        chain = next((chain_of[needed] for needed in step.needs if needed in chain_of), [])
+        if not chain:
+            found.append(chain)
+        chain.append(at)
+        chain_of[at] = chain
     return found
 
 

@@ -1,10 +1,9 @@
 """ComplexBench-Edit's released instructions as a dataset.
 
-Layout: `data/instructions/SUBSET/final_update_v2.json`, from a key to `img_path`, `new_ins` (one
-line a step) and `edit pair` (a type, an old and a new object for each step). Source pictures are
-named `KEY-IMG_PATH`, wherever they lie in the folder. Five keys occur in two subsets, so a sample's
-id is `SUBSET/KEY`. Boxes come from `bbox` in the edit pairs, or from COCO's annotations in the
-folder. `creval build` writes the same, with `made` (how) and, after a review, `dropped`.
+Layout: `data/instructions/SUBSET/final_update_v2.json`, from a key to `img_path`, `new_ins` (one line a step) and `edit
+pair` (a type, an old and a new object for each step). Source images are named `KEY-IMG_PATH`, wherever they lie in the
+folder. Five keys occur in two subsets, so a sample's id is `SUBSET/KEY`. Boxes come from `bbox` in the edit pairs, or
+from COCO's annotations in the folder. `creval build` adds `made` (how) and, after a review, `dropped`.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from creval.benchmarks.complexbench_edit.coco_boxes import (
     find_annotation_files,
     read_objects_by_id,
 )
-from creval.core.benchmark import Dataset, DatasetIssue, EditFile
+from creval.core.benchmark import Dataset, EditFile, IssueList
 from creval.core.errors import CrevalError
-from creval.core.files import coerce_text, is_dropped, list_files, read_json, replace_lone_surrogates
+from creval.core.files import clean_text, coerce_text, dig, is_dropped, list_files, read_json, replace_lone_surrogates
 from creval.core.images import ImageError, read_image_size
 from creval.core.sample import Box, InstructionStep, Sample
 from creval.core.schema import Level
@@ -83,7 +82,7 @@ def _instructions_file(folder: Path, subset: str) -> Path | None:
 def load_complexbench_dataset(folder: Path) -> Dataset:
     """The samples of all subsets that are there, with every oddity as a finding."""
     folder = folder.resolve()
-    findings: list[DatasetIssue] = []
+    findings = IssueList()
     samples: list[Sample] = []
     images = _find_images(folder)
     entries = {subset: _read_entries(folder, subset, findings) for subset in SUBSETS}
@@ -111,11 +110,10 @@ def load_complexbench_dataset(folder: Path) -> Dataset:
     )
 
 
-def _read_entries(folder: Path, subset: str, issues: list[DatasetIssue]) -> dict[str, Any]:
+def _read_entries(folder: Path, subset: str, issues: IssueList) -> dict[str, Any]:
     path = _instructions_file(folder, subset)
     if path is None:
-        note = "the subset is absent; the overall mean is of the others"
-        issues.append(DatasetIssue("no subset", subset, note=note))
+        issues.add("no subset", subset, "the subset is absent; the overall mean is of the others")
         return {}
     entries = read_json(path)
     if not isinstance(entries, dict):
@@ -125,16 +123,16 @@ def _read_entries(folder: Path, subset: str, issues: list[DatasetIssue]) -> dict
 
 def _find_writer(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Which model wrote the instructions, where the entries of `creval build` say one."""
-    made = (entry.get("made") for found in entries.values() for entry in found.values() if isinstance(entry, dict))
-    writers = {coerce_text(facts.get("writer")) for facts in made if isinstance(facts, dict)} - {""}
+    made = (dig(entry, "made", "writer") for found in entries.values() for entry in found.values())
+    writers = set(map(coerce_text, made)) - {""}
     return {"writer": writers.pop()} if len(writers) == 1 else {}
 
 
 def match_complexbench_edit_file(path: str) -> EditFile | None:
     """The sample and the draw of an edit in the authors' layout of results.
 
-    >>> place("two-chain/testResults_42/198641/198641_1")
-    Placed(sample='two-chain/198641', draw=42, strategy='')
+    >>> match_complexbench_edit_file("two-chain/testResults_42/198641/198641_1")
+    EditFile(sample='two-chain/198641', draw=42, strategy='')
     """
     match = _RESULT_PATH.fullmatch(path)
     return EditFile(f"{match[1]}/{match[3]}", int(match[2])) if match else None
@@ -154,12 +152,12 @@ def _find_images(folder: Path) -> dict[str, list[Path]]:
 
 def _coco_id(entry: Any) -> int:
     """The number of a picture in COCO, which is its file's name; otherwise one that none has."""
-    stem = Path(coerce_text(entry.get("img_path") if isinstance(entry, dict) else "")).stem
+    stem = Path(coerce_text(dig(entry, "img_path"))).stem
     return int(stem) if re.fullmatch("[0-9]{1,12}", stem) else -1
 
 
 def _object_name(pair: Any, name: str) -> str:
-    said = replace_lone_surrogates(coerce_text(pair.get(name) if isinstance(pair, dict) else "")).strip()
+    said = clean_text(dig(pair, name))
     return "" if said.casefold() == "nothing" else said
 
 
@@ -188,45 +186,43 @@ def _parse_sample(
     folder: Path,
     images: Mapping[str, Sequence[Path]],
     annotated: Sequence[AnnotatedObject],
-    issues: list[DatasetIssue],
+    issues: IssueList,
 ) -> Sample | None:
     where = f"{subset}/{key}"
     if not isinstance(entry, dict) or not isinstance(entry.get("edit pair"), list):
-        note = "the entry has no list `edit pair`; left out"
-        issues.append(DatasetIssue("broken entry", where, note=note))
+        issues.add("broken entry", where, "the entry has no list `edit pair`; left out")
         return None
     lines = [line.strip() for line in coerce_text(entry.get("new_ins")).splitlines() if line.strip()]
     pairs = entry["edit pair"]
     if not lines or len(lines) != len(pairs):
         note = f"{len(lines)} instructions and {len(pairs)} edit types; left out"
-        issues.append(DatasetIssue("steps that do not match", where, note=note))
+        issues.add("steps that do not match", where, note)
         return None
     needs = STEP_DEPENDENCIES.get(subset, ())
     if needs and len(lines) != len(needs):
         note = f"a chain of {len(lines)} steps where {len(needs)} are expected; left out"
-        issues.append(DatasetIssue("steps that do not match", where, note=note))
+        issues.add("steps that do not match", where, note)
         return None
     name = coerce_text(entry.get("img_path")).strip()
     there = images.get(f"{key}-{name}") or images.get(name) or ()
     if len(there) > 1:
         shown = " and ".join(str(path.relative_to(folder)) for path in there[:2])
         note = f"which is its source cannot be told: {shown}; keep one of them in the folder"
-        issues.append(DatasetIssue("several pictures of one name", where, note=note))
+        issues.add("several pictures of one name", where, note)
     # Where it should be, if it is nowhere: then somebody says that it is missing.
     source = there[0] if len(there) == 1 else folder / f"{key}-{name}"
     size = _image_size(source) if annotated else (0, 0)
     steps = []
     for at, (line, pair) in enumerate(zip(lines, pairs, strict=True)):
-        kind = coerce_text(pair.get("edit_type") if isinstance(pair, dict) else None).strip()
+        kind = coerce_text(dig(pair, "edit_type")).strip()
         if kind == "chain two":
-            item = f"step {at + 1}"
-            issues.append(DatasetIssue("edit type", where, item, "chain two", "add object"))
+            issues.add("edit type", where, "", f"step {at + 1}", kind, "add object")
             kind = "add object"
         elif kind not in EDIT_TYPES:
             note = f"the edit type {kind!r} is not one of the ten; it counts in no type"
-            issues.append(DatasetIssue("unknown edit type", where, f"step {at + 1}", note=note))
+            issues.add("unknown edit type", where, note, f"step {at + 1}")
         old, new = (_object_name(pair, name) for name in ("ori obj", "new_obj"))
-        boxes = _parse_box(pair.get("bbox") if isinstance(pair, dict) else None)
+        boxes = _parse_box(dig(pair, "bbox"))
         boxes = boxes or (boxes_for_name(annotated, old, size) if any(size) else ())
         steps.append(InstructionStep(line, kind, needs[at] if needs else (), boxes, old, new))
     return Sample(where, "\n".join(lines), source, {"subset": subset}, steps=tuple(steps))

@@ -1,6 +1,6 @@
 """CREval: creative edits judged by yes/no questions in three metrics (arXiv 2603.26174).
 
-a sample's metric = sum(weight * right) / sum(weight), in percent S = 0.4 IF + 0.4 VC + 0.2 VQ, at every level
+A sample's metric = sum(weight * right) / sum(weight), in percent; S = 0.4 IF + 0.4 VC + 0.2 VQ, at every level.
 """
 
 from __future__ import annotations
@@ -33,12 +33,7 @@ class CREval(Protocol):
         return sample.questions
 
     def score(
-        self,
-        sample: Sample,  # noqa: ARG002
-        probes: Sequence[Probe],
-        values: Mapping[str, float | None],
-        *,
-        strict: bool = False,
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
         """`strict`: an unanswered question is wrong, and the reference is taken as released."""
         sums = {metric: [0.0, 0.0, 0, 0] for metric in METRICS}  # right, weight, scored, total

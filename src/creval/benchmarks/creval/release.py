@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from creval.core.benchmark import Dataset, DatasetIssue
+from creval.core.benchmark import Dataset, DatasetIssue, IssueList
 from creval.core.errors import CrevalError
-from creval.core.files import coerce_text, filename_stem, read_json
+from creval.core.files import coerce_text, dig, filename_stem, read_json
 from creval.core.probe import Question
 from creval.core.sample import InstructionStep, Sample
 from creval.core.scales import get_scale
@@ -68,32 +68,28 @@ def load_creval_dataset(folder: Path) -> Dataset:
     questions = _question_folder(folder)
     if questions is None:
         raise CrevalError(f"{folder} has no folder questions_all.")
-    findings: list[DatasetIssue] = []
+    findings = IssueList()
     files = {metric: _json_files(questions / metric) for metric in METRICS}
     samples: dict[str, Sample] = {}
     for position, entry in enumerate(entries, 1):
         sample = _parse_sample(entry, position, folder, files, findings)
-        if sample is None:
-            continue
-        if sample.id in samples:
-            where = f"instruction.json, entry {position}"
-            note = "a second sample of this id; left out"
-            findings.append(DatasetIssue("repeated sample", where, original=sample.id, note=note))
-            continue
-        samples[sample.id] = sample
+        if sample is not None and sample.id in samples:
+            where, note = f"instruction.json, entry {position}", "a second sample of this id; left out"
+            findings.add("repeated sample", where, note, original=sample.id)
+        elif sample is not None:
+            samples[sample.id] = sample
     for metric in METRICS:
         for stem in sorted(files[metric].keys() - samples.keys()):
             note = "no sample in instruction.json has this image; left out"
-            findings.append(DatasetIssue("questions without a sample", f"{metric}/{stem}", note=note))
+            findings.add("questions without a sample", f"{metric}/{stem}", note)
     if not samples:
         raise CrevalError(f"{folder / 'instruction.json'} holds no sample that can be used.")
     if (folder / "build.json").is_file():
         findings += _find_few_questions(samples.values())
-    listed, faults = tuple(samples.values()), tuple(findings)
+    subsets, authors = {"paper": frozenset(samples.keys() - _NOT_IN_PAPER)}, _AUTHORS
     if not samples.keys() > _NOT_IN_PAPER:
-        return Dataset("creval", folder, listed, {}, faults, _read_authors(folder), LEVELS)
-    paper = frozenset(samples.keys() - _NOT_IN_PAPER)
-    return Dataset("creval", folder, listed, {"paper": paper}, faults, _AUTHORS, LEVELS)
+        subsets, authors = {}, _read_authors(folder)
+    return Dataset("creval", folder, tuple(samples.values()), subsets, tuple(findings), authors, LEVELS)
 
 
 def _find_few_questions(samples: Iterable[Sample]) -> Iterator[DatasetIssue]:
@@ -124,23 +120,21 @@ def _json_files(folder: Path) -> dict[str, str]:
 
 
 def _parse_sample(
-    entry: Any, position: int, folder: Path, files: Mapping[str, Mapping[str, str]], issues: list[DatasetIssue]
+    entry: Any, position: int, folder: Path, files: Mapping[str, Mapping[str, str]], issues: IssueList
 ) -> Sample | None:
-    where = f"instruction.json, entry {position}"
-    image = entry.get("input_image") if isinstance(entry, dict) else None
+    image = dig(entry, "input_image")
     image = image[0] if isinstance(image, list) and image else image
     if not isinstance(image, str) or not filename_stem(image):
-        issues.append(DatasetIssue("broken entry", where, note="names no source image; left out"))
+        issues.add("broken entry", f"instruction.json, entry {position}", "names no source image; left out")
         return None
     identity = filename_stem(image)
     instruction = coerce_text(entry.get("input_prompt"))
     if not instruction.strip():
-        issues.append(DatasetIssue("empty instruction", identity, note="kept as it is"))
+        issues.add("empty instruction", identity, "kept as it is")
     source = Path(os.path.normpath(folder / image))
     inside = source.is_relative_to(folder)
     if not inside:
-        note = "the image lies outside the benchmark; not used"
-        issues.append(DatasetIssue("image outside", identity, original=image, note=note))
+        issues.add("image outside", identity, "the image lies outside the benchmark; not used", original=image)
     found: list[Question] = []
     for metric in METRICS:
         found += _parse_questions(metric, identity, files[metric].get(identity), issues)
@@ -154,70 +148,64 @@ def _parse_sample(
     )
 
 
-def _parse_steps(released: object, identity: str, issues: list[DatasetIssue]) -> tuple[InstructionStep, ...]:
+def _parse_steps(released: object, identity: str, issues: IssueList) -> tuple[InstructionStep, ...]:
     """What the instruction consists of, where a benchmark says so; the release does not."""
     if released is None:
         return ()
     if isinstance(released, list) and all(isinstance(s, str) and s.strip() for s in released):
         return tuple(InstructionStep(coerce_text(step)) for step in released)
-    note = "its steps are no list of texts; left out"
-    issues.append(DatasetIssue("broken steps", identity, note=note))
+    issues.add("broken steps", identity, "its steps are no list of texts; left out")
     return ()
 
 
-def _parse_tags(number: object, identity: str, issues: list[DatasetIssue]) -> dict[str, str]:
+def _parse_tags(number: object, identity: str, issues: IssueList) -> dict[str, str]:
     if isinstance(number, int) and 1 <= number <= len(CLASS_DIMENSIONS):
         dimension = CLASS_DIMENSIONS[number - 1]
         return {"category": CATEGORY_BY_DIMENSION[dimension], "dimension": dimension}
-    note = "counts in the overall score only"
-    issues.append(DatasetIssue("unknown class", identity, original=repr(number), note=note))
+    issues.add("unknown class", identity, "counts in the overall score only", original=repr(number))
     return {}
 
 
-def _parse_questions(metric: str, identity: str, path: str | None, issues: list[DatasetIssue]) -> list[Question]:
+def _parse_questions(metric: str, identity: str, path: str | None, issues: IssueList) -> list[Question]:
     where = f"{metric}/{identity}"
     if path is None:
-        issues.append(DatasetIssue("no questions", where, note=f"{metric} has no file for it"))
+        issues.add("no questions", where, f"{metric} has no file for it")
         return []
     try:
         content = read_json(path)
     except CrevalError as error:
-        issues.append(DatasetIssue("broken file", where, note=str(error)))
+        issues.add("broken file", where, str(error))
         return []
     entries = content.get("quality_check_questions") if isinstance(content, dict) else content
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        issues.append(DatasetIssue("broken file", where, note="holds no list of questions"))
+        issues.add("broken file", where, "holds no list of questions")
         return []
     questions = [_parse_question(metric, position, entry, where, issues) for position, entry in enumerate(entries, 1)]
     _check_question_block(questions, where, issues)
     return questions
 
 
-def _parse_question(
-    metric: str, position: int, entry: Mapping[str, Any], where: str, issues: list[DatasetIssue]
-) -> Question:
+def _parse_question(metric: str, position: int, entry: Mapping[str, Any], where: str, issues: IssueList) -> Question:
     label = coerce_text(entry.get("question_id"))
     if not label:
         label = f"Q{position}"
-        issues.append(DatasetIssue("question id", where, label, "none", label))
+        issues.add("question id", where, "", label, "none", label)
     text = coerce_text(entry.get("question")).strip()
     released = coerce_text(entry.get("answer"))
     reference = _YES_NO.normalise_reference(released)
     weight = _parse_weight(entry.get("weight"))
     if not text:
         reference = None
-        note = "nothing can be asked; it counts as unanswered"
-        issues.append(DatasetIssue("empty question", where, label, note=note))
+        issues.add("empty question", where, "nothing can be asked; it counts as unanswered", label)
     elif reference is None:
-        note = "answers to it cannot be scored"
-        issues.append(DatasetIssue("unreadable reference", where, label, released, note=note))
+        issues.add("unreadable reference", where, "answers to it cannot be scored", label, released)
     elif reference != released:
-        issues.append(DatasetIssue("reference", where, label, released, reference))
+        issues.add("reference", where, "", label, released, reference)
     choices = entry.get("choices")
     if choices != ["Yes", "No"] and choices is not None and text:
-        issues.append(DatasetIssue("choices", where, label, repr(choices), "['Yes', 'No']"))
+        issues.add("choices", where, "", label, repr(choices), "['Yes', 'No']")
     if weight != entry.get("weight"):
-        issues.append(DatasetIssue("weight", where, label, repr(entry.get("weight")), f"{weight:g}"))
+        issues.add("weight", where, "", label, repr(entry.get("weight")), f"{weight:g}")
     rationale = coerce_text(entry.get("thinking_process"))
     identity = f"{metric}/{position}"
     return Question(identity, metric, text, "yes/no", reference, released, weight, label, rationale)
@@ -232,11 +220,10 @@ def _parse_weight(released: object) -> float:
     return weight if 0 < weight < 1e6 and not isinstance(released, bool) else 1.0
 
 
-def _check_question_block(questions: Sequence[Question], where: str, issues: list[DatasetIssue]) -> None:
+def _check_question_block(questions: Sequence[Question], where: str, issues: IssueList) -> None:
     if not questions:
-        issues.append(DatasetIssue("no questions", where, note="the file's list is empty"))
+        issues.add("no questions", where, "the file's list is empty")
     labels = [question.label for question in questions]
     if len(set(labels)) < len(labels):
-        found = f"{len(labels)} questions under {len(set(labels))} ids"
         note = "a block of questions stands twice; both are kept, and both count"
-        issues.append(DatasetIssue("repeated block", where, original=found, note=note))
+        issues.add("repeated block", where, note, original=f"{len(labels)} questions under {len(set(labels))} ids")

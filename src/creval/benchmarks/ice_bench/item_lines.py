@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from creval.core.errors import CrevalError
-from creval.core.files import coerce_text, read_bytes, replace_lone_surrogates
+from creval.core.files import clean_text, coerce_text, read_bytes, replace_lone_surrogates
 
 ITEMS_FILE = "data.jsonl"
 ITEMS_FOLDERS = ("dataset", "data")
@@ -22,8 +22,7 @@ IMAGE_REFERENCE = re.compile(r"[<\[](SOURCE|REF_([0-9]{1,4}))[>\]]")
 
 
 def read_item_lines(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
-    """The lines of a file that are not empty: the number, the item and, where there is none, an
-    empty one and the reason."""
+    """Each line that is not empty: its number, its item and, where there is none, an empty one and the reason."""
     try:
         lines = read_bytes(path).splitlines()
     except OSError as error:
@@ -45,7 +44,7 @@ def parse_item_line(line: bytes) -> tuple[dict[str, Any], str]:
 def find_blanks(text: str) -> list[str]:
     """What is to be filled in in a template, or still is in what was made of it.
 
-    >>> blanks("Make {the thing} in <SOURCE> {its new colour}.")
+    >>> find_blanks("Make {the thing} in <SOURCE> {its new colour}.")
     ['the thing', 'its new colour']
     """
     return BLANK_PATTERN.findall(text)
@@ -64,8 +63,7 @@ def reference_names(entry: Mapping[str, Any]) -> list[object]:
 
 
 def resolve_image_path(folder: Path, given: object) -> Path | None:
-    """The file that a name in an item stands for or, if it is nowhere, where it should be; none
-    where nothing is named, or what lies outside. The folder, that of the items, is resolved."""
+    """The file that a name in an item stands for, or where it should be; None if it is empty or outside."""
     name = clean_image_name(given)
     if not name:
         return None
@@ -82,7 +80,7 @@ def resolve_image_path(folder: Path, given: object) -> Path | None:
 
 def clean_image_name(given: object) -> str:
     """What an item calls a picture."""
-    return replace_lone_surrogates(coerce_text(given)).strip().replace("\\", "/")
+    return clean_text(given).replace("\\", "/")
 
 
 def benchmark_root(folder: Path) -> Path:

@@ -1,7 +1,7 @@
 """What a model's folder of ICE-Bench holds besides pictures: where each is, and what is not done.
 
 `gen_info.json` is the authors' list, from an item's id to the path of its picture. A line of
-`unsupported_sentences.txt` names a task that the model cannot do, or a group of tasks.
+`unsupported.txt` names a task that the model cannot do, or a group of tasks.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def read_model_outputs(folder: Path, samples: Sequence[Sample]) -> dict[str, Edi
 def match_ice_edit_file(ids: Container[str], path: str) -> EditFile | None:
     """The item and the draw of a picture in a folder inside the model's.
 
-    >>> place({"b9de"}, "images/b9de--2")
-    Placed(sample='b9de', draw=2, strategy='')
+    >>> match_ice_edit_file({"b9de"}, "images/b9de--2")
+    EditFile(sample='b9de', draw=2, strategy='')
     """
     folder, _, stem = path.rpartition("/")
     return EditFile(*parse_edit_filename(stem, ids)) if folder else None
@@ -61,11 +61,8 @@ def _read_output_list(folder: Path, samples: Sequence[Sample]) -> Iterator[Edit]
     for sample in samples:
         key = EditKey("", sample.id)
         if sample.id not in entries:
-            reason = f"{OUTPUT_LIST_FILE} names no picture of it"
-            yield Edit(key, EditStatus.ABSENT, reason=reason)
-            continue
-        image = _resolve_in_folder(folder, entries[sample.id])
-        if image is not None:
+            yield Edit(key, EditStatus.ABSENT, reason=f"{OUTPUT_LIST_FILE} names no picture of it")
+        elif image := _resolve_in_folder(folder, entries[sample.id]):
             yield Edit(key, EditStatus.DONE, image)
         else:
             named = replace_lone_surrogates(repr(entries[sample.id]))[:200]
@@ -81,10 +78,7 @@ def _is_present(path: Path) -> bool:
 
 
 def _resolve_in_folder(folder: Path, name: object) -> Path | None:
-    """The picture that a path stands for: as it is, or what of its end lies in the folder.
-
-    The authors write it from where they stand: `results/METHOD/images/1.jpg`.
-    """
+    """The image at the longest end of a path in the folder: authors write `results/METHOD/images/1.jpg`."""
     parts = PurePosixPath(name.replace("\\", "/")).parts if isinstance(name, str) else ()
     if ".." in parts:
         return None

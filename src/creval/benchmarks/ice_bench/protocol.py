@@ -1,9 +1,10 @@
 """ICE-Bench: 31 tasks of creating and editing, six dimensions, eleven metrics (arXiv 2503.14482).
 
-AES = aesthetic / 10, IMG = imaging / 100 PF = CLIP-cap / 0.5; for editing (CLIP-cap / 0.5 + VLLM-QA) / 2; for
-colorization CLIP-cap / 0.5 + colorfulness; for deblurring IMG SRC = (CLIP-src + 1 - L1-src) / 2, REF = the similarity
-of face, style or subject CTRL = 1 - the distance from pose, edges, depth or grey; for deblurring SSIM a task's score
-is the weighted sum of its dimensions, all above it a mean over tasks; a task that a model does not support counts 0
+AES = aesthetic / 10, IMG = imaging / 100
+PF = CLIP-cap / 0.5; editing: (CLIP-cap / 0.5 + VLLM-QA) / 2; colorization: CLIP-cap / 0.5 + colorfulness
+SRC = (CLIP-src + 1 - L1-src) / 2, REF = the similarity of face, style or subject
+CTRL = 1 - the distance from pose, edges, depth or grey; deblurring: PF = IMG, CTRL = SSIM
+A task's score is the weighted sum of its dimensions, all above a mean over tasks; an unsupported task counts 0.
 """
 
 from __future__ import annotations
@@ -74,24 +75,21 @@ class IceBench(Protocol):
     schema = SCHEMA
     image_metrics = tuple(metric.name for metric in RAW_METRICS if metric.name != QA_METRIC)
 
-    def __init__(self) -> None:
+    def __init__(self, *, as_released: bool = False) -> None:
         self._weights = {task.name: GROUP_WEIGHTS[task.group] for task in TASKS.values()}
-        self._formulas = {task.name: _with_unique_names(dimension_formulas(task)) for task in TASKS.values()}
+        formulas = {task.name: dimension_formulas(task, as_released=as_released) for task in TASKS.values()}
+        self._formulas = {name: _with_unique_names(known) for name, known in formulas.items()}
 
     def with_weights(self, weights: Weights) -> IceBench:
-        """The same with other weights: of dimensions, of those of a task or a group of tasks;
-        `released`, which weighs colorfulness as the authors' code does; or `raw`, with the raw
-        metrics in the place of the dimensions."""
-        made = IceBench()
+        """The same with other weights of dimensions, for all or some tasks; or with those of the authors' code
+        (`released`), which differ for colorfulness; or with raw metrics in the place of dimensions (`raw`)."""
+        made = IceBench(as_released=weights == RELEASED)
         if not isinstance(weights, str):
             made._weights = resolve_weights(weights)
             made.schema = replace(SCHEMA, ranking_description=f"{SCHEMA.ranking_description}, with weights of your own")
         elif require_known("choice of weights", weights, [RELEASED, RAW]) == RAW:
             made.schema = replace(SCHEMA, metrics=(*RAW_METRICS, SCHEMA.metrics[-1]))
         else:
-            made._formulas = {
-                t.name: _with_unique_names(dimension_formulas(t, as_released=True)) for t in TASKS.values()
-            }
             made.schema = replace(SCHEMA, ranking_description=f"{SCHEMA.ranking_description}, as {RELEASED}")
         return made
 
@@ -104,12 +102,7 @@ class IceBench(Protocol):
         ]
 
     def score(
-        self,
-        sample: Sample,
-        probes: Sequence[Probe],  # noqa: ARG002
-        values: Mapping[str, float | None],
-        *,
-        strict: bool = False,  # noqa: ARG002
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
         """A sample of which one dimension that weighs is missing has no score."""
         known = self._formulas_of(sample)
@@ -149,8 +142,7 @@ def build_qa_question(sample: Sample) -> Question:
 
 
 def _with_unique_names(known: Mapping[str, Formula]) -> dict[str, Formula]:
-    """Formulas whose raw metrics are each one's own: what an earlier one has too gets a name after
-    its dimension (`imaging/PF`). So a dimension can be chosen without another."""
+    """Name raw metrics that an earlier formula has after their dimension (`imaging/PF`), to choose each alone."""
     taken: set[str] = set()
     found = {}
     for dimension, formula in known.items():

@@ -1,10 +1,9 @@
 """ICE-Bench's released items as a dataset.
 
-Layout: `dataset/data.jsonl`, or `data/data.jsonl` as the archive has it, with an item a line:
-ItemID, Task, SourceImageType, RegionBased, SourceImage, SourceMask, ReferenceImages, Instruction,
-SourceCaption, TargetCaption. Pictures are named from that folder, or from the one that holds it.
-Instructions speak of them as `<SOURCE>` and `<REF_1>`. Groups follow from the task. `creval build`
-writes the same, with `made` (how, and from which template) and, after a review, `dropped`.
+Layout: `dataset/data.jsonl`, or `data/data.jsonl` as in the archive, with an item a line: ItemID, Task,
+SourceImageType, RegionBased, SourceImage, SourceMask, ReferenceImages, Instruction, SourceCaption, TargetCaption.
+Images are named from that folder, or from the one that holds it, and called `<SOURCE>` and `<REF_1>` in instructions.
+Groups follow from the task. `creval build` adds `made` (how, and from which template) and, after a review, `dropped`.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from creval.benchmarks.ice_bench.item_lines import (
     resolve_image_path,
 )
 from creval.benchmarks.ice_bench.tasks import CATEGORIES, SUBJECT_SUBGROUP, TASK_GROUPS, TASKS, Task, find_task
-from creval.core.benchmark import Dataset, DatasetIssue
+from creval.core.benchmark import Dataset, IssueList
 from creval.core.errors import CrevalError, nearest_name
-from creval.core.files import coerce_text, is_dropped, replace_lone_surrogates
+from creval.core.files import clean_text, coerce_text, dig, is_dropped, replace_lone_surrogates
 from creval.core.images import ImageError, read_image_size
 from creval.core.sample import Sample
 from creval.core.schema import Level
@@ -70,24 +69,22 @@ def _has_items(path: Path) -> bool:
 def load_ice_bench_dataset(folder: Path) -> Dataset:
     """All items that can be used, with every oddity as a finding."""
     folder = folder.resolve()
-    findings: list[DatasetIssue] = []
+    findings = IssueList()
     samples: dict[str, Sample] = {}
     for where, entry in _iter_entries(folder / ITEMS_FILE, findings):
         sample = _ItemParser(folder, where, entry, findings).parse()
-        if sample is None:
-            continue
-        if sample.id in samples:
-            note = "the id occurs before; left out"
-            findings.append(DatasetIssue("repeated id", where, sample.id, note=note))
-        else:
+        if sample is not None and sample.id in samples:
+            findings.add("repeated id", where, "the id occurs before; left out", sample.id)
+        elif sample is not None:
             samples[sample.id] = sample
     if not samples:
         faults = [f"{found.location}: {found.rule}, {found.note}" for found in findings[:3]]
         why = f" ({'; '.join(faults)})" if faults else ""
         raise CrevalError(f"{folder / ITEMS_FILE} holds no item that can be used{why}.")
     there = Counter(sample.tags["task"] for sample in samples.values())
-    note = "the task is absent; the overall mean is of the others"
-    findings += [DatasetIssue("no items", name, note=note) for name in TASKS if not there[name]]
+    for name in TASKS:
+        if not there[name]:
+            findings.add("no items", name, "the task is absent; the overall mean is of the others")
     return Dataset(
         "ice-bench",
         benchmark_root(folder),
@@ -100,14 +97,14 @@ def load_ice_bench_dataset(folder: Path) -> Dataset:
     )
 
 
-def _iter_entries(path: Path, issues: list[DatasetIssue]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _iter_entries(path: Path, issues: IssueList) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, entry, reason in read_item_lines(path):
         where = f"{ITEMS_FILE}, line {number}"
         if reason:
-            issues.append(DatasetIssue("broken line", where, note=f"{reason}; left out"))
+            issues.add("broken line", where, f"{reason}; left out")
         elif open_ := find_unfilled(entry):
             note = f"{{{open_[0]}}} is not filled in; left out"
-            issues.append(DatasetIssue("unfilled", where, coerce_text(entry.get("ItemID")), note=note))
+            issues.add("unfilled", where, note, coerce_text(entry.get("ItemID")))
         elif not is_dropped(entry):
             yield where, entry
 
@@ -118,7 +115,7 @@ class _ItemParser(NamedTuple):
     folder: Path
     where: str
     entry: Mapping[str, Any]
-    findings: list[DatasetIssue]
+    findings: IssueList
 
     def parse(self) -> Sample | None:
         identity = self._text("ItemID")
@@ -152,24 +149,17 @@ class _ItemParser(NamedTuple):
             mask=mask,
             references=references,
             captions=self._captions(identity, task, instruction),
-            derived_from=self._derived_from(),
+            # Each item that was built has a copy of the picture of its own.
+            derived_from=replace_lone_surrogates(coerce_text(dig(self.entry, "made", "picture"))),
         )
         self._check_sample(made)
         return made
 
-    def _derived_from(self) -> str:
-        """The picture that an item was built of: each item has a copy of its own."""
-        made = self.entry.get("made")
-        return replace_lone_surrogates(coerce_text(made.get("picture"))) if isinstance(made, dict) else ""
-
     def _text(self, name: str) -> str:
-        return replace_lone_surrogates(coerce_text(self.entry.get(name))).strip()
-
-    def _add_issue(self, rule: str, where: str, note: str, item: str = "") -> None:
-        self.findings.append(DatasetIssue(rule, where, item[:200], note=note))
+        return clean_text(self.entry.get(name))
 
     def _skip(self, rule: str, note: str, item: str = "") -> None:
-        self._add_issue(rule, self.where, f"{note}; left out", item)
+        self.findings.add(rule, self.where, f"{note}; left out", item[:200])
 
     def _resolve_image(self, identity: str, what: str, given: object) -> Path | None:
         """The file that a name stands for or, if it is nowhere, where it should be."""
@@ -178,10 +168,10 @@ class _ItemParser(NamedTuple):
             return None
         path = resolve_image_path(self.folder, name)
         if path is None:
-            self._add_issue("image outside", identity, "it lies outside the benchmark; not used", name)
+            self.findings.add("image outside", identity, "it lies outside the benchmark; not used", name[:200])
         elif what != "source" and not os.path.isfile(path):  # noqa: PTH113
             # Sources are counted by whoever looks.
-            self._add_issue(f"missing {what}", identity, "its file is not in the folder", name)
+            self.findings.add(f"missing {what}", identity, "its file is not in the folder", name[:200])
         return path
 
     def _tags(self, identity: str, task: Task, source: Path | None) -> dict[str, str]:
@@ -192,28 +182,27 @@ class _ItemParser(NamedTuple):
         if kind and source is not None:
             tags["source_type"] = kind
         elif said and source is not None:
-            self._add_issue("unknown source type", identity, "it counts in none", said)
+            self.findings.add("unknown source type", identity, "it counts in none", said[:200])
         return tags
 
     def _captions(self, identity: str, task: Task, instruction: str) -> dict[str, str]:
         captions = {"source": self._text("SourceCaption"), "target": self._text("TargetCaption")}
         if not captions["target"] and not task.has_source and instruction:
-            found = DatasetIssue("target caption", identity, original="none", replacement=instruction)
-            self.findings.append(found)
+            self.findings.add("target caption", identity, original="none", replacement=instruction)
             captions["target"] = instruction
         elif not captions["target"] and task.control_metric != "ssim":
-            self._add_issue("no target caption", identity, "prompt following cannot be measured")
+            self.findings.add("no target caption", identity, "prompt following cannot be measured")
         return {name: text for name, text in captions.items() if text}
 
     def _check_sample(self, sample: Sample) -> None:
         if not sample.instruction:
-            self._add_issue("empty instruction", sample.id, "kept as it is")
+            self.findings.add("empty instruction", sample.id, "kept as it is")
         if sample.mask is None and self.entry.get("RegionBased") is True:
-            self._add_issue("no mask", sample.id, "the whole picture counts as what is to be kept")
+            self.findings.add("no mask", sample.id, "the whole picture counts as what is to be kept")
         for match in IMAGE_REFERENCE.finditer(sample.instruction):
             there = sample.source if match[2] is None else int(match[2]) <= len(sample.references)
             if not there or match[2] == "0":
-                self._add_issue("unknown picture", sample.id, "the instruction names it", match[0])
+                self.findings.add("unknown picture", sample.id, "the instruction names it", match[0])
         if sample.mask is not None and sample.source is not None:
             try:
                 (wide, high), (w, h) = read_image_size(sample.source), read_image_size(sample.mask)
@@ -221,4 +210,4 @@ class _ItemParser(NamedTuple):
                 return
             if (wide, high) != (w, h):
                 sizes = f"{w} x {h}, its source {wide} x {high}"
-                self._add_issue("mask of another size", sample.id, "it is scaled for measuring", sizes)
+                self.findings.add("mask of another size", sample.id, "it is scaled for measuring", sizes)

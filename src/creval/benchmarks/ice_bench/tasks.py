@@ -48,8 +48,8 @@ GROUP_WEIGHTS: Mapping[str, Mapping[str, float]] = {
 class Formula(NamedTuple):
     """A dimension from raw metrics: `constant` and each of them times its factor.
 
-    >>> Formula({"clip_src": 0.5, "l1_src": -0.5}, 0.5)({"clip_src": 0.9, "l1_src": 0.1})
-    0.9
+    >>> Formula({"clip_src": 0.5, "l1_src": -0.5}, 0.5)({"clip_src": 0.75, "l1_src": 0.25})
+    0.75
     """
 
     factors: Mapping[str, float]
@@ -67,10 +67,7 @@ class Formula(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A task by its number and name in the paper, and its name in the release.
-
-    `reference_metric` is what is compared with the reference picture, `control_metric` with the control picture.
-    """
+    """A task by number and name in the paper, and its name in the release; the metrics of its reference and control."""
 
     number: int
     name: str
@@ -197,11 +194,14 @@ def find_task(name: str) -> Task | None:
 def find_tasks(name: str) -> tuple[Task, ...]:
     """The tasks that a name stands for: a task's, a group's, a category's, or numbers.
 
-    >>> [task.number for task in tasks_named("17-19")]
+    >>> [task.number for task in find_tasks("17-19")]
     [17, 18, 19]
     """
     if numbers := _NUMBER_RANGE.fullmatch(name):
-        return _tasks_by_number(name, int(numbers[1]), int(numbers[2] or numbers[1]))
+        first, last = int(numbers[1]), int(numbers[2] or numbers[1])
+        if not 1 <= first <= last <= len(TASKS):
+            raise CrevalError(f"there is no task {name!r}: tasks are numbered from 1 to {len(TASKS)}.")
+        return tuple(TASKS.values())[first - 1 : last]
     wanted = _normalise_name(name)
     if one := _BY_NAME.get(wanted):
         return (one,)
@@ -209,12 +209,6 @@ def find_tasks(name: str) -> tuple[Task, ...]:
     if not found:
         raise unknown_name_error("task", name, [*CATEGORIES, *TASK_GROUPS, SUBJECT_SUBGROUP, *TASKS])
     return tuple(found)
-
-
-def _tasks_by_number(name: str, first: int, last: int) -> tuple[Task, ...]:
-    if not 1 <= first <= last <= len(TASKS):
-        raise CrevalError(f"there is no task {name!r}: tasks are numbered from 1 to {len(TASKS)}.")
-    return tuple(TASKS.values())[first - 1 : last]
 
 
 def resolve_weights(weights: Mapping[str, float | Mapping[str, float]]) -> dict[str, Mapping[str, float]]:

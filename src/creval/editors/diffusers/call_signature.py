@@ -1,5 +1,4 @@
-"""How a pipeline of the diffusers library is called: what it takes, by its class and the names of
-its call's parameters, and what of a job goes where."""
+"""How a pipeline of the diffusers library is called: what it takes, and what of a request goes where."""
 
 from __future__ import annotations
 
@@ -23,17 +22,8 @@ _IMAGE_PARAMETERS = ("image", "images", "input_images")
 _MASK_PARAMETERS = ("mask_image", "mask")
 _REFERENCE_PARAMETER = "image_reference"
 _RESERVED = frozenset(
-    {
-        "prompt",
-        "generator",
-        "num_images_per_prompt",
-        "num_videos_per_prompt",
-        "output_type",
-        "return_dict",
-        _REFERENCE_PARAMETER,
-        *_IMAGE_PARAMETERS,
-        *_MASK_PARAMETERS,
-    }
+    {"prompt", "generator", "num_images_per_prompt", "num_videos_per_prompt", "output_type", "return_dict"}
+    | {_REFERENCE_PARAMETER, *_IMAGE_PARAMETERS, *_MASK_PARAMETERS}
 )
 # What no word on a command line can give.
 _NOT_SETTABLE = ("callback", "latents", "embeds", "ip_adapter", "kwargs")
@@ -76,11 +66,10 @@ _VIDEO_EDITORS = frozenset({"ChronoEditPipeline"})
 
 @dataclass(frozen=True)
 class CallSignature:
-    """What a pipeline's call takes: of its parameters `settable` are those that a user may set,
-    `required` those that somebody has to give; `image_parameter` is the one for the source, if there is one.
+    """What a pipeline's call takes: `settable` parameters may be set by users, `required` ones must be.
 
-    `supports_references` says that it takes references beside the source, `supports_batches` that it takes several jobs
-    at once.
+    `image_parameter` is for the source, if there is one. With `supports_references` it takes references beside the
+    source, with `supports_batches` several requests at once.
     """
 
     class_name: str
@@ -110,8 +99,7 @@ class CallSignature:
         return {"height", "width"} <= self.parameters
 
     def defaults(self) -> dict[str, Any]:
-        """What creval itself sets. Without a negative prompt Qwen's pipelines leave their guidance
-        out; a blank is what their authors give."""
+        """What creval itself sets: without a negative prompt, if only a blank, Qwen's pipelines use no guidance."""
         blank = self.class_name.startswith("QwenImage") and "negative_prompt" in self.parameters
         return {"negative_prompt": " "} if blank else {}
 
@@ -147,8 +135,7 @@ def read_call_signature(kind: type[Any]) -> CallSignature:
 
 
 def _find_guidance_parameter(named: Mapping[str, inspect.Parameter]) -> str:
-    """The parameter that says how closely the instruction is followed. Where two are there and one
-    is unset, that one is for distilled models alone."""
+    """The parameter of guidance by the instruction; of two, one that is unset is for distilled models alone."""
     there = [name for name in _GUIDANCE_PARAMETERS if name in named]
     used = [name for name in there if named[name].default is not None]
     return next(iter(used or there), "")
@@ -160,8 +147,7 @@ def check_not_reserved(settings: Collection[str]) -> None:
 
 
 class PipelineInput(NamedTuple):
-    """What one job puts into a pipeline; `size` is that of the picture to be made, `source_size` the
-    source's as it came; `exact_size` says that a user wants just that size."""
+    """What one request puts into a pipeline; with `exact_size`, a user wants just this `size` of the result."""
 
     instruction: str
     images: tuple[Image.Image, ...]
@@ -180,9 +166,8 @@ class PipelineInput(NamedTuple):
 def build_input(
     job: EditRequest, form: CallSignature, step: int, pixels: int | None, size: Size | None
 ) -> PipelineInput:
-    """A job's pictures, upright, and its instruction. The result is to be as large as the source,
-    in multiples of `step` and of at most `MAX_OUTPUT_PIXELS`; or of `pixels`; or of just that
-    `size`. A pipeline with an area of its own makes that of the source's shape."""
+    """A request's images, upright, and its instruction. The result is as large as the source, in multiples of `step`
+    up to `MAX_OUTPUT_PIXELS`; or has `pixels`, or `size`, or a pipeline's own area in the source's shape."""
     images = [open_image(path) for path in (job.source, *job.references) if path is not None]
     before = images[0].size if images else None
     exact = pixels is not None or size is not None

@@ -22,8 +22,7 @@ _QueuedInput = tuple[PipelineInput, "asyncio.Future[EditOutput]"]
 
 
 class DiffusersEditor(Editor):
-    """A pipeline. Up to `batch` jobs of one shape are done at once; fewer where the memory of the
-    device does not suffice."""
+    """A pipeline that edits up to `batch` requests of one shape at once, fewer if memory does not suffice."""
 
     def __init__(self, name: str, model: str, options: EditorOptions) -> None:
         self.name, self.model, self.notes = name, model, []

@@ -33,8 +33,7 @@ class Libraries(NamedTuple):
 
 
 def import_libraries(name: str) -> Libraries:
-    """The libraries, which from now on keep their progress and remarks to themselves: they would
-    tear the line of creval's own."""
+    """Import the libraries and silence their progress bars and logs, which would break creval's own line."""
     try:
         found = Libraries(*(import_module(library) for library in Libraries._fields))
         import_module("accelerate")
@@ -70,8 +69,7 @@ class LocatedModel(NamedTuple):
         return index
 
     def fingerprint(self) -> dict[str, str]:
-        """What tells this state of the model from others: the hub's commit; otherwise names, sizes
-        and times of the files that belong to it."""
+        """Identify this state of the model: by the hub's commit, or by names, sizes and times of its files."""
         if self.commit:
             return {"revision": self.commit}
         digest = hashlib.blake2b(digest_size=12)
@@ -103,21 +101,19 @@ def locate_model(name: str, revision: str = "") -> LocatedModel:
 
 
 def _hub_error_reason(name: str, error: Exception) -> str:
-    """Why a model cannot be had."""
+    """Why a model cannot be had; of an error's kinds the first in this order counts."""
+    reasons = {
+        "GatedRepoError": "its licence has to be accepted first, at "
+        f"https://huggingface.co/{name}; then log in with hf auth login.",
+        "RepositoryNotFoundError": "there is no such folder here, nor such a model on the hub that this login may see.",
+        "RevisionNotFoundError": "the hub has no such revision of it.",
+        "LocalEntryNotFoundError": "there is no such folder here, it was not fetched before, "
+        "and the hub is out of reach.",
+        "EntryNotFoundError": f"it holds no {_INDEX_FILE}: it is no pipeline that diffusers has saved.",
+    }
     kinds = {kind.__name__ for kind in type(error).__mro__}
-    if "GatedRepoError" in kinds:
-        return (
-            f"its licence has to be accepted first, at https://huggingface.co/{name}; then log in with hf auth login."
-        )
-    if "RepositoryNotFoundError" in kinds:
-        return "there is no such folder here, nor such a model on the hub that this login may see."
-    if "RevisionNotFoundError" in kinds:
-        return "the hub has no such revision of it."
-    if "LocalEntryNotFoundError" in kinds:
-        return "there is no such folder here, it was not fetched before, and the hub is out of reach."
-    if "EntryNotFoundError" in kinds:
-        return f"it holds no {_INDEX_FILE}: it is no pipeline that diffusers has saved."
-    return f"it cannot be had from the hub ({_first_line(error)})."
+    other = f"it cannot be had from the hub ({_first_line(error)})."
+    return next((reason for kind, reason in reasons.items() if kind in kinds), other)
 
 
 def find_pipeline_class(found: LocatedModel, diffusers: Any, wanted: str = "") -> type[Any]:
@@ -148,8 +144,7 @@ def download_model(found: LocatedModel, kind: type[Any], variant: str) -> Locate
 
 
 class DevicePlacement(NamedTuple):
-    """Where a pipeline runs: the device, the type of its numbers, and what waits in the machine's
-    memory (`model`: the parts that are not at work; `sequential`: even their layers)."""
+    """Device and number type of a pipeline, and what is offloaded: idle parts (`model`) or layers (`sequential`)."""
 
     device: str
     dtype: str
@@ -193,21 +188,13 @@ def load_pipeline(found: LocatedModel, kind: type[Any], placed: DevicePlacement,
 def memory_hint(error: Exception) -> str:
     """What to set where memory does not suffice; empty where that is not what is wrong."""
     said = f"{type(error).__name__} {error}".casefold().replace("outofmemory", "out of memory")
-    if not isinstance(error, MemoryError) and not any(words in said for words in _OUT_OF_MEMORY_PHRASES):
+    phrases = ("out of memory", "can't allocate memory", "not enough memory")
+    if not isinstance(error, MemoryError) and not any(words in said for words in phrases):
         return ""
     return (
         "`settings` dtype=bfloat16 halves the model; `settings` offload=model (or sequential, slower) leaves "
         "on the GPU only what is at work; `settings` batch=1 and fewer `settings` pixels=N take less, too"
     )
-
-
-_OUT_OF_MEMORY_PHRASES = ("out of memory", "can't allocate memory", "not enough memory")
-
-
-def find_size_step(pipeline: Any) -> int:
-    """What the sides of its pictures are multiples of."""
-    config = getattr(getattr(pipeline, "image_processor", None), "config", None)
-    return int(getattr(config, "vae_scale_factor", None) or 16)
 
 
 def truncated_token_count(pipeline: Any, text: str) -> int | None:

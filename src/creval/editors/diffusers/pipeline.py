@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from PIL import Image
 
 from creval.core.errors import CrevalError, require_known
+from creval.core.images import encode_png
 from creval.editors.base import EditOutput
 from creval.editors.diffusers.call_signature import (
     CallSignature,
@@ -23,7 +23,6 @@ from creval.editors.diffusers.model_files import (
     choose_placement,
     download_model,
     find_pipeline_class,
-    find_size_step,
     import_libraries,
     load_pipeline,
     locate_model,
@@ -59,7 +58,7 @@ class PipelineSettings:
         self.pixels = self._get_whole_number("pixels", _MIN_PIXELS)
         self._get_whole_number("steps", 1)
         guidance = values.get("guidance")
-        if guidance is not None and not _is_number(guidance):
+        if guidance is not None and (isinstance(guidance, bool) or not isinstance(guidance, int | float)):
             raise CrevalError(f"`settings` guidance takes a number, not {guidance!r}.")
         self.dtype, self.offload = self.get_text("dtype"), self.get_text("offload") or OFFLOADS[0]
         require_known("`settings` dtype", self.dtype or DTYPES[0], DTYPES)
@@ -149,7 +148,8 @@ class DiffusersPipeline:
     @property
     def size_step(self) -> int:
         """What the sides of its pictures are multiples of."""
-        return find_size_step(self._loaded)
+        config = getattr(getattr(self._loaded, "image_processor", None), "config", None)
+        return int(getattr(config, "vae_scale_factor", None) or 16)
 
     def editing_class(self) -> str:
         """The class by which the same weights edit, where this one does not."""
@@ -230,13 +230,7 @@ class DiffusersPipeline:
         read = truncated_token_count(self._loaded, given.instruction)
         if read is not None:
             facts["tokens_read"] = read
-        content = io.BytesIO()
-        image.save(content, "PNG", compress_level=1)
-        return EditOutput(content.getvalue(), "image/png", metadata=facts)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+        return EditOutput(encode_png(image), "image/png", metadata=facts)
 
 
 def _is_black(image: Image.Image) -> bool:

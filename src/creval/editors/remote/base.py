@@ -1,8 +1,7 @@
-"""What editors behind servers share: asking with a key, fetching results without it, and checking
-that what came is a picture.
+"""What editors behind servers share: requests with a key, downloads without it, checks of images.
 
-Whatever a server sends is untrusted: it is bounded, no redirect is followed with the key, and an
-address that it names is asked without the key, over http or https alone.
+Whatever a server sends is untrusted: it is bounded, no redirect is followed with the key, and an address that it names
+is asked without the key, over http or https alone.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urljoin
 
@@ -23,7 +21,7 @@ from yarl import URL
 
 from creval.core.errors import CrevalError
 from creval.core.images import EncodedImage, ImageError, decode_image, encode_image
-from creval.editors.base import Editor, EditorOptions, EditRequest, PendingTask
+from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask
 from creval.editors.output_checks import MAX_IMAGE_BYTES
 from creval.providers.call_errors import CallError, ProviderUnusable
 from creval.providers.http import HttpEndpoint, HttpResponse, SlicedJsonBody, find_proxy
@@ -57,6 +55,8 @@ class RemoteEditor(Editor):
 
     provider: ClassVar[str]
     endpoint_path: ClassVar[str]
+    key_header: ClassVar[tuple[str, str]] = ("Authorization", "Bearer ")
+    """The header that carries the key, and what stands there before it."""
     reserved_settings: ClassVar[frozenset[str]] = frozenset({"model", "prompt", "n", "stream"})
     supports_mask: ClassVar[bool] = False
     """Whether the provider takes a mask."""
@@ -99,13 +99,26 @@ class RemoteEditor(Editor):
             if session is not None:
                 await session.close()
 
-    @abstractmethod
     def auth_headers(self) -> dict[str, str]:
-        """The headers that carry the key."""
+        name, prefix = self.key_header
+        return {name: prefix + self._endpoint.key} if self._endpoint.key else {}
 
-    def bearer_header(self) -> dict[str, str]:
-        key = self._endpoint.key
-        return {"Authorization": f"Bearer {key}"} if key else {}
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
+        if ticket.task_id:
+            return await self.resume(job, ticket, self.price, self.build_metadata(resumed=True))
+        self.note_ignored_inputs(job)
+        return await self.request_edit(job, ticket)
+
+    @abstractmethod
+    async def request_edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
+        """Ask for a picture of which nothing is kept yet."""
+
+    async def resume(
+        self, job: EditRequest, ticket: PendingTask, cost: float | None, metadata: dict[str, Any]
+    ) -> EditOutput:
+        """Return the picture that was paid for already, from what is kept of it."""
+        del job
+        return EditOutput(*await self.download(ticket.task_id or "", ticket), cost, metadata)
 
     async def post(self, path: str, body: Mapping[str, Any] | aiohttp.FormData) -> dict[str, Any]:
         """What the server answers to a request; `CallError` or `ProviderUnusable` where that is an error."""
@@ -115,13 +128,15 @@ class RemoteEditor(Editor):
             data = SlicedJsonBody([json.dumps(body).encode()], address.scheme)
         return self.parse_json(await self.fetch("POST", address, data=data))
 
-    async def fetch(self, method: str, address: URL, *, with_key: bool = True, **options: Any) -> HttpResponse:
+    async def fetch(
+        self, method: str, address: URL, *, with_key: bool = True, max_bytes: int = _MAX_REPLY_BYTES, **options: Any
+    ) -> HttpResponse:
         """What stands at an address, which is sent the key or not."""
         session = self._keyed_session if with_key else self._keyless_session
         if session is None:
             raise RuntimeError("open the editor first")
         paid = method == "POST"
-        return await self._endpoint.fetch(session, method, address, max_bytes=_MAX_REPLY_BYTES, billed=paid, **options)
+        return await self._endpoint.fetch(session, method, address, max_bytes=max_bytes, billed=paid, **options)
 
     def parse_json(self, got: HttpResponse) -> dict[str, Any]:
         """The JSON object that was sent; `CallError` or `ProviderUnusable` where it is an error, or none."""
@@ -157,9 +172,16 @@ class RemoteEditor(Editor):
         said = ErrorBody(str(message or code), f"{code} {message}", None)
         return self.classify_error(400, said, {})
 
+    async def read_entry(self, entry: object, media: str, ticket: PendingTask) -> DownloadedImage:
+        """The picture of an entry in a reply: in it as base64, or under the address that it names."""
+        if not isinstance(entry, dict):
+            raise CallError("no picture", "a reply without one", billed=True)
+        if entry.get("b64_json"):
+            return await self.decode_base64_image(entry["b64_json"], media)
+        return await self.download_result(entry.get("url"), ticket)
+
     async def download_result(self, url: object, ticket: PendingTask) -> DownloadedImage:
-        """The picture under an address that the server named. The address is kept before, so that
-        a fetch that fails, or a kill, does not mean to pay again."""
+        """Return the image at an address that the server named, kept first so that nothing is paid twice."""
         if isinstance(url, str) and url.startswith("data:"):
             return await self.decode_base64_image(url, "")
         place = str(self.validate_url(url))
@@ -167,8 +189,7 @@ class RemoteEditor(Editor):
         return await self.download(place, ticket)
 
     async def download(self, url: str, ticket: PendingTask) -> DownloadedImage:
-        """The picture under an address. One that can never be had from there is forgotten, and
-        only then paid in vain: from what is kept, the next try fetches it."""
+        """Return the image at an address; one that can never be had is forgotten, and only then billed in vain."""
         for tried in range(1, _DOWNLOAD_TRIES + 1):
             try:
                 return await self._download_once(url)
@@ -183,19 +204,11 @@ class RemoteEditor(Editor):
         raise AssertionError("unreachable")
 
     async def _download_once(self, url: str) -> DownloadedImage:
-        if self._keyless_session is None:
-            raise RuntimeError("open the editor first")
         place = self.validate_url(url)
         for _ in range(_MAX_REDIRECTS + 1):
             try:
-                got = await self._endpoint.fetch(
-                    self._keyless_session,
-                    "GET",
-                    place,
-                    max_bytes=MAX_IMAGE_BYTES,
-                    seconds=_DOWNLOAD_TIMEOUT,
-                    proxy=find_proxy(place),
-                )
+                options = {"seconds": _DOWNLOAD_TIMEOUT, "proxy": find_proxy(place)}
+                got = await self.fetch("GET", place, with_key=False, max_bytes=MAX_IMAGE_BYTES, **options)
             except ProviderUnusable as error:  # one result's host says nothing about the others
                 raise CallError("no picture", self._endpoint.redact_line(error)) from None
             if got.status not in _REDIRECT_STATUSES:
@@ -258,11 +271,8 @@ class RemoteEditor(Editor):
         if len(paths) > max_images:
             reason = f"{self.name} takes {max_images} pictures at most, and these are {len(paths)}"
             raise CallError("unsupported", reason, retryable=False)
-        return [await self.encode_input(path) for path in paths]
-
-    async def encode_input(self, path: Path) -> EncodedImage:
         try:
-            return await asyncio.to_thread(encode_image, path)
+            return [await asyncio.to_thread(encode_image, path) for path in paths]
         except ImageError as error:
             raise CallError("unreadable source", str(error), retryable=False) from None
 
@@ -278,13 +288,9 @@ class RemoteEditor(Editor):
 
 def detect_media_type(content: bytes) -> str:
     """A picture's type by how it begins; empty where that is not known."""
-    for start, media in _MAGIC_BYTES:
-        if content.startswith(start):
-            return media
-    return "image/webp" if content[:4] == b"RIFF" and content[8:12] == b"WEBP" else ""
-
-
-_MAGIC_BYTES = ((b"\x89PNG", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+    known = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+    webp = "image/webp" if content[:4] == b"RIFF" and content[8:12] == b"WEBP" else ""
+    return next((media for start, media in known.items() if content.startswith(start)), webp)
 
 
 def _is_private_host(host: str) -> bool:

@@ -40,33 +40,13 @@ _PROVIDER_HOSTS = (".bfl.ai", ".bfl.ml")
 class BFLEditor(RemoteEditor):
     provider = "bfl"
     endpoint_path = "/MODEL"
+    key_header = ("x-key", "")
     reserved_settings = frozenset({"prompt", "input_image", "webhook_url", "webhook_secret"})
-
-    def auth_headers(self) -> dict[str, str]:
-        return {"x-key": self._endpoint.key} if self._endpoint.key else {}
 
     def list_price(self) -> float | None:
         return _PRICES.get(self.model)
 
-    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
-        if ticket.task_id:
-            place, cost, told = ticket.task_id, self.price, self.build_metadata(resumed=True)
-        else:
-            place, cost, told = await self._submit(job)
-            await ticket.save(place)
-        result = await self._wait_for_result(place, ticket)
-        # Its address is not kept: it can be had again from the task.
-        image = await self.download(str(self.validate_url(result.get("sample"))), ticket)
-        seed, prompt = result.get("seed"), result.get("prompt")
-        if isinstance(seed, int):
-            told["seed"] = seed
-        if isinstance(prompt, str) and prompt != job.instruction:
-            told["revised_prompt"] = self._endpoint.redact_line(prompt)
-        return EditOutput(*image, cost, told)
-
-    async def _submit(self, job: EditRequest) -> tuple[str, float | None, dict[str, Any]]:
-        """Begin a task: where it is looked at, what it costs, and what was told about it."""
-        self.note_ignored_inputs(job)
+    async def request_edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         sent = await self.encode_inputs(job, _MAX_IMAGES_BY_MODEL.get(self.model, _MAX_IMAGES))
         body: dict[str, Any] = {"prompt": job.instruction, "seed": seed_in_range(job), "output_format": "png"}
         for number, image in enumerate(sent, 1):
@@ -74,9 +54,23 @@ class BFLEditor(RemoteEditor):
             body[name] = encode_base64(image)
         body = with_settings(body, self._settings)
         reply = await self.post(f"/{quote(self.model, safe='')}", body)
-        place = self._polling_url(reply)
+        await ticket.save(self._polling_url(reply))
         told = self.build_metadata(seed=body.get("seed"), task=reply.get("id"))
-        return place, self._cost(reply.get("cost")), told
+        return await self.resume(job, ticket, self._cost(reply.get("cost")), told)
+
+    async def resume(
+        self, job: EditRequest, ticket: PendingTask, cost: float | None, metadata: dict[str, Any]
+    ) -> EditOutput:
+        """Wait for the task that is kept."""
+        result = await self._wait_for_result(ticket)
+        # Its address is not kept: it can be had again from the task.
+        image = await self.download(str(self.validate_url(result.get("sample"))), ticket)
+        seed, prompt = result.get("seed"), result.get("prompt")
+        if isinstance(seed, int):
+            metadata["seed"] = seed
+        if isinstance(prompt, str) and prompt != job.instruction:
+            metadata["revised_prompt"] = self._endpoint.redact_line(prompt)
+        return EditOutput(*image, cost, metadata)
 
     def _cost(self, charged: object) -> float | None:
         """Money by the credits that a reply names; otherwise a picture's price."""
@@ -94,10 +88,9 @@ class BFLEditor(RemoteEditor):
             return str(URL(f"{self._endpoint.url}/get_result").with_query(id=reply["id"]))
         raise CallError("broken JSON", "a reply without a task", billed=True)
 
-    async def _wait_for_result(self, place: str, ticket: PendingTask) -> Mapping[str, Any]:
-        """A task's result. One that will never have any is forgotten, so that it is begun anew; as
-        long as it is kept, another try pays nothing."""
-        address = self.validate_url(place)
+    async def _wait_for_result(self, ticket: PendingTask) -> Mapping[str, Any]:
+        """Return a task's result; a task that will never have one is forgotten, so that it is begun anew."""
+        address = self.validate_url(ticket.task_id)
         until, interval, unseen = time.monotonic() + self._endpoint.timeout, self.poll_interval, 0
         while True:
             found = await self._poll(address)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from creval.core.files import dig
 from creval.core.images import EncodedImage
 from creval.editors.base import EditOutput, EditRequest, PendingTask
 from creval.editors.remote.base import RemoteEditor
@@ -30,17 +31,10 @@ class DashScopeEditor(RemoteEditor):
     endpoint_path = _PATH
     reserved_settings = frozenset({"model", "messages", "n"})
 
-    def auth_headers(self) -> dict[str, str]:
-        return self.bearer_header()
-
-    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
-        if ticket.task_id:
-            image = await self.download(ticket.task_id, ticket)
-            return EditOutput(*image, self.price, self.build_metadata(resumed=True))
+    async def request_edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         editing = self.model.startswith(_EDIT_MODEL_PREFIX)
         if editing and job.source is None and not job.references:
             raise CallError("unsupported", f"{self.name} needs a picture to edit", retryable=False)
-        self.note_ignored_inputs(job)
         sent = await self.encode_inputs(job, _MAX_IMAGES_EDITING if editing else _MAX_IMAGES)
         parameters = with_settings(self._build_parameters(job, sent, editing), self._settings)
         content = [{"image": data_url(image)} for image in sent]
@@ -61,16 +55,13 @@ class DashScopeEditor(RemoteEditor):
 
     def _result_url(self, reply: Mapping[str, Any]) -> object:
         """The address of the picture in a reply."""
-        output = reply.get("output")
-        choices = output.get("choices") if isinstance(output, dict) else None
-        words = []
+        choices, words = dig(reply, "output", "choices"), []
         for choice in choices if isinstance(choices, list) else ():
-            message = choice.get("message") if isinstance(choice, dict) else None
-            content = message.get("content") if isinstance(message, dict) else None
+            content = dig(choice, "message", "content")
             for part in content if isinstance(content, list) else ():
-                if isinstance(part, dict) and part.get("image"):
-                    return part["image"]
-                words.append(str(part.get("text", "")) if isinstance(part, dict) else "")
+                if dig(part, "image"):
+                    return dig(part, "image")
+                words.append(str(dig(part, "text") or ""))
         if reply.get("code"):
             raise self.error_in_reply(reply["code"], reply.get("message"))
         reason = self._endpoint.redact_line("".join(words)) or "a reply without one"

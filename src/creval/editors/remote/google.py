@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from creval.core.files import dig
 from creval.core.images import EncodedImage
 from creval.editors.base import EditOutput, EditRequest, PendingTask
 from creval.editors.remote.base import RemoteEditor
@@ -39,18 +40,15 @@ _PRICES = {  # US dollars for a picture of 1K, as quoted from Google's price lis
 class GoogleEditor(RemoteEditor):
     provider = "google"
     endpoint_path = "/models/MODEL:generateContent"
+    key_header = ("x-goog-api-key", "")
     reserved_settings = frozenset({"model", "contents", "candidateCount"})
-
-    def auth_headers(self) -> dict[str, str]:
-        return {"x-goog-api-key": self._endpoint.key} if self._endpoint.key else {}
 
     def list_price(self) -> float | None:
         if self._settings.get("imageSize", "1K") != "1K":
             return None
         return _PRICES.get(self.model.removesuffix("-preview"))
 
-    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:  # noqa: ARG002
-        self.note_ignored_inputs(job)
+    async def request_edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:  # noqa: ARG002
         sent = await self.encode_inputs(job, _MAX_IMAGES)
         parts = [{"inlineData": {"mimeType": image.media_type, "data": encode_base64(image)}} for image in sent]
         body = self._build_body(job, [*parts, {"text": job.instruction}], sent)
@@ -79,17 +77,13 @@ class GoogleEditor(RemoteEditor):
         }
 
     async def _parse_output(self, reply: Mapping[str, Any], config: Mapping[str, Any]) -> EditOutput:
-        candidates = reply.get("candidates")
-        first = candidates[0] if isinstance(candidates, list) and candidates else {}
-        first = first if isinstance(first, dict) else {}
+        first = dig(reply, "candidates", 0)
         found, words = _find_image_and_text(first)
         if found is None:
             raise self._no_image_error(reply, first, words)
-        data = found.get("data")
         media = found.get("mimeType") or found.get("mime_type")
-        image = await self.decode_base64_image(data, str(media))
+        image = await self.decode_base64_image(found.get("data"), str(media))
         usage = reply.get("usageMetadata")
-        usage = usage if isinstance(usage, dict) else {}
         told = self.build_metadata(
             seed=config.get("seed"),
             said=words,
@@ -100,12 +94,10 @@ class GoogleEditor(RemoteEditor):
         )
         return EditOutput(*image, self.price, told)
 
-    def _no_image_error(self, reply: Mapping[str, Any], candidate: Mapping[str, Any], words: str) -> CallError:
+    def _no_image_error(self, reply: Mapping[str, Any], candidate: object, words: str) -> CallError:
         """Why there is no picture in a reply."""
-        feedback = reply.get("promptFeedback")
-        blocked = feedback.get("blockReason") if isinstance(feedback, dict) else None
-        ended = str(candidate.get("finishReason") or "")
-        message = candidate.get("finishMessage")
+        blocked = dig(reply, "promptFeedback", "blockReason")
+        ended, message = str(dig(candidate, "finishReason") or ""), dig(candidate, "finishMessage")
         reason = self._endpoint.redact_line(": ".join(str(part) for part in (message, words) if part))
         if blocked:
             return CallError("content filter", f"the prompt, {self._endpoint.redact_line(blocked)}", retryable=False)
@@ -115,10 +107,9 @@ class GoogleEditor(RemoteEditor):
         return CallError("no picture", f"{shown} {reason}".strip(), billed=True)
 
 
-def _find_image_and_text(candidate: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
+def _find_image_and_text(candidate: object) -> tuple[Mapping[str, Any] | None, str]:
     """The first picture of a reply, if there is one, and its words; thoughts are left out."""
-    content = candidate.get("content")
-    parts = content.get("parts") if isinstance(content, dict) else None
+    parts = dig(candidate, "content", "parts")
     found, words = None, []
     for part in parts if isinstance(parts, list) else ():
         if not isinstance(part, dict) or part.get("thought"):

@@ -9,7 +9,6 @@ and that a source has to be of its mask's format, as it is made here.
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import re
 from collections.abc import Mapping
@@ -18,7 +17,8 @@ from typing import Any
 import aiohttp
 from PIL import Image, ImageChops
 
-from creval.core.images import EncodedImage, ImageError, decode_image, open_image
+from creval.core.files import dig
+from creval.core.images import EncodedImage, ImageError, decode_image, encode_png, open_image
 from creval.editors.base import EditOutput, EditRequest, PendingTask
 from creval.editors.remote.base import RemoteEditor
 from creval.editors.remote.payload import Size, nearest_size, size_for_aspect, with_settings
@@ -46,16 +46,10 @@ class OpenAIEditor(RemoteEditor):
     supports_mask = True
     reserved_settings = frozenset({"model", "prompt", "n", "stream", "image", "image[]", "mask"})
 
-    def auth_headers(self) -> dict[str, str]:
-        return self.bearer_header()
-
     def list_price(self) -> float | None:
         return _IMAGE_PRICES.get(self.model, {}).get(str(self._settings.get("quality", "auto")))
 
-    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
-        if ticket.task_id:
-            image = await self.download(ticket.task_id, ticket)
-            return EditOutput(*image, self.price, self.build_metadata(resumed=True))
+    async def request_edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         self.add_note("takes no seed: each picture is another draw.")
         sent = await self.encode_inputs(job, _MAX_IMAGES)
         fields = {"model": self.model, "prompt": job.instruction}
@@ -96,17 +90,10 @@ class OpenAIEditor(RemoteEditor):
     async def _parse_output(
         self, reply: Mapping[str, Any], fields: Mapping[str, Any], ticket: PendingTask
     ) -> EditOutput:
-        data = reply.get("data")
-        first = data[0] if isinstance(data, list) and data else None
-        if not isinstance(first, dict):
-            raise CallError("no picture", "a reply without one", billed=True)
+        first = dig(reply, "data", 0)
         form = reply.get("output_format") or fields.get("output_format") or "png"
-        if first.get("b64_json"):
-            image = await self.decode_base64_image(first["b64_json"], f"image/{form}")
-        else:
-            image = await self.download_result(first.get("url"), ticket)
+        image = await self.read_entry(first, f"image/{form}", ticket)
         usage = reply.get("usage")
-        usage = usage if isinstance(usage, dict) else {}
         told = self.build_metadata(
             size=reply.get("size") or fields.get("size"),
             quality=reply.get("quality"),
@@ -116,15 +103,14 @@ class OpenAIEditor(RemoteEditor):
         )
         return EditOutput(*image, self._cost(usage), told)
 
-    def _cost(self, usage: Mapping[str, Any]) -> float | None:
+    def _cost(self, usage: object) -> float | None:
         """Money by the tokens that were counted; otherwise a picture's price."""
         if self._user_price is not None or self._custom_url:
             return self.price
         rates = _TOKEN_PRICES.get(self.model) or (
             _TOKEN_PRICES["gpt-image-2"] if _ANY_SIZE_MODELS.match(self.model) else ()
         )
-        details = usage.get("input_tokens_details")
-        details = details if isinstance(details, dict) else {}
+        details = dig(usage, "input_tokens_details")
         counts = [read_token_count(details, name) for name in ("text_tokens", "image_tokens")]
         counts.append(read_token_count(usage, "output_tokens"))
         if not rates or None in counts:
@@ -143,16 +129,10 @@ def _build_mask(job: EditRequest, source: EncodedImage) -> bytes:
     alpha = ImageChops.invert(image.point(lambda value: 255 if value > 128 else 0))
     made = Image.new("RGBA", image.size, (0, 0, 0, 255))
     made.putalpha(alpha)
-    return _encode_png(made)
+    return encode_png(made)
 
 
 def _as_png(image: EncodedImage) -> EncodedImage:
     if image.media_type == "image/png":
         return image
-    return image._replace(media_type="image/png", content=_encode_png(decode_image(image.content)))
-
-
-def _encode_png(image: Image.Image) -> bytes:
-    content = io.BytesIO()
-    image.save(content, "PNG", compress_level=1)
-    return content.getvalue()
+    return image._replace(media_type="image/png", content=encode_png(decode_image(image.content)))

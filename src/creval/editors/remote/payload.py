@@ -17,7 +17,7 @@ Size = tuple[int, int]
 def seed_in_range(job: EditRequest) -> int:
     """A job's seed in the range that all servers take.
 
-    >>> seed_of(Job("s", "x", seed=2**31 + 5))
+    >>> seed_in_range(EditRequest("s", "x", seed=2**31 + 5))
     5
     """
     return job.seed % 2**31
@@ -26,7 +26,7 @@ def seed_in_range(job: EditRequest) -> int:
 def with_settings(body: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """A request with the user's settings, which come first; one that is null leaves its name out.
 
-    >>> given({"size": "auto", "seed": 1}, {"size": None, "quality": "low"})
+    >>> with_settings({"size": "auto", "seed": 1}, {"size": None, "quality": "low"})
     {'seed': 1, 'quality': 'low'}
     """
     both = {**body, **settings}
@@ -36,7 +36,7 @@ def with_settings(body: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[
 def nearest_size(size: Size, sizes: Sequence[Size]) -> Size:
     """The size whose aspect ratio is nearest to another's; the first of those that are as near.
 
-    >>> nearest((800, 600), [(1024, 1024), (1536, 1024), (1024, 1536)])
+    >>> nearest_size((800, 600), [(1024, 1024), (1536, 1024), (1024, 1536)])
     (1536, 1024)
     """
     wanted = math.log(size[0] / size[1])
@@ -46,7 +46,7 @@ def nearest_size(size: Size, sizes: Sequence[Size]) -> Size:
 def size_for_aspect(size: Size, pixels: int, step: int, max_aspect: float) -> Size:
     """A size of about so many pixels with another's aspect ratio, as far as that is allowed, in multiples of `step`.
 
-    >>> shaped((1920, 1080), 1024 * 1024, 16, 3.0)
+    >>> size_for_aspect((1920, 1080), 1024 * 1024, 16, 3.0)
     (1360, 768)
     """
     ratio = min(max(size[0] / size[1], 1 / max_aspect), max_aspect)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from creval.core.files import dig
 from creval.editors.base import EditOutput, EditRequest, PendingTask
 from creval.editors.remote.base import RemoteEditor
 from creval.editors.remote.payload import Size, data_url, nearest_size, seed_in_range, with_settings
-from creval.providers.call_errors import CallError
 
 # What Ark recommends for 2K; 1K is not taken by the newer models.
 _SIZES: list[Size] = [
@@ -37,29 +37,16 @@ class SeedreamEditor(RemoteEditor):
     endpoint_path = "/images/generations"
     reserved_settings = frozenset({"model", "prompt", "image", "stream", "sequential_image_generation"})
 
-    def auth_headers(self) -> dict[str, str]:
-        return self.bearer_header()
-
     def list_price(self) -> float | None:
         return next((price for name, price in _PRICES.items() if name in self.model), None)
 
-    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
-        if ticket.task_id:
-            image = await self.download(ticket.task_id, ticket)
-            return EditOutput(*image, self.price, self.build_metadata(resumed=True))
-        self.note_ignored_inputs(job)
+    async def request_edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         body = with_settings(await self._build_body(job), self._settings)
         reply = await self.post("/images/generations", body)
-        data = reply.get("data")
-        first = data[0] if isinstance(data, list) and data else None
-        if not isinstance(first, dict):
-            raise CallError("no picture", "a reply without one", billed=True)
-        if isinstance(first.get("error"), dict):
-            raise self.error_in_reply(first["error"].get("code"), first["error"].get("message"))
-        if first.get("b64_json"):
-            image = await self.decode_base64_image(first["b64_json"], "")
-        else:
-            image = await self.download_result(first.get("url"), ticket)
+        first = dig(reply, "data", 0)
+        if isinstance(error := dig(first, "error"), dict):
+            raise self.error_in_reply(error.get("code"), error.get("message"))
+        image = await self.read_entry(first, "", ticket)
         told = self.build_metadata(seed=body.get("seed"), size=first.get("size") or body.get("size"))
         return EditOutput(*image, self.price, told)
 
