@@ -148,6 +148,11 @@ class ScoreSchema:
             return {name: weight for name, weight in self.composite.weights.items() if weight > 0}
         return {require_known("metric", column, self.columns): 1.0}
 
+    def component_indices(self, column: str) -> list[int]:
+        """Return the places, among the metrics, of those that a column is made of."""
+        names = self.component_weights(column)
+        return [at for at, metric in enumerate(self.metrics) if metric.name in names]
+
     def with_levels(self, levels: tuple[Level, ...]) -> ScoreSchema:
         """The same over a dataset's levels; those of samples' parts are the protocol's own."""
         parts = tuple(level for level in self.levels if level.groups_sub_scores)

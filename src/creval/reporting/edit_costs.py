@@ -136,8 +136,7 @@ def _find_difference(card: Scorecard, first: str, second: str) -> Difference | N
         if (found.first, found.second) == (first, second):
             return found
         if (found.first, found.second) == (second, first) and found.value is not None:
-            ends = [None if end is None else -end for end in (found.high, found.low)]
-            return Difference(first, second, -found.value, ends[0], ends[1], found.samples, found.p)
+            return found.reverse()
     return None
 
 

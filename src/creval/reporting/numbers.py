@@ -9,10 +9,10 @@ from creval.core.formatting import DEFAULT_DIGITS, format_interval, format_value
 from creval.core.schema import Digits
 
 if TYPE_CHECKING:  # NumPy comes with it, and a replay has no use for that
-    from creval.stats.scorecard import Answer, Difference
+    from creval.stats.scorecard import Difference, ScoreEstimate
 
 
-def format_coverage(cell: Answer) -> str:
+def format_coverage(cell: ScoreEstimate) -> str:
     """How much was scored, in percent; only what is complete is called 100 %."""
     if cell.total == 0:
         return "none"

@@ -86,8 +86,7 @@ def _format_pair(card: Scorecard, found: Difference) -> str:
             f"{escape_control(found.first)} and {escape_control(found.second)} (no {card.table.schema.ranking_column})"
         )
     if (found.value < 0) == card.table.schema.higher_is_better(card.table.schema.ranking_column):
-        ends = [None if end is None else -end for end in (found.high, found.low)]
-        found = Difference(found.second, found.first, -found.value, ends[0], ends[1], found.samples)
+        found = found.reverse()
     word = "over" if found.value else "and"
     shown = format_difference(found, _ranking_digits(card))
     return f"{escape_control(found.first)} {word} {escape_control(found.second)} ({shown})"

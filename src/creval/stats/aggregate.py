@@ -73,13 +73,8 @@ def _strata_in_group(table: ScoreTable, level: Level, group: int, strata: Sequen
 def _sub_score_means(counts: Floats, sums: Floats, sizes: Floats) -> Floats:
     """Means of samples' parts; axes draw, group, system, metric."""
     models, samples, groups, metrics = sums.shape
-    drawn = []
-    for source in (sums, sizes):
-        flat = source.transpose(1, 2, 0, 3).reshape(samples, -1)
-        drawn.append((counts @ flat).reshape(len(counts), groups, models, metrics))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean: Floats = drawn[0] / drawn[1]
-    return mean
+    flat = (source.transpose(1, 2, 0, 3).reshape(samples, -1) for source in (sums, sizes))
+    return divide(*((counts @ source).reshape(len(counts), groups, models, metrics) for source in flat))
 
 
 def _level_values(
@@ -89,21 +84,20 @@ def _level_values(
     while waiting:
         level = next(level for level in waiting if _required_levels(level) <= values.keys())
         waiting.remove(level)
-        means = []
         if level.difference_of is not None:
             of, first, second = level.difference_of
             groups = table.schema.find_level(of).groups
             at, less = groups.index(first), groups.index(second)
-            means.append(values[of][:, at] - values[of][:, less])
+            means = [values[of][:, at] - values[of][:, less]]
         elif level.mean_of is None:
+            means = []
             for group in range(len(level.groups)):
                 chosen = _strata_in_group(table, level, group, strata)
-                with np.errstate(invalid="ignore", divide="ignore"):
-                    means.append(sums[:, chosen].sum(axis=1) / sizes[:, chosen].sum(axis=1))
+                means.append(divide(sums[:, chosen].sum(axis=1), sizes[:, chosen].sum(axis=1)))
         else:
             often = _draw_frequency(table, table.schema.find_level(level.mean_of), strata, drawn)
-            for finer in child_groups(table, level.name, level.mean_of):
-                means.append(_weighted_mean(values[level.mean_of][:, finer], often[:, finer]))
+            children = child_groups(table, level.name, level.mean_of)
+            means = [_weighted_mean(values[level.mean_of][:, finer], often[:, finer]) for finer in children]
         values[level.name] = np.stack(means, axis=1)
     return values
 
@@ -121,9 +115,7 @@ def _draw_frequency(table: ScoreTable, level: Level, strata: Sequence[Integers],
 def _weighted_mean(values: Floats, frequency: Floats) -> Floats:
     """The mean of the groups that are there, each as often as it was drawn; axes draw, group, system, metric."""
     weights = np.where(np.isnan(values), 0.0, frequency[..., None, None])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean: Floats = (weights * np.nan_to_num(values)).sum(axis=1) / weights.sum(axis=1)
-    return mean
+    return divide((weights * np.nan_to_num(values)).sum(axis=1), weights.sum(axis=1))
 
 
 def _required_levels(level: Level) -> set[str]:
@@ -171,6 +163,11 @@ def _group_stratum_weights(
 def nan_mean(values: Floats, axis: int) -> Floats:
     """The mean over an axis of what is there."""
     here = ~np.isnan(values)
+    return divide(np.where(here, values, 0.0).sum(axis=axis), here.sum(axis=axis))
+
+
+def divide(numerator: Floats, denominator: Floats | Integers) -> Floats:
+    """Divide without a warning: NaN or infinity where the denominator is zero."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean: Floats = np.where(here, values, 0.0).sum(axis=axis) / here.sum(axis=axis)
-    return mean
+        quotient: Floats = numerator / denominator
+    return quotient

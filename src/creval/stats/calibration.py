@@ -127,8 +127,8 @@ def judge_rates_to_json(rates: JudgeRates) -> dict[str, Any]:
     return {
         "sensitivity": plain(rates.sensitivity),
         "specificity": plain(rates.specificity),
-        "accuracy": rates.accuracy._asdict(),
-        "yes_bias": rates.yes_bias._asdict(),
+        "accuracy": rates.accuracy.to_dict(),
+        "yes_bias": rates.yes_bias.to_dict(),
         "asked": rates.answer_count,
     }
 

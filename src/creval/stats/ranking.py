@@ -9,7 +9,7 @@ def rank_ranges(models: Sequence[str], decided_pairs: Iterable[tuple[str, str]])
     """The best and the worst place that each system can hold; `decided_pairs` are pairs, the better one
     first, of which that is decided.
 
-    >>> dict(places(["A", "B", "C"], [("A", "C")]))
+    >>> dict(rank_ranges(["A", "B", "C"], [("A", "C")]))
     {'A': (1, 2), 'B': (1, 3), 'C': (2, 3)}
     """
     above = dict.fromkeys(models, 0)
@@ -23,7 +23,7 @@ def rank_ranges(models: Sequence[str], decided_pairs: Iterable[tuple[str, str]])
 def indistinguishable(models: Sequence[str], decided_pairs: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
     """Neighbours, best first, of whom no two can be told apart; each as large as it can be.
 
-    >>> groups(["A", "B", "C"], [("A", "C")])
+    >>> indistinguishable(["A", "B", "C"], [("A", "C")])
     [('A', 'B'), ('B', 'C')]
     """
     apart = {frozenset(pair) for pair in decided_pairs}

@@ -1,19 +1,20 @@
-"""Every sample's scores, as arrays: what all statistics start from."""
+"""The scores of every sample and of its parts, such as steps, as arrays: what all statistics start from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from creval.core.edit_record import EditKey
 from creval.core.errors import require_known
-from creval.core.schema import Level, ScoreSchema
+from creval.core.schema import Level, ScoreSchema, SubScore
 from creval.stats.missing import EXCLUDE
-from creval.stats.subscores import Floats as Floats
-from creval.stats.subscores import Integers as Integers
-from creval.stats.subscores import SubScoreTable
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,7 @@ class ScoreTable:
     def common_samples(self) -> tuple[str, ...]:
         """The samples that all systems have a score of, as far as anything is scored by which they
         are ranked. What one does not support it does not have, whatever it counts."""
-        names = self.schema.component_weights(self.schema.ranking_column)
-        at = [n for n, metric in enumerate(self.schema.metrics) if metric.name in names]
-        here = self.supported[..., at]
+        here = self.supported[..., self.schema.component_indices(self.schema.ranking_column)]
         alike = (here == here[:1]).all(axis=(0, 2)) & here[0].any(axis=1)
         return tuple(name for name, kept in zip(self.samples, alike, strict=True) if kept)
 
@@ -134,8 +133,7 @@ class ScoreTable:
         while name is not None:
             levels.append(card.find_level(name))
             name = levels[-1].mean_of
-        names = card.component_weights(card.ranking_column)
-        at = [n for n, metric in enumerate(card.metrics) if metric.name in names]
+        at = card.component_indices(card.ranking_column)
         metrics = tuple(card.metrics[n] for n in at)
         return replace(
             self,
@@ -157,3 +155,71 @@ def add_composite(schema: ScoreSchema, values: Floats) -> Floats:
         if weight:
             composite = composite + weight * values[..., column]
     return np.concatenate([values, composite[..., None]], axis=-1)
+
+
+@dataclass(frozen=True)
+class SubScoreTable:
+    """The metrics of samples' parts, by group: their sums, how many there are, and their probes.
+
+    All have the axes system, sample, group, metric.
+    """
+
+    sums: Floats
+    counts: Floats
+    scored: Integers
+    total: Integers
+
+    def select_models(self, models: Sequence[int]) -> SubScoreTable:
+        return SubScoreTable(*(getattr(self, f.name)[models] for f in fields(self)))
+
+    def keep_shared_values(self, group_size: int) -> SubScoreTable:
+        """Of so many systems one behind the other, again and again: only what all of them have."""
+        counts = self.counts.reshape(-1, group_size, *self.counts.shape[1:])
+        # Where one has more of a sample's parts than another, which they are cannot be told.
+        alike = (counts > 0) & np.isclose(counts, counts[:, :1])
+        all_ = np.repeat(alike.all(axis=1), group_size, axis=0)
+        return replace(
+            self,
+            sums=np.where(all_, self.sums, 0.0),
+            counts=np.where(all_, self.counts, 0.0),
+            scored=np.where(all_, self.scored, 0),
+        )
+
+
+class SubScoreBuilder:
+    """Collects the scores of samples' parts, for the levels that group them."""
+
+    def __init__(
+        self, schema: ScoreSchema, models: Sequence[str], samples: Sequence[str], metrics: Sequence[str]
+    ) -> None:
+        self._positions = tuple({name: at for at, name in enumerate(names)} for names in (models, samples, metrics))
+        self._groups = {
+            level.name: {group: at for at, group in enumerate(level.groups)}
+            for level in schema.levels
+            if level.groups_sub_scores
+        }
+        shape = (len(models), len(samples))
+        self._arrays = {name: np.zeros((4, *shape, len(groups), len(metrics))) for name, groups in self._groups.items()}
+        self._draws = np.zeros(shape)
+
+    def add(self, key: EditKey, sub_scores: Mapping[str, Sequence[SubScore]]) -> None:
+        models, samples, metrics = self._positions
+        place = (models[key.model], samples[key.sample])
+        self._draws[place] += 1
+        for level, parts in sub_scores.items():
+            groups, (sums, counts, scored, total) = self._groups[level], self._arrays[level]
+            for group, metric, score in parts:
+                at = (*place, groups[group], metrics[metric])
+                if score.value is not None:
+                    sums[at] += score.value
+                    counts[at] += 1
+                scored[at] += score.scored
+                total[at] += score.total
+
+    def build_tables(self) -> dict[str, SubScoreTable]:
+        """The mean over a sample's draws of what was collected."""
+        draws = np.maximum(self._draws, 1)[..., None, None]
+        return {
+            name: SubScoreTable(sums / draws, counts / draws, scored.astype(np.int64), total.astype(np.int64))
+            for name, (sums, counts, scored, total) in self._arrays.items()
+        }

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from creval.core.errors import require_known, unknown_name_error
-from creval.core.schema import Level, ScoreSchema
+from creval.core.schema import Level
 from creval.stats import ranking
 from creval.stats.aggregate import aggregate, build_strata, nan_mean
 from creval.stats.bootstrap import bootstrap_tables, percentile_interval
+from creval.stats.intervals import Estimate, none_if_nan
 from creval.stats.permutation import holm_correction, p_values
 from creval.stats.score_table import Floats, Integers, ScoreTable
 
@@ -34,25 +35,24 @@ AVERAGE_MODEL = "average over models"
 """In the place of a system: the unweighted mean over those that have a value."""
 
 
-class Answer(NamedTuple):
-    """A value with its 95 % interval, and how many of its questions it rests on.
+@dataclass(frozen=True)
+class ScoreEstimate(Estimate):
+    """A score with its interval, and how many of its questions it rests on.
 
     No value where nothing was scored; no interval where it would rest on fewer than five samples,
     from which a bootstrap cannot tell how far they scatter.
     """
 
-    value: float | None
-    low: float | None
-    high: float | None
-    scored: int
-    total: int
+    scored: int = 0
+    total: int = 0
 
 
 SIGNIFICANCE_LEVEL = 0.05
 """How often a difference may be called decided where there is none."""
 
 
-class Difference(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Difference(Estimate):
     """`first` minus `second` on the samples that both have, with its paired 95 % interval.
 
     For the composite, `samples` is of its metrics the fewest. `p` is the sign-flip p-value, where
@@ -61,9 +61,6 @@ class Difference(NamedTuple):
 
     first: str
     second: str
-    value: float | None
-    low: float | None
-    high: float | None
     samples: int
     p: float | None = None
 
@@ -73,6 +70,14 @@ class Difference(NamedTuple):
         if self.low is None or self.high is None:
             return False
         return self.p <= SIGNIFICANCE_LEVEL if self.p is not None else self.low > 0 or self.high < 0
+
+    def reverse(self) -> Difference:
+        """Return `second` minus `first`."""
+        value, low, high = (None if number is None else -number for number in (self.value, self.high, self.low))
+        return replace(self, value=value, low=low, high=high, first=self.second, second=self.first)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"first": self.first, "second": self.second, **super().to_dict()}
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ class Scorecard:
         """Neighbours of whom no two can be told apart."""
         return ranking.indistinguishable(self.models, self.decided_pairs)
 
-    def cell(self, model: str, column: str, group: str = "overall", level: str = "") -> Answer:
+    def cell(self, model: str, column: str, group: str = "overall", level: str = "") -> ScoreEstimate:
         """The cell of a system, a metric or the composite, and a group.
 
         `level` is needed only for `sample`: its groups are the samples' ids.
@@ -134,18 +139,17 @@ class Scorecard:
                 arrays = self.levels[found.name]
                 index = (found.groups.index(group), place, at)
                 value, low, high = (none_if_nan(arrays[name][index]) for name in ("value", "low", "high"))
-                scored, total = (int(arrays[name][index]) for name in ("scored", "total"))
-                return Answer(value, low, high, scored, total)
+                return ScoreEstimate(value, low, high, *(int(arrays[name][index]) for name in ("scored", "total")))
         raise unknown_name_error("group", group, [name for found in card.levels for name in found.groups])
 
-    def _sample_cell(self, model: int, column: int, name: str) -> Answer:
+    def _sample_cell(self, model: int, column: int, name: str) -> ScoreEstimate:
         if name not in self._sample_index:
             raise unknown_name_error("sample", name, self.table.samples)
         sample = self._sample_index[name]
         scored, total = self.table.scored[model, sample], self.table.total[model, sample]
         here = slice(column, column + 1) if column < len(self.table.schema.metrics) else slice(None)
         value = none_if_nan(self._sample_values[model, sample, column])
-        return Answer(value, None, None, int(scored[here].sum()), int(total[here].sum()))
+        return ScoreEstimate(value, None, None, int(scored[here].sum()), int(total[here].sum()))
 
     @cached_property
     def _sample_index(self) -> dict[str, int]:
@@ -166,7 +170,7 @@ class Scorecard:
     def _has_average(self, level: str) -> bool:
         return self.includes_average and level != SAMPLE_LEVEL
 
-    def iter_cells(self, levels: Sequence[str]) -> Iterator[tuple[str, str, str, str, Answer]]:
+    def iter_cells(self, levels: Sequence[str]) -> Iterator[tuple[str, str, str, str, ScoreEstimate]]:
         """Level, group, system, column and cell of everything at these levels."""
         for level in levels:
             for group in self.groups(level):
@@ -180,16 +184,11 @@ class Scorecard:
 
         names = [level.name for level in self.table.schema.levels]
         wanted = names if by is None else [by] if isinstance(by, str) else list(by)
-        rows = [(level, group, model, column, *cell) for level, group, model, column, cell in self.iter_cells(wanted)]
+        rows = [(*place, *vars(cell).values()) for *place, cell in self.iter_cells(wanted)]
         words = dict.fromkeys(("level", "group", "model", "metric"), polars.String)
         numbers = dict.fromkeys(("value", "low", "high"), polars.Float64)
         counts = dict.fromkeys(("scored", "total"), polars.Int64)
         return polars.DataFrame(rows, schema={**words, **numbers, **counts}, orient="row")
-
-
-def none_if_nan(value: float) -> float | None:
-    """A value for people: none instead of NaN."""
-    return None if math.isnan(value) else float(value)
 
 
 def build_scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0, average: bool = False) -> Scorecard:
@@ -207,12 +206,6 @@ def build_scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0,
     return Scorecard(table, levels, differences, average)
 
 
-def component_indices(schema: ScoreSchema, column: str) -> list[int]:
-    """The places of the metrics that a column rests on."""
-    names = schema.component_weights(column)
-    return [n for n, metric in enumerate(schema.metrics) if metric.name in names]
-
-
 def point_estimates(table: ScoreTable) -> dict[str, Floats]:
     """Each level's values; axes group, system, column."""
     once = aggregate(table, build_strata(table), np.ones((1, len(table.samples))))
@@ -228,13 +221,13 @@ def _differences(
     draws = drawn[:, 0, :, rank]
     low, high = percentile_interval(draws[:, ::2] - draws[:, 1::2])
     here = pair_evidence(shared)
-    behind = component_indices(card, card.ranking_column)
+    behind = card.component_indices(card.ranking_column)
     samples = here.sum(axis=1)[:, behind].min(axis=1)
     units = shared.count_clusters(here)[:, behind].min(axis=1)
     for n, (first, second) in enumerate(pairs):
         ends = (none_if_nan(low[n]), none_if_nan(high[n])) if units[n] >= MIN_CLUSTERS else (None, None)
         value = none_if_nan(there[2 * n] - there[2 * n + 1])
-        yield Difference(first, second, value, *ends, int(samples[n]), tested[n])
+        yield Difference(value, *ends, first=first, second=second, samples=int(samples[n]), p=tested[n])
 
 
 def pair_evidence(pairs: ScoreTable) -> NDArray[np.bool_]:
@@ -257,7 +250,7 @@ def _level_arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats,
     low, high = percentile_interval(draws)
     if table.schema.composite is not None:
         # The composite rests on as many units as that of its metrics which has the fewest.
-        least = there[..., component_indices(table.schema, table.schema.composite.name)].min(axis=-1)
+        least = there[..., table.schema.component_indices(table.schema.composite.name)].min(axis=-1)
         there[..., -1] = least
     few = (there < MIN_CLUSTERS) | np.isnan(point)
     return {

@@ -276,7 +276,7 @@ def _mean_spearman(aligned: MetricAlignment, over: str = "samples") -> Estimate:
 
 
 def _scale_estimate(estimate: Estimate, times: float) -> Estimate:
-    return Estimate(*(None if number is None else times * number for number in estimate))
+    return Estimate(*(None if number is None else times * number for number in vars(estimate).values()))
 
 
 def _estimate_cell(estimate: Estimate, digits: Digits, times: float = 1) -> TableCell:
@@ -318,7 +318,7 @@ def _target_json(target: RatingAlignment) -> dict[str, Any]:
             held.metric: {
                 "system": _estimates_json(held.over_models),
                 "sample": _correlated_json(held.over_samples),
-                "accuracy": held.accuracy._asdict(),
+                "accuracy": held.accuracy.to_dict(),
                 "models": held.model_count,
                 "values": held.value_count,
             }
@@ -327,13 +327,13 @@ def _target_json(target: RatingAlignment) -> dict[str, Any]:
         "ceiling": ceiling
         and {
             "sample": _correlated_json(ceiling.over_samples),
-            "accuracy": ceiling.accuracy._asdict(),
-            "alpha": ceiling.alpha._asdict(),
+            "accuracy": ceiling.accuracy.to_dict(),
+            "alpha": ceiling.alpha.to_dict(),
         },
         "predicted": {
             found.model: {
-                "predicted": found.predicted._asdict(),
-                "classical": found.classical._asdict(),
+                "predicted": found.predicted.to_dict(),
+                "classical": found.classical.to_dict(),
                 "rated": found.rated,
                 "scored": found.scored,
                 "weight": found.weight,
@@ -347,19 +347,19 @@ def _target_json(target: RatingAlignment) -> dict[str, Any]:
         "weights": weights
         and {
             "best": _estimates_json(weights.best),
-            "held_out": weights.held_out._asdict(),
-            "given": weights.current._asdict(),
-            "difference": weights.difference._asdict(),
+            "held_out": weights.held_out.to_dict(),
+            "given": weights.current.to_dict(),
+            "difference": weights.difference.to_dict(),
         },
     }
 
 
 def _wins_json(won: Mapping[str, WinRate]) -> dict[str, Any]:
-    return {name: {"people": of.people._asdict(), "scores": of.scores._asdict()} for name, of in won.items()}
+    return {name: {"people": of.people.to_dict(), "scores": of.scores.to_dict()} for name, of in won.items()}
 
 
 def _estimates_json(found: Mapping[str, Estimate]) -> dict[str, Any]:
-    return {name: estimate._asdict() for name, estimate in found.items()}
+    return {name: estimate.to_dict() for name, estimate in found.items()}
 
 
 def _correlated_json(found: SeriesCorrelations) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 from creval.reporting.plots.names import INVALID_XML, model_labels
-from creval.stats.scorecard import Answer
+from creval.stats.scorecard import ScoreEstimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,14 +133,14 @@ def series_style(index: int) -> SeriesStyle:
     )
 
 
-def error_bar(cell: Answer) -> list[list[float]] | None:
+def error_bar(cell: ScoreEstimate) -> list[list[float]] | None:
     """From a value to the ends of its interval, as matplotlib wants it."""
     if cell.value is None or cell.low is None or cell.high is None:
         return None
     return [[max(0.0, cell.value - cell.low)], [max(0.0, cell.high - cell.value)]]
 
 
-def draw_point(axes: Axes, x: float, y: float, cell: Answer, series: SeriesStyle, **more: Any) -> None:
+def draw_point(axes: Axes, x: float, y: float, cell: ScoreEstimate, series: SeriesStyle, **more: Any) -> None:
     """A value with its interval along x; hollow where there is none."""
     ends = error_bar(cell)
     if ends is not None:
@@ -162,7 +162,7 @@ def draw_point(axes: Axes, x: float, y: float, cell: Answer, series: SeriesStyle
 HOLLOW_NOTE = "Hollow: no interval, because fewer than five samples have a value. "
 
 
-def hollow_note(cells: Iterable[Answer]) -> str:
+def hollow_note(cells: Iterable[ScoreEstimate]) -> str:
     """The sentence on values without an interval, where there are some."""
     return HOLLOW_NOTE if any(c.value is not None and c.low is None for c in cells) else ""
 

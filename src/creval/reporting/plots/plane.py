@@ -9,7 +9,7 @@ from creval.core.schema import Metric
 from creval.reporting.plots import canvas, selection
 from creval.reporting.plots.label_placement import LabelledPoint, place_labels
 from creval.reporting.plots.names import escape_plot_text, model_labels
-from creval.stats.scorecard import Answer, Scorecard
+from creval.stats.scorecard import Scorecard, ScoreEstimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,9 @@ def _axis_label(metric: Metric, column: str) -> str:
     return f"{escape_plot_text(metric.label)} ({escape_plot_text(column)}, {selection.format_metric_scale(metric)})"
 
 
-def _draw_model(axes: Axes, across: Answer, up: Answer, series: canvas.SeriesStyle, name: str) -> LabelledPoint:
+def _draw_model(
+    axes: Axes, across: ScoreEstimate, up: ScoreEstimate, series: canvas.SeriesStyle, name: str
+) -> LabelledPoint:
     x, y = across.value or 0.0, up.value or 0.0
     ends = canvas.error_bar(across), canvas.error_bar(up)
     axes.errorbar(x, y, xerr=ends[0], yerr=ends[1], fmt="none", ecolor=series.colour, elinewidth=1.1, capsize=2.5)

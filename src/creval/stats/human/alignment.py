@@ -10,7 +10,7 @@ import numpy as np
 
 from creval.core.errors import CrevalError
 from creval.core.human_ratings import Rating
-from creval.stats.aggregate import nan_mean
+from creval.stats.aggregate import divide, nan_mean
 from creval.stats.human.paired_series import (
     ClusterResamples,
     CorrelationEstimates,
@@ -48,7 +48,6 @@ class MetricAlignment:
     of those that people decide, in which the better score is that of the better edit.
     """
 
-    human_metric: str
     metric: str
     over_models: CorrelationEstimates
     over_samples: SeriesCorrelations
@@ -169,7 +168,7 @@ def align_metric(
         models, size = int(both.any(axis=1).sum()), int(both.sum())
     sample = correlate_series(found, resamples)
     decided = pairwise_accuracy(pairs, scores.clusters)
-    return MetricAlignment(human_scores.metric, metric, model, sample, decided, models, size)
+    return MetricAlignment(metric, model, sample, decided, models, size)
 
 
 def win_shares(preferences: Floats, pairs: EditComparisons, models: int) -> Floats:
@@ -179,9 +178,7 @@ def win_shares(preferences: Floats, pairs: EditComparisons, models: int) -> Floa
     for at, sign in ((pairs.first, 1), (pairs.second, -1)):
         won += np.bincount(at, weights=0.5 + sign * half, minlength=models)
         of += np.bincount(at, minlength=models)
-    with np.errstate(invalid="ignore"):
-        shares: Floats = won / of
-    return shares
+    return divide(won, of)
 
 
 def _compared_means(pairs: EditComparisons, values: Floats) -> Floats:

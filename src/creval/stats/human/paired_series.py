@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from creval.stats.aggregate import nan_mean
 from creval.stats.bootstrap import resample_counts
-from creval.stats.correlation import CORRELATIONS, PERFECT_CORRELATION, correlation_interval, fisher_z
+from creval.stats.correlation import CORRELATIONS, PERFECT_CORRELATION, correlation_interval, fisher_z, sum_columns
 from creval.stats.human.model_correlation import interval_over_models
 from creval.stats.human.prediction_powered import MIN_DEVIATING_RATINGS
 from creval.stats.human.ratings import Preference
@@ -47,7 +48,7 @@ class EditComparisons(NamedTuple):
 
 
 def series_by_model(people: Floats, scores: Floats, models: Sequence[str]) -> list[PairedSeries]:
-    """A strand a model, of the samples that have both; axes model, sample."""
+    """Return a series for each model, of the samples that have both; axes model, sample."""
     both = ~np.isnan(people) & ~np.isnan(scores)
     return [
         PairedSeries(name, people[at, both[at]], scores[at, both[at]], np.flatnonzero(both[at]))
@@ -56,13 +57,17 @@ def series_by_model(people: Floats, scores: Floats, models: Sequence[str]) -> li
 
 
 def series_by_model_pair(pairs: EditComparisons, models: Sequence[str]) -> list[PairedSeries]:
-    """A strand for every two models."""
-    found = []
+    """Return a series for every two models."""
+    return [
+        PairedSeries(f"{models[one]} / {models[two]}", pairs.people[here], pairs.scores[here], pairs.samples[here])
+        for one, two, here in split_by_models(pairs)
+    ]
+
+
+def split_by_models(pairs: EditComparisons) -> Iterator[tuple[int, int, NDArray[np.bool_]]]:
+    """Yield every two models that are compared, and which comparisons are theirs."""
     for one, two in sorted(set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))):
-        here = (pairs.first == one) & (pairs.second == two)
-        name = f"{models[one]} / {models[two]}"
-        found.append(PairedSeries(name, pairs.people[here], pairs.scores[here], pairs.samples[here]))
-    return found
+        yield one, two, (pairs.first == one) & (pairs.second == two)
 
 
 def comparisons_from_ratings(people: Floats, scores: Floats) -> EditComparisons:
@@ -95,9 +100,9 @@ def comparisons_from_preferences(preferences: Iterable[Preference], scores: Floa
 
 @dataclass(frozen=True)
 class SeriesCorrelations:
-    """Correlations over samples: in each strand, and their mean through Fisher's z.
+    """Correlations over samples: in each series, and their mean through Fisher's z.
 
-    `skipped` are the strands that have none, because there is too little or nothing varies.
+    `skipped` are the series that have none, because there is too little or nothing varies.
     """
 
     mean: CorrelationEstimates
@@ -123,22 +128,22 @@ class ClusterResamples:
 
 
 def correlate_series(series: Sequence[PairedSeries], resamples: ClusterResamples) -> SeriesCorrelations:
-    """The correlations of strands, and their mean, with intervals over samples.
+    """The correlations of series, and their mean, with intervals over samples.
 
-    Strands of one name (several raters' of one model) are averaged as they are.
+    Series of one name (several raters' of one model) are averaged as they are.
     """
     alike: dict[str, list[PairedSeries]] = {}
-    for strand in series:
-        alike.setdefault(strand.name, []).append(strand)
+    for one in series:
+        alike.setdefault(one.name, []).append(one)
     found: dict[str, dict[str, Estimate]] = {}
     sums: dict[str, list[Floats]] = {kind: [] for kind in CORRELATIONS}
     most = 0
     for name, several in alike.items():
-        usable = [strand for strand in several if _is_usable(strand)]
+        usable = [one for one in several if _is_usable(one)]
         if not usable or not _has_variation(usable):
             continue
-        most = max(most, *(len(strand.people) for strand in usable))
-        distinct = [_distinct_values(s, _with_original(resamples.counts_for(s.samples))) for s in usable]
+        most = max(most, *(len(one.people) for one in usable))
+        distinct = [_distinct_values(one, resamples.counts_for(one.samples)) for one in usable]
         found[name] = {}
         for kind, correlation in CORRELATIONS.items():
             each = np.stack([correlation(*values) for values in distinct])
@@ -152,18 +157,11 @@ def correlate_series(series: Sequence[PairedSeries], resamples: ClusterResamples
     return SeriesCorrelations(mean, found, flat)
 
 
-def _with_original(counts: Floats) -> Floats:
-    """Every value counted once, before the draws."""
-    return np.concatenate([np.ones((1, counts.shape[1])), counts])
-
-
 def _distinct_values(series: PairedSeries, counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """A strand's pairs of values, each once, with their counts: ratings have few values."""
+    """Return the distinct pairs of values (ratings have few) and their counts: as they are, then by draw."""
+    counts = np.concatenate([np.ones((1, counts.shape[1])), counts])
     pairs, place = np.unique([series.people, series.scores], axis=1, return_inverse=True)
-    place = place.reshape(-1)
-    order = np.argsort(place, kind="stable")
-    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
-    return pairs[0], pairs[1], np.add.reduceat(counts[:, order], starts, axis=1)
+    return pairs[0], pairs[1], sum_columns(counts, place.reshape(-1))
 
 
 def _drop_degenerate_draws(drawn: Floats) -> Floats:
@@ -185,7 +183,7 @@ def _is_usable(series: PairedSeries) -> bool:
 
 def _has_variation(several: Sequence[PairedSeries]) -> bool:
     """Whether enough differs from what is commonest for its scatter to be told."""
-    for values in zip(*((strand.people, strand.scores) for strand in several), strict=True):
+    for values in zip(*((one.people, one.scores) for one in several), strict=True):
         together = np.concatenate(values)
         _, sizes = np.unique(together, return_counts=True)
         if len(together) - int(sizes.max()) < MIN_DEVIATING_RATINGS:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from creval.stats.intervals import NO_ESTIMATE, Estimate, student_quantile
+from creval.stats.intervals import NO_ESTIMATE, Estimate, cluster_sums, student_quantile
 from creval.stats.score_table import Floats, Integers
 
 MIN_RATED = 30
@@ -98,8 +98,7 @@ def prediction_powered_mean(ratings: Floats, scores: Floats, clusters: Integers,
     pull[rated] = (left - left.mean()) / math.sqrt(len(left) * (len(left) - lost))
     if weight:
         pull[~rated] = (others - others.mean()) / math.sqrt(len(others) * (len(others) - 1))
-    _, place = np.unique(clusters, return_inverse=True)
-    together = np.bincount(place.reshape(-1), weights=pull)
+    together = cluster_sums(pull, clusters)
     freedom = max(len(np.unique(clusters[rated])) - lost, 1)
     times, variance = student_quantile(freedom), float((together**2).sum())
     if variance == 0:

@@ -11,10 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from creval.core.human_ratings import Rating
-from creval.stats.aggregate import nan_mean
+from creval.stats.aggregate import divide, nan_mean
 from creval.stats.bootstrap import percentile_interval
 from creval.stats.correlation import correlation_interval, fisher_z, pearson
-from creval.stats.human.paired_series import MIN_VALUES, ClusterResamples, comparisons_from_preferences, series_by_model
+from creval.stats.human.paired_series import (
+    MIN_VALUES,
+    ClusterResamples,
+    comparisons_from_preferences,
+    series_by_model,
+    split_by_models,
+)
 from creval.stats.human.ratings import (
     HumanScores,
     MetricScores,
@@ -134,9 +140,7 @@ def correlation_by_weights(
     inside = np.sum([x.T @ x for x, _ in apart], axis=0)
     along = np.sum([x.T @ y for x, y in apart], axis=0)
     spread = np.einsum("dk,kl,dl->d", weights, inside, weights) * sum(y @ y for _, y in apart)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = weights @ along / np.sqrt(spread)
-    return found
+    return divide(weights @ along, np.sqrt(spread))
 
 
 def _build_blocks(human_scores: HumanScores, metrics: Sequence[str], scores: MetricScores) -> list[_RegressionBlock]:
@@ -145,15 +149,14 @@ def _build_blocks(human_scores: HumanScores, metrics: Sequence[str], scores: Met
     if human_scores.is_preference:
         pairs = comparisons_from_preferences(human_scores.preferences, some)
         blocks = []
-        for one, two in sorted(set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))):
-            here = (pairs.first == one) & (pairs.second == two)
+        for one, two, here in split_by_models(pairs):
             at = pairs.samples[here]
             apart = values[:, one, at] - values[:, two, at]
             blocks.append(_RegressionBlock(pairs.people[here], apart.T, at))
     else:
         blocks = [
-            _RegressionBlock(strand.people, values[:, at, strand.samples].T, strand.samples)
-            for at, strand in enumerate(series_by_model(human_scores.mean_over_raters(), some, scores.models))
+            _RegressionBlock(series.people, values[:, at, series.samples].T, series.samples)
+            for at, series in enumerate(series_by_model(human_scores.mean_over_raters(), some, scores.models))
         ]
     return [b for b in blocks if len(b.people) >= MIN_VALUES and np.ptp(b.people) > 0]
 
@@ -218,8 +221,7 @@ def _reached_correlation(blocks: Sequence[_RegressionBlock], weights: Floats) ->
     for block in blocks:
         x, y = block.metrics - block.metrics.mean(axis=0), block.people - block.people.mean()
         spread = np.sqrt(np.einsum("dk,kl,dl->d", weights, x.T @ x, weights) * (y @ y))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found.append(fisher_z(weights @ (x.T @ y) / spread))
+        found.append(fisher_z(divide(weights @ (x.T @ y), spread)))
     return np.tanh(nan_mean(np.stack(found), 0))
 
 

@@ -11,7 +11,7 @@ from creval.core import formatting
 from creval.core.schema import Level
 from creval.reporting import edit_costs, numbers, sentences
 from creval.reporting.tables import best_and_second, visible_columns
-from creval.stats.scorecard import Answer, Scorecard
+from creval.stats.scorecard import Scorecard, ScoreEstimate
 from creval.store.provenance import read_provenance
 from creval.web.common.pages import link
 from creval.web.viewer.filters import Filters, filter_items, resolve_name
@@ -243,7 +243,13 @@ def _samples_url(level: Level, group: str, **more: str) -> str:
 
 
 def _score_cell(
-    scores: Scorecard, cell: Answer, column: str, place: int, shade: int = 0, level: Level | None = None, href: str = ""
+    scores: Scorecard,
+    cell: ScoreEstimate,
+    column: str,
+    place: int,
+    shade: int = 0,
+    level: Level | None = None,
+    href: str = "",
 ) -> ScoreCell:
     metric = scores.table.schema.find_metric(column)
     minus = level is not None and level.difference_of is not None
@@ -259,26 +265,26 @@ def _score_cell(
     )
 
 
-def _interval_bar(cell: Answer, low: float, high: float) -> IntervalBar | None:
+def _interval_bar(cell: ScoreEstimate, low: float, high: float) -> IntervalBar | None:
     if cell.value is None:
         return None
 
     def at(value: float) -> float:
         return round(100.0 * min(1.0, max(0.0, (value - low) / (high - low))), 1)
 
-    ends = (cell.value, cell.value) if cell.low is None or cell.high is None else cell[1:3]
+    ends = (cell.value, cell.value) if cell.low is None or cell.high is None else cell.interval
     return IntervalBar(at(ends[0] or 0.0), at(cell.value), at(ends[1] or 0.0))
 
 
 class _CellShading:
     """How good a cell is beside the others of its table, from 0 to 8."""
 
-    def __init__(self, scores: Scorecard, column: str, cells: Sequence[Answer]) -> None:
+    def __init__(self, scores: Scorecard, column: str, cells: Sequence[ScoreEstimate]) -> None:
         there = [cell.value for cell in cells if cell.value is not None]
         self._low, self._high = min(there, default=0.0), max(there, default=0.0)
         self._up = scores.table.schema.higher_is_better(column)
 
-    def __call__(self, cell: Answer) -> int:
+    def __call__(self, cell: ScoreEstimate) -> int:
         if cell.value is None or self._high <= self._low:
             return 0
         share = (cell.value - self._low) / (self._high - self._low)
