@@ -21,7 +21,7 @@ from creval.stats.score_table import ScoreTable
 from creval.stats.scorecard import MIN_CLUSTERS, Difference, pair_evidence, point_estimates
 
 if TYPE_CHECKING:
-    from creval.store.run import Answer, Run
+    from creval.store.run import Run, VerdictRow
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class QuestionGap:
     question: Question
     winner: str
     values: tuple[float, float]
-    answers: tuple[Answer, Answer]
+    answers: tuple[VerdictRow, VerdictRow]
 
 
 class MeasurementGap(NamedTuple):
@@ -159,7 +159,7 @@ def _question_gaps(
 ) -> list[QuestionGap]:
     """The questions that decide the sample, those that weigh most first."""
     protocol = get_protocol(run.manifest["protocol"])
-    said: list[dict[str, Answer]] = [{}, {}]
+    said: list[dict[str, VerdictRow]] = [{}, {}]
     for found, model in zip(said, pair.models, strict=True):
         for answer in sorted(run.answers(model, sample), key=lambda answer: answer.edit):
             found.setdefault(answer.probe, answer)

@@ -17,7 +17,6 @@ from creval.core.filenames import parse_edit_filename
 from creval.core.files import list_files, replace_lone_surrogates
 from creval.core.images import check_header, missing_image_reason
 from creval.core.sample import Sample
-from creval.store import DATABASE
 from creval.store.lineage import with_ancestors
 from creval.store.lookup import RunLookup
 from creval.store.provenance import CallCosts, EditProvenance, read_call_costs
@@ -141,11 +140,9 @@ class FolderMetadata(NamedTuple):
 def read_folder_metadata(folder: Path, model: str, samples: Sequence[Sample]) -> FolderMetadata:
     """What is known of the edits of these samples in a folder, under a system's name; nothing where
     `creval edit` did not make them."""
-    if not (folder / DATABASE).is_file():
-        return FolderMetadata()
     try:
         opened = RunLookup(folder)
-    except CrevalError:  # nothing was finished yet, or it is somebody else's database
+    except CrevalError:  # there is no database, nothing was finished yet, or it is somebody else's
         return FolderMetadata()
     with opened as run:
         if EDITOR_KEY not in run.manifest:

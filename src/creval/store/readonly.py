@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from collections import Counter
@@ -31,7 +30,7 @@ def read_stored_metrics(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
     if not path.is_file() or not path.stat().st_size:
         return {}, []
     with closing(open_readonly(path)) as connection:
-        return _read_manifest(connection), voices_with_values(connection)
+        return database_schema.read_manifest(connection), voices_with_values(connection)
 
 
 def voices_with_values(connection: sqlite3.Connection) -> list[str]:
@@ -41,11 +40,6 @@ def voices_with_values(connection: sqlite3.Connection) -> list[str]:
         " (SELECT 1 FROM verdicts WHERE voice = voices.id AND value IS NOT NULL) ORDER BY judge"
     )
     return [judge for (judge,) in rows]
-
-
-def _read_manifest(connection: sqlite3.Connection) -> Mapping[str, Any]:
-    rows = connection.execute("SELECT key, value FROM manifest").fetchall()
-    return {key: json.loads(value) for key, value in rows}
 
 
 def read_stored_texts(folder: Path) -> StoredTexts:
@@ -59,7 +53,7 @@ def read_stored_texts(folder: Path) -> StoredTexts:
         " WHERE replies.status = ? AND text <> '' GROUP BY 1, 2, 3"
     )
     with closing(open_readonly(path)) as connection:
-        manifest = _read_manifest(connection)
+        manifest = database_schema.read_manifest(connection)
         rows = connection.execute(query, (VerdictStatus.ANSWERED.value,)).fetchall()
     texts = Counter({(judge, role, item): number for judge, role, item, number in rows})
     return StoredTexts(manifest, texts)

@@ -8,10 +8,9 @@ import sqlite3
 import weakref
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from creval import registry
 from creval.core.edit_record import Edit, EditKey, EditStatus
@@ -20,22 +19,21 @@ from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import InstructionStep, Sample
 from creval.core.scales import get_scale, is_scale
 from creval.core.schema import Level
+from creval.store.database_schema import read_manifest
 from creval.store.readonly import open_readonly, voices_with_values
-from creval.store.writer import DATABASE, parse_edit_row
-
-if TYPE_CHECKING:
-    pass
+from creval.store.writer import DATABASE, select_edits
 
 METRIC_VOICE_PREFIX = "gauge:"
 """How the name of what was measured begins, where a judge's name would stand."""
 _BY_JUDGE = f"voice IN (SELECT id FROM voices WHERE judge NOT LIKE '{METRIC_VOICE_PREFIX}%')"
 
+VERDICT_COLUMNS = "system, sample, draw, probe, judge, repeat, variant, verdicts.status, value, said, explanation"
+FROM_VERDICTS = "FROM verdicts JOIN edits ON edits.id = verdicts.edit JOIN voices ON voices.id = voice"
 _WITHOUT_VERDICT = "NOT EXISTS (SELECT 1 FROM verdicts WHERE edit = edits.id)"
 
 
 class MeasurementCounts(NamedTuple):
-    """How many edits have a value of a gauge, at how many one failed, how many lack any value, and
-    why: of how many edits each reason tells."""
+    """How many edits have a measured value, at how many one failed, how many lack any value, and the reasons."""
 
     edits: int
     failed: int
@@ -43,16 +41,24 @@ class MeasurementCounts(NamedTuple):
     reasons: list[tuple[str, int]]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A verdict as it is kept, with the edit that it is about."""
+class VerdictRow(NamedTuple):
+    """A stored verdict with its edit, the voice that it came from, and the number of the reply it was read in."""
 
     edit: EditKey
     probe: str
+    judge: str
+    repeat: int
+    variant: str
     status: str
     value: float | None
     raw_answer: str
     explanation: str
+    reply_id: int | None
+
+    @classmethod
+    def from_row(cls, row: Sequence[Any]) -> VerdictRow:
+        """Return the verdict in a row of `VERDICT_COLUMNS` and the reply."""
+        return cls(EditKey(*row[:3]), *row[3:])
 
 
 class MissingEdit(NamedTuple):
@@ -70,6 +76,9 @@ class RunCosts(NamedTuple):
     tokens_in: int
     tokens_out: int
     cost: float
+
+
+RunT = TypeVar("RunT", bound="Run")
 
 
 class Run:
@@ -97,7 +106,7 @@ class Run:
     def close(self) -> None:
         self._finalizer()
 
-    def __enter__(self) -> Run:
+    def __enter__(self: RunT) -> RunT:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -106,8 +115,7 @@ class Run:
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
         """Everything that the run can be repeated from."""
-        rows = self._connection.execute("SELECT key, value FROM manifest")
-        return {key: json.loads(value) for key, value in rows}
+        return read_manifest(self._connection)
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
@@ -144,14 +152,19 @@ class Run:
         for sample, *row in self._connection.execute(query):
             found[sample].append(_parse_probe(*row))
         asked = (probe for several in found.values() for probe in several if isinstance(probe, Question))
-        self._find_scales({question.scale for question in asked})
+        protocol = self.manifest.get("protocol", "")
+        if not all(is_scale(question.scale) for question in asked) and protocol in registry.protocols:
+            registry.protocols.get(protocol)().register_scales()
         return {identity: tuple(probes) for identity, probes in found.items()}
 
-    def _find_scales(self, names: set[str]) -> None:
-        """Make scales known that the run's protocol brings with it, if it is installed."""
-        protocol = self.manifest.get("protocol", "")
-        if not all(map(is_scale, names)) and protocol in registry.protocols:
-            registry.protocols.get(protocol)().register_scales()
+    @cached_property
+    def _probe_index(self) -> Mapping[tuple[str, str], Probe]:
+        """The probes by sample and id."""
+        return {(sample, probe.id): probe for sample, probes in self.probes.items() for probe in probes}
+
+    @property
+    def _uses_probabilities(self) -> bool:
+        return bool(self.manifest.get("settings", {}).get("logprobs"))
 
     @cached_property
     def measurement_ids(self) -> frozenset[str]:
@@ -184,7 +197,7 @@ class Run:
         edits = {number: EditKey(*key) for number, *key in rows}
         voices = self._connection.execute("SELECT count(*) FROM voices WHERE variant = ''")
         several = voices.fetchone()[0] > 1
-        weighed = averaged or bool(self.manifest.get("settings", {}).get("logprobs"))
+        use_mean = averaged or self._uses_probabilities
         rows = self._connection.execute(
             "SELECT edit, probe, value FROM verdicts"
             " WHERE voice IN (SELECT id FROM voices WHERE variant = '')"
@@ -200,24 +213,31 @@ class Run:
                 found[edit][probe] = value
         for edit, values in found.items():
             key = edits[edit]
-            if not values:
-                continue
             if several:
-                probes = {probe.id: probe for probe in self.probes[key.sample]}
-                values = {n: reduce_answers(probes[n], all_, weighed) for n, all_ in values.items()}
-            yield key, values
+                index = self._probe_index
+                values = {n: reduce_answers(index[key.sample, n], all_, use_mean) for n, all_ in values.items()}
+            if values:
+                yield key, values
 
     def count_ties(self, models: Container[str], samples: Container[str]) -> int:
-        """How many questions as many voices answered one way as the other."""
-        rows = self._connection.execute(
-            "SELECT system, sample, total(value = 1), total(value = 0) FROM verdicts"
-            " JOIN edits ON edits.id = edit"
-            " JOIN probes USING (sample) WHERE probes.id = probe AND text IS NOT NULL"
-            " AND json_extract(probes.detail, '$.contract') IS NULL"  # on other scales none tie
-            " AND voice IN (SELECT id FROM voices WHERE variant = '')"
+        """Count the questions whose answers tie, so that they come to no value."""
+        query = (
+            "SELECT system, sample, probe, json_group_array(value) FROM verdicts JOIN edits ON edits.id = edit"
+            " WHERE value IS NOT NULL AND voice IN (SELECT id FROM voices WHERE variant = '')"
             " GROUP BY edit, probe HAVING count(*) > 1"
         )
-        return sum(yes == no and yes > 0 and model in models and sample in samples for model, sample, yes, no in rows)
+        return sum(
+            reduce_answers(self._probe_index[sample, probe], json.loads(values), self._uses_probabilities) is None
+            for _, sample, probe, values in self._select(query, models, samples)
+        )
+
+    def _select(
+        self, query: str, models: Container[str] | None, samples: Container[str] | None
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows whose first two columns, model and sample, are among these, or all."""
+        for row in self._connection.execute(query):
+            if (models is None or row[0] in models) and (samples is None or row[1] in samples):
+                yield row
 
     def image_metrics(self) -> list[str]:
         """What measured, with the models that were used."""
@@ -267,30 +287,16 @@ class Run:
         """The metrics of which anything was answered or measured, or tried to be."""
         return frozenset(m for (m,) in self._connection.execute("SELECT DISTINCT metric FROM answers"))
 
-    def answers(self, model: str | None = None, sample: str | None = None) -> Iterator[Answer]:
-        """The verdicts as they are kept, of one system or sample or of all."""
-        query = (
-            "SELECT system, edits.sample, draw, probe, verdicts.status, value, said, explanation"
-            " FROM verdicts JOIN edits ON edits.id = verdicts.edit"
-            " JOIN voices ON voices.id = voice WHERE variant = ''"
-        )
-        chosen: list[str] = []
-        for column, wanted in (("system", model), ("edits.sample", sample)):
-            if wanted is not None:
-                query += f" AND {column} = ?"
-                chosen.append(wanted)
-        rows = self._connection.execute(f"{query} ORDER BY verdicts.rowid", chosen)
-        for row in rows:
-            yield Answer(EditKey(*row[:3]), *row[3:])
+    def answers(self, model: str | None = None, sample: str | None = None) -> Iterator[VerdictRow]:
+        """Return the stored verdicts without variants, of one model or sample or of all."""
+        chosen = {column: name for column, name in (("system", model), ("sample", sample)) if name is not None}
+        which = "".join(f" AND {column} = ?" for column in chosen)
+        query = f"SELECT {VERDICT_COLUMNS}, reply {FROM_VERDICTS} WHERE variant = ''{which} ORDER BY verdicts.rowid"
+        return map(VerdictRow.from_row, self._connection.execute(query, tuple(chosen.values())))
 
     def edits_of(self, sample: str) -> tuple[Edit, ...]:
         """A sample's edits, by system and draw."""
-        rows = self._connection.execute(
-            "SELECT system, sample, draw, status, image, reason, detail FROM edits"
-            " WHERE sample = ? ORDER BY system, draw",
-            (sample,),
-        )
-        edits = map(parse_edit_row, rows)
+        edits = select_edits(self._connection, "WHERE sample = ? ORDER BY system, draw", (sample,))
         return tuple(edit._replace(image=edit.image and self.resolve_image(edit.image)) for edit in edits)
 
     def resolve_image(self, image: Path) -> Path:
@@ -323,38 +329,25 @@ class Run:
 
     def verdicts_by_voice(self) -> Iterator[tuple[str, int, EditKey, str, float | None]]:
         """Judge, repeat, edit, probe and value of each verdict, each voice by itself."""
-        rows = self._connection.execute(
-            "SELECT judge, repeat, system, sample, draw, probe, value FROM verdicts"
-            " JOIN edits ON edits.id = verdicts.edit JOIN voices ON voices.id = voice"
-            " WHERE variant = '' ORDER BY verdicts.rowid"
-        )
-        for judge, repeat, model, sample, draw, probe, value in rows:
-            yield judge, repeat, EditKey(model, sample, draw), probe, value
+        columns = "judge, repeat, probe, value, system, sample, draw"
+        query = f"SELECT {columns} {FROM_VERDICTS} WHERE variant = '' ORDER BY verdicts.rowid"
+        for judge, repeat, probe, value, *key in self._connection.execute(query):
+            yield judge, repeat, EditKey(*key), probe, value
 
     def iter_verdict_rows(self) -> sqlite3.Cursor:
-        """Every verdict as it is kept, variants too, by system, sample, draw, probe, judge, repeat,
-        variant, status, value, said and explanation."""
-        return self._connection.execute(
-            "SELECT system, sample, draw, probe, judge, repeat, variant, verdicts.status, value,"
-            " said, explanation FROM verdicts JOIN edits ON edits.id = verdicts.edit"
-            " JOIN voices ON voices.id = voice ORDER BY verdicts.rowid"
-        )
+        """Return a row of `VERDICT_COLUMNS` for every verdict, those of variants too."""
+        return self._connection.execute(f"SELECT {VERDICT_COLUMNS} {FROM_VERDICTS} ORDER BY verdicts.rowid")
 
     def count_verdicts(self) -> int:
         return int(self._connection.execute("SELECT count(*) FROM verdicts").fetchone()[0])
 
     def count_statuses(self, samples: Container[str] | None = None) -> dict[str, dict[str, int]]:
         """How many questions ended in which way, by system; of some samples or of all."""
-        query = (
-            "SELECT system, verdicts.status, sample, count(*) FROM verdicts"
-            f" JOIN edits ON edits.id = verdicts.edit WHERE {_BY_JUDGE}"
-            " GROUP BY 1, 2, 3 ORDER BY 1, 2"
-        )
+        query = f"SELECT system, sample, verdicts.status, count(*) {FROM_VERDICTS} WHERE {_BY_JUDGE}"
         counts: dict[str, dict[str, int]] = {}
-        for model, status, sample, count in self._connection.execute(query):
-            if samples is None or sample in samples:
-                of = counts.setdefault(model, {})
-                of[status] = of.get(status, 0) + count
+        for model, _, status, count in self._select(f"{query} GROUP BY 1, 2, 3 ORDER BY 1, 3", None, samples):
+            of = counts.setdefault(model, {})
+            of[status] = of.get(status, 0) + count
         return counts
 
     def unanswered_reasons(
@@ -363,37 +356,27 @@ class Run:
         """Why questions stayed unanswered, with how many of each, the most frequent first; of some
         systems and samples or of all."""
         query = (
-            "SELECT verdicts.status, explanation, system, sample, count(*) FROM verdicts"
-            " JOIN edits ON edits.id = verdicts.edit WHERE verdicts.status <> 'answered'"
-            f" AND {_BY_JUDGE} GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC, 1, 2"
+            f"SELECT system, sample, verdicts.status, explanation, count(*) {FROM_VERDICTS}"
+            f" WHERE verdicts.status <> 'answered' AND {_BY_JUDGE} GROUP BY 3, 4, 1, 2 ORDER BY 5 DESC, 3, 4"
         )
-        reasons: dict[str, int] = {}
-        for status, explanation, model, sample, count in self._connection.execute(query):
-            if models is not None and model not in models:
-                continue
-            if samples is not None and sample not in samples:
-                continue
+        reasons: Counter[str] = Counter()
+        for _, _, status, explanation, count in self._select(query, models, samples):
             # What a judge explains is not why its answer cannot be used.
             given = explanation if status in ("failed", "refused", "missing") else ""
             reason = f"{status}: {given or _DEFAULT_REASONS.get(status, 'for no stated reason')}"
-            reasons[reason] = reasons.get(reason, 0) + count
-        return sorted(reasons.items(), key=lambda entry: -entry[1])
+            reasons[reason] += count
+        return reasons.most_common()
 
     def count_measurements(
         self, models: Container[str] | None = None, samples: Container[str] | None = None
     ) -> MeasurementCounts:
-        """What gauges came to, of some systems and samples or of all."""
+        """Count what was measured, of some models and samples or of all."""
         query = (
-            "SELECT DISTINCT edit, system, sample, verdicts.status, explanation FROM verdicts"
-            f" JOIN edits ON edits.id = edit WHERE NOT {_BY_JUDGE}"
+            f"SELECT DISTINCT system, sample, edit, verdicts.status, explanation {FROM_VERDICTS} WHERE NOT {_BY_JUDGE}"
         )
         edits: dict[str, set[int]] = {}
         reasons: Counter[str] = Counter()
-        for edit, model, sample, status, reason in self._connection.execute(query):
-            if models is not None and model not in models:
-                continue
-            if samples is not None and sample not in samples:
-                continue
+        for _, _, edit, status, reason in self._select(query, models, samples):
             edits.setdefault(status, set()).add(edit)
             if status != "answered":
                 edits.setdefault("lacking", set()).add(edit)
@@ -401,16 +384,13 @@ class Run:
         done, failed, lacking = (len(edits.get(of, ())) for of in ("answered", "failed", "lacking"))
         return MeasurementCounts(done, failed, lacking, sorted(reasons.items(), key=lambda r: (-r[1], r[0])))
 
-    def unanswered_verdicts(self, limit: int = -1) -> list[Answer]:
-        """The verdicts without a value, or the first few of them."""
+    def unanswered_verdicts(self, limit: int = -1) -> list[VerdictRow]:
+        """Return the verdicts without a value, or the first few of them."""
         query = (
-            "SELECT system, edits.sample, draw, probe, verdicts.status, value, said, explanation"
-            " FROM verdicts JOIN edits ON edits.id = verdicts.edit"
-            f" WHERE verdicts.status <> 'answered' AND {_BY_JUDGE}"
+            f"SELECT {VERDICT_COLUMNS}, reply {FROM_VERDICTS} WHERE verdicts.status <> 'answered' AND {_BY_JUDGE}"
             " ORDER BY system, sample, probe LIMIT ?"
         )
-        rows = self._connection.execute(query, (limit,))
-        return [Answer(EditKey(*row[:3]), *row[3:]) for row in rows]
+        return list(map(VerdictRow.from_row, self._connection.execute(query, (limit,))))
 
 
 _DEFAULT_REASONS = {

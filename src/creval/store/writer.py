@@ -117,14 +117,12 @@ class RunWriter:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        rows = self._connection.execute("SELECT key, value FROM manifest")
-        return {key: json.loads(value) for key, value in rows}
+        return database_schema.read_manifest(self._connection)
 
     @property
     def edits(self) -> dict[EditKey, Edit]:
         """The edits that the store holds."""
-        query = "SELECT system, sample, draw, status, image, reason, detail FROM edits"
-        return {edit.key: edit for edit in map(parse_edit_row, self._connection.execute(query))}
+        return {edit.key: edit for edit in select_edits(self._connection)}
 
     @property
     def total_cost(self) -> float:
@@ -244,8 +242,7 @@ class RunWriter:
             edit, voice, digest = self._edit_ids[ask.subject], self._voice_id(ask), ask.digest
             if digest not in self._call_ids:
                 ask_id = self._call_ids[digest] = self._next_id("asks")
-                detail = {"prompt": ask.prompt, "images": ask.images, "parameters": ask.parameters}
-                detail = {key: value for key, value in detail.items() if value}
+                detail = _without_empty(prompt=ask.prompt, images=ask.images, parameters=ask.parameters)
                 asks.append((ask_id, digest, edit, voice, _encode_names(ask.parts), _encode_detail(detail)))
             reply_id = self._next_id("replies")
             status, text, origin, attempt, *facts = reply
@@ -315,18 +312,18 @@ def _open_connection(path: Path) -> sqlite3.Connection:
 def _edit_row(edit: Edit) -> tuple[Any, ...]:
     """What the store keeps of an edit."""
     before = [_edit_row(one) for one in edit.ancestors]
-    detail = {"parents": edit.parents, "facts": edit.metadata, "seen": edit.judged_files, "before": before}
-    detail = {key: value for key, value in detail.items() if value}
+    detail = _without_empty(parents=edit.parents, facts=edit.metadata, seen=edit.judged_files, before=before)
     return (*edit.key, edit.status.value, _path_text(edit.image), edit.reason, detail)
 
 
-def parse_edit_row(row: Sequence[Any]) -> Edit:
-    """An edit from what the store keeps of it."""
-    return _build_edit(row[:-1], json.loads(row[-1]))
+def select_edits(connection: sqlite3.Connection, which: str = "", given: Sequence[object] = ()) -> Iterator[Edit]:
+    """Return the stored edits that `which` selects and orders, in SQL."""
+    query = f"SELECT system, sample, draw, status, image, reason, detail FROM edits {which}"
+    return (_build_edit((*row, json.loads(detail))) for *row, detail in connection.execute(query, given))
 
 
-def _build_edit(row: Sequence[Any], more: Mapping[str, Any]) -> Edit:
-    model, sample, draw, status, image, reason = row
+def _build_edit(row: Sequence[Any]) -> Edit:
+    model, sample, draw, status, image, reason, more = row
     return Edit(
         EditKey(model, sample, draw),
         EditStatus(status),
@@ -335,19 +332,18 @@ def _build_edit(row: Sequence[Any], more: Mapping[str, Any]) -> Edit:
         tuple(EditKey(*parent) for parent in more.get("parents", ())),
         more.get("facts", {}),
         {name: FileStamp(*stamp) for name, stamp in more.get("seen", {}).items()},
-        tuple(_build_edit(one[:-1], one[-1]) for one in more.get("before", ())),
+        tuple(map(_build_edit, more.get("before", ()))),
     )
 
 
 def _sample_row(sample: Sample, position: int) -> tuple[object, ...]:
-    detail = {
-        "steps": [asdict(step) for step in sample.steps],
-        "mask": _path_text(sample.mask),
-        "references": [_path_text(reference) for reference in sample.references],
-        "captions": dict(sample.captions),
-        "made_of": sample.derived_from,
-    }
-    detail = {key: value for key, value in detail.items() if value}
+    detail = _without_empty(
+        steps=[asdict(step) for step in sample.steps],
+        mask=_path_text(sample.mask),
+        references=[_path_text(reference) for reference in sample.references],
+        captions=dict(sample.captions),
+        made_of=sample.derived_from,
+    )
     source = _path_text(sample.source)
     tags = _encode_detail(dict(sample.tags))
     return sample.id, position, sample.instruction, source, tags, _encode_detail(detail)
@@ -393,6 +389,10 @@ _DEFAULT_DETAILS = tuple(_QUESTION_DEFAULTS[name] for name in _DETAIL_FIELDS[1:]
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
+def _without_empty(**detail: object) -> dict[str, object]:
+    return {key: value for key, value in detail.items() if value}
 
 
 def _encode_detail(value: object) -> str:
