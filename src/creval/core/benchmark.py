@@ -23,8 +23,8 @@ from creval.core.schema import OVERALL, Level, Score, ScoreSchema, SubScore, Wei
 class DatasetIssue:
     """Something in a benchmark's files that is not as it should be.
 
-    It lies in the file or sample `location`, at `item`. A repair has what it `original` and what that
-    `replacement`; a problem could not be repaired and says in `note` what follows from it.
+    It lies in the file or sample `location`, at `item`. A repair has the `original` and its `replacement`; a problem
+    could not be repaired, and `note` says what follows.
     """
 
     rule: str
@@ -101,10 +101,10 @@ class Protocol(ABC):
     def score(
         self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> Mapping[str, Score]:
-        """One sample's metrics from its probes' values, by probe id.
+        """Return one sample's metrics from its probes' values, by probe id.
 
-        A value of none was asked for and not answered; a probe without one was never asked.
-        `strict` scores as the system's authors do.
+        A value of None was asked for and not answered; a probe without one was never asked. `strict` scores as the
+        authors do.
         """
 
     def with_weights(self, weights: Weights) -> Protocol:

@@ -24,10 +24,7 @@ def cache_folder() -> Path:
 
 
 def cached_folder(kind: str, sources: Iterable[Path], fill: Callable[[Path], None]) -> Path:
-    """A folder that `fill` fills from files, once for each state of them.
-
-    It is there as a whole or not at all.
-    """
+    """Return a folder that `fill` fills from files once for each state of them; it is complete or does not exist."""
     digest = hashlib.blake2b(digest_size=12)
     for path in sources:
         status = path.stat()

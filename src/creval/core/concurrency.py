@@ -18,8 +18,7 @@ from creval.core.errors import CrevalError
 
 
 class SharedContext:
-    """A context of the whole process, which threads enter and leave as they like: `factory` makes the
-    one that the first of them enters and the last leaves."""
+    """A context of the whole process: `factory` makes the one that the first thread enters and the last one leaves."""
 
     def __init__(self, factory: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
         self._factory = factory
@@ -56,10 +55,7 @@ def usable_cpu_count() -> int:
 
 
 def spawn_process_pool(count: int) -> ProcessPoolExecutor:
-    """So many processes, started afresh: copies of a process with threads can hang.
-
-    An interrupt is for the one that started them.
-    """
+    """Start so many fresh processes, since copies of one with threads can hang; they ignore interrupts."""
     return ProcessPoolExecutor(count, get_context("spawn"), _init_worker, (os.getpid(),))
 
 

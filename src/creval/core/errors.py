@@ -7,10 +7,7 @@ from collections.abc import Iterable
 
 
 class CrevalError(Exception):
-    """Wrong usage or bad input: what was found, where, and what to do.
-
-    The command line prints the sentence and exits with status 2.
-    """
+    """Wrong usage or bad input: what was found, where, and what to do. The command line then exits with status 2."""
 
 
 def unknown_name_error(what: str, name: str, known: Iterable[str]) -> CrevalError:

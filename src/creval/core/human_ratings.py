@@ -35,10 +35,7 @@ class SkippedRows(NamedTuple):
 
 
 class ScoreRow(NamedTuple):
-    """An automatic metric's score of one edit, in the metric's own unit.
-
-    `source` is the picture that was edited, by which samples belong together.
-    """
+    """An automatic metric's score of one edit, in its own unit; `source` is the image by which samples belong together."""
 
     sample: str
     model: str
@@ -49,10 +46,7 @@ class ScoreRow(NamedTuple):
 
 @dataclass(frozen=True)
 class HumanRatings:
-    """What people said: ratings in percent of their scale, or choices between two edits.
-
-    A choice is the better one's model, or empty where neither is better.
-    """
+    """What people said: ratings in percent of their scale, or choices between two edits."""
 
     ratings: tuple[Rating, ...]
     skipped_rows: tuple[SkippedRows, ...] = ()
@@ -249,8 +243,7 @@ def _format_first_problems(left_out: tuple[SkippedRows, ...]) -> str:
 
 @dataclass(frozen=True)
 class Rating:
-    """A person's word on one edit (`value`), or on two (`choice` is the better one's system, empty
-    where neither is better)."""
+    """A person's rating of one edit (`value`) or of two (`choice`: the better one's model, empty if neither is better)."""
 
     rater: str
     edits: tuple[EditKey, ...]

@@ -85,10 +85,9 @@ class EncodedImage(NamedTuple):
 
 
 def encode_image(path: str | Path, resize: ResizeRule | None = None) -> EncodedImage:
-    """A picture for a model: fitted, as JPEG.
+    """Encode an image for a model: resized, as JPEG.
 
-    Without `resize` upright JPEG, PNG and WebP files are taken byte for byte, and everything else is
-    made upright PNG.
+    Without `resize`, upright JPEG, PNG and WebP files are taken byte for byte, and everything else becomes upright PNG.
     """
     path = Path(path)
     _check_file(path)
@@ -227,8 +226,7 @@ def file_digest(path: str | Path) -> str:
 
 
 def check_header(path: Path) -> None:
-    """`ImageError` where a picture cannot be opened, as its file's head and end tell; it is decoded
-    only where it seems to be cut off."""
+    """Raise `ImageError` if an image cannot be opened, by its file's head and end; decode it only if it seems cut off."""
     read_image_size(path)
     with path.open("rb") as file:
         head, size = file.read(12), file.seek(0, io.SEEK_END)

@@ -37,10 +37,9 @@ class Question(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """One measurement of one edit by a gauge.
+    """One measurement of one edit by an image metric.
 
-    `id` is the name under which the gauge gives the value, `metric` what it is measured for. `parameters` is what its
-    value depends on besides the pictures: where that has changed, it is measured anew.
+    `id` is the name of its value, `metric` what it counts for. If `parameters` change, it is measured again.
     """
 
     id: str

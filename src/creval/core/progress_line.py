@@ -23,8 +23,7 @@ def in_notebook() -> bool:
 
 
 class ProgressLine:
-    """Progress, shown once there is something to wait for. Goes to the output of a notebook's cell
-    or to standard error."""
+    """Progress, shown once there is something to wait for, in the output of a notebook's cell or on standard error."""
 
     def __init__(self) -> None:
         self._terminal, self._notebook = sys.stderr.isatty(), in_notebook()

@@ -18,10 +18,7 @@ CAPTION_KINDS = frozenset({"source", "target"})
 
 @dataclass(frozen=True)
 class InstructionStep:
-    """One of several instructions in a sample; `needs` are the positions of steps it builds on.
-
-    It changes the object `old`, which lies in `boxes` of the source, and makes `new`.
-    """
+    """One instruction of several: it builds on the steps at `needs`, and makes `new` of the object `old` in `boxes`."""
 
     text: str
     kind: str = ""

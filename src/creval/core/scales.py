@@ -17,10 +17,10 @@ from creval.core.verdict import VerdictStatus
 
 
 class AnswerScale(ABC):
-    """A scale. It owns the wording that asks for an answer, its schema, and its reading.
+    """A scale: the wording that asks for an answer, its JSON schema, and its parser.
 
-    `choices` are the answers as JSON values; `description` names them to a judge. Answers on a
-    `nominal` scale have no order: two of them are the same or different.
+    `choices` are the answers as JSON values; `description` names them to a judge. Answers on a `nominal` scale have no
+    order.
     """
 
     name: str

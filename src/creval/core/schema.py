@@ -38,9 +38,7 @@ class Digits(NamedTuple):
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that a protocol gives each sample. One that is `measured_only` shows what was measured, and
-    nothing else counts in it: neither what a system does not support nor an edit that is not there.
-    """
+    """A number of each sample; if `measured_only`, neither unsupported samples nor missing edits count in it."""
 
     name: str
     label: str

@@ -131,10 +131,9 @@ def child_groups(table: ScoreTable, level: str, child_level: str) -> list[list[i
 
 
 def stratum_weights(schema: ScoreSchema, groups: Mapping[str, Integers], sizes: Floats) -> Floats:
-    """How much each stratum counts in the whole, from its number of samples.
+    """Return how much each stratum, of so many samples, counts in the whole; strata are the last axis of both.
 
-    `groups` has each stratum's group in each level, as a table has each sample's. `sizes` and the
-    result have the stratum as their last axis.
+    `groups` has each stratum's group in each level, as a table has each sample's.
     """
     return _group_stratum_weights(schema, groups, sizes, "overall")[..., 0, :]
 

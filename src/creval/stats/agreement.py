@@ -185,10 +185,9 @@ def krippendorff_alpha(answers: Floats, distance: str = "nominal") -> float | No
 
 
 def interval_alpha(answers: Floats, counts: Floats) -> Floats:
-    """Krippendorff's alpha for interval data, when each thing counts as often as `counts` (axes
-    draw, thing) say: 1 less the scatter within things, as a share of that among all.
+    """Return Krippendorff's alpha for interval data if items count as `counts` says; NaN if all answers are alike.
 
-    NaN where all answers are alike.
+    It is 1 less the scatter within items, as a share of that among all; the axes of `counts` are draw, item.
     """
     sizes = (~np.isnan(answers)).sum(axis=1).astype(np.float64)
     several = sizes > 1
@@ -238,8 +237,7 @@ DISTANCE_NAMES = (*DISTANCES, "interval")
 
 @dataclass(frozen=True)
 class AgreementItem:
-    """One question about one edit, or one thing that people said something about. Answers with
-    `is_nominal`, such as yes and no, are not nearer to some than to others."""
+    """One thing that was rated. Its answers are `is_nominal` if none, such as yes and no, are nearer than others."""
 
     sample: str
     metric: str

@@ -13,10 +13,10 @@ _BATCH_SIZE = 1000  # resamples in memory at a time
 
 
 def resample_counts(strata: Sequence[Integers], resamples: int, seed: int) -> Iterator[Floats]:
-    """How often each sample counts, some resamples at a time; axes draw, sample.
+    """Yield how often each sample counts, some resamples at a time; axes draw, sample.
 
-    From a stratum of n, n - 1 are drawn with replacement and weighted n / (n - 1): so the variance
-    of a mean comes out unbiased in small strata too (Rao and Wu, 1988).
+    From a stratum of n, n - 1 are drawn and weighted n / (n - 1): so the variance of a mean is unbiased (Rao and Wu,
+    1988).
     """
     generator = np.random.default_rng(seed)
     for start in range(0, resamples, _BATCH_SIZE):
@@ -35,10 +35,7 @@ def _draw_counts(generator: np.random.Generator, size: int, draws: int) -> Float
 
 
 def pool_small_strata(strata: Sequence[Integers], parents: Sequence[object] = ()) -> list[Integers]:
-    """Strata to draw from: parts of one sample, which alone would never vary, are put together.
-
-    Those of one owner are put together first, then those that are left.
-    """
+    """Merge strata of one sample, which alone would never vary: first those of one parent, then the rest."""
     by_owner: dict[object, list[Integers]] = {}
     for part, owner in zip(strata, parents or [None] * len(strata), strict=True):
         by_owner.setdefault(owner, []).append(part)
@@ -73,10 +70,7 @@ def cluster_strata(strata: Sequence[Integers], clusters: Integers) -> list[Integ
 
 
 def bootstrap_tables(tables: Sequence[ScoreTable], resamples: int, seed: int) -> list[dict[str, Floats]]:
-    """Each table's levels over the same resamples; axes draw, group, system, column.
-
-    The tables hold the same samples.
-    """
+    """Return the levels of tables of the same samples over the same resamples; axes draw, group, model, column."""
     parts, units = build_strata(tables[0]), tables[0].clusters
     chunks: list[list[dict[str, Floats]]] = [[] for _ in tables]
     apart = cluster_strata(parts, units)

@@ -45,8 +45,7 @@ class JudgeRates:
 
 
 def _combine_rates(first: Proportion, second: Proportion, sign: int) -> Estimate:
-    """Half the sum or the difference of two rates. The ends come from those of the two (Newcombe's
-    method of variance estimates recovery)."""
+    """Return half the sum or difference of two rates, with Newcombe's interval (variance estimates recovery)."""
     if not first.total or not second.total:
         return NO_ESTIMATE
     (one, two) = first.hits / first.total, second.hits / second.total

@@ -27,10 +27,9 @@ SETTLED, WITHIN_MARGIN, OUT_OF_SAMPLES, NOT_FINISHED = (
 
 @dataclass(frozen=True)
 class ModelStanding:
-    """What is known of one model: on how many samples, from how many answers, its score on them.
+    """What is known of one model: its samples, the answers used, and its score on them.
 
-    The difference is to the best, or to who is ahead, as far as both were asked; its ends hold
-    however often one looked, and are none where it was too early to tell.
+    The difference is to the leader, on the samples of both; its bounds hold however often one looks, None if too early.
     """
 
     model: str
@@ -94,10 +93,9 @@ class StoppingOutcome:
 
 
 class SequentialTest:
-    """Decides after each sample whose answers are still needed.
+    """A test that decides after each sample which models' answers are still needed.
 
-    `tags` are those of all samples in the order in which they will come: random, and spread over
-    the groups of the finest level, which are the strata.
+    `tags` are those of all samples in their order: random, and spread over the groups of the finest level, the strata.
     """
 
     def __init__(

@@ -113,10 +113,9 @@ def student_from_normal(z: T, degrees_of_freedom: T) -> T:
 
 
 def clustered_proportion(hits: Floats, clusters: Integers) -> Estimate:
-    """A share of hits (1), misses (0) and ties (0.5), with Wilson's interval.
+    """Return a share of hits (1), misses (0) and ties (0.5) with Wilson's interval, which holds at 0 and 1 too.
 
-    What belongs to one unit counts together, so that many comparisons of few samples do not make
-    the interval narrow. It holds at 0 and at 1 too.
+    Values of one cluster count together, so that many comparisons of few samples do not make the interval narrow.
     """
     if not len(hits):
         return NO_ESTIMATE

@@ -27,15 +27,12 @@ def check_missing_policy(missing: str, common: bool) -> None:
 
 
 def failed_statuses(missing: str) -> frozenset[EditStatus]:
-    """The edits that count as failed though there is nothing to score: under `zero` those that were
-    refused, failed or never came. What a system does not support counts as its card says; what the
-    benchmark made impossible counts nowhere."""
+    """Return the statuses that count as failed without a score: none, or under `zero` those of edits that did not come."""
     return _FAILED_STATUSES if missing == ZERO else frozenset()
 
 
 def worst_scores(schema: ScoreSchema, scores: Mapping[str, Score], scored_metrics: Collection[str]) -> dict[str, Score]:
-    """What a sample without an edit scores: of all that is `scored_metrics` in the run, the worst, where
-    there is such a value."""
+    """Return the scores of a sample without an edit: of every metric in `scored_metrics` the worst, if there is one."""
     worst = {metric.name: metric.worst_value for metric in schema.metrics if metric.name in scored_metrics}
     return {name: _worst_if_scored(score, worst.get(name)) for name, score in scores.items()}
 

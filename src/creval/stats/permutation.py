@@ -35,10 +35,7 @@ def p_values(pairs: ScoreTable, seed: int = 0) -> list[float | None]:
 
 
 def sample_contributions(pairs: ScoreTable) -> Floats:
-    """What each sample adds to the difference of each pair in the column that ranks.
-
-    They sum to the difference; axes pair, sample.
-    """
+    """Return what each sample adds to the ranking column's difference of each pair; axes pair, sample."""
     card = pairs.schema
     weights = card.component_weights(card.ranking_column)
     apart = pairs.values[::2] - pairs.values[1::2]

@@ -82,8 +82,7 @@ class ScoreTable:
         )
 
     def common_samples(self) -> tuple[str, ...]:
-        """The samples that all systems have a score of, as far as anything is scored by which they
-        are ranked. What one does not support it does not have, whatever it counts."""
+        """Return the samples that all models have a supported score of, in the metrics by which they are ranked."""
         here = self.supported[..., self.schema.component_indices(self.schema.ranking_column)]
         alike = (here == here[:1]).all(axis=(0, 2)) & here[0].any(axis=1)
         return tuple(name for name, kept in zip(self.samples, alike, strict=True) if kept)
@@ -96,16 +95,17 @@ class ScoreTable:
         return inside
 
     def count_clusters(self, present: NDArray[np.bool_]) -> Integers:
-        """Of how many units a sample is here: what makes an interval sure are they, and not their
-        samples. The last axes but one are samples, and fall away."""
+        """Count the clusters that have a sample here, in place of the axis of samples, the last but one."""
         order = np.argsort(self.clusters, kind="stable")
         starts = np.flatnonzero(np.diff(self.clusters[order], prepend=-1))
         found: Integers = np.logical_or.reduceat(present[..., order, :], starts, axis=-2).sum(axis=-2)
         return found
 
     def distinct_groups(self) -> dict[str, list[str]]:
-        """The groups of each level. Of those that are made of a finer level's, each set of samples
-        stands once, and one that is a single finer group only at the coarsest level."""
+        """Return the groups of each level, without those that hold the same samples as another.
+
+        A group that is a single finer group stays only at the coarsest level.
+        """
         coarsest = next((level.name for level in self.schema.levels if level.groups_samples), "")
         found: dict[str, list[str]] = {}
         seen: set[bytes] = set()
@@ -159,10 +159,7 @@ def add_composite(schema: ScoreSchema, values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class SubScoreTable:
-    """The metrics of samples' parts, by group: their sums, how many there are, and their probes.
-
-    All have the axes system, sample, group, metric.
-    """
+    """Sums, sizes and probe counts of samples' parts, by group; axes model, sample, group, metric."""
 
     sums: Floats
     counts: Floats

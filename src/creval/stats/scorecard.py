@@ -39,8 +39,8 @@ AVERAGE_MODEL = "average over models"
 class ScoreEstimate(Estimate):
     """A score with its interval, and how many of its questions it rests on.
 
-    No value where nothing was scored; no interval where it would rest on fewer than five samples,
-    from which a bootstrap cannot tell how far they scatter.
+    No value if nothing was scored; no interval on fewer than five samples, from which a bootstrap cannot tell the
+    scatter.
     """
 
     scored: int = 0
@@ -55,8 +55,8 @@ SIGNIFICANCE_LEVEL = 0.05
 class Difference(Estimate):
     """`first` minus `second` on the samples that both have, with its paired 95 % interval.
 
-    For the composite, `samples` is of its metrics the fewest. `p` is the sign-flip p-value, where
-    it was asked for: of several pairs compared at once it is corrected after Holm.
+    For the composite, `samples` is the fewest of its metrics. `p` is the sign-flip p-value, with Holm's correction if
+    several pairs were compared.
     """
 
     first: str
@@ -82,10 +82,7 @@ class Difference(Estimate):
 
 @dataclass(frozen=True)
 class Scorecard:
-    """All cells of a run, and which systems differ in the column that ranks them.
-
-    With `includes_average` there are cells of `AVERAGE_MODEL` too.
-    """
+    """All cells of a run and the differences of models; with `includes_average` there are cells of `AVERAGE_MODEL` too."""
 
     table: ScoreTable
     levels: Mapping[str, Mapping[str, Any]]
@@ -231,8 +228,7 @@ def _differences(
 
 
 def pair_evidence(pairs: ScoreTable) -> NDArray[np.bool_]:
-    """What differences of pairs rest on: samples of which at least one system supports what is
-    measured; axes pair, sample, metric."""
+    """Return the samples behind differences: at least one model supports what is measured; axes pair, sample, metric."""
     earned = pairs.supported
     found: NDArray[np.bool_] = earned[::2] | earned[1::2]
     return found

@@ -35,10 +35,9 @@ SELECTION_FOLDER, PLANS_FOLDER = ".judged", ".plans"
 
 @dataclass
 class FoundEdits:
-    """The edits of systems, one for each sample and draw, and the files that belong to no sample;
-    of systems who made their edits, where that is known.
+    """The edits of models by sample and draw, the files that match no sample, and who made the edits, if known.
 
-    A sample for which a system has no file has an edit that is absent, or is known to be refused or failed.
+    A sample without a file has an edit that is absent, refused or failed.
     """
 
     models: tuple[str, ...] = ()
@@ -130,16 +129,14 @@ def _build_edits(
 
 
 class FolderMetadata(NamedTuple):
-    """What is known of the edits in a folder: of those of samples how each came about or why it is
-    not there, and who made them."""
+    """What is known of the edits in a folder: how each sample's came about or why it is missing, and who made them."""
 
     edits: Mapping[str, Edit] = MappingProxyType({})
     provenance: EditProvenance | None = None
 
 
 def read_folder_metadata(folder: Path, model: str, samples: Sequence[Sample]) -> FolderMetadata:
-    """What is known of the edits of these samples in a folder, under a system's name; nothing where
-    `creval edit` did not make them."""
+    """Return what is known of a model's edits in a folder; nothing if `creval edit` did not make them."""
     try:
         opened = RunLookup(folder)
     except CrevalError:  # there is no database, nothing was finished yet, or it is somebody else's

@@ -23,10 +23,9 @@ CREATE TABLE IF NOT EXISTS vectors (
 
 
 class FeatureCacheFile:
-    """Arrays by model and key, in a file of a folder; for several threads.
+    """Arrays by model and key in a file, for several threads.
 
-    A file that cannot be read or written is as good as none: what it would hold is made again. A
-    damaged one is deleted, so that what is made again is kept again.
+    A file that cannot be read or written counts as empty; a damaged one is deleted, so that a new one can be kept.
     """
 
     def __init__(self, folder: str | Path) -> None:

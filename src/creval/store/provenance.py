@@ -35,8 +35,7 @@ class CallCosts:
 
 @dataclass(frozen=True)
 class EditProvenance:
-    """Who made a system's edits and with which strategy; how many pictures there are, and what it
-    took to edit, to pick among candidates, and to plan. `judge` is who picked, if anybody did."""
+    """Who made a model's edits, how many, by which strategy, and what it cost; `judge` picked among candidates, if any."""
 
     editor: str
     strategy: str

@@ -353,8 +353,7 @@ class Run:
     def unanswered_reasons(
         self, models: Container[str] | None = None, samples: Container[str] | None = None
     ) -> list[tuple[str, int]]:
-        """Why questions stayed unanswered, with how many of each, the most frequent first; of some
-        systems and samples or of all."""
+        """Return why questions stayed unanswered, with their counts, the most frequent first."""
         query = (
             f"SELECT system, sample, verdicts.status, explanation, count(*) {FROM_VERDICTS}"
             f" WHERE verdicts.status <> 'answered' AND {_BY_JUDGE} GROUP BY 3, 4, 1, 2 ORDER BY 5 DESC, 3, 4"

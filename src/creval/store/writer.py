@@ -30,8 +30,7 @@ _REPLY_BATCH = 500  # replies in memory at a time
 class RunWriter:
     """A run's database, open for writing by one process at a time.
 
-    What is written between two commits is there as a whole or not at all. SQLite keeps it in WAL
-    mode and synchronous, so that what was committed outlives a kill or a power cut.
+    What is written between two commits is complete or absent, and outlives a kill or a power cut (WAL, synchronous).
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -90,10 +89,10 @@ class RunWriter:
 
     @contextmanager
     def bulk(self) -> Iterator[None]:
-        """A transaction for a whole run at once, each verdict written at most once.
+        """Open a transaction for a whole run, in which each verdict is written at most once.
 
-        Without the log nothing is written twice, and the index is built when all is there. While
-        somebody reads the run, the log stays.
+        Without the log nothing is written twice, and the index is built at the end. While somebody reads, the log
+        stays.
         """
         execute = self._connection.execute
         with suppress(sqlite3.OperationalError):
@@ -184,8 +183,7 @@ class RunWriter:
         return found
 
     def delete_verdicts(self, edits: Iterable[EditKey], *, only_measurements: bool = False) -> None:
-        """Drop what follows from the replies about these edits, or what was `only_measurements` of them;
-        the replies themselves stay."""
+        """Delete the verdicts on these edits, or `only_measurements` of them; the replies stay."""
         numbers = [(self._edit_ids[key],) for key in edits]
         query = "DELETE FROM verdicts WHERE edit = ?"
         if only_measurements:

@@ -27,8 +27,7 @@ NO_CORRELATIONS: CorrelationEstimates = dict.fromkeys(CORRELATIONS, NO_ESTIMATE)
 
 
 class PairedSeries(NamedTuple):
-    """What belongs together: people's values and scores, sample by sample, of one model, or of two
-    models' differences."""
+    """People's values and scores, sample by sample, of one model or of two models' differences."""
 
     name: str
     people: Floats
@@ -37,8 +36,7 @@ class PairedSeries(NamedTuple):
 
 
 class EditComparisons(NamedTuple):
-    """Comparisons of two models' edits of a sample: what people say, from -1 to 1 or in percent
-    of a scale, and by how much the scores differ."""
+    """Comparisons of two edits of a sample: what people say, from -1 to 1 or in percent, and the scores' difference."""
 
     first: Integers
     second: Integers
@@ -100,10 +98,7 @@ def comparisons_from_preferences(preferences: Iterable[Preference], scores: Floa
 
 @dataclass(frozen=True)
 class SeriesCorrelations:
-    """Correlations over samples: in each series, and their mean through Fisher's z.
-
-    `skipped` are the series that have none, because there is too little or nothing varies.
-    """
+    """Correlations in each series, and their mean through Fisher's z; `skipped` are series with too little variation."""
 
     mean: CorrelationEstimates
     by_series: Mapping[str, CorrelationEstimates]
@@ -205,10 +200,7 @@ def correlate_means(people: Floats, scores: Floats) -> CorrelationEstimates:
 
 
 def pairwise_accuracy(pairs: EditComparisons, clusters: Integers) -> Estimate:
-    """The share of comparisons, of those that people decide, that the scores decide alike.
-
-    Equal scores count half.
-    """
+    """Return the share of comparisons decided by people that the scores decide alike; equal scores count half."""
     decided = np.abs(pairs.people) > 1e-9
     agree = np.sign(pairs.people[decided]) * np.sign(pairs.scores[decided])
     return clustered_proportion((agree + 1) / 2, clusters[pairs.samples[decided]])

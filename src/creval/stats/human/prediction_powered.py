@@ -27,10 +27,7 @@ MIN_DEVIATING_RATINGS = 5
 
 
 class PredictedMean(NamedTuple):
-    """A model's mean rating in percent: with the scores' help, and from the ratings alone.
-
-    `weight` is that of the scores. `unreliable_reason` says why no interval can be trusted, if none can.
-    """
+    """A model's mean rating in percent: predicted with scores of this `weight`, and from the ratings alone (classical)."""
 
     model: str
     predicted: Estimate
@@ -59,10 +56,7 @@ def unreliable_reason(ratings: Floats) -> str:
 
 
 def predict_mean_rating(model: str, ratings: Floats, scores: Floats, clusters: Integers) -> PredictedMean:
-    """A model's mean rating over all edits with a score; a rating is NaN where there is none.
-
-    Edits of one unit (made from one picture) are not independent, and are counted together.
-    """
+    """Estimate a model's mean rating over all edits with a score; ratings are NaN where there is none."""
     rated = ~np.isnan(ratings)
     weight = optimal_score_weight(ratings[rated], scores[rated], scores[~rated])
     why = unreliable_reason(ratings[rated])

@@ -29,11 +29,7 @@ from creval.stats.intervals import NO_ESTIMATE, Estimate, make_estimate
 
 @dataclass(frozen=True)
 class RaterCeiling:
-    """How well one person's word goes with that of the others.
-
-    A metric as good as a person reaches as much; only one that scatters less than a person does
-    can pass it. `alpha` is Krippendorff's, for interval data.
-    """
+    """How well one person agrees with the others, which a metric passes only if it scatters less than a person does."""
 
     rater_count: int
     over_samples: SeriesCorrelations

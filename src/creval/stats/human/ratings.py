@@ -117,10 +117,9 @@ class Preference(NamedTuple):
 
 @dataclass(frozen=True)
 class HumanScores:
-    """What people said of one thing, such as instruction following or their preference.
+    """What people said of one thing, such as instruction following: `ratings` or, if they chose, `preferences`.
 
-    `ratings` has the axes rater, model, sample, in percent, NaN where there is none; where people
-    chose between two edits it is empty and there are `preferences`.
+    `ratings` are in percent, NaN where there is none; axes rater, model, sample.
     """
 
     metric: str

@@ -41,8 +41,8 @@ _MAX_METRICS = 8
 class FittedWeights:
     """Weights that add up to one and are not negative, with intervals over samples.
 
-    `held_out` is the mean Pearson correlation over samples of a sum whose weights were found without the sample (ten
-    folds); `current` is that of the weights in use, and `difference` the first less the second.
+    `held_out` is the mean Pearson correlation of weights fitted without the sample (ten folds), `current` that of the
+    weights in use, `difference` the first less the second.
     """
 
     best: Mapping[str, Estimate]
@@ -72,8 +72,7 @@ class _RegressionBlock:
 def find_agreeing_weights(
     ratings: Sequence[Rating], table: ScoreTable, sensitivity: Sensitivity
 ) -> tuple[dict[str, WeightAgreement], UnmatchedRatings]:
-    """For each thing that people said, which of all weights go best with it; and what they said of
-    what has no score."""
+    """Find the weights that agree best with each kind of rating; also return the ratings of what has no score."""
     scores = metric_scores_from_table(table)
     every = np.vstack([sensitivity.weight_grid, [sensitivity.own_weights]])
     agreed = {}
@@ -130,9 +129,10 @@ def fit_weights(
 def correlation_by_weights(
     human_scores: HumanScores, metrics: Sequence[str], scores: MetricScores, weights: Floats
 ) -> Floats | None:
-    """How well the sum of the metrics `metrics` goes with what people said, for each row of weights:
-    Pearson's correlation within models, of all of them together: so no weights are favoured under
-    which a model does not vary. None where there are too few samples."""
+    """Correlate weighted sums with ratings, within models, for each row of weights; None if there are too few samples.
+
+    The correlation is pooled over models, so that no weights are favoured under which one does not vary.
+    """
     blocks = _build_blocks(human_scores, metrics, scores)
     if not blocks:
         return None
@@ -179,10 +179,7 @@ def _fit_draws(blocks: Sequence[_RegressionBlock], counts: Sequence[Floats]) -> 
 
 
 def _non_negative_least_squares(inside: Floats, along: Floats) -> Floats:
-    """Least squares with weights of zero or more, scaled to a sum of one.
-
-    Every choice of metrics is tried: of those whose weights are all positive the best is it.
-    """
+    """Solve least squares with weights of zero or more, scaled to a sum of one, by trying every choice of metrics."""
     draws, size = along.shape
     best, gain = np.full((draws, size), np.nan), np.zeros(draws)
     ridge = 1e-9 * np.trace(inside, axis1=1, axis2=2)[:, None, None] + 1e-12
