@@ -136,10 +136,7 @@ class Protocol(ABC):
         *,
         strict: bool = False,  # noqa: ARG002
     ) -> float | None:
-        """How good one answer is, from 0 to 1: as its reference says, or by its place on the scale.
-
-        None where it counts for nothing.
-        """
+        """Return how good an answer is, from 0 to 1, by its reference or its place; None if it does not count."""
         if value is None:
             return None
         contract = get_scale(question.scale)
@@ -200,10 +197,7 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class BenchmarkFormat:
-    """A published system: how its release is recognised and read, and its protocol.
-
-    `recognise` returns the folder that `load` reads, or none where a path is something else.
-    """
+    """A published benchmark: its protocol, and its reader; `recognise` returns the folder for `load`, or None."""
 
     name: str
     title: str

@@ -13,7 +13,7 @@ class CrevalError(Exception):
 def unknown_name_error(what: str, name: str, known: Iterable[str]) -> CrevalError:
     """The error for a name that nothing here has, with the nearest known one.
 
-    >>> str(unknown("metric", "FI", ["IF", "VC", "VQ"]))
+    >>> str(unknown_name_error("metric", "FI", ["IF", "VC", "VQ"]))
     "there is no metric 'FI'; did you mean 'IF'? Known: IF, VC, VQ"
     """
     names = list(dict.fromkeys(known))

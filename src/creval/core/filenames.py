@@ -24,7 +24,7 @@ def draw_filename(name: str, draw: int) -> str:
 def parse_edit_filename(stem: str, known: Container[str] = ()) -> tuple[str, int]:
     """The name of a sample, and the draw, that a file's stem stands for; one of the `known` names stands for itself.
 
-    >>> read_name("cat--2"), read_name("cat--2", {"cat--2"})
+    >>> parse_edit_filename("cat--2"), parse_edit_filename("cat--2", {"cat--2"})
     (('cat', 2), ('cat--2', 0))
     """
     match = None if stem in known else _DRAW.fullmatch(stem)
@@ -34,7 +34,7 @@ def parse_edit_filename(stem: str, known: Container[str] = ()) -> tuple[str, int
 def escape_draw_suffix(name: str) -> str:
     """A name that is not read as a draw of another's, and much like this one.
 
-    >>> unlike_draws("cat--2")
+    >>> escape_draw_suffix("cat--2")
     'cat_2'
     """
     return _DASHES.sub("_", name)

@@ -35,7 +35,7 @@ class SkippedRows(NamedTuple):
 
 
 class ScoreRow(NamedTuple):
-    """An automatic metric's score of one edit, in its own unit; `source` is the image by which samples belong together."""
+    """A metric's score of one edit, in its own unit; `source` is the image by which samples belong together."""
 
     sample: str
     model: str
@@ -243,7 +243,7 @@ def _format_first_problems(left_out: tuple[SkippedRows, ...]) -> str:
 
 @dataclass(frozen=True)
 class Rating:
-    """A person's rating of one edit (`value`) or of two (`choice`: the better one's model, empty if neither is better)."""
+    """A person's rating of one edit (`value`) or of two (`choice`: the better one's model, empty if neither is)."""
 
     rater: str
     edits: tuple[EditKey, ...]

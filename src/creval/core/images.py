@@ -41,20 +41,13 @@ class ImageError(CrevalError):
 
 def open_image(path: str | Path) -> Image.Image:
     """The picture in a file: turned as its EXIF says, first frame, 8 bit RGB, alpha on white."""
-    path = Path(path)
-    _check_file(path)
-    with _open_checked(path, path) as image:
+    with _open_checked(path) as image:
         return normalise_image(image)
 
 
 def open_mask(path: str | Path) -> Image.Image:
-    """The picture in a file in 8 bit grey, upright, as it is under its alpha.
-
-    A mask whose alpha marks something else than its grey is refused: which is meant is not known.
-    """
-    path = Path(path)
-    _check_file(path)
-    with _open_checked(path, path) as image:
+    """Open an image in upright 8 bit grey; refuse a mask whose alpha marks something else than its grey."""
+    with _open_checked(path) as image:
         image.load()
         mask = _to_8_bit(_apply_exif_orientation(image))
         grey = mask.convert("L")
@@ -93,7 +86,7 @@ def encode_image(path: str | Path, resize: ResizeRule | None = None) -> EncodedI
     _check_file(path)
     content = path.read_bytes()
     name = hashlib.sha256(content).hexdigest()
-    with _open_checked(path, io.BytesIO(content)) as image:
+    with _open_checked(path, content) as image:
         media = _PASS_THROUGH_FORMATS.get(image.format or "", "")
         turned = _read_orientation(image, content) in range(2, 9)
         if turned or getattr(image, "n_frames", 1) > 1 or image.mode not in _COMMON_MODES:
@@ -116,19 +109,19 @@ def encode_image(path: str | Path, resize: ResizeRule | None = None) -> EncodedI
 
 def decode_image(content: bytes) -> Image.Image:
     """The picture in a file's content, as `open_image` gives it."""
-    with _open_checked(Path("the picture"), io.BytesIO(content)) as image:
+    with _open_checked("the picture", content) as image:
         return normalise_image(image)
 
 
 def detect_image_format(content: bytes) -> str:
     """What kind of file a picture's content is: `PNG`, `JPEG` ..."""
-    with _open_checked(Path("the picture"), io.BytesIO(content)) as image:
+    with _open_checked("the picture", content) as image:
         return image.format or ""
 
 
 def has_transparency(content: bytes) -> bool:
     """Whether the picture in a file's content is transparent anywhere."""
-    with _open_checked(Path("the picture"), io.BytesIO(content)) as image:
+    with _open_checked("the picture", content) as image:
         if image.mode not in _ALPHA_MODES and "transparency" not in image.info:
             return False
         return bool(np.asarray(image.convert("RGBA"))[..., 3].min() < 255)
@@ -155,9 +148,7 @@ def _check_complete(path: Path, kind: str, content: bytes) -> None:
 
 def read_image_size(path: str | Path) -> tuple[int, int]:
     """The width and height of the upright picture in a file, without reading its pixels."""
-    path = Path(path)
-    _check_file(path)
-    with _open_checked(path, path) as image:
+    with _open_checked(path) as image:
         width, height = image.size
         turned = _read_orientation(image) in _SIDEWAYS_ORIENTATIONS
     return (height, width) if turned else (width, height)
@@ -184,10 +175,13 @@ _no_warnings = SharedContext(_ignore_warnings)
 
 
 @contextmanager
-def _open_checked(path: Path, file: Path | io.BytesIO) -> Iterator[ImageFile.ImageFile]:
-    """A picture's file, open and of a safe size; whatever goes wrong becomes a sentence."""
+def _open_checked(path: str | Path, content: bytes | None = None) -> Iterator[ImageFile.ImageFile]:
+    """Open an image file of a safe size, or its content; whatever goes wrong becomes a sentence."""
+    path = Path(path)
+    if content is None:
+        _check_file(path)
     try:
-        with _no_warnings, Image.open(file, formats=_formats()) as image:
+        with _no_warnings, Image.open(path if content is None else io.BytesIO(content), formats=_formats()) as image:
             _check_size(path, image)
             yield image
     except ImageError:
@@ -195,9 +189,10 @@ def _open_checked(path: Path, file: Path | io.BytesIO) -> Iterator[ImageFile.Ima
     except Image.DecompressionBombError as error:
         raise ImageError(f"{path} is too large to open safely: {error}") from error
     except UnidentifiedImageError as error:
-        raise ImageError(f"{path} is not a picture that creval reads{_describe_non_image(file)}") from error
+        raise ImageError(f"{path} is not a picture that creval reads{_describe_non_image(path, content)}") from error
     except Exception as error:  # decoders raise almost anything on broken data
-        raise ImageError(f"{path} is damaged and cannot be opened ({_error_reason(error)}).") from error
+        reason = (str(error) or type(error).__name__).rstrip(".")
+        raise ImageError(f"{path} is damaged and cannot be opened ({reason}).") from error
 
 
 def normalise_image(image: Image.Image) -> Image.Image:
@@ -226,7 +221,7 @@ def file_digest(path: str | Path) -> str:
 
 
 def check_header(path: Path) -> None:
-    """Raise `ImageError` if an image cannot be opened, by its file's head and end; decode it only if it seems cut off."""
+    """Raise `ImageError` if an image cannot be opened, by its head and end; decode it only if it seems cut off."""
     read_image_size(path)
     with path.open("rb") as file:
         head, size = file.read(12), file.seek(0, io.SEEK_END)
@@ -318,19 +313,14 @@ def _flatten_on_white(image: Image.Image) -> Image.Image:
     return image.convert("RGB") if image.mode != "RGB" else image.copy()
 
 
-def _describe_non_image(file: Path | io.BytesIO) -> str:
-    """What a file that is no picture seems to be."""
-    if isinstance(file, Path):
-        with file.open("rb") as opened:
-            start = opened.read(64)
-    else:
-        start = file.getvalue()[:64]
+def _describe_non_image(path: Path, content: bytes | None) -> str:
+    """Return what a file that is no image seems to be."""
+    if content is None:
+        with path.open("rb") as file:
+            content = file.read(64)
+    start = content[:64]
     if start[4:12] in (b"ftypheic", b"ftypheix", b"ftypmif1", b"ftyphevc"):
         return ": it is a HEIC photo. Convert it to JPEG or PNG first."
     if start.lstrip()[:1] in (b"<", b"{"):
         return ": it holds text, perhaps an error page that was saved in its place."
     return ". JPEG, PNG, WebP, AVIF, GIF, BMP and TIFF are."
-
-
-def _error_reason(error: Exception) -> str:
-    return (str(error) or type(error).__name__).rstrip(".")

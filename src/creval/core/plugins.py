@@ -101,7 +101,7 @@ class Registry(Generic[T]):
 
 
 def create(base: type[T], factory: Callable[..., object], name: str, *arguments: object) -> T:
-    """Create a judge or an editor with a factory of another package, called with the arguments that it takes, or none."""
+    """Create a judge or an editor with a factory of another package, called with these arguments or with none."""
     try:
         given = (name, *arguments)
         try:

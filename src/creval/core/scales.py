@@ -32,9 +32,10 @@ class AnswerScale(ABC):
     def parse_answer(self, answer: object) -> tuple[VerdictStatus, float | None]:
         """The status and value of one answer as a judge gave it; never raises, never guesses."""
 
-    @abstractmethod
     def normalise_reference(self, released: str) -> str | None:
-        """A reference as a release writes it, in the contract's own words, or none."""
+        """Return a reference as a release writes it, in the scale's own words, or None."""
+        _, value = self.parse_answer(released)
+        return None if value is None else str(self.choices[int(value)])
 
     @abstractmethod
     def credit(self, value: float, reference: str) -> float:
@@ -53,10 +54,7 @@ class AnswerScale(ABC):
         return sum(values) / len(values) if values else None
 
     def reply_format(self, labels: Sequence[str], *, reasoned: bool = False) -> str:
-        """What tells a judge how to answer the questions under these labels.
-
-        `reasoned` lets it think aloud before each answer.
-        """
+        """Return what tells a judge how to answer these labels; `reasoned` lets it think before each answer."""
         entry = {"explanation": "what in the images decides it", "answer": self.choices[-1]}
         example = json.dumps(dict.fromkeys(labels[:2], entry))
         more = "" if len(labels) <= 2 else f", and so on up to {labels[-1]}"
@@ -78,8 +76,7 @@ class AnswerScale(ABC):
         return _strict_object_schema(dict.fromkeys(labels, _strict_object_schema(answer)))
 
     def expected_value(self, options: Iterable[tuple[str, float]]) -> float | None:
-        """The expected answer, from the words that could have stood in one place and their log-probabilities: sum(p *
-        value) / sum(p) over those on the scale. For yes/no that is P(yes) / (P(yes) + P(no))."""
+        """Return the answer expected from words and their log-probabilities: sum(p * value) / sum(p) over the scale."""
         weights = total = 0.0
         for word, log_probability in options:
             _, value = self.parse_answer(word)
@@ -102,10 +99,10 @@ def _strict_object_schema(properties: dict[str, Any]) -> dict[str, Any]:
 class YesNo(AnswerScale):
     """Yes or no; the value is 1 for yes, 0 for no, and between them a probability of yes.
 
-    >>> YesNo().read("** Yes, the hat is red.")
-    (<Status.ANSWERED: 'answered'>, 1.0)
-    >>> YesNo().read("Yes and no")
-    (<Status.UNREADABLE: 'unreadable'>, None)
+    >>> YesNo().parse_answer("** Yes, the hat is red.")
+    (<VerdictStatus.ANSWERED: 'answered'>, 1.0)
+    >>> YesNo().parse_answer("Yes and no")
+    (<VerdictStatus.UNREADABLE: 'unreadable'>, None)
     """
 
     name = "yes/no"
@@ -119,10 +116,6 @@ class YesNo(AnswerScale):
         if answer is None:
             return VerdictStatus.MISSING, None
         return _parse_yes_no(str(answer))
-
-    def normalise_reference(self, released: str) -> str | None:
-        _, value = self.parse_answer(released)
-        return None if value is None else self.choices[int(value)]
 
     def credit(self, value: float, reference: str) -> float:
         return value if reference == "Yes" else 1.0 - value
@@ -161,7 +154,7 @@ class WholeNumber(AnswerScale):
         if answer is None:
             return VerdictStatus.MISSING, None
         if isinstance(answer, bool) and not self.nominal:
-            return VerdictStatus.UNREADABLE, None
+            return _UNREADABLE
         if isinstance(answer, int | float):
             # Compared first: an integer may be too large for a float.
             return self._check_range(float(answer)) if self.low <= answer <= self.high else _UNREADABLE
@@ -178,7 +171,6 @@ class WholeNumber(AnswerScale):
         return (value - self.low) / (self.high - self.low)
 
     def reduce(self, values: Sequence[float]) -> float | None:
-        """The mean of repeated measurements."""
         return self.mean(values)
 
     def _check_range(self, value: float) -> tuple[VerdictStatus, float | None]:
@@ -188,12 +180,9 @@ class WholeNumber(AnswerScale):
 
     def _parse_text(self, said: str) -> tuple[VerdictStatus, float | None]:
         text = said.strip(_MARKUP)
-        if not text:
-            return VerdictStatus.MISSING, None
         match = _LEADING_NUMBER.match(text)
         if match is None:
-            inapplicable = _INAPPLICABLE.search(text) is not None
-            return (VerdictStatus.INAPPLICABLE if inapplicable else VerdictStatus.UNREADABLE), None
+            return _status_without_answer(text), None
         number, of, remark = match[1], match[2], match[3] or match[4] or ""
         further = _OUT_OF.match(remark)
         of = of or (further[1] if further else None)
@@ -238,11 +227,9 @@ class NamedChoice(AnswerScale):
         if not isinstance(answer, str):
             return _UNREADABLE
         text = answer.strip(_MARKUP)
-        if not text:
-            return VerdictStatus.MISSING, None
         match = self._leading.match(text)
         if match is None:
-            return (VerdictStatus.INAPPLICABLE if _INAPPLICABLE.search(text) else VerdictStatus.UNREADABLE), None
+            return _status_without_answer(text), None
         value, remark = self._position(match[1]), match[2] or match[3] or ""
         other = self._second.match(remark[:400])
         if (other and self._position(other[1]) != value) or _INAPPLICABLE.search(remark):
@@ -251,10 +238,6 @@ class NamedChoice(AnswerScale):
 
     def _position(self, name: str) -> float:
         return float([choice.casefold() for choice in self.choices].index(name.casefold()))
-
-    def normalise_reference(self, released: str) -> str | None:
-        _, value = self.parse_answer(released)
-        return None if value is None else self.choices[int(value)]
 
     def credit(self, value: float, reference: str) -> float:
         return float(self.choices[int(value)] == reference)
@@ -312,15 +295,19 @@ _OUT_OF = re.compile(r"(?:out\s+of|of|/)\s*([0-9]+)", re.IGNORECASE)
 _INAPPLICABLE = re.compile(r"\b(?:not applicable|inapplicable|n/a|does(?: not|n't|n’t) apply)\b", re.IGNORECASE)
 
 
+def _status_without_answer(text: str) -> VerdictStatus:
+    """Return the status of a text that holds no answer."""
+    if not text:
+        return VerdictStatus.MISSING
+    return VerdictStatus.INAPPLICABLE if _INAPPLICABLE.search(text) else VerdictStatus.UNREADABLE
+
+
 @lru_cache(maxsize=4096)
 def _parse_yes_no(said: str) -> tuple[VerdictStatus, float | None]:
     text = said.strip(_MARKUP)
-    if not text:
-        return VerdictStatus.MISSING, None
     match = _LEADING_YES_NO.match(text)
     if match is None:
-        inapplicable = _INAPPLICABLE.search(text) is not None
-        return (VerdictStatus.INAPPLICABLE if inapplicable else VerdictStatus.UNREADABLE), None
+        return _status_without_answer(text), None
     word, remark = match[1].casefold(), match[2] or match[3] or ""
     echo = _SECOND_YES_NO.match(remark) or _LATER_YES_NO.search(remark)
     other = next(filter(None, echo.groups())).casefold() if echo else word

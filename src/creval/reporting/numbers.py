@@ -9,7 +9,16 @@ from creval.core.formatting import DEFAULT_DIGITS, format_interval, format_value
 from creval.core.schema import Digits
 
 if TYPE_CHECKING:  # NumPy comes with it, and a replay has no use for that
+    from creval.stats.intervals import Estimate, Proportion
     from creval.stats.scorecard import Difference, ScoreEstimate
+
+_PERCENT_DIGITS = Digits(1, 1)
+
+
+def format_percent(found: Estimate | Proportion, sign: str = "") -> tuple[str, str]:
+    """Return a share and its interval, in percent."""
+    number, low, high = (None if of is None else 100 * of for of in (found.value, *found.interval))
+    return format_value(number, _PERCENT_DIGITS, sign), format_interval(low, high, _PERCENT_DIGITS, sign)
 
 
 def format_coverage(cell: ScoreEstimate) -> str:

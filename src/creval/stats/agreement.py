@@ -48,10 +48,7 @@ class Agreement(NamedTuple):
 def compute_agreement(
     answers: Floats, distance: str = "nominal", clusters: Integers | None = None, resamples: int = 2_000, seed: int = 0
 ) -> Agreement:
-    """How far voices agree; `distance` is what counts as near in Krippendorff's alpha.
-
-    `clusters` number what the rated things belong to, such as samples: with them, there are intervals over these.
-    """
+    """Measure how far voices agree, by a `distance` of answers; with `clusters` of items, with intervals."""
     rated = (~np.isnan(answers)).sum(axis=1)
     pairs = [(answers[:, first], answers[:, second]) for first in range(answers.shape[1]) for second in range(first)]
     kappas = [kappa for pair in pairs if (kappa := cohen_kappa(*pair)) is not None]
@@ -247,10 +244,7 @@ class AgreementItem:
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """What each voice answered to each question about each edit; axes item, voice.
-
-    `reworded` counts questions that runs put in other words; they are left out.
-    """
+    """What each voice answered about each item; axes item, voice. `reworded` counts questions left out."""
 
     items: tuple[AgreementItem, ...]
     voices: tuple[str, ...]

@@ -39,10 +39,7 @@ StratumWeights = Callable[[Floats], Floats]
 
 
 class DifferenceBounds(NamedTuple):
-    """Differences between systems, first minus second: how much, and how far that may be off.
-
-    Both have the axes run, first, second. The distance is infinite where it is too early to tell.
-    """
+    """First minus second model, and how far off that may be (infinite if too early); axes run, first, second."""
 
     value: Floats
     radius: Floats
@@ -86,10 +83,7 @@ class ConfidenceSequence:
         self._runs = np.arange(runs)
 
     def add(self, stratum: Integers, values: Floats, active: Booleans) -> None:
-        """One more sample of each run: its stratum, and each system's value or NaN.
-
-        A sample that a pair does not both have leaves the samples that the pair is compared on.
-        """
+        """Add a sample to each run: its stratum, and each model's value, or NaN to drop it from the model's pairs."""
         gap = values[:, self._first] - values[:, self._second]
         live = active[:, self._first] & active[:, self._second]
         here = live & ~np.isnan(gap)
@@ -101,8 +95,7 @@ class ConfidenceSequence:
         self._squares[at] += gap * gap
 
     def bounds(self, alpha: Floats) -> DifferenceBounds:
-        """All differences, each off by more than said, on a given side, at any look ever, with at
-        most this chance, which has the axis run."""
+        """Return all differences; each ever leaves its bound on a side with a chance of at most `alpha` (axis run)."""
         seen, sizes = self._counts, self._sizes
         some = np.maximum(seen, 1.0)
         mean = self._sums / some

@@ -86,10 +86,7 @@ def fisher_z(correlations: Floats) -> Floats:
 
 
 def correlation_interval(value: float, draws: Floats, samples: int) -> tuple[float, float]:
-    """The 95 % interval around a correlation, as wide on Fisher's scale as its draws scatter.
-
-    NaN where the correlation is perfect, or where most draws have no value.
-    """
+    """Return the 95 % interval by the draws' scatter of Fisher's z; NaN if value is perfect or most draws are NaN."""
     there = draws[~np.isnan(draws)]
     if not abs(value) < PERFECT_CORRELATION or 2 * len(there) < len(draws):
         return np.nan, np.nan

@@ -95,10 +95,7 @@ def student_quantile(degrees_of_freedom: float) -> float:
 
 
 def student_from_normal(z: T, degrees_of_freedom: T) -> T:
-    """Return the quantile of Student's distribution where the normal one's is z (Fisher and Cornish, 1960).
-
-    It is an expansion: from 20 degrees of freedom on the error is below 0.000001.
-    """
+    """Expand Student's quantile around the normal one, z (Fisher and Cornish, 1960): to 1e-6 from 20 degrees on."""
     terms = (
         z,
         (z**3 + z) / 4,
@@ -136,10 +133,7 @@ Z_975 = 1.959963984540054
 
 
 class Proportion(NamedTuple):
-    """Hits of a total, with their share and its 95 % interval. Both are None if the total is 0.
-
-    Neither has to be whole: clustered answers count for fewer.
-    """
+    """Hits of a total, with their share and its 95 % interval; clustered answers make numbers that are not whole."""
 
     hits: float
     total: float

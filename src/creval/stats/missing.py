@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from creval.core.edit_record import EditStatus
 from creval.core.errors import CrevalError
 from creval.core.schema import Score, ScoreSchema, SubScore
-
-if TYPE_CHECKING:
-    pass
 
 EXCLUDE, ZERO = "exclude", "zero"
 _FAILED_STATUSES = frozenset({EditStatus.REFUSED, EditStatus.FAILED, EditStatus.ABSENT})
@@ -27,7 +23,7 @@ def check_missing_policy(missing: str, common: bool) -> None:
 
 
 def failed_statuses(missing: str) -> frozenset[EditStatus]:
-    """Return the statuses that count as failed without a score: none, or under `zero` those of edits that did not come."""
+    """Return the statuses that count as failed: none, or under `zero` those of edits that the model did not bring."""
     return _FAILED_STATUSES if missing == ZERO else frozenset()
 
 

@@ -17,10 +17,10 @@ _BATCH_SIZE = 2_000
 
 
 def p_values(pairs: ScoreTable, seed: int = 0) -> list[float | None]:
-    """The sign-flip p-value of each pair in the column that ranks; two-sided.
+    """Return the two-sided sign-flip p-value of each pair of `ScoreTable.select_pairs` in the ranking column.
 
-    The table is of `ScoreTable.pairs`. Samples made from one picture change sides together. None
-    where one of the two has no value of its own in a metric behind the column.
+    Samples of one cluster change sides together. None if one of the two has no value of its own in a metric of the
+    column.
     """
     columns = pairs.schema.component_indices(pairs.schema.ranking_column)
     there = [

@@ -122,8 +122,7 @@ class ScoreTable:
         return found
 
     def with_composite(self) -> Floats:
-        """The values with the composite behind the metrics; none where a part of it has none, or
-        where nothing could be scored."""
+        """Return the values and the composite behind them; NaN where a part lacks or nothing could be scored."""
         return add_composite(self.schema, np.where(self.total > 0, self.values, np.nan))
 
     def restrict_to_ranking(self) -> ScoreTable:

@@ -82,7 +82,7 @@ class Difference(Estimate):
 
 @dataclass(frozen=True)
 class Scorecard:
-    """All cells of a run and the differences of models; with `includes_average` there are cells of `AVERAGE_MODEL` too."""
+    """All cells of a run and the differences of models; with `includes_average` those of `AVERAGE_MODEL` too."""
 
     table: ScoreTable
     levels: Mapping[str, Mapping[str, Any]]
@@ -121,10 +121,7 @@ class Scorecard:
         return ranking.indistinguishable(self.models, self.decided_pairs)
 
     def cell(self, model: str, column: str, group: str = "overall", level: str = "") -> ScoreEstimate:
-        """The cell of a system, a metric or the composite, and a group.
-
-        `level` is needed only for `sample`: its groups are the samples' ids.
-        """
+        """Return the cell of a model, column and group; `level` is needed only for `sample`, whose groups are ids."""
         card = self.table.schema
         names = (*self.table.models, *((AVERAGE_MODEL,) if self.includes_average else ()))
         place = names.index(require_known("model", model, names))
@@ -228,7 +225,7 @@ def _differences(
 
 
 def pair_evidence(pairs: ScoreTable) -> NDArray[np.bool_]:
-    """Return the samples behind differences: at least one model supports what is measured; axes pair, sample, metric."""
+    """Return the samples of which at least one of two models supports the metric; axes pair, sample, metric."""
     earned = pairs.supported
     found: NDArray[np.bool_] = earned[::2] | earned[1::2]
     return found
@@ -264,11 +261,7 @@ def _append_average(average: NDArray[Any], models: NDArray[Any]) -> NDArray[Any]
 
 
 def _count_by_group(table: ScoreTable, level: Level, what: str) -> Integers:
-    """Counts summed over each group's samples, and over metrics for the composite.
-
-    `what` is scored or total, of probes, or there: of how many units samples have a value that is
-    not only what an unsupported one counts.
-    """
+    """Count by group, over metrics for the composite: probes (`scored`, `total`) or clusters with values (`there`)."""
     if level.difference_of is not None:
         of, *two = level.difference_of
         finer = table.schema.find_level(of)

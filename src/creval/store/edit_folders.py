@@ -108,8 +108,7 @@ def _build_edits(
     metadata: Mapping[str, Edit],
     image_problem: Callable[[tuple[Path, ...]], str],
 ) -> Iterator[Edit]:
-    """Each sample's edits, with what whoever made them `metadata` about them. `missing_image_reason`
-    says what is wrong with a sample's pictures."""
+    """Return each sample's edits, with what is known of them; `image_problem` says what is wrong with its inputs."""
     reason = "there is no picture of it in the folder"
     for sample in samples:
         told = metadata.get(sample.id)

@@ -84,27 +84,22 @@ class FeatureCacheFile:
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = _open_connection(self._path)
+            connection = sqlite3.connect(self._path, timeout=10, check_same_thread=False)
+            try:
+                for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", _TABLE):
+                    connection.execute(statement)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
         return self._connection
-
-
-def _open_connection(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=10, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(_TABLE)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 def _decode_array(kind: str, shape: str, content: bytes) -> NDArray[Any] | None:
     """An array as it was kept; none where what is there cannot be one."""
+    if kind not in _DTYPES:
+        return None
     try:
-        if kind not in _DTYPES:
-            return None
         sides = [int(side) for side in shape.split(",")] if shape else []
         return np.frombuffer(content, dtype=kind).reshape(sides)
     except (ValueError, TypeError, AttributeError):

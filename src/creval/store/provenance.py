@@ -35,7 +35,7 @@ class CallCosts:
 
 @dataclass(frozen=True)
 class EditProvenance:
-    """Who made a model's edits, how many, by which strategy, and what it cost; `judge` picked among candidates, if any."""
+    """Who made a model's edits, how many, by which strategy, and at what cost; `judge` picked candidates, if any."""
 
     editor: str
     strategy: str

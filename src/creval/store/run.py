@@ -190,8 +190,7 @@ class Run:
     def values_by_edit(
         self, sample: str | None = None, *, averaged: bool = False
     ) -> Iterator[tuple[EditKey, dict[str, float | None]]]:
-        """Each edit's values by probe, of one sample or of all; several answers to one question are
-        reduced to one, as its scale says, or `averaged`."""
+        """Yield each edit's values by probe; several answers are reduced to one, as the scale says, or `averaged`."""
         of, chosen = ("", ()) if sample is None else ("WHERE sample = ?", (sample,))
         rows = self._connection.execute(f"SELECT id, system, sample, draw FROM edits {of}", chosen)
         edits = {number: EditKey(*key) for number, *key in rows}
@@ -265,8 +264,7 @@ class Run:
         return int(self._connection.execute(query).fetchone()[0])
 
     def missing_edits(self) -> list[MissingEdit]:
-        """The edits that were wanted and are not there. None is absent, or impossible, where others
-        of the same system and sample came later, as draws."""
+        """Return the edits that are missing; absent and impossible ones only if there is no other draw of them."""
         rows = self._connection.execute(
             "SELECT system, sample, draw, status, reason FROM edits"
             f" WHERE status <> 'done' AND image IS NULL AND {_WITHOUT_VERDICT}"

@@ -135,10 +135,7 @@ class RunWriter:
         return tuple(row[0] for row in self._connection.execute("SELECT id FROM samples ORDER BY position"))
 
     def answered_questions(self, judge: str, *, max_attempts: int | None = None) -> dict[EditKey, set[tuple[int, str]]]:
-        """The questions that a judge has answered, as repeat and probe, by edit.
-
-        With `max_attempts` also those that were given up: no answer after so many attempts, or none that could come.
-        """
+        """Return the questions (repeat, probe) that a judge answered or, after `max_attempts`, gave up, by edit."""
         query = (
             "SELECT edit, repeat, probe FROM verdicts JOIN voices ON voices.id = voice"
             " WHERE judge = ? AND variant = '' AND (status = ?"

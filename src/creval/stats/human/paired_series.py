@@ -98,7 +98,7 @@ def comparisons_from_preferences(preferences: Iterable[Preference], scores: Floa
 
 @dataclass(frozen=True)
 class SeriesCorrelations:
-    """Correlations in each series, and their mean through Fisher's z; `skipped` are series with too little variation."""
+    """Correlations in each series, and their mean by Fisher's z; `skipped` are series with too little variation."""
 
     mean: CorrelationEstimates
     by_series: Mapping[str, CorrelationEstimates]
@@ -123,10 +123,7 @@ class ClusterResamples:
 
 
 def correlate_series(series: Sequence[PairedSeries], resamples: ClusterResamples) -> SeriesCorrelations:
-    """The correlations of series, and their mean, with intervals over samples.
-
-    Series of one name (several raters' of one model) are averaged as they are.
-    """
+    """Correlate series, averaging those of one name (a model's raters), with intervals over samples."""
     alike: dict[str, list[PairedSeries]] = {}
     for one in series:
         alike.setdefault(one.name, []).append(one)

@@ -27,7 +27,7 @@ MIN_DEVIATING_RATINGS = 5
 
 
 class PredictedMean(NamedTuple):
-    """A model's mean rating in percent: predicted with scores of this `weight`, and from the ratings alone (classical)."""
+    """A model's mean rating in percent: predicted with scores of this `weight`, and from ratings alone (classical)."""
 
     model: str
     predicted: Estimate

@@ -90,11 +90,7 @@ def find_agreeing_weights(
 def fit_weights(
     human_scores: HumanScores, metrics: Sequence[str], scores: MetricScores, resamples: ClusterResamples
 ) -> FittedWeights | None:
-    """The weights of the metrics `metrics` in the sum that goes best with what people said.
-
-    They are those of least squares within models. None where there are too few samples, or where
-    no metric goes with people.
-    """
+    """Fit the weights by least squares within models; None if samples are few or no metric agrees with people."""
     blocks = _build_blocks(human_scores, metrics, scores)
     if not blocks or len(metrics) > _MAX_METRICS:
         return None
