@@ -54,7 +54,7 @@ class Dataset:
     `authored_by` names the models that helped to make it: `writer` of instructions, `asker` of
     questions. `levels` are the groups of its samples, for protocols that have none of their own;
     `match_edit_file` finds which edit a file is by its path without suffix, in a layout of the authors' own;
-    `read_model_outputs` is what a model's folder says of its edits, by sample, in files besides the pictures;
+    `read_model_outputs` is what a model's folder says of its edits, by sample, in files besides the images;
     `requires_all_inputs` says that who cannot be given a sample's mask or references does not support it.
     """
 
@@ -73,7 +73,7 @@ class Dataset:
 class Protocol(ABC):
     """What is asked about an edit, and how one sample is scored from the outcomes.
 
-    Everything above a sample (groups, intervals, tables) follows from the card. `prompt` names the text in which its
+    Everything above a sample (groups, intervals, tables) follows from the schema. `prompt` names the text in which its
     questions are put; `has_strict` says that its authors score in another way; `image_metrics` are those that it
     takes for some samples only. `prompts` are texts and `scales` answer scales of its own.
     """
@@ -95,7 +95,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def probes(self, sample: Sample) -> Sequence[Probe]:
-        """What is asked and measured about each edit of a sample."""
+        """Return what is asked and measured about each edit of a sample."""
 
     @abstractmethod
     def score(
@@ -108,7 +108,7 @@ class Protocol(ABC):
         """
 
     def with_weights(self, weights: Weights) -> Protocol:
-        """The same with other weights of its metrics."""
+        """Return the same with other weights of its metrics."""
         if isinstance(weights, str):
             raise unknown_name_error("choice of weights", weights, [])
         flat = {name: of for name, of in weights.items() if isinstance(of, int | float)}
@@ -121,7 +121,7 @@ class Protocol(ABC):
     def single_probe_scores(
         self, probes: Sequence[Probe], values: Mapping[str, float | None], factor: float = 1.0
     ) -> dict[str, Score]:
-        """A sample's metrics where each is the value of its only probe, if it has one."""
+        """Return a sample's metrics where each is the value of its only probe, if it has one."""
         found = {metric.name: Score(None, 0, 0) for metric in self.schema.metrics}
         for probe in probes:
             value = values.get(probe.id)
@@ -150,7 +150,7 @@ class Protocol(ABC):
         probes: Sequence[Probe],  # noqa: ARG002
         values: Mapping[str, float | None],  # noqa: ARG002
     ) -> Mapping[str, Sequence[SubScore]]:
-        """The scores of a sample's parts, by the level that groups them; mostly there are none."""
+        """Return the scores of a sample's parts, by the level that groups them; mostly there are none."""
         return {}
 
 
@@ -187,7 +187,7 @@ class Benchmark:
 
     @property
     def schema(self) -> ScoreSchema:
-        """The protocol's card, over its own levels or over the dataset's."""
+        """The protocol's schema, over its own levels or over the dataset's."""
         return self.protocol.schema.with_levels(self.dataset.levels)
 
     @property

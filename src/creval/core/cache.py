@@ -16,7 +16,7 @@ CACHE_ENV = "CREVAL_CACHE"
 
 
 def cache_folder() -> Path:
-    """The folder that `CREVAL_CACHE` names, or the user's own."""
+    """Return the folder that `CREVAL_CACHE` names, or the user's own."""
     given = os.environ.get(CACHE_ENV)
     if given:
         return Path(given)

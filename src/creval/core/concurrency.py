@@ -48,7 +48,7 @@ ResultT = TypeVar("ResultT")
 
 
 def usable_cpu_count() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -72,7 +72,7 @@ def _exit_with_parent(parent: int) -> None:
 
 
 def parallel_map(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Iterator[ResultT]:
-    """What comes of each job, in their order, as it is done."""
+    """Yield what comes of each job, in their order, as it is done."""
     pool = spawn_process_pool(usable_cpu_count())
     try:
         yield from pool.map(function, items, chunksize=4)

@@ -11,7 +11,7 @@ class CrevalError(Exception):
 
 
 def unknown_name_error(what: str, name: str, known: Iterable[str]) -> CrevalError:
-    """The error for a name that nothing here has, with the nearest known one.
+    """Return the error for a name that nothing here has, with the nearest known one.
 
     >>> str(unknown_name_error("metric", "FI", ["IF", "VC", "VQ"]))
     "there is no metric 'FI'; did you mean 'IF'? Known: IF, VC, VQ"
@@ -24,7 +24,7 @@ def unknown_name_error(what: str, name: str, known: Iterable[str]) -> CrevalErro
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:
-    """The known name that is most like another; empty where none is."""
+    """Return the known name that is most like another; empty where none is."""
     folded = {candidate.casefold(): candidate for candidate in known}
     near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.4)
     return folded[near[0]] if near else ""

@@ -57,7 +57,7 @@ def format_interval(low: float | None, high: float | None, digits: Digits = DEFA
 
 
 def format_measurement(name: str, metric: str) -> str:
-    """What a measurement is called.
+    """Return what a measurement is called.
 
     >>> format_measurement("imaging/PF", "PF")
     'imaging, for PF'
@@ -72,7 +72,7 @@ def pluralise(number: int, noun: str) -> str:
 
 
 def format_count(number: float) -> str:
-    """A number of things: `2,712`, `1.2 M`."""
+    """Return a number of things: `2,712`, `1.2 M`."""
     return f"{number:,.0f}" if number < 1e6 else f"{number / 1e6:,.1f} M"
 
 
@@ -85,7 +85,7 @@ def format_bytes(number: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A time: `8 s`, `2 min 20 s`, `3 h 5 min`."""
+    """Return a time: `8 s`, `2 min 20 s`, `3 h 5 min`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -95,7 +95,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_seconds(number: float) -> str:
-    """A short time: `0.12 s`, `8.4 s`, `2 min 20 s`."""
+    """Return a short time: `0.12 s`, `8.4 s`, `2 min 20 s`."""
     return format_duration(number) if number >= 60 else f"{number:.2g} s"
 
 

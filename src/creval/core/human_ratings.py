@@ -1,7 +1,7 @@
 """What people said and what metrics scored, from CSV files that anyone may have written.
 
 Ratings: `rater, sample, model, metric, rating, scale`. Choices: `rater, sample, first, second, metric, choice`, where
-a choice is a model's name or `tie`. Scores: `sample, model, metric, score`; `source` may name the picture that a
+a choice is a model's name or `tie`. Scores: `sample, model, metric, score`; `source` may name the image that a
 sample is of. A row that cannot be taken as it stands is left out and counted, never mended.
 """
 
@@ -78,7 +78,7 @@ class RatingScale(NamedTuple):
 
 
 def parse_rating_scale(text: str) -> RatingScale:
-    """The scale that `1-5` or `0-1` stands for."""
+    """Return the scale that `1-5` or `0-1` stands for."""
     match = _SCALE_PATTERN.fullmatch(text)
     scale = RatingScale(float(match[1]), float(match[2])) if match else RatingScale(0, 0)
     if not scale.low < scale.high:
@@ -122,7 +122,7 @@ def read_score_file(path: str | Path) -> ScoreFile:
 
 
 def _read_rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str, str]]]]:
-    """The columns of a file, and its rows with their lines."""
+    """Return the columns of a file, and its rows with their lines."""
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -155,7 +155,7 @@ def _read_rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str
 def _collect_rows(
     rows: Iterator[tuple[int, dict[str, str]]], read: Callable[[Mapping[str, str]], tuple[Hashable, T]]
 ) -> tuple[list[T], tuple[SkippedRows, ...]]:
-    """What the rows hold, and what was left out: of two that say different things, both."""
+    """Return what the rows hold, and what was left out: of two that say different things, both."""
     found: dict[Hashable, T] = {}
     lines: dict[Hashable, int] = {}
     doubtful: set[Hashable] = set()

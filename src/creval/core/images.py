@@ -1,4 +1,4 @@
-"""The one way to open a picture: upright, in RGB, on white, whatever the file is; and to encode it.
+"""The one way to open an image: upright, in RGB, on white, whatever the file is; and to encode it.
 
 What cannot be opened raises `ImageError` with a sentence, and nothing else.
 """
@@ -24,23 +24,23 @@ from creval.core.errors import CrevalError
 from creval.core.files import read_bytes
 
 MAX_PIXELS = 178_956_970
-"""The largest picture that is opened; in RGB it takes half a gigabyte."""
+"""The largest image that is opened; in RGB it takes half a gigabyte."""
 
 # What people have. Others are left out on purpose: EPS, for one, would start another program.
 _FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "JPEG2000", "PPM", "ICO")
 _PLUGINS = {"WEBP": "WebP", "JPEG2000": "Jpeg2K"}
-_ROWS_PER_CHUNK = 256  # of a picture converted at a time
+_ROWS_PER_CHUNK = 256  # of an image converted at a time
 _MASK_THRESHOLD = 128  # of what a mask's pixel can be
 _MASK_TOLERANCE = 0.01  # of a mask's pixels, in which grey and alpha may differ along soft edges
 _ALPHA_MODES = ("RGBA", "LA", "PA", "RGBa", "La")
 
 
 class ImageError(CrevalError):
-    """A picture that cannot be opened, and why."""
+    """An image that cannot be opened, and why."""
 
 
 def open_image(path: str | Path) -> Image.Image:
-    """The picture in a file: turned as its EXIF says, first frame, 8 bit RGB, alpha on white."""
+    """Return the image in a file: turned as its EXIF says, first frame, 8 bit RGB, alpha on white."""
     with _open_checked(path) as image:
         return normalise_image(image)
 
@@ -64,11 +64,11 @@ def open_mask(path: str | Path) -> Image.Image:
 
 
 ResizeRule = Callable[[int, int], tuple[int, int]]
-"""The size at which a model sees a picture of a given width and height."""
+"""The size at which a model sees an image of a given width and height."""
 
 
 class EncodedImage(NamedTuple):
-    """A picture as it is sent: its file's digest, its type, its bytes and its size in pixels."""
+    """An image as it is sent: its file's digest, its type, its bytes and its size in pixels."""
 
     digest: str
     media_type: str
@@ -108,19 +108,19 @@ def encode_image(path: str | Path, resize: ResizeRule | None = None) -> EncodedI
 
 
 def decode_image(content: bytes) -> Image.Image:
-    """The picture in a file's content, as `open_image` gives it."""
+    """Return the image in a file's content, as `open_image` gives it."""
     with _open_checked("the picture", content) as image:
         return normalise_image(image)
 
 
 def detect_image_format(content: bytes) -> str:
-    """What kind of file a picture's content is: `PNG`, `JPEG` ..."""
+    """Return what kind of file an image's content is: `PNG`, `JPEG` ..."""
     with _open_checked("the picture", content) as image:
         return image.format or ""
 
 
 def has_transparency(content: bytes) -> bool:
-    """Whether the picture in a file's content is transparent anywhere."""
+    """Return whether the image in a file's content is transparent anywhere."""
     with _open_checked("the picture", content) as image:
         if image.mode not in _ALPHA_MODES and "transparency" not in image.info:
             return False
@@ -147,7 +147,7 @@ def _check_complete(path: Path, kind: str, content: bytes) -> None:
 
 
 def read_image_size(path: str | Path) -> tuple[int, int]:
-    """The width and height of the upright picture in a file, without reading its pixels."""
+    """Return the width and height of the upright image in a file, without reading its pixels."""
     with _open_checked(path) as image:
         width, height = image.size
         turned = _read_orientation(image) in _SIDEWAYS_ORIENTATIONS
@@ -196,13 +196,13 @@ def _open_checked(path: str | Path, content: bytes | None = None) -> Iterator[Im
 
 
 def normalise_image(image: Image.Image) -> Image.Image:
-    """A picture as `open_image` gives it."""
+    """Return an image as `open_image` gives it."""
     image.load()
     return _flatten_on_white(_to_8_bit(_apply_exif_orientation(image)))
 
 
 def _read_orientation(image: ImageFile.ImageFile, content: bytes = b"") -> int:
-    """How a picture is to be turned, as EXIF numbers it; `content` is its file's, if at hand."""
+    """Return how an image is to be turned, as EXIF numbers it; `content` is its file's, if at hand."""
     if image.format == "PNG" and not (_PNG_EXIF & image.info.keys() or b"eXIf" in content):
         return 1  # to look behind the pixels for EXIF, Pillow would decode them
     try:
@@ -212,7 +212,7 @@ def _read_orientation(image: ImageFile.ImageFile, content: bytes = b"") -> int:
 
 
 def file_digest(path: str | Path) -> str:
-    """A name for a file's content: the same bytes have the same digest."""
+    """Return a name for a file's content: the same bytes have the same digest."""
     try:
         return hashlib.sha256(read_bytes(path)).hexdigest()
     except (OSError, ValueError) as error:  # a path may be none at all
@@ -237,7 +237,7 @@ def check_header(path: Path) -> None:
 
 
 def missing_image_reason(images: Iterable[Path], check: Callable[[Path], object] = open_image) -> str:
-    """What is wrong with a benchmark's pictures; empty where all can be opened."""
+    """Return what is wrong with a benchmark's images; empty where all can be opened."""
     for path in images:
         try:
             check(path)

@@ -32,8 +32,8 @@ class InstructionStep:
 class Sample:
     """One thing to edit: an instruction, mostly with a source image.
 
-    `tags` place it in the groups of its system (`{"category": "Stylization", ...}`); `questions`
-    are those that the dataset itself brings, in the order in which it brings them. `get_provenance`
+    `tags` place it in the groups of its benchmark (`{"category": "Stylization", ...}`); `questions`
+    are those that the dataset itself brings, in the order in which it brings them. `derived_from`
     names what it was made of, where its source's file does not tell.
     """
 
@@ -50,7 +50,7 @@ class Sample:
 
     @property
     def cluster(self) -> str:
-        """What it was made of: samples of one picture do not tell things independently."""
+        """What it was made of: samples of one image do not tell things independently."""
         return self.derived_from or str(self.source or self.id)
 
     @property

@@ -30,7 +30,7 @@ class AnswerScale(ABC):
 
     @abstractmethod
     def parse_answer(self, answer: object) -> tuple[VerdictStatus, float | None]:
-        """The status and value of one answer as a judge gave it; never raises, never guesses."""
+        """Return the status and value of one answer as a judge gave it; never raises, never guesses."""
 
     def normalise_reference(self, released: str) -> str | None:
         """Return a reference as a release writes it, in the scale's own words, or None."""
@@ -39,7 +39,7 @@ class AnswerScale(ABC):
 
     @abstractmethod
     def credit(self, value: float, reference: str) -> float:
-        """How far an answer agrees with a reference, from 0 to 1."""
+        """Return how far an answer agrees with a reference, from 0 to 1."""
 
     @abstractmethod
     def normalise(self, value: float) -> float | None:
@@ -47,7 +47,7 @@ class AnswerScale(ABC):
 
     @abstractmethod
     def reduce(self, values: Sequence[float]) -> float | None:
-        """One value for several answers to the same question, or none where they tie."""
+        """Return one value for several answers to the same question, or none where they tie."""
 
     def mean(self, values: Sequence[float]) -> float | None:
         """Return the mean of several answers to one question; None if there are none."""
@@ -66,11 +66,11 @@ class AnswerScale(ABC):
         )
 
     def bare_reply_format(self) -> str:
-        """What asks for the answer alone, so that its probability can be read off one token."""
+        """Return what asks for the answer alone, so that its probability can be read off one token."""
         return f"Reply with the answer alone and nothing else. The answer is {self.description}."
 
     def json_schema(self, labels: Sequence[str]) -> dict[str, Any]:
-        """The JSON schema of a reply to the questions under these labels: none can be left out."""
+        """Return the JSON schema of a reply to the questions under these labels: none can be left out."""
         kind = "string" if isinstance(self.choices[0], str) else "integer"
         answer = {"explanation": {"type": "string"}, "answer": {"type": kind, "enum": list(self.choices)}}
         return _strict_object_schema(dict.fromkeys(labels, _strict_object_schema(answer)))
@@ -92,7 +92,7 @@ _LONG_EXPLANATION = "The explanation comes first: reason there step by step, and
 
 
 def _strict_object_schema(properties: dict[str, Any]) -> dict[str, Any]:
-    """An object schema with these properties, all required, and no other."""
+    """Return an object schema with these properties, all required, and no other."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
@@ -124,7 +124,7 @@ class YesNo(AnswerScale):
         return value
 
     def reduce(self, values: Sequence[float]) -> float | None:
-        """The majority's answer; of probabilities, the mean."""
+        """Return the majority's answer; of probabilities, the mean."""
         if len(values) == 1:
             return values[0]
         if any(value not in (0.0, 1.0) for value in values):
@@ -246,17 +246,17 @@ class NamedChoice(AnswerScale):
         return None
 
     def reduce(self, values: Sequence[float]) -> float | None:
-        """The most frequent answer; None if two are equally frequent."""
+        """Return the most frequent answer; None if two are equally frequent."""
         counted = Counter(values).most_common(2)
         tied = len(counted) == 2 and counted[0][1] == counted[1][1]
         return counted[0][0] if counted and not tied else None
 
     def mean(self, values: Sequence[float]) -> float | None:
-        """The most frequent answer: names have no mean."""
+        """Return the most frequent answer: names have no mean."""
         return self.reduce(values)
 
     def expected_value(self, options: Iterable[tuple[str, float]]) -> float | None:
-        """The most probable answer."""
+        """Return the most probable answer."""
         values = {self.parse_answer(word)[1]: probability for word, probability in reversed([*options])}
         values.pop(None, None)
         return max(values, key=lambda value: values[value], default=None)
@@ -338,7 +338,7 @@ def get_scale(name: str) -> AnswerScale:
 
 
 def is_scale(name: str) -> bool:
-    """Whether a scale of this name is known."""
+    """Return whether a scale of this name is known."""
     return name in scales or _parse_range(name) is not None
 
 

@@ -1,8 +1,8 @@
-"""The bootstrap over samples: within each stratum, and the same resamples for every system."""
+"""The bootstrap over samples: within each stratum, and the same resamples for every model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def _merge_singletons(strata: Sequence[Integers]) -> list[Integers]:
 
 
 def cluster_strata(strata: Sequence[Integers], clusters: Integers) -> list[Integers]:
-    """The units, split by the parts that their samples lie in."""
+    """Return the clusters, split by the parts that their samples lie in."""
     part_of = np.empty(len(clusters), dtype=np.int64)
     for number, part in enumerate(strata):
         part_of[part] = number
@@ -82,7 +82,7 @@ def bootstrap_tables(tables: Sequence[ScoreTable], resamples: int, seed: int) ->
 
 
 def _parent_groups(table: ScoreTable, strata: Sequence[Integers]) -> list[tuple[tuple[int, ...], ...]]:
-    """For each stratum of units the groups in which its samples lie, of levels that others are means of."""
+    """For each stratum of clusters the groups in which its samples lie, of levels that others are means of."""
     of = {level.mean_of for level in table.schema.levels if level.mean_of in table.groups}
     groups = [table.groups[name].tolist() for name in sorted(filter(None, of))]
     inside: dict[int, list[tuple[int, ...]]] = {}
@@ -92,13 +92,12 @@ def _parent_groups(table: ScoreTable, strata: Sequence[Integers]) -> list[tuple[
 
 
 def percentile_interval(draws: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """The percentile interval over the first axis; NaN where most draws have no value."""
+    """Return the percentile interval over the first axis; NaN where most draws have no value."""
     ends = [(1 - level) / 2, (1 + level) / 2]
     missing = np.isnan(draws)
-    quantile: Callable[..., Floats] = np.quantile
-    if missing.any():
-        draws = np.where(missing.mean(axis=0) > 0.5, 0.0, draws)
-        quantile = np.nanquantile
-    low, high = quantile(draws, ends, axis=0)
     empty = missing.mean(axis=0) > 0.5
+    if missing.any():
+        low, high = np.nanquantile(np.where(empty, 0.0, draws), ends, axis=0)
+    else:
+        low, high = np.quantile(draws, ends, axis=0)
     return np.where(empty, np.nan, low), np.where(empty, np.nan, high)

@@ -1,6 +1,6 @@
 """Confidence sequences of paired differences: intervals that may be looked at after every sample.
 
-Samples come in random order within strata. The difference of two systems' means, each stratum in its share, has the
+Samples come in random order within strata. The difference of two models' means, each stratum in its share, has the
 variance `v = sum(share² (1 - seen / size) s² / seen)`; the bracket, because samples are drawn without replacement,
 counts only where the question is about the benchmark's own samples. However samples are spread over strata, the error
 of the mean divided by `v` behaves like a Brownian motion at the time `1 / v` (its covariance at two looks is the
@@ -54,7 +54,7 @@ class DifferenceBounds(NamedTuple):
 
 
 class ConfidenceSequence:
-    """The differences between all pairs of systems, gathered sample by sample.
+    """The differences between all pairs of models, gathered sample by sample.
 
     Several runs (orders of the samples, or simulated sets) go side by side, each an entry of the
     first axis. `sizes` says how many samples each stratum has; `stratum_weights` gives from such sizes how
@@ -141,7 +141,7 @@ def _squared_initial_boundary(alpha: Floats) -> Floats:
 
 @lru_cache(maxsize=1024)
 def initial_boundary(alpha: float) -> float:
-    """How many standard errors the boundary begins with, for a chance to cross it on one side."""
+    """Return how many standard errors the boundary begins with, for a chance to cross it on one side."""
     low, high = 0.0, 40.0
     for _ in range(100):
         middle = (low + high) / 2

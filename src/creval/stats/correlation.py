@@ -20,7 +20,7 @@ _ROUNDING_TOLERANCE = 1e-12  # of the largest value: what differs by less is the
 
 
 def pearson(x: Floats, y: Floats, counts: Floats) -> Floats:
-    """How near the pairs lie to a line."""
+    """Return how near the pairs lie to a line."""
     shares = divide(counts, counts.sum(axis=1, keepdims=True))
     x, y = (_centre(values, shares) for values in (x, y))
     spreads = [(shares * values * values).sum(axis=1) for values in (x, y)]
@@ -41,7 +41,7 @@ def spearman(x: Floats, y: Floats, counts: Floats) -> Floats:
 
 
 def _ranks(values: Floats, counts: Floats) -> Floats:
-    """How much lies below each value, and half of what equals it; axes draw, value."""
+    """Return how much lies below each value, and half of what equals it; axes draw, value."""
     place = np.unique(values, return_inverse=True)[1].reshape(-1)
     sizes = sum_columns(counts, place)
     middles: Floats = np.cumsum(sizes, axis=1) - sizes / 2

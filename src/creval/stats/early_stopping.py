@@ -62,7 +62,7 @@ class StoppingOutcome:
     digits: Digits
 
     def to_dict(self) -> dict[str, object]:
-        """The same as plain values, for JSON."""
+        """Return the same as plain values, for JSON."""
         models = {at.model: {k: v for k, v in vars(at).items() if k != "model"} for at in self.standings}
         told = {
             "question": self.rule.question,
@@ -117,7 +117,7 @@ class SequentialTest:
 
     @property
     def active_models(self) -> tuple[str, ...]:
-        """The systems whose answers are still needed."""
+        """The models whose answers are still needed."""
         if self.is_settled:
             return ()
         return tuple(name for name, on in zip(self.models, self._elimination.active[0], strict=True) if on)
@@ -133,7 +133,7 @@ class SequentialTest:
         self.samples_added += 1
 
     def outcome(self, answers_total: int) -> StoppingOutcome:
-        """How it stands now; `answers_total` is how many answers all samples of all systems would take."""
+        """Return how it stands now; `answers_total` is how many answers all samples of all models would take."""
         race, active = self._elimination, self._elimination.active[0]
         value, off = self._direction * race.bounds.value[0], race.bounds.radius[0]
         wins = (self._direction * value > 0).sum(axis=1)
@@ -198,13 +198,13 @@ class SequentialTest:
         return SETTLED if self._decided_pairs().all() else WITHIN_MARGIN
 
     def _decided_pairs(self) -> NDArray[np.bool_]:
-        """Which of two systems differ for sure, whichever is the better one."""
+        """Return which of two models differ for sure, whichever is the better one."""
         bounds = self._elimination.bounds
         sure: NDArray[np.bool_] = (bounds.low[0] > 0) | (bounds.high[0] < 0)
         return sure | np.eye(len(self.models), dtype=np.bool_)
 
     def _score(self, at: int) -> float | None:
-        """The score on the samples so far, each stratum in its share."""
+        """Return the score on the samples so far, each stratum in its share."""
         here = ~np.isnan(self._values[at])
         sizes = np.bincount(self._stratum_of_sample, minlength=1)
         seen = np.bincount(self._stratum_of_sample[here], minlength=len(sizes))
@@ -220,7 +220,7 @@ def require_several_models(models: Sequence[str]) -> None:
 
 
 def _assign_strata(schema: ScoreSchema, tags: Sequence[Mapping[str, str]]) -> tuple[Integers, dict[str, Integers]]:
-    """Each sample's stratum, and each stratum's group in every level that goes by tags."""
+    """Return each sample's stratum, and each stratum's group in every level that goes by tags."""
     levels = [level for level in schema.levels if level.groups_samples]
     places: dict[str, dict[str | None, int]] = {
         level.name: {group: at for at, group in enumerate(level.groups)} for level in levels

@@ -1,4 +1,4 @@
-"""Samples that a system has no edit of: left out, or counted as its failing."""
+"""Samples that a model has no edit of: left out, or counted as its failing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def worst_scores(schema: ScoreSchema, scores: Mapping[str, Score], scored_metric
 def worst_sub_scores(
     schema: ScoreSchema, sub_scores: Mapping[str, Sequence[SubScore]], scored_metrics: Collection[str]
 ) -> dict[str, list[SubScore]]:
-    """The same of a sample's parts."""
+    """Return the same of a sample's parts."""
     worst = {metric.name: metric.worst_value for metric in schema.metrics if metric.name in scored_metrics}
     return {
         level: [part._replace(score=_worst_if_scored(part.score, worst.get(part.metric))) for part in several]

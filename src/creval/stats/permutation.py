@@ -1,4 +1,4 @@
-"""Whether two systems differ at all: if they did not, each sample's scores could as well be the other's."""
+"""Whether two models differ at all: if they did not, each sample's scores could as well be the other's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from creval.stats.score_table import Floats, Integers, ScoreTable
 
 SIGN_FLIPS = 10_000
 """How many ways of changing samples' sides are tried, where all are too many."""
-_MAX_EXHAUSTIVE = 13  # units whose sides can be changed in every way
+_MAX_EXHAUSTIVE = 13  # clusters whose sides can be changed in every way
 _BATCH_SIZE = 2_000
 
 
@@ -63,7 +63,7 @@ def _group_sample_weights(table: ScoreTable, level: str, group: int, present: ND
 
 
 def _sign_flip_p_values(cluster_sums: Floats, seed: int) -> Floats:
-    """How often sides by chance make differences as large as these; axes unit, pair."""
+    """Return how often sides by chance make differences as large as these; axes cluster, pair."""
     # Sums in another order differ in their last digits.
     least = np.abs(cluster_sums.sum(axis=0)) * (1 - 1e-9) - 1e-12
     if len(cluster_sums) <= _MAX_EXHAUSTIVE:

@@ -1,4 +1,4 @@
-"""Which place each system can hold, as far as pairs of them can be told apart."""
+"""Which place each model can hold, as far as pairs of them can be told apart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 def rank_ranges(models: Sequence[str], decided_pairs: Iterable[tuple[str, str]]) -> Mapping[str, tuple[int, int]]:
-    """The best and the worst place that each system can hold; `decided_pairs` are pairs, the better one
+    """Return the best and the worst place that each model can hold; `decided_pairs` are pairs, the better one
     first, of which that is decided.
 
     >>> dict(rank_ranges(["A", "B", "C"], [("A", "C")]))

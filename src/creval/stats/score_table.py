@@ -19,16 +19,16 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """The metrics of each system on each sample.
+    """The metrics of each model on each sample.
 
-    `values`, `scored` and `total` have the axes system, sample, metric; a value is NaN where there is none. `groups`
-    has, for each level of the card that samples are grouped by, each sample's group as its place in the level's
-    order, or -1. `unanswered` and `unasked` count, by system, the probes that were asked and not answered, and those
-    that were never asked; `unsupported` the samples that a system cannot do, where they count: with a value, and with
+    `values`, `scored` and `total` have the axes model, sample, metric; a value is NaN where there is none. `groups`
+    has, for each level of the schema that samples are grouped by, each sample's group as its place in the level's
+    order, or -1. `unanswered` and `unasked` count, by model, the probes that were asked and not answered, and those
+    that were never asked; `unsupported` the samples that a model cannot do, where they count: with a value, and with
     nothing to be scored. `sub_scores` has the levels whose groups are of parts of samples. `clusters` has for each
-    sample the number of what it was made from: samples of one picture are drawn together, because they are not
-    independent. `missing` says what became of samples that a system has no edit of; `sample_count_before_common`, if
-    set, that the samples are those of so many that all systems have a score of.
+    sample the number of what it was made from: samples of one image are drawn together, because they are not
+    independent. `missing` says what became of samples that a model has no edit of; `sample_count_before_common`, if
+    set, that the samples are those of so many that all models have a score of.
     """
 
     schema: ScoreSchema
@@ -50,12 +50,12 @@ class ScoreTable:
 
     @property
     def supported(self) -> NDArray[np.bool_]:
-        """Where a system has a value of what it supports; what it does not only counts."""
+        """Where a model has a value of what it supports; what it does not only counts."""
         found: NDArray[np.bool_] = ~np.isnan(self.values) & (self.total > 0)
         return found
 
     def select_models(self, *models: str) -> ScoreTable:
-        """The same for these systems only, in this order."""
+        """Return the same for these models only, in this order."""
         at = [self.models.index(require_known("model", name, self.models)) for name in models]
         return replace(
             self,
@@ -67,11 +67,11 @@ class ScoreTable:
         )
 
     def select_pairs(self, pairs: Sequence[tuple[str, str]]) -> ScoreTable:
-        """Two systems for each pair, one behind the other, on the samples that both have."""
+        """Two models for each pair, one behind the other, on the samples that both have."""
         return self.select_models(*(name for pair in pairs for name in pair)).keep_shared_values(2)
 
     def keep_shared_values(self, group_size: int) -> ScoreTable:
-        """Of so many systems one behind the other, again and again: only values that all of them have."""
+        """Of so many models one behind the other, again and again: only values that all of them have."""
         values = self.values.reshape(-1, group_size, *self.values.shape[1:])
         lost = np.repeat(np.isnan(values).any(axis=1), group_size, axis=0)
         return replace(
@@ -88,7 +88,7 @@ class ScoreTable:
         return tuple(name for name, kept in zip(self.samples, alike, strict=True) if kept)
 
     def group_mask(self, level: str, group: int) -> NDArray[np.bool_]:
-        """Which samples lie in a group of a level; in one that has no tag, all can."""
+        """Return which samples lie in a group of a level; in one that has no tag, all can."""
         if level not in self.groups:
             return np.ones(len(self.samples), dtype=np.bool_)
         inside: NDArray[np.bool_] = self.groups[level] == group
@@ -126,7 +126,7 @@ class ScoreTable:
         return add_composite(self.schema, np.where(self.total > 0, self.values, np.nan))
 
     def restrict_to_ranking(self) -> ScoreTable:
-        """The same without what the whole's ranking does not rest on: other levels and metrics."""
+        """Return the same without what the whole's ranking does not rest on: other levels and metrics."""
         card, levels = self.schema, list[Level]()
         name: str | None = "overall"
         while name is not None:
@@ -145,7 +145,7 @@ class ScoreTable:
 
 
 def add_composite(schema: ScoreSchema, values: Floats) -> Floats:
-    """Values whose last axis is the card's metrics, with the composite behind them, if any."""
+    """Values whose last axis is the schema's metrics, with the composite behind them, if any."""
     if schema.composite is None:
         return values
     composite = np.zeros(values.shape[:-1])
@@ -169,7 +169,7 @@ class SubScoreTable:
         return SubScoreTable(*(getattr(self, f.name)[models] for f in fields(self)))
 
     def keep_shared_values(self, group_size: int) -> SubScoreTable:
-        """Of so many systems one behind the other, again and again: only what all of them have."""
+        """Of so many models one behind the other, again and again: only what all of them have."""
         counts = self.counts.reshape(-1, group_size, *self.counts.shape[1:])
         # Where one has more of a sample's parts than another, which they are cannot be told.
         alike = (counts > 0) & np.isclose(counts, counts[:, :1])
@@ -213,7 +213,7 @@ class SubScoreBuilder:
                 total[at] += score.total
 
     def build_tables(self) -> dict[str, SubScoreTable]:
-        """The mean over a sample's draws of what was collected."""
+        """Return the mean over a sample's draws of what was collected."""
         draws = np.maximum(self._draws, 1)[..., None, None]
         return {
             name: SubScoreTable(sums / draws, counts / draws, scored.astype(np.int64), total.astype(np.int64))

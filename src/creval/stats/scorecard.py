@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 MIN_CLUSTERS = 5
-"""Samples below which there is no interval; those of one picture are one."""
+"""Samples below which there is no interval; those of one image are one."""
 SAMPLE_LEVEL = "sample"
 """The level below all groups: each sample by its id."""
 
 
 AVERAGE_MODEL = "average over models"
-"""In the place of a system: the unweighted mean over those that have a value."""
+"""In the place of a model: the unweighted mean over those that have a value."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Scorecard:
 
     @cached_property
     def models(self) -> tuple[str, ...]:
-        """The systems, best first."""
+        """The models, best first."""
         return tuple(sorted(self.table.models, key=self._sort_key))
 
     def _sort_key(self, model: str) -> tuple[float, str]:
@@ -112,7 +112,7 @@ class Scorecard:
 
     @cached_property
     def rank_ranges(self) -> Mapping[str, tuple[int, int]]:
-        """The best and the worst place that each system can hold."""
+        """The best and the worst place that each model can hold."""
         return ranking.rank_ranges(self.models, self.decided_pairs)
 
     @cached_property
@@ -154,7 +154,7 @@ class Scorecard:
         return self.table.with_composite()
 
     def groups(self, level: str) -> tuple[str, ...]:
-        """The groups of a level that have samples; for `sample`, the samples' ids."""
+        """Return the groups of a level that have samples; for `sample`, the samples' ids."""
         if level == SAMPLE_LEVEL:
             return self.table.samples
         found = self.table.schema.find_level(level)
@@ -165,7 +165,7 @@ class Scorecard:
         return self.includes_average and level != SAMPLE_LEVEL
 
     def iter_cells(self, levels: Sequence[str]) -> Iterator[tuple[str, str, str, str, ScoreEstimate]]:
-        """Level, group, system, column and cell of everything at these levels."""
+        """Level, group, model, column and cell of everything at these levels."""
         for level in levels:
             for group in self.groups(level):
                 for model in (*self.models, *([AVERAGE_MODEL] if self._has_average(level) else ())):
@@ -173,7 +173,7 @@ class Scorecard:
                         yield level, group, model, column, self.cell(model, column, group, level)
 
     def frame(self, by: str | Sequence[str] | None = None) -> polars.DataFrame:
-        """The cells as a polars frame, a row a cell: at one level, some, or all of the card's."""
+        """Return the cells as a polars frame, a row a cell: at one level, some, or all of the schema's."""
         import polars
 
         names = [level.name for level in self.table.schema.levels]
@@ -201,7 +201,7 @@ def build_scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0,
 
 
 def point_estimates(table: ScoreTable) -> dict[str, Floats]:
-    """Each level's values; axes group, system, column."""
+    """Return each level's values; axes group, model, column."""
     once = aggregate(table, build_strata(table), np.ones((1, len(table.samples))))
     return {level.name: once[level.name][0] for level in table.schema.levels}
 
@@ -236,13 +236,13 @@ def _level_arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats,
     scored, total = (_count_by_group(table, level, what) for what in ("scored", "total"))
     if average:
         point, draws = (_append_average(nan_mean(a, -2), a) for a in (point, draws))
-        # As many units as the system has that has the fewest, of those that have any.
+        # As many clusters as the model has that has the fewest, of those that have any.
         fewest = np.where(there > 0, there, there.max(initial=0)).min(axis=-2)
         there = _append_average(fewest, there)
         scored, total = (_append_average(a.sum(axis=-2), a) for a in (scored, total))
     low, high = percentile_interval(draws)
     if table.schema.composite is not None:
-        # The composite rests on as many units as that of its metrics which has the fewest.
+        # The composite rests on as many clusters as that of its metrics which has the fewest.
         least = there[..., table.schema.component_indices(table.schema.composite.name)].min(axis=-1)
         there[..., -1] = least
     few = (there < MIN_CLUSTERS) | np.isnan(point)
@@ -256,7 +256,7 @@ def _level_arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats,
 
 
 def _append_average(average: NDArray[Any], models: NDArray[Any]) -> NDArray[Any]:
-    """Values whose last axes are system and column, with one more behind the systems."""
+    """Values whose last axes are model and column, with one more behind the models."""
     return np.concatenate([models, average[..., None, :]], axis=-2)
 
 

@@ -18,9 +18,9 @@ GRID_STEPS = 100
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """All systems under all weights of the metrics.
+    """All models under all weights of the metrics.
 
-    `values` are the systems' metrics, `own_weights` the weights as given. `weight_grid` has a row for each
+    `values` are the models' metrics, `own_weights` the weights as given. `weight_grid` has a row for each
     choice of weights, spread evenly over all that there are; `win_shares` is the share of all choices under
     which each model is best, divided where several are, `rank_ranges` the best and the worst place that each has.
     `kendall_tau` is Kendall's correlation of each choice's order with that of the own weights.
@@ -43,7 +43,7 @@ class Sensitivity:
 
 
 def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensitivity:
-    """How a run's order depends on the weights of its metrics."""
+    """Return how a run's order depends on the weights of its metrics."""
     made = scorecard.table.schema.composite
     if made is None:
         raise CrevalError("this protocol has no composite of weighted metrics, so no weights.")
@@ -77,7 +77,7 @@ def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensit
 
 
 def weight_change_to_pass(lead_by_metric: Floats, own_weights: Floats) -> float | None:
-    """By how much some weight must move from `own_weights` for a system to pass another that it is `lead_by_metric`
+    """By how much some weight must move from `own_weights` for a model to pass another that it is `lead_by_metric`
     of, metric by metric; none where it never does.
 
     >>> weight_change_to_pass(np.array([1.0, -1.0]), np.array([0.25, 0.75]))
@@ -85,7 +85,7 @@ def weight_change_to_pass(lead_by_metric: Floats, own_weights: Floats) -> float 
     """
 
     def most(moved: float) -> float:
-        """The lead when no weight moves further: what is free goes where the lead is largest."""
+        """Return the lead when no weight moves further: what is free goes where the lead is largest."""
         low = np.maximum(own_weights - moved, 0.0)
         room = np.minimum(own_weights + moved, 1.0) - low
         free, lead = 1.0 - low.sum(), float(low @ lead_by_metric)
@@ -117,7 +117,7 @@ def simplex_grid(count: int, steps: int) -> Floats:
 
 
 def _integer_compositions(count: int, total: int) -> Floats:
-    """All ways of sharing out a whole number."""
+    """Return all ways of sharing out a whole number."""
     rows: list[list[int]] = [[]]
     for place in range(count):
         last = place == count - 1

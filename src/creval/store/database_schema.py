@@ -60,7 +60,7 @@ MIGRATIONS: Sequence[str] = (_VERSION_1,)
 
 
 def read_version(connection: sqlite3.Connection, path: Path) -> int:
-    """The version of a store that this creval can read; otherwise the error that says why not."""
+    """Return the version of a store that this creval can read; otherwise the error that says why not."""
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         found = int(connection.execute("PRAGMA user_version").fetchone()[0])

@@ -1,4 +1,4 @@
-"""What models made of pictures and texts, kept beside a run: whoever deletes it loses only time."""
+"""What models made of images and texts, kept beside a run: whoever deletes it loses only time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FeatureCacheFile:
         self._lock = Lock()
 
     def get(self, model: str, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """The arrays of these keys, as far as they are there."""
+        """Return the arrays of these keys, as far as they are there."""
         found = {}
         with self._lock, self._ignore_errors():
             if self._connection is None and not self._path.is_file():
@@ -96,7 +96,7 @@ class FeatureCacheFile:
 
 
 def _decode_array(kind: str, shape: str, content: bytes) -> NDArray[Any] | None:
-    """An array as it was kept; none where what is there cannot be one."""
+    """Return an array as it was kept; none where what is there cannot be one."""
     if kind not in _DTYPES:
         return None
     try:

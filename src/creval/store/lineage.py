@@ -28,7 +28,7 @@ def with_ancestors(edit: Edit, edits: Mapping[EditKey, Edit], folder: Path, mode
 
 
 def _image_in_folder(folder: Path, image: Path) -> Path | None:
-    """A picture by the end of its path: its folder inside, and its name."""
+    """Return an image by the end of its path: its folder inside, and its name."""
     here = folder.absolute().joinpath(*image.parts[-2:])
     inside = here.is_file() and here.resolve().is_relative_to(folder.resolve())
     return here if inside else None

@@ -55,7 +55,7 @@ class RunLookup(Run):
         return found.ancestors[position].image if found and position < len(found.ancestors) else None
 
     def first_image_paths(self, model: str, samples: Sequence[str]) -> dict[EditKey, Path]:
-        """A system's pictures of some samples, each of the first draw that has one."""
+        """Return a model's images of some samples, each of the first draw that has one."""
         rows = self._connection.execute(
             "SELECT system, sample, min(draw), image FROM edits WHERE system = ?"
             f" AND sample IN ({_placeholders(samples)}) AND image IS NOT NULL GROUP BY sample",
@@ -64,7 +64,7 @@ class RunLookup(Run):
         return {EditKey(*key): self.resolve_image(Path(image)) for *key, image in rows}
 
     def verdicts_for(self, samples: Sequence[str], probes: Sequence[str] = ()) -> list[VerdictRow]:
-        """What was said about all edits of some samples, each voice by itself; on these probes, or on all."""
+        """Return what was said about all edits of some samples, each voice by itself; on these probes, or on all."""
         query = (
             f"SELECT {VERDICT_COLUMNS}, reply FROM edits CROSS JOIN verdicts ON edit = edits.id"
             f" JOIN voices ON voices.id = voice WHERE sample IN ({_placeholders(samples)})"
@@ -75,7 +75,7 @@ class RunLookup(Run):
         return list(map(VerdictRow.from_row, self._connection.execute(query, (*samples, *probes))))
 
     def find_call(self, reply_id: int) -> StoredCall | None:
-        """The reply of this number."""
+        """Return the reply of this number."""
         row = self._connection.execute(
             "SELECT system, sample, draw, judge, repeat, variant, probes, asks.detail,"
             " replies.status, text, origin, attempt, tokens_in, tokens_out, cost, latency"
@@ -91,7 +91,7 @@ class RunLookup(Run):
         return StoredCall(EditKey(*row[:3]), judge, repeat, variant, named, more, reply)
 
     def explanations(self, after_row: int = 0, after_reply: int = 0) -> Iterator[ExplanationRow]:
-        """The explanations of verdicts that were written, or written anew, after these numbers."""
+        """Return the explanations of verdicts that were written, or written anew, after these numbers."""
         rows = self._connection.execute(
             "SELECT rowid, coalesce(reply, 0), explanation FROM verdicts WHERE rowid > ? OR reply > ? ORDER BY rowid",
             (after_row, after_reply),
@@ -99,7 +99,7 @@ class RunLookup(Run):
         return (ExplanationRow(*row) for row in rows)
 
     def verdicts_by_row(self, row_ids: Sequence[int]) -> dict[int, VerdictRow]:
-        """The verdicts in these rows, as far as they are there."""
+        """Return the verdicts in these rows, as far as they are there."""
         which = f"WHERE verdicts.rowid IN ({_placeholders(row_ids)})"
         rows = self._connection.execute(
             f"SELECT verdicts.rowid, {VERDICT_COLUMNS}, reply {FROM_VERDICTS} {which}", tuple(row_ids)

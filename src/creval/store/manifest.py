@@ -17,7 +17,7 @@ from creval.store import RunWriter
 
 
 def software_versions() -> dict[str, object]:
-    """The day, and what ran."""
+    """Return the day, and what ran."""
     return {
         "date": datetime.now(timezone.utc).date().isoformat(),
         "creval": __version__,
@@ -26,7 +26,7 @@ def software_versions() -> dict[str, object]:
 
 
 def describe_run(benchmark: Benchmark, judge: str, *, show_instruction: bool = False) -> dict[str, object]:
-    """What every run keeps: the day, the versions, the benchmark, its questions, and the judge."""
+    """Return what every run keeps: the day, the versions, the benchmark, its questions, and the judge."""
     return {
         **software_versions(),
         "benchmark": benchmark.name,
@@ -81,7 +81,7 @@ def questions_digest(benchmark: Benchmark, show_instruction: bool = False) -> st
 
 
 def level_entry(level: Level) -> dict[str, object]:
-    """A level under the keys that `Run.levels` reads."""
+    """Return a level under the keys that `Run.levels` reads."""
     return {
         "name": level.name,
         "plural": level.plural,

@@ -62,7 +62,7 @@ class VerdictRow(NamedTuple):
 
 
 class MissingEdit(NamedTuple):
-    """An edit that there is no picture of, nor any answer about; its status, and the reason."""
+    """An edit that there is no image of, nor any answer about; its status, and the reason."""
 
     edit: EditKey
     status: EditStatus
@@ -134,7 +134,7 @@ class Run:
 
     @cached_property
     def models(self) -> tuple[str, ...]:
-        """The systems whose edits the run holds, by name."""
+        """The models whose edits the run holds, by name."""
         query = "SELECT DISTINCT system FROM edits ORDER BY system"
         return tuple(row[0] for row in self._connection.execute(query))
 
@@ -181,7 +181,7 @@ class Run:
         return {name: frozenset(ids) for name, ids in found.items()}
 
     def sample_ids(self, subset: str | None) -> tuple[str, ...]:
-        """The ids of the samples in a named subset, or of all, in the benchmark's order."""
+        """Return the ids of the samples in a named subset, or of all, in the benchmark's order."""
         if subset is None:
             return tuple(self.samples)
         members = self.subsets[require_known("subset", subset, self.subsets)]
@@ -239,12 +239,12 @@ class Run:
                 yield row
 
     def image_metrics(self) -> list[str]:
-        """What measured, with the models that were used."""
+        """Return what measured, with the models that were used."""
         voices = voices_with_values(self._connection)
         return [name.removeprefix(METRIC_VOICE_PREFIX) for name in voices if name.startswith(METRIC_VOICE_PREFIX)]
 
     def count_answers_by_voice(self) -> dict[tuple[str, int], int]:
-        """How many questions each judge has answered in each repeat."""
+        """Return how many questions each judge has answered in each repeat."""
         query = (
             "SELECT judge, repeat, sum(verdicts.status = 'answered') FROM verdicts"
             f" JOIN voices ON voices.id = voice WHERE variant = '' AND {_BY_JUDGE}"
@@ -254,12 +254,12 @@ class Run:
 
     @cached_property
     def unsupported(self) -> frozenset[tuple[str, str]]:
-        """The systems and samples of which a system says that it cannot do them."""
+        """The models and samples of which a model says that it cannot do them."""
         query = "SELECT system, sample FROM edits WHERE status = 'unsupported'"
         return frozenset(self._connection.execute(query))
 
     def count_unopened_images(self) -> int:
-        """How many edits could not be judged because a picture could not be opened."""
+        """Return how many edits could not be judged because an image could not be opened."""
         query = "SELECT count(*) FROM edits WHERE status = 'failed' AND image IS NOT NULL"
         return int(self._connection.execute(query).fetchone()[0])
 
@@ -275,14 +275,14 @@ class Run:
         return [MissingEdit(EditKey(*row[:3]), EditStatus(row[3]), row[4]) for row in rows]
 
     def unjudged_edits(self) -> list[EditKey]:
-        """The edits that are there, and that nothing was answered or measured about yet."""
+        """Return the edits that are there, and that nothing was answered or measured about yet."""
         rows = self._connection.execute(
             f"SELECT system, sample, draw FROM edits WHERE status = 'done' AND {_WITHOUT_VERDICT}"
         )
         return [EditKey(*row) for row in rows]
 
     def metrics_with_verdicts(self) -> frozenset[str]:
-        """The metrics of which anything was answered or measured, or tried to be."""
+        """Return the metrics of which anything was answered or measured, or tried to be."""
         return frozenset(m for (m,) in self._connection.execute("SELECT DISTINCT metric FROM answers"))
 
     def answers(self, model: str | None = None, sample: str | None = None) -> Iterator[VerdictRow]:
@@ -293,12 +293,12 @@ class Run:
         return map(VerdictRow.from_row, self._connection.execute(query, tuple(chosen.values())))
 
     def edits_of(self, sample: str) -> tuple[Edit, ...]:
-        """A sample's edits, by system and draw."""
+        """Return a sample's edits, by model and draw."""
         edits = select_edits(self._connection, "WHERE sample = ? ORDER BY system, draw", (sample,))
         return tuple(edit._replace(image=edit.image and self.resolve_image(edit.image)) for edit in edits)
 
     def resolve_image(self, image: Path) -> Path:
-        """Where an edit's picture lies: its path may be from the folder in which it was judged."""
+        """Return where an edit's image lies: its path may be from the folder in which it was judged."""
         if image.is_absolute():
             return image
         for folder in map(Path, self.manifest.get("edits_folders", ())):
@@ -309,19 +309,19 @@ class Run:
         return image
 
     def image_paths(self) -> Iterator[tuple[EditKey, Path | None]]:
-        """Where each edit's picture should be."""
+        """Yield where each edit's image should be."""
         query = "SELECT system, sample, draw, image FROM edits ORDER BY system, rowid"
         for *key, image in self._connection.execute(query):
             yield EditKey(*key), self.resolve_image(Path(image)) if image else None
 
     def costs(self) -> RunCosts:
-        """What all calls of the run came to."""
+        """Return what all calls of the run came to."""
         query = "SELECT count(*), sum(tokens_in), sum(tokens_out), sum(cost) FROM replies WHERE latency IS NOT NULL"
         calls, tokens_in, tokens_out, cost = self._connection.execute(query).fetchone()
         return RunCosts(calls, tokens_in or 0, tokens_out or 0, cost or 0.0)
 
     def edit_metadata(self) -> dict[EditKey, dict[str, Any]]:
-        """What is known about edits besides what judges say."""
+        """Return what is known about edits besides what judges say."""
         rows = self._connection.execute("SELECT system, sample, draw, detail FROM edits")
         return {EditKey(*key): json.loads(detail).get("facts", {}) for *key, detail in rows}
 
@@ -340,7 +340,7 @@ class Run:
         return int(self._connection.execute("SELECT count(*) FROM verdicts").fetchone()[0])
 
     def count_statuses(self, samples: Container[str] | None = None) -> dict[str, dict[str, int]]:
-        """How many questions ended in which way, by system; of some samples or of all."""
+        """Return how many questions ended in which way, by model; of some samples or of all."""
         query = f"SELECT system, sample, verdicts.status, count(*) {FROM_VERDICTS} WHERE {_BY_JUDGE}"
         counts: dict[str, dict[str, int]] = {}
         for model, _, status, count in self._select(f"{query} GROUP BY 1, 2, 3 ORDER BY 1, 3", None, samples):
@@ -400,12 +400,12 @@ _DEFAULT_REASONS = {
 
 
 def open_run(folder: str | Path) -> Run:
-    """The run in a folder, open for reading."""
+    """Return the run in a folder, open for reading."""
     return Run(folder)
 
 
 def reduce_answers(probe: Probe, answers: Sequence[float | None], use_mean: bool) -> float | None:
-    """One value for all that was answered to one probe; of probabilities (`use_mean`) the mean."""
+    """Return one value for all that was answered to one probe; of probabilities (`use_mean`) the mean."""
     values = [value for value in answers if value is not None]
     if not values:
         return None

@@ -110,7 +110,7 @@ class RunWriter:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The systems of which the store holds answers."""
+        """The models of which the store holds answers."""
         query = "SELECT DISTINCT system FROM edits WHERE id IN (SELECT edit FROM asks) ORDER BY 1"
         return tuple(row[0] for row in self._connection.execute(query))
 
@@ -163,7 +163,7 @@ class RunWriter:
 
     @property
     def voices(self) -> tuple[str, ...]:
-        """The judges and gauges of which the store holds verdicts."""
+        """The judges and image metrics of which the store holds verdicts."""
         return tuple(dict.fromkeys(judge for judge, _, _ in self._voice_ids))
 
     def delete_edits(self) -> None:
@@ -172,7 +172,7 @@ class RunWriter:
         self._edit_ids.clear()
 
     def measurement_details(self) -> dict[str, tuple[str, ...]]:
-        """What each sample's measurements are made of, in their order."""
+        """Return what each sample's measurements are made of, in their order."""
         found: dict[str, tuple[str, ...]] = {}
         query = "SELECT sample, detail FROM probes WHERE text IS NULL ORDER BY rowid"
         for sample, detail in self._connection.execute(query):
@@ -203,7 +203,7 @@ class RunWriter:
         self._insert("subsets", [(name, member) for name, ids in subsets.items() for member in ids])
 
     def delete_answers(self, judge: str, models: Iterable[str]) -> None:
-        """Drop what a judge said about these systems."""
+        """Drop what a judge said about these models."""
         mine = "edit IN (SELECT id FROM edits WHERE system = ?)"
         mine += " AND voice IN (SELECT id FROM voices WHERE judge = ?)"
         for model in models:
@@ -269,7 +269,7 @@ class RunWriter:
             self._connection.execute("RELEASE rows")
 
     def _next_id(self, table: str) -> int:
-        """A number that no row of a table has."""
+        """Return a number that no row of a table has."""
         if table not in self._last_ids:
             query = f"SELECT max(id) FROM {table}"
             self._last_ids[table] = int(self._connection.execute(query).fetchone()[0] or 0)
@@ -305,7 +305,7 @@ def _open_connection(path: Path) -> sqlite3.Connection:
 
 
 def _edit_row(edit: Edit) -> tuple[Any, ...]:
-    """What the store keeps of an edit."""
+    """Return what the store keeps of an edit."""
     before = [_edit_row(one) for one in edit.ancestors]
     detail = _without_empty(parents=edit.parents, facts=edit.metadata, seen=edit.judged_files, before=before)
     return (*edit.key, edit.status.value, _path_text(edit.image), edit.reason, detail)
@@ -353,7 +353,7 @@ def _probe_row(sample: str, probe: Probe) -> tuple[object, ...]:
 
 
 def measurement_detail(probe: Measurement) -> str:
-    """What a measurement is made of, as it is kept."""
+    """Return what a measurement is made of, as it is kept."""
     return _encode_detail({"gauge": probe.image_metric, "parameters": dict(probe.parameters)})
 
 

@@ -138,7 +138,7 @@ def _align_rating(human_scores: HumanScores, scores: MetricScores, resamples: Cl
 
 
 def _predict_means(human_scores: HumanScores, metric: str, scores: MetricScores) -> list[PredictedMean]:
-    """What people would say of every edit that has a score, by model."""
+    """Return what people would say of every edit that has a score, by model."""
     people, values = human_scores.mean_over_raters(), scores.oriented_values(metric)
     found = []
     for at, name in enumerate(scores.models):
@@ -151,7 +151,7 @@ def _predict_means(human_scores: HumanScores, metric: str, scores: MetricScores)
 def align_metric(
     human_scores: HumanScores, metric: str, scores: MetricScores, resamples: ClusterResamples
 ) -> MetricAlignment:
-    """A metric beside what people said of one thing."""
+    """Return a metric beside what people said of one thing."""
     values = scores.oriented_values(metric)
     if human_scores.is_preference:
         pairs = comparisons_from_preferences(human_scores.preferences, values)
@@ -172,7 +172,7 @@ def align_metric(
 
 
 def win_shares(preferences: Floats, pairs: EditComparisons, models: int) -> Floats:
-    """The share of a model's comparisons that it wins, ties counted half; NaN without any."""
+    """Return the share of a model's comparisons that it wins, ties counted half; NaN without any."""
     won, of = np.zeros(models), np.zeros(models)
     half = np.sign(preferences) / 2
     for at, sign in ((pairs.first, 1), (pairs.second, -1)):
@@ -182,7 +182,7 @@ def win_shares(preferences: Floats, pairs: EditComparisons, models: int) -> Floa
 
 
 def _compared_means(pairs: EditComparisons, values: Floats) -> Floats:
-    """Each model's mean score over the samples in which it was compared."""
+    """Return each model's mean score over the samples in which it was compared."""
     seen = np.zeros(values.shape, dtype=np.bool_)
     for at in (pairs.first, pairs.second):
         seen[at, pairs.samples] = True
@@ -192,7 +192,7 @@ def _compared_means(pairs: EditComparisons, values: Floats) -> Floats:
 def win_rates(
     human_scores: HumanScores, metric: str, scores: MetricScores
 ) -> tuple[dict[str, WinRate], dict[str, WinRate]]:
-    """The share of its comparisons that each model wins; and the first of every two models."""
+    """Return the share of its comparisons that each model wins; and the first of every two models."""
     pairs = comparisons_from_preferences(human_scores.preferences, scores.oriented_values(metric))
     ones, twos = {}, {}
     for at, name in enumerate(scores.models):
@@ -206,7 +206,7 @@ def win_rates(
 
 
 def _win_rate(pairs: EditComparisons, sign: Floats, scores: MetricScores) -> WinRate:
-    """The share won where the sign is not 0: of the first edit where it is 1, else the second."""
+    """Return the share won where the sign is not 0: of the first edit where it is 1, else the second."""
     here = sign != 0
     units = scores.clusters[pairs.samples[here]]
     won = ((sign * np.sign(of))[here] / 2 + 0.5 for of in (pairs.people, pairs.scores))

@@ -69,7 +69,7 @@ def split_by_models(pairs: EditComparisons) -> Iterator[tuple[int, int, NDArray[
 
 
 def comparisons_from_ratings(people: Floats, scores: Floats) -> EditComparisons:
-    """Every two models' edits of a sample that both have ratings and scores."""
+    """Return every two models' edits of a sample that both have ratings and scores."""
     both = ~np.isnan(people) & ~np.isnan(scores)
     one, two = np.triu_indices(len(people), 1)
     pair, sample = np.nonzero(both[one] & both[two])
@@ -84,7 +84,7 @@ def concat_comparisons(several: Sequence[EditComparisons]) -> EditComparisons:
 
 
 def comparisons_from_preferences(preferences: Iterable[Preference], scores: Floats) -> EditComparisons:
-    """Every two edits that people chose between: the mean of their words."""
+    """Return every two edits that people chose between: the mean of their words."""
     words: dict[tuple[int, int, int], list[float]] = {}
     for choice in preferences:
         words.setdefault((choice.first, choice.second, choice.sample), []).append(choice.value)
@@ -106,7 +106,7 @@ class SeriesCorrelations:
 
 
 class ClusterResamples:
-    """How often each sample counts; samples of one picture are drawn together."""
+    """How often each sample counts; samples of one image are drawn together."""
 
     def __init__(self, clusters: Integers, resamples: int, seed: int) -> None:
         self._clusters = clusters
@@ -114,7 +114,7 @@ class ClusterResamples:
         self._counts: Floats | None = None
 
     def counts_for(self, samples: Integers) -> Floats:
-        """The counts of these samples; axes draw, value."""
+        """Return the counts of these samples; axes draw, value."""
         if self._counts is None:
             groups = [np.arange(int(self._clusters.max(initial=0)) + 1)]
             chunks = list(resample_counts(groups, self._resamples, self._seed))
@@ -174,7 +174,7 @@ def _is_usable(series: PairedSeries) -> bool:
 
 
 def _has_variation(several: Sequence[PairedSeries]) -> bool:
-    """Whether enough differs from what is commonest for its scatter to be told."""
+    """Return whether enough differs from what is commonest for its scatter to be told."""
     for values in zip(*((one.people, one.scores) for one in several), strict=True):
         together = np.concatenate(values)
         _, sizes = np.unique(together, return_counts=True)
@@ -184,7 +184,7 @@ def _has_variation(several: Sequence[PairedSeries]) -> bool:
 
 
 def correlate_means(people: Floats, scores: Floats) -> CorrelationEstimates:
-    """The correlations over models' means, NaN where a model has none."""
+    """Return the correlations over models' means, NaN where a model has none."""
     here = ~np.isnan(people) & ~np.isnan(scores)
     if here.sum() < 3:
         return NO_CORRELATIONS

@@ -45,7 +45,7 @@ class PredictedMean(NamedTuple):
 
 
 def unreliable_reason(ratings: Floats) -> str:
-    """Why no interval from these ratings can be trusted; nothing where one can."""
+    """Return why no interval from these ratings can be trusted; nothing where one can."""
     if len(ratings) < MIN_RATED:
         return f"only {len(ratings)} of the at least {MIN_RATED} rated edits that it takes"
     _, sizes = np.unique(np.round(ratings, 9), return_counts=True)
@@ -66,7 +66,7 @@ def predict_mean_rating(model: str, ratings: Floats, scores: Floats, clusters: I
 
 
 def optimal_score_weight(ratings: Floats, scores: Floats, others: Floats) -> float:
-    """The weight of the scores that makes the variance least."""
+    """Return the weight of the scores that makes the variance least."""
     if len(ratings) < 3 or len(others) < 2:
         return 0.0
     spread = float(np.concatenate([scores, others]).var(ddof=1))
@@ -77,7 +77,7 @@ def optimal_score_weight(ratings: Floats, scores: Floats, others: Floats) -> flo
 
 
 def prediction_powered_mean(ratings: Floats, scores: Floats, clusters: Integers, weight: float) -> Estimate:
-    """The mean over all edits when scores weigh so much, with its interval."""
+    """Return the mean over all edits when scores weigh so much, with its interval."""
     rated = ~np.isnan(ratings)
     if not rated.any():
         return NO_ESTIMATE

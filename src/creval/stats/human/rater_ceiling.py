@@ -40,7 +40,7 @@ class RaterCeiling:
 def compute_rater_ceiling(
     human_scores: HumanScores, scores: MetricScores, resamples: ClusterResamples
 ) -> RaterCeiling | None:
-    """How well each person goes with the mean of the others; none where nobody shares an edit."""
+    """Return how well each person goes with the mean of the others; none where nobody shares an edit."""
     found: list[PairedSeries] = []
     pairs: list[EditComparisons] = []
     for at in range(len(human_scores.raters)):

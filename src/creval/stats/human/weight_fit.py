@@ -158,7 +158,7 @@ def _build_blocks(human_scores: HumanScores, metrics: Sequence[str], scores: Met
 
 
 def _fit_draws(blocks: Sequence[_RegressionBlock], counts: Sequence[Floats]) -> Floats:
-    """The best weights when samples count as often as said; axes draw, metric; NaN for none."""
+    """Return the best weights when samples count as often as said; axes draw, metric; NaN for none."""
     size = blocks[0].metrics.shape[1]
     draws = len(counts[0])
     inside, along = np.zeros((draws, size, size)), np.zeros((draws, size))
@@ -209,7 +209,7 @@ def _held_out_sums(blocks: Sequence[_RegressionBlock], cluster_of_sample: Intege
 
 
 def _reached_correlation(blocks: Sequence[_RegressionBlock], weights: Floats) -> Floats:
-    """The mean correlation over all samples that each draw's weights reach."""
+    """Return the mean correlation over all samples that each draw's weights reach."""
     found = []
     for block in blocks:
         x, y = block.metrics - block.metrics.mean(axis=0), block.people - block.people.mean()
