@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from creval.core.formatting import escape_control, escape_latex, escape_markdown, format_interval, format_value
 from creval.reporting.numbers import format_coverage, format_estimate
-from creval.stats.scorecard import Answer, Difference
+from creval.stats.scorecard import Difference, ScoreEstimate
 
 
 def test_nothing_in_a_name_reaches_the_terminal_as_a_command() -> None:
@@ -21,14 +21,17 @@ def test_names_are_escaped_for_tables() -> None:
 
 
 def test_only_what_is_complete_is_called_complete() -> None:
-    assert format_coverage(Answer(1, None, None, 10, 10)) == "100 %"
-    assert format_coverage(Answer(1, None, None, 9_999, 10_000)) == "99.9 %"
-    assert format_coverage(Answer(None, None, None, 0, 0)) == "none"
+    assert format_coverage(ScoreEstimate(1, None, None, 10, 10)) == "100 %"
+    assert format_coverage(ScoreEstimate(1, None, None, 9_999, 10_000)) == "99.9 %"
+    assert format_coverage(ScoreEstimate(None, None, None, 0, 0)) == "none"
 
 
 def test_numbers() -> None:
     assert (format_value(None), format_value(78.966)) == ("–", "78.97")
     assert (format_value(-1e-16), format_value(-1e-16, sign="+")) == ("0.00", "+0.00")
     assert (format_interval(None, 1), format_interval(77.61, 80.1)) == ("", "[77.6, 80.1]")
-    assert format_estimate(Difference("A", "B", 0.731, -0.26, 1.74, 9), sign="+") == "+0.73 [-0.3, +1.7]"
-    assert format_estimate(Difference("A", "B", None, None, None, 0), sign="+") == "–"
+    assert (
+        format_estimate(Difference(0.731, -0.26, 1.74, first="A", second="B", samples=9), sign="+")
+        == "+0.73 [-0.3, +1.7]"
+    )
+    assert format_estimate(Difference(None, first="A", second="B", samples=0), sign="+") == "–"

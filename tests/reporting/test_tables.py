@@ -3,7 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -116,8 +116,8 @@ def test_the_average_over_models_is_a_row_with_its_interval() -> None:
     values = np.array([90.0, 80, 50])[:, None, None] + np.zeros((3, 6, 3))
     values[2, :, 1] = np.nan
     made = build_scorecard(table(values, [0, 0, 3, 3, 6, 6]), resamples=200, average=True)
-    assert list(made.cell(AVERAGE_MODEL, "IF")) == pytest.approx([220 / 3] * 3 + [90, 90])
-    assert list(made.cell(AVERAGE_MODEL, "VC")) == pytest.approx([85.0] * 3 + [60, 90])
+    assert list(astuple(made.cell(AVERAGE_MODEL, "IF"))) == pytest.approx([220 / 3] * 3 + [90, 90])
+    assert list(astuple(made.cell(AVERAGE_MODEL, "VC"))) == pytest.approx([85.0] * 3 + [60, 90])
     assert AVERAGE_MODEL not in made.models
     rows = tables.markdown_table(made, OVERALL, {}).splitlines()
     assert rows[-1].startswith(f"| overall | {AVERAGE_MODEL} | 73.33 [73.3, 73.3] (100 %) | 85.00 ")

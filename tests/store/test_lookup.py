@@ -62,12 +62,12 @@ def test_what_is_looked_up_goes_by_an_index(tmp_path: Path) -> None:
 def test_what_has_come_since(tmp_path: Path) -> None:
     folder = write_run(tmp_path)
     with RunLookup(folder) as run:
-        before, count = run.data_version(), run.count()
+        before, count = run.data_version(), run.count_verdicts()
         texts = list(run.explanations())
         assert run.data_version() == before
         say(folder, {"beta": {"s3": "++++"}, "alpha": {"s3": "++-+"}})
         assert run.data_version() != before
-        assert run.count() == count + 4
+        assert run.count_verdicts() == count + 4
         row, reply = max(t.row_id for t in texts), max(t.reply_id for t in texts)
         fresh = list(run.explanations(row, reply))
         assert len(fresh) == 5, "four are new, and one that was unanswered is answered"

@@ -11,6 +11,7 @@ from creval.core.edit_record import Edit, EditKey
 from creval.core.errors import CrevalError
 from creval.core.probe import Question
 from creval.core.sample import Sample
+from creval.core.scales import NamedChoice, scales
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.store import Run, RunWriter, open_run
 
@@ -63,3 +64,35 @@ def test_a_question_that_no_voice_answered_is_no_tie(tmp_path: Path) -> None:
         )
     with open_run(tmp_path) as run:
         assert run.count_ties({"A"}, {"s"}) == 0
+
+
+@pytest.mark.parametrize(
+    ("answers", "logprobs", "ties"),
+    [((0.0, 1.0), False, 1), ((0.0, 0.0), False, 0), ((0.0, 0.4), False, 0), ((0.0, 1.0), True, 0)],
+)
+@pytest.mark.parametrize("scale", ["yes/no", "names"])
+def test_ties_are_counted_on_every_scale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scale: str, answers: tuple[float, ...], logprobs: bool, ties: int
+) -> None:
+    monkeypatch.setitem(scales._registered, "names", NamedChoice("names", ("A", "B")))
+    key = EditKey("A", "s")
+    question = Question("Q1", "IF", "Which?", scale)
+    with RunWriter(tmp_path) as store, store.transaction():
+        settings = {"logprobs": logprobs}
+        store.put_manifest({"protocol": "creval", "judge": "x", "levels": [], "settings": settings})
+        store.put_samples([(Sample("s", "do"), [question])], {})
+        store.put_edits([Edit(key)])
+        store.put_replies(
+            (
+                CallKey("x", key, ("Q1",), repeat=n),
+                Reply(VerdictStatus.ANSWERED),
+                [Verdict("Q1", VerdictStatus.ANSWERED, value)],
+            )
+            for n, value in enumerate(answers)
+        )
+    with open_run(tmp_path) as run:
+        unanswered = [value for _, values in run.values_by_edit() for value in values.values()].count(None)
+        assert run.count_ties({"A"}, {"s"}) == unanswered
+        if scale == "yes/no":
+            assert unanswered == ties
+        assert run.count_ties({"B"}, {"s"}) == run.count_ties({"A"}, {"t"}) == 0

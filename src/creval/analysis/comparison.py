@@ -14,20 +14,14 @@ from creval.benchmarks import get_protocol
 from creval.core.probe import Measurement, Question
 from creval.core.schema import Level, Weights
 from creval.stats.bootstrap import bootstrap_tables, percentile_interval
+from creval.stats.intervals import none_if_nan
 from creval.stats.missing import EXCLUDE
 from creval.stats.permutation import p_values
 from creval.stats.score_table import ScoreTable
-from creval.stats.scorecard import (
-    MIN_CLUSTERS,
-    Difference,
-    component_indices,
-    none_if_nan,
-    pair_evidence,
-    point_estimates,
-)
+from creval.stats.scorecard import MIN_CLUSTERS, Difference, pair_evidence, point_estimates
 
 if TYPE_CHECKING:
-    from creval.store.run import Answer, Run
+    from creval.store.run import Run, VerdictRow
 
 
 @dataclass(frozen=True)
@@ -40,7 +34,7 @@ class QuestionGap:
     question: Question
     winner: str
     values: tuple[float, float]
-    answers: tuple[Answer, Answer]
+    answers: tuple[VerdictRow, VerdictRow]
 
 
 class MeasurementGap(NamedTuple):
@@ -104,8 +98,9 @@ def compare(
                 ends = (none_if_nan(low[g, c]), none_if_nan(high[g, c])) if enough else (None, None)
                 whole = (level.name, column) == ("overall", pair.schema.ranking_column)
                 p = tested if whole else None
-                found = Difference(first, second, none_if_nan(value[g, c]), *ends, samples, p)
-                differences[level.name, group, column] = found
+                differences[level.name, group, column] = Difference(
+                    none_if_nan(value[g, c]), *ends, first=first, second=second, samples=samples, p=p
+                )
     return Comparison(pair, differences, tuple(_largest_gaps(run, pair, strict, top)))
 
 
@@ -119,7 +114,7 @@ def _count_evidence(pair: ScoreTable, level: Level, group: int, column: str) -> 
         here = pair.sub_scores[level.name].counts[0, :, group] > 0
     else:
         here = pair_evidence(pair)[0] & pair.group_mask(level.name, group)[:, None]
-    here = here[:, component_indices(pair.schema, column)]
+    here = here[:, pair.schema.component_indices(column)]
     return int(here.sum(axis=0).min()), int(pair.count_clusters(here).min())
 
 
@@ -164,7 +159,7 @@ def _question_gaps(
 ) -> list[QuestionGap]:
     """The questions that decide the sample, those that weigh most first."""
     protocol = get_protocol(run.manifest["protocol"])
-    said: list[dict[str, Answer]] = [{}, {}]
+    said: list[dict[str, VerdictRow]] = [{}, {}]
     for found, model in zip(said, pair.models, strict=True):
         for answer in sorted(run.answers(model, sample), key=lambda answer: answer.edit):
             found.setdefault(answer.probe, answer)

@@ -19,9 +19,10 @@ from creval.core.probe import Question
 from creval.core.schema import Level
 from creval.stats.bootstrap import bootstrap_tables, percentile_interval
 from creval.stats.calibration import Calibration, JudgeRates
+from creval.stats.intervals import none_if_nan
 from creval.stats.missing import ZERO
 from creval.stats.score_table import Floats, ScoreTable, add_composite
-from creval.stats.scorecard import MIN_CLUSTERS, Answer, Scorecard, none_if_nan, point_estimates
+from creval.stats.scorecard import MIN_CLUSTERS, Scorecard, ScoreEstimate, point_estimates
 from creval.store.run import Run
 
 _MIN_YOUDEN = 0.1  # sensitivity + specificity - 1, below which answers tell too little
@@ -31,7 +32,7 @@ _MIN_YOUDEN = 0.1  # sensitivity + specificity - 1, below which answers tell too
 class CorrectedScores:
     """Corrected cells by level, group, system and column, for what a calibration found of a judge."""
 
-    cells: Mapping[tuple[str, str, str, str], Answer]
+    cells: Mapping[tuple[str, str, str, str], ScoreEstimate]
     judge: str
 
 
@@ -60,7 +61,7 @@ def correct_scores(
     scales, shifts = _correction_terms(rates, metrics, resamples, chance, resamples)
     raw, of_yes = (point_estimates(one) for one in (table, share))
     drawn, drawn_yes = bootstrap_tables([table, share], resamples, seed)
-    cells: dict[tuple[str, str, str, str], Answer] = {}
+    cells: dict[tuple[str, str, str, str], ScoreEstimate] = {}
     for level in table.schema.levels:
         if level.difference_of is not None or level.groups_sub_scores:
             continue
@@ -71,7 +72,7 @@ def correct_scores(
 
 
 def _fill_cells(
-    cells: dict[tuple[str, str, str, str], Answer],
+    cells: dict[tuple[str, str, str, str], ScoreEstimate],
     scorecard: Scorecard,
     level: Level,
     value: Floats,
@@ -86,7 +87,7 @@ def _fill_cells(
                 there = (~np.isnan(scorecard.table.values[s][members])).any(axis=1).sum()
                 ends = (none_if_nan(low[g, s, c]), none_if_nan(high[g, s, c]))
                 ends = ends if there >= MIN_CLUSTERS else (None, None)
-                cells[level.name, group, model, column] = Answer(
+                cells[level.name, group, model, column] = ScoreEstimate(
                     none_if_nan(value[g, s, c]), *ends, before.scored, before.total
                 )
 

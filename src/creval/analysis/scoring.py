@@ -15,9 +15,8 @@ from creval.core.files import gc_paused
 from creval.core.sample import Sample
 from creval.core.schema import Level, Score, ScoreSchema, Weights
 from creval.stats.missing import EXCLUDE, ZERO, check_missing_policy, failed_statuses, worst_scores, worst_sub_scores
-from creval.stats.score_table import ScoreTable, add_composite
+from creval.stats.score_table import Floats, Integers, ScoreTable, SubScoreBuilder, add_composite
 from creval.stats.scorecard import Scorecard, build_scorecard
-from creval.stats.subscores import Floats, Integers, SubScoreBuilder
 
 if TYPE_CHECKING:
     from creval.store.run import Run

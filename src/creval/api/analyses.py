@@ -122,7 +122,7 @@ def compare(
             missing=missing,
         )
     records = [
-        {"level": level, "group": group, "metric": column, **cell._asdict(), "decided": cell.is_decided}
+        {"level": level, "group": group, "metric": column, **cell.to_dict(), "decided": cell.is_decided}
         for (level, group, column), cell in found.differences.items()
     ]
     return Result(found, comparison_output(found), records)

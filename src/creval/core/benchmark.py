@@ -23,8 +23,8 @@ from creval.core.schema import OVERALL, Level, Score, ScoreSchema, SubScore, Wei
 class DatasetIssue:
     """Something in a benchmark's files that is not as it should be.
 
-    It lies in the file or sample `location`, at `item`. A repair has what it `original` and what that
-    `replacement`; a problem could not be repaired and says in `note` what follows from it.
+    It lies in the file or sample `location`, at `item`. A repair has the `original` and its `replacement`; a problem
+    could not be repaired, and `note` says what follows.
     """
 
     rule: str
@@ -63,7 +63,7 @@ class Dataset:
     `authored_by` names the models that helped to make it: `writer` of instructions, `asker` of
     questions. `levels` are the groups of its samples, for protocols that have none of their own;
     `match_edit_file` finds which edit a file is by its path without suffix, in a layout of the authors' own;
-    `read_model_outputs` is what a model's folder says of its edits, by sample, in files besides the pictures;
+    `read_model_outputs` is what a model's folder says of its edits, by sample, in files besides the images;
     `requires_all_inputs` says that who cannot be given a sample's mask or references does not support it.
     """
 
@@ -82,7 +82,7 @@ class Dataset:
 class Protocol(ABC):
     """What is asked about an edit, and how one sample is scored from the outcomes.
 
-    Everything above a sample (groups, intervals, tables) follows from the card. `prompt` names the text in which its
+    Everything above a sample (groups, intervals, tables) follows from the schema. `prompt` names the text in which its
     questions are put; `has_strict` says that its authors score in another way; `image_metrics` are those that it
     takes for some samples only. `prompts` are texts and `scales` answer scales of its own.
     """
@@ -104,20 +104,20 @@ class Protocol(ABC):
 
     @abstractmethod
     def probes(self, sample: Sample) -> Sequence[Probe]:
-        """What is asked and measured about each edit of a sample."""
+        """Return what is asked and measured about each edit of a sample."""
 
     @abstractmethod
     def score(
         self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> Mapping[str, Score]:
-        """One sample's metrics from its probes' values, by probe id.
+        """Return one sample's metrics from its probes' values, by probe id.
 
-        A value of none was asked for and not answered; a probe without one was never asked.
-        `strict` scores as the system's authors do.
+        A value of None was asked for and not answered; a probe without one was never asked. `strict` scores as the
+        authors do.
         """
 
     def with_weights(self, weights: Weights) -> Protocol:
-        """The same with other weights of its metrics."""
+        """Return the same with other weights of its metrics."""
         if isinstance(weights, str):
             raise unknown_name_error("choice of weights", weights, [])
         flat = {name: of for name, of in weights.items() if isinstance(of, int | float)}
@@ -130,7 +130,7 @@ class Protocol(ABC):
     def single_probe_scores(
         self, probes: Sequence[Probe], values: Mapping[str, float | None], factor: float = 1.0
     ) -> dict[str, Score]:
-        """A sample's metrics where each is the value of its only probe, if it has one."""
+        """Return a sample's metrics where each is the value of its only probe, if it has one."""
         found = {metric.name: Score(None, 0, 0) for metric in self.schema.metrics}
         for probe in probes:
             value = values.get(probe.id)
@@ -145,10 +145,7 @@ class Protocol(ABC):
         *,
         strict: bool = False,  # noqa: ARG002
     ) -> float | None:
-        """How good one answer is, from 0 to 1: as its reference says, or by its place on the scale.
-
-        None where it counts for nothing.
-        """
+        """Return how good an answer is, from 0 to 1, by its reference or its place; None if it does not count."""
         if value is None:
             return None
         contract = get_scale(question.scale)
@@ -162,7 +159,7 @@ class Protocol(ABC):
         probes: Sequence[Probe],  # noqa: ARG002
         values: Mapping[str, float | None],  # noqa: ARG002
     ) -> Mapping[str, Sequence[SubScore]]:
-        """The scores of a sample's parts, by the level that groups them; mostly there are none."""
+        """Return the scores of a sample's parts, by the level that groups them; mostly there are none."""
         return {}
 
 
@@ -199,7 +196,7 @@ class Benchmark:
 
     @property
     def schema(self) -> ScoreSchema:
-        """The protocol's card, over its own levels or over the dataset's."""
+        """The protocol's schema, over its own levels or over the dataset's."""
         return self.protocol.schema.with_levels(self.dataset.levels)
 
     @property
@@ -209,10 +206,7 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class BenchmarkFormat:
-    """A published system: how its release is recognised and read, and its protocol.
-
-    `recognise` returns the folder that `load` reads, or none where a path is something else.
-    """
+    """A published benchmark: its protocol, and its reader; `recognise` returns the folder for `load`, or None."""
 
     name: str
     title: str

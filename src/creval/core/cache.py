@@ -16,7 +16,7 @@ CACHE_ENV = "CREVAL_CACHE"
 
 
 def cache_folder() -> Path:
-    """The folder that `CREVAL_CACHE` names, or the user's own."""
+    """Return the folder that `CREVAL_CACHE` names, or the user's own."""
     given = os.environ.get(CACHE_ENV)
     if given:
         return Path(given)
@@ -24,10 +24,7 @@ def cache_folder() -> Path:
 
 
 def cached_folder(kind: str, sources: Iterable[Path], fill: Callable[[Path], None]) -> Path:
-    """A folder that `fill` fills from files, once for each state of them.
-
-    It is there as a whole or not at all.
-    """
+    """Return a folder that `fill` fills from files once for each state of them; it is complete or does not exist."""
     digest = hashlib.blake2b(digest_size=12)
     for path in sources:
         status = path.stat()

@@ -43,10 +43,10 @@ class CallKey(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What one call brought back.
+    """What one call brought back, in US dollars and seconds.
 
-    `text` is what the model sent, letter by letter, or None where only its parsed answers were
-    kept; `origin` tells where it came from. Money is in US dollars, latency in seconds.
+    `text` is what the model sent, unchanged, or None if only its parsed answers were kept; `origin` is where it came
+    from.
     """
 
     status: VerdictStatus

@@ -18,8 +18,7 @@ from creval.core.errors import CrevalError
 
 
 class SharedContext:
-    """A context of the whole process, which threads enter and leave as they like: `factory` makes the
-    one that the first of them enters and the last leaves."""
+    """A context of the whole process: `factory` makes the one that the first thread enters and the last one leaves."""
 
     def __init__(self, factory: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
         self._factory = factory
@@ -49,17 +48,14 @@ ResultT = TypeVar("ResultT")
 
 
 def usable_cpu_count() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def spawn_process_pool(count: int) -> ProcessPoolExecutor:
-    """So many processes, started afresh: copies of a process with threads can hang.
-
-    An interrupt is for the one that started them.
-    """
+    """Start so many fresh processes, since copies of one with threads can hang; they ignore interrupts."""
     return ProcessPoolExecutor(count, get_context("spawn"), _init_worker, (os.getpid(),))
 
 
@@ -76,7 +72,7 @@ def _exit_with_parent(parent: int) -> None:
 
 
 def parallel_map(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Iterator[ResultT]:
-    """What comes of each job, in their order, as it is done."""
+    """Yield what comes of each job, in their order, as it is done."""
     pool = spawn_process_pool(usable_cpu_count())
     try:
         yield from pool.map(function, items, chunksize=4)

@@ -18,14 +18,14 @@ class EditKey(NamedTuple):
 
 
 class EditStatus(str, Enum):
-    """Whether a system brought an image, and if not, why."""
+    """Whether a model brought an image, and if not, why."""
 
     DONE = "done"
     ABSENT = "absent"  # it was edited, but the image is not here
     REFUSED = "refused"
     FAILED = "failed"
     UNSUPPORTED = "unsupported"
-    IMPOSSIBLE = "impossible"  # by the benchmark's fault: it lacks a picture, or its id is no name
+    IMPOSSIBLE = "impossible"  # by the benchmark's fault: it lacks an image, or its id is no name
 
     def __str__(self) -> str:
         return self.value
@@ -40,7 +40,7 @@ class FileStamp(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """A system's result for a sample: an image, or the reason why there is none.
+    """A model's result for a sample: an image, or the reason why there is none.
 
     `parents` are the edits it was made from (the step before, the candidates it was picked from); `metadata` is what
     its editor knows about it (a plan, a scene graph). `judged_files` are the files that a judge has seen, by what

@@ -7,16 +7,13 @@ from collections.abc import Iterable
 
 
 class CrevalError(Exception):
-    """Wrong usage or bad input: what was found, where, and what to do.
-
-    The command line prints the sentence and exits with status 2.
-    """
+    """Wrong usage or bad input: what was found, where, and what to do. The command line then exits with status 2."""
 
 
 def unknown_name_error(what: str, name: str, known: Iterable[str]) -> CrevalError:
-    """The error for a name that nothing here has, with the nearest known one.
+    """Return the error for a name that nothing here has, with the nearest known one.
 
-    >>> str(unknown("metric", "FI", ["IF", "VC", "VQ"]))
+    >>> str(unknown_name_error("metric", "FI", ["IF", "VC", "VQ"]))
     "there is no metric 'FI'; did you mean 'IF'? Known: IF, VC, VQ"
     """
     names = list(dict.fromkeys(known))
@@ -27,7 +24,7 @@ def unknown_name_error(what: str, name: str, known: Iterable[str]) -> CrevalErro
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:
-    """The known name that is most like another; empty where none is."""
+    """Return the known name that is most like another; empty where none is."""
     folded = {candidate.casefold(): candidate for candidate in known}
     near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.4)
     return folded[near[0]] if near else ""

@@ -1,4 +1,4 @@
-"""What a picture's name stands for: a sample, and which of its draws.
+"""What an image's name stands for: a sample, and which of its draws.
 
 `ID.png` is a sample's edit, `ID--2.png` its second draw; folders stand for an id's slashes. An id
 that ends as a draw's name does is still an id: whoever has one reads `a--2` as that one.
@@ -17,14 +17,14 @@ _MAX_PATH_BYTES = 2000  # bytes of all of them together
 
 
 def draw_filename(name: str, draw: int) -> str:
-    """What a draw of a sample is called."""
+    """Return what a draw of a sample is called."""
     return f"{name}--{draw}"
 
 
 def parse_edit_filename(stem: str, known: Container[str] = ()) -> tuple[str, int]:
     """The name of a sample, and the draw, that a file's stem stands for; one of the `known` names stands for itself.
 
-    >>> read_name("cat--2"), read_name("cat--2", {"cat--2"})
+    >>> parse_edit_filename("cat--2"), parse_edit_filename("cat--2", {"cat--2"})
     (('cat', 2), ('cat--2', 0))
     """
     match = None if stem in known else _DRAW.fullmatch(stem)
@@ -32,16 +32,16 @@ def parse_edit_filename(stem: str, known: Container[str] = ()) -> tuple[str, int
 
 
 def escape_draw_suffix(name: str) -> str:
-    """A name that is not read as a draw of another's, and much like this one.
+    """Return a name that is not read as a draw of another's, and much like this one.
 
-    >>> unlike_draws("cat--2")
+    >>> escape_draw_suffix("cat--2")
     'cat_2'
     """
     return _DASHES.sub("_", name)
 
 
 def invalid_filename_reason(name: str) -> str:
-    """Why no picture can have a sample's id as its name, or would not be found by it; empty where one can."""
+    """Return why no image can have a sample's id as its name, or would not be found by it; empty where one can."""
     parts = name.split("/")
     size = max(len(os.fsencode(part)) for part in parts)
     if "\0" in name or size > _MAX_NAME_BYTES or len(os.fsencode(name)) > _MAX_PATH_BYTES:

@@ -20,7 +20,7 @@ _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """A file's content; for a small file in half the time that `open` takes."""
+    """Return a file's content; for a small file in half the time that `open` takes."""
     descriptor = os.open(path, _OPEN_FLAGS)
     try:
         parts = [os.read(descriptor, _CHUNK_BYTES)]
@@ -78,7 +78,7 @@ def replace_lone_surrogates(text: str) -> str:
 
 
 def file_signature(path: Path) -> object:
-    """What changes when a file is written again; nothing where there is none."""
+    """Return what changes when a file is written again; nothing where there is none."""
     if not path.is_file():
         return None
     found = path.stat()
@@ -86,7 +86,7 @@ def file_signature(path: Path) -> object:
 
 
 def list_files(folder: Path) -> list[str]:
-    """The files in a folder and in those inside, by their paths with forward slashes; none that is hidden."""
+    """Return the files in a folder and in those inside, by their paths with forward slashes; none that is hidden."""
     found = []
     for where, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -118,7 +118,7 @@ def gc_paused() -> Iterator[None]:
 
 
 def read_json(path: str | Path) -> Any:
-    """The JSON in a file; what is wrong with it becomes a sentence."""
+    """Return the JSON in a file; what is wrong with it becomes a sentence."""
     try:
         return json.loads(read_bytes(path))
     except OSError as error:
@@ -128,7 +128,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def coerce_text(value: object) -> str:
-    """A field that should be text, as text: a number is one too; a list or an object is none."""
+    """Return a field that should be text, as text: a number is one too; a list or an object is none."""
     if isinstance(value, float) and not math.isfinite(value):
         return ""
     return str(value) if isinstance(value, str | int | float) else ""
@@ -155,10 +155,10 @@ def dig(value: object, *path: str | int) -> Any:
 
 
 def is_dropped(entry: object) -> bool:
-    """Whether somebody has taken an entry out that was built."""
+    """Return whether somebody has taken an entry out that was built."""
     return isinstance(entry, dict) and entry.get("dropped") is True
 
 
 def filename_stem(name: str) -> str:
-    """A file name's stem, in a path with forward or backward slashes."""
+    """Return a file name's stem, in a path with forward or backward slashes."""
     return replace_lone_surrogates(PurePosixPath(name.replace("\\", "/")).stem)

@@ -3,26 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol
 
 from creval.core.schema import Digits
 
-if TYPE_CHECKING:  # NumPy comes with it, and a replay has no use for that
-    pass
-
-
-class ShareWithInterval(Protocol):
-    """A share of one, and the ends of its interval."""
-
-    @property
-    def value(self) -> float | None: ...
-
-    @property
-    def interval(self) -> tuple[float | None, float | None]: ...
-
-
 DEFAULT_DIGITS = Digits()
-_PERCENT_DIGITS = Digits(1, 1)
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _LATEX_ESCAPES = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
@@ -41,7 +25,7 @@ _LATEX_ESCAPES = {char: f"\\{char}" for char in "&%$#_{}"} | {
 def escape_control(text: str) -> str:
     """Text for a terminal: control characters are shown, not obeyed.
 
-    >>> visible("red\\x1b[31m")
+    >>> escape_control("red\\x1b[31m")
     'red\\\\x1b[31m'
     """
     return _CONTROL_CHARACTERS.sub(lambda match: repr(match[0])[1:-1], text)
@@ -72,21 +56,14 @@ def format_interval(low: float | None, high: float | None, digits: Digits = DEFA
     return f"[{_format_rounded(low, digits.ends, sign)}, {_format_rounded(high, digits.ends, sign)}]"
 
 
-def format_percent(found: ShareWithInterval, sign: str = "") -> tuple[str, str]:
-    """A share and its interval, in percent."""
-    low, high = found.interval
-    number, low, high = (None if of is None else 100 * of for of in (found.value, low, high))
-    return format_value(number, _PERCENT_DIGITS, sign), format_interval(low, high, _PERCENT_DIGITS, sign)
-
-
 def format_measurement(name: str, metric: str) -> str:
-    """What a measurement is called.
+    """Return what a measurement is called.
 
-    >>> measurement("imaging/PF", "PF")
+    >>> format_measurement("imaging/PF", "PF")
     'imaging, for PF'
     """
-    gauge = name.partition("/")[0]
-    return gauge if gauge == metric else f"{gauge}, for {metric}"
+    image_metric = name.partition("/")[0]
+    return image_metric if image_metric == metric else f"{image_metric}, for {metric}"
 
 
 def pluralise(number: int, noun: str) -> str:
@@ -95,7 +72,7 @@ def pluralise(number: int, noun: str) -> str:
 
 
 def format_count(number: float) -> str:
-    """A number of things: `2,712`, `1.2 M`."""
+    """Return a number of things: `2,712`, `1.2 M`."""
     return f"{number:,.0f}" if number < 1e6 else f"{number / 1e6:,.1f} M"
 
 
@@ -108,7 +85,7 @@ def format_bytes(number: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A time: `8 s`, `2 min 20 s`, `3 h 5 min`."""
+    """Return a time: `8 s`, `2 min 20 s`, `3 h 5 min`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -118,7 +95,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_seconds(number: float) -> str:
-    """A short time: `0.12 s`, `8.4 s`, `2 min 20 s`."""
+    """Return a short time: `0.12 s`, `8.4 s`, `2 min 20 s`."""
     return format_duration(number) if number >= 60 else f"{number:.2g} s"
 
 

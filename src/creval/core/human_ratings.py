@@ -1,7 +1,7 @@
 """What people said and what metrics scored, from CSV files that anyone may have written.
 
 Ratings: `rater, sample, model, metric, rating, scale`. Choices: `rater, sample, first, second, metric, choice`, where
-a choice is a model's name or `tie`. Scores: `sample, model, metric, score`; `source` may name the picture that a
+a choice is a model's name or `tie`. Scores: `sample, model, metric, score`; `source` may name the image that a
 sample is of. A row that cannot be taken as it stands is left out and counted, never mended.
 """
 
@@ -35,10 +35,7 @@ class SkippedRows(NamedTuple):
 
 
 class ScoreRow(NamedTuple):
-    """An automatic metric's score of one edit, in the metric's own unit.
-
-    `source` is the picture that was edited, by which samples belong together.
-    """
+    """A metric's score of one edit, in its own unit; `source` is the image by which samples belong together."""
 
     sample: str
     model: str
@@ -49,10 +46,7 @@ class ScoreRow(NamedTuple):
 
 @dataclass(frozen=True)
 class HumanRatings:
-    """What people said: ratings in percent of their scale, or choices between two edits.
-
-    A choice is the better one's model, or empty where neither is better.
-    """
+    """What people said: ratings in percent of their scale, or choices between two edits."""
 
     ratings: tuple[Rating, ...]
     skipped_rows: tuple[SkippedRows, ...] = ()
@@ -84,7 +78,7 @@ class RatingScale(NamedTuple):
 
 
 def parse_rating_scale(text: str) -> RatingScale:
-    """The scale that `1-5` or `0-1` stands for."""
+    """Return the scale that `1-5` or `0-1` stands for."""
     match = _SCALE_PATTERN.fullmatch(text)
     scale = RatingScale(float(match[1]), float(match[2])) if match else RatingScale(0, 0)
     if not scale.low < scale.high:
@@ -128,7 +122,7 @@ def read_score_file(path: str | Path) -> ScoreFile:
 
 
 def _read_rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str, str]]]]:
-    """The columns of a file, and its rows with their lines."""
+    """Return the columns of a file, and its rows with their lines."""
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -161,7 +155,7 @@ def _read_rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str
 def _collect_rows(
     rows: Iterator[tuple[int, dict[str, str]]], read: Callable[[Mapping[str, str]], tuple[Hashable, T]]
 ) -> tuple[list[T], tuple[SkippedRows, ...]]:
-    """What the rows hold, and what was left out: of two that say different things, both."""
+    """Return what the rows hold, and what was left out: of two that say different things, both."""
     found: dict[Hashable, T] = {}
     lines: dict[Hashable, int] = {}
     doubtful: set[Hashable] = set()
@@ -249,8 +243,7 @@ def _format_first_problems(left_out: tuple[SkippedRows, ...]) -> str:
 
 @dataclass(frozen=True)
 class Rating:
-    """A person's word on one edit (`value`), or on two (`choice` is the better one's system, empty
-    where neither is better)."""
+    """A person's rating of one edit (`value`) or of two (`choice`: the better one's model, empty if neither is)."""
 
     rater: str
     edits: tuple[EditKey, ...]

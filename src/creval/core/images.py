@@ -1,4 +1,4 @@
-"""The one way to open a picture: upright, in RGB, on white, whatever the file is; and to encode it.
+"""The one way to open an image: upright, in RGB, on white, whatever the file is; and to encode it.
 
 What cannot be opened raises `ImageError` with a sentence, and nothing else.
 """
@@ -24,37 +24,30 @@ from creval.core.errors import CrevalError
 from creval.core.files import read_bytes
 
 MAX_PIXELS = 178_956_970
-"""The largest picture that is opened; in RGB it takes half a gigabyte."""
+"""The largest image that is opened; in RGB it takes half a gigabyte."""
 
 # What people have. Others are left out on purpose: EPS, for one, would start another program.
 _FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "JPEG2000", "PPM", "ICO")
 _PLUGINS = {"WEBP": "WebP", "JPEG2000": "Jpeg2K"}
-_ROWS_PER_CHUNK = 256  # of a picture converted at a time
+_ROWS_PER_CHUNK = 256  # of an image converted at a time
 _MASK_THRESHOLD = 128  # of what a mask's pixel can be
 _MASK_TOLERANCE = 0.01  # of a mask's pixels, in which grey and alpha may differ along soft edges
 _ALPHA_MODES = ("RGBA", "LA", "PA", "RGBa", "La")
 
 
 class ImageError(CrevalError):
-    """A picture that cannot be opened, and why."""
+    """An image that cannot be opened, and why."""
 
 
 def open_image(path: str | Path) -> Image.Image:
-    """The picture in a file: turned as its EXIF says, first frame, 8 bit RGB, alpha on white."""
-    path = Path(path)
-    _check_file(path)
-    with _open_checked(path, path) as image:
+    """Return the image in a file: turned as its EXIF says, first frame, 8 bit RGB, alpha on white."""
+    with _open_checked(path) as image:
         return normalise_image(image)
 
 
 def open_mask(path: str | Path) -> Image.Image:
-    """The picture in a file in 8 bit grey, upright, as it is under its alpha.
-
-    A mask whose alpha marks something else than its grey is refused: which is meant is not known.
-    """
-    path = Path(path)
-    _check_file(path)
-    with _open_checked(path, path) as image:
+    """Open an image in upright 8 bit grey; refuse a mask whose alpha marks something else than its grey."""
+    with _open_checked(path) as image:
         image.load()
         mask = _to_8_bit(_apply_exif_orientation(image))
         grey = mask.convert("L")
@@ -71,11 +64,11 @@ def open_mask(path: str | Path) -> Image.Image:
 
 
 ResizeRule = Callable[[int, int], tuple[int, int]]
-"""The size at which a model sees a picture of a given width and height."""
+"""The size at which a model sees an image of a given width and height."""
 
 
 class EncodedImage(NamedTuple):
-    """A picture as it is sent: its file's digest, its type, its bytes and its size in pixels."""
+    """An image as it is sent: its file's digest, its type, its bytes and its size in pixels."""
 
     digest: str
     media_type: str
@@ -85,16 +78,15 @@ class EncodedImage(NamedTuple):
 
 
 def encode_image(path: str | Path, resize: ResizeRule | None = None) -> EncodedImage:
-    """A picture for a model: fitted, as JPEG.
+    """Encode an image for a model: resized, as JPEG.
 
-    Without `resize` upright JPEG, PNG and WebP files are taken byte for byte, and everything else is
-    made upright PNG.
+    Without `resize`, upright JPEG, PNG and WebP files are taken byte for byte, and everything else becomes upright PNG.
     """
     path = Path(path)
     _check_file(path)
     content = path.read_bytes()
     name = hashlib.sha256(content).hexdigest()
-    with _open_checked(path, io.BytesIO(content)) as image:
+    with _open_checked(path, content) as image:
         media = _PASS_THROUGH_FORMATS.get(image.format or "", "")
         turned = _read_orientation(image, content) in range(2, 9)
         if turned or getattr(image, "n_frames", 1) > 1 or image.mode not in _COMMON_MODES:
@@ -122,20 +114,20 @@ def encode_png(image: Image.Image) -> bytes:
 
 
 def decode_image(content: bytes) -> Image.Image:
-    """The picture in a file's content, as `open_image` gives it."""
-    with _open_checked(Path("the picture"), io.BytesIO(content)) as image:
+    """Return the image in a file's content, as `open_image` gives it."""
+    with _open_checked("the picture", content) as image:
         return normalise_image(image)
 
 
 def detect_image_format(content: bytes) -> str:
-    """What kind of file a picture's content is: `PNG`, `JPEG` ..."""
-    with _open_checked(Path("the picture"), io.BytesIO(content)) as image:
+    """Return what kind of file an image's content is: `PNG`, `JPEG` ..."""
+    with _open_checked("the picture", content) as image:
         return image.format or ""
 
 
 def has_transparency(content: bytes) -> bool:
-    """Whether the picture in a file's content is transparent anywhere."""
-    with _open_checked(Path("the picture"), io.BytesIO(content)) as image:
+    """Return whether the image in a file's content is transparent anywhere."""
+    with _open_checked("the picture", content) as image:
         if image.mode not in _ALPHA_MODES and "transparency" not in image.info:
             return False
         return bool(np.asarray(image.convert("RGBA"))[..., 3].min() < 255)
@@ -161,10 +153,8 @@ def _check_complete(path: Path, kind: str, content: bytes) -> None:
 
 
 def read_image_size(path: str | Path) -> tuple[int, int]:
-    """The width and height of the upright picture in a file, without reading its pixels."""
-    path = Path(path)
-    _check_file(path)
-    with _open_checked(path, path) as image:
+    """Return the width and height of the upright image in a file, without reading its pixels."""
+    with _open_checked(path) as image:
         width, height = image.size
         turned = _read_orientation(image) in _SIDEWAYS_ORIENTATIONS
     return (height, width) if turned else (width, height)
@@ -191,10 +181,13 @@ _no_warnings = SharedContext(_ignore_warnings)
 
 
 @contextmanager
-def _open_checked(path: Path, file: Path | io.BytesIO) -> Iterator[ImageFile.ImageFile]:
-    """A picture's file, open and of a safe size; whatever goes wrong becomes a sentence."""
+def _open_checked(path: str | Path, content: bytes | None = None) -> Iterator[ImageFile.ImageFile]:
+    """Open an image file of a safe size, or its content; whatever goes wrong becomes a sentence."""
+    path = Path(path)
+    if content is None:
+        _check_file(path)
     try:
-        with _no_warnings, Image.open(file, formats=_formats()) as image:
+        with _no_warnings, Image.open(path if content is None else io.BytesIO(content), formats=_formats()) as image:
             _check_size(path, image)
             yield image
     except ImageError:
@@ -202,19 +195,20 @@ def _open_checked(path: Path, file: Path | io.BytesIO) -> Iterator[ImageFile.Ima
     except Image.DecompressionBombError as error:
         raise ImageError(f"{path} is too large to open safely: {error}") from error
     except UnidentifiedImageError as error:
-        raise ImageError(f"{path} is not a picture that creval reads{_describe_non_image(file)}") from error
+        raise ImageError(f"{path} is not a picture that creval reads{_describe_non_image(path, content)}") from error
     except Exception as error:  # decoders raise almost anything on broken data
-        raise ImageError(f"{path} is damaged and cannot be opened ({_error_reason(error)}).") from error
+        reason = (str(error) or type(error).__name__).rstrip(".")
+        raise ImageError(f"{path} is damaged and cannot be opened ({reason}).") from error
 
 
 def normalise_image(image: Image.Image) -> Image.Image:
-    """A picture as `open_image` gives it."""
+    """Return an image as `open_image` gives it."""
     image.load()
     return _flatten_on_white(_to_8_bit(_apply_exif_orientation(image)))
 
 
 def _read_orientation(image: ImageFile.ImageFile, content: bytes = b"") -> int:
-    """How a picture is to be turned, as EXIF numbers it; `content` is its file's, if at hand."""
+    """Return how an image is to be turned, as EXIF numbers it; `content` is its file's, if at hand."""
     if image.format == "PNG" and not (_PNG_EXIF & image.info.keys() or b"eXIf" in content):
         return 1  # to look behind the pixels for EXIF, Pillow would decode them
     try:
@@ -224,7 +218,7 @@ def _read_orientation(image: ImageFile.ImageFile, content: bytes = b"") -> int:
 
 
 def file_digest(path: str | Path) -> str:
-    """A name for a file's content: the same bytes have the same digest."""
+    """Return a name for a file's content: the same bytes have the same digest."""
     try:
         return hashlib.sha256(read_bytes(path)).hexdigest()
     except (OSError, ValueError) as error:  # a path may be none at all
@@ -233,8 +227,7 @@ def file_digest(path: str | Path) -> str:
 
 
 def check_header(path: Path) -> None:
-    """`ImageError` where a picture cannot be opened, as its file's head and end tell; it is decoded
-    only where it seems to be cut off."""
+    """Raise `ImageError` if an image cannot be opened, by its head and end; decode it only if it seems cut off."""
     read_image_size(path)
     with path.open("rb") as file:
         head, size = file.read(12), file.seek(0, io.SEEK_END)
@@ -250,7 +243,7 @@ def check_header(path: Path) -> None:
 
 
 def missing_image_reason(images: Iterable[Path], check: Callable[[Path], object] = open_image) -> str:
-    """What is wrong with a benchmark's pictures; empty where all can be opened."""
+    """Return what is wrong with a benchmark's images; empty where all can be opened."""
     for path in images:
         try:
             check(path)
@@ -326,19 +319,14 @@ def _flatten_on_white(image: Image.Image) -> Image.Image:
     return image.convert("RGB") if image.mode != "RGB" else image.copy()
 
 
-def _describe_non_image(file: Path | io.BytesIO) -> str:
-    """What a file that is no picture seems to be."""
-    if isinstance(file, Path):
-        with file.open("rb") as opened:
-            start = opened.read(64)
-    else:
-        start = file.getvalue()[:64]
+def _describe_non_image(path: Path, content: bytes | None) -> str:
+    """Return what a file that is no image seems to be."""
+    if content is None:
+        with path.open("rb") as file:
+            content = file.read(64)
+    start = content[:64]
     if start[4:12] in (b"ftypheic", b"ftypheix", b"ftypmif1", b"ftyphevc"):
         return ": it is a HEIC photo. Convert it to JPEG or PNG first."
     if start.lstrip()[:1] in (b"<", b"{"):
         return ": it holds text, perhaps an error page that was saved in its place."
     return ". JPEG, PNG, WebP, AVIF, GIF, BMP and TIFF are."
-
-
-def _error_reason(error: Exception) -> str:
-    return (str(error) or type(error).__name__).rstrip(".")

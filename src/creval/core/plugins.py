@@ -101,11 +101,7 @@ class Registry(Generic[T]):
 
 
 def create(base: type[T], factory: Callable[..., object], name: str, *arguments: object) -> T:
-    """Create a judge or an editor with a class or function of another package.
-
-    It is called with the spec and the arguments, or without any if it takes none. `name`, `model`
-    and `notes` are filled in where the object has none.
-    """
+    """Create a judge or an editor with a factory of another package, called with these arguments or with none."""
     try:
         given = (name, *arguments)
         try:

@@ -12,7 +12,7 @@ class Question(NamedTuple):
 
     `id` is unique in its sample and comes from the metric and the position (`VC/3`), because releases repeat their
     own ids; `label` is the id as released, by which recorded replies speak. `reference` is the right answer in the
-    contract's words, or none where there is no usable one; `released_reference` is the reference letter by letter as
+    scale's words, or none where there is no usable one; `released_reference` is the reference letter by letter as
     released. `shows` names the images and texts that the judge sees with it; `step` the step it asks about. `prompt`
     names the text in which it is put, if not the protocol's own, and `rubric` tells how to answer; `group` is whom it
     is asked together with, if not its metric. `form` is how the judge answers: `explained` in a sentence, `reasoned`
@@ -37,10 +37,9 @@ class Question(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """One measurement of one edit by a gauge.
+    """One measurement of one edit by an image metric.
 
-    `id` is the name under which the gauge gives the value, `metric` what it is measured for. `parameters` is what its
-    value depends on besides the pictures: where that has changed, it is measured anew.
+    `id` is the name of its value, `metric` what it counts for. If `parameters` change, it is measured again.
     """
 
     id: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -23,8 +23,7 @@ def in_notebook() -> bool:
 
 
 class ProgressLine:
-    """Progress, shown once there is something to wait for. Goes to the output of a notebook's cell
-    or to standard error."""
+    """Progress, shown once there is something to wait for, in the output of a notebook's cell or on standard error."""
 
     def __init__(self) -> None:
         self._terminal, self._notebook = sys.stderr.isatty(), in_notebook()
@@ -87,12 +86,8 @@ def count_progress(line: ProgressLine, what: str) -> Callable[[int, int], None]:
     return watch
 
 
-def track(items: Sequence[T], what: str) -> Iterable[T]:
-    """Return the items, with progress once they take more than two seconds."""
-    return _iter_with_progress(items, what) if items else items
-
-
-def _iter_with_progress(items: Sequence[T], what: str) -> Iterator[T]:
+def track(items: Sequence[T], what: str) -> Iterator[T]:
+    """Yield the items, with progress once they take more than two seconds."""
     line = ProgressLine()
     for done, item in enumerate(items):
         # Asking the clock costs more than many an item.

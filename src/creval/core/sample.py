@@ -18,10 +18,7 @@ CAPTION_KINDS = frozenset({"source", "target"})
 
 @dataclass(frozen=True)
 class InstructionStep:
-    """One of several instructions in a sample; `needs` are the positions of steps it builds on.
-
-    It changes the object `old`, which lies in `boxes` of the source, and makes `new`.
-    """
+    """One instruction of several: it builds on the steps at `needs`, and makes `new` of the object `old` in `boxes`."""
 
     text: str
     kind: str = ""
@@ -35,8 +32,8 @@ class InstructionStep:
 class Sample:
     """One thing to edit: an instruction, mostly with a source image.
 
-    `tags` place it in the groups of its system (`{"category": "Stylization", ...}`); `questions`
-    are those that the dataset itself brings, in the order in which it brings them. `get_provenance`
+    `tags` place it in the groups of its benchmark (`{"category": "Stylization", ...}`); `questions`
+    are those that the dataset itself brings, in the order in which it brings them. `derived_from`
     names what it was made of, where its source's file does not tell.
     """
 
@@ -53,7 +50,7 @@ class Sample:
 
     @property
     def cluster(self) -> str:
-        """What it was made of: samples of one picture do not tell things independently."""
+        """What it was made of: samples of one image do not tell things independently."""
         return self.derived_from or str(self.source or self.id)
 
     @property

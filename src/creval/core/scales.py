@@ -17,10 +17,10 @@ from creval.core.verdict import VerdictStatus
 
 
 class AnswerScale(ABC):
-    """A scale. It owns the wording that asks for an answer, its schema, and its reading.
+    """A scale: the wording that asks for an answer, its JSON schema, and its parser.
 
-    `choices` are the answers as JSON values; `description` names them to a judge. Answers on a
-    `nominal` scale have no order: two of them are the same or different.
+    `choices` are the answers as JSON values; `description` names them to a judge. Answers on a `nominal` scale have no
+    order.
     """
 
     name: str
@@ -30,15 +30,16 @@ class AnswerScale(ABC):
 
     @abstractmethod
     def parse_answer(self, answer: object) -> tuple[VerdictStatus, float | None]:
-        """The status and value of one answer as a judge gave it; never raises, never guesses."""
+        """Return the status and value of one answer as a judge gave it; never raises, never guesses."""
 
-    @abstractmethod
     def normalise_reference(self, released: str) -> str | None:
-        """A reference as a release writes it, in the contract's own words, or none."""
+        """Return a reference as a release writes it, in the scale's own words, or None."""
+        _, value = self.parse_answer(released)
+        return None if value is None else str(self.choices[int(value)])
 
     @abstractmethod
     def credit(self, value: float, reference: str) -> float:
-        """How far an answer agrees with a reference, from 0 to 1."""
+        """Return how far an answer agrees with a reference, from 0 to 1."""
 
     @abstractmethod
     def normalise(self, value: float) -> float | None:
@@ -46,17 +47,14 @@ class AnswerScale(ABC):
 
     @abstractmethod
     def reduce(self, values: Sequence[float]) -> float | None:
-        """One value for several answers to the same question, or none where they tie."""
+        """Return one value for several answers to the same question, or none where they tie."""
 
     def mean(self, values: Sequence[float]) -> float | None:
         """Return the mean of several answers to one question; None if there are none."""
         return sum(values) / len(values) if values else None
 
     def reply_format(self, labels: Sequence[str], *, reasoned: bool = False) -> str:
-        """What tells a judge how to answer the questions under these labels.
-
-        `reasoned` lets it think aloud before each answer.
-        """
+        """Return what tells a judge how to answer these labels; `reasoned` lets it think before each answer."""
         entry = {"explanation": "what in the images decides it", "answer": self.choices[-1]}
         example = json.dumps(dict.fromkeys(labels[:2], entry))
         more = "" if len(labels) <= 2 else f", and so on up to {labels[-1]}"
@@ -68,18 +66,17 @@ class AnswerScale(ABC):
         )
 
     def bare_reply_format(self) -> str:
-        """What asks for the answer alone, so that its probability can be read off one token."""
+        """Return what asks for the answer alone, so that its probability can be read off one token."""
         return f"Reply with the answer alone and nothing else. The answer is {self.description}."
 
     def json_schema(self, labels: Sequence[str]) -> dict[str, Any]:
-        """The JSON schema of a reply to the questions under these labels: none can be left out."""
+        """Return the JSON schema of a reply to the questions under these labels: none can be left out."""
         kind = "string" if isinstance(self.choices[0], str) else "integer"
         answer = {"explanation": {"type": "string"}, "answer": {"type": kind, "enum": list(self.choices)}}
         return _strict_object_schema(dict.fromkeys(labels, _strict_object_schema(answer)))
 
     def expected_value(self, options: Iterable[tuple[str, float]]) -> float | None:
-        """The expected answer, from the words that could have stood in one place and their log-probabilities: sum(p *
-        value) / sum(p) over those on the scale. For yes/no that is P(yes) / (P(yes) + P(no))."""
+        """Return the answer expected from words and their log-probabilities: sum(p * value) / sum(p) over the scale."""
         weights = total = 0.0
         for word, log_probability in options:
             _, value = self.parse_answer(word)
@@ -95,17 +92,17 @@ _LONG_EXPLANATION = "The explanation comes first: reason there step by step, and
 
 
 def _strict_object_schema(properties: dict[str, Any]) -> dict[str, Any]:
-    """An object schema with these properties, all required, and no other."""
+    """Return an object schema with these properties, all required, and no other."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 class YesNo(AnswerScale):
     """Yes or no; the value is 1 for yes, 0 for no, and between them a probability of yes.
 
-    >>> YesNo().read("** Yes, the hat is red.")
-    (<Status.ANSWERED: 'answered'>, 1.0)
-    >>> YesNo().read("Yes and no")
-    (<Status.UNREADABLE: 'unreadable'>, None)
+    >>> YesNo().parse_answer("** Yes, the hat is red.")
+    (<VerdictStatus.ANSWERED: 'answered'>, 1.0)
+    >>> YesNo().parse_answer("Yes and no")
+    (<VerdictStatus.UNREADABLE: 'unreadable'>, None)
     """
 
     name = "yes/no"
@@ -120,10 +117,6 @@ class YesNo(AnswerScale):
             return VerdictStatus.MISSING, None
         return _parse_yes_no(str(answer))
 
-    def normalise_reference(self, released: str) -> str | None:
-        _, value = self.parse_answer(released)
-        return None if value is None else self.choices[int(value)]
-
     def credit(self, value: float, reference: str) -> float:
         return value if reference == "Yes" else 1.0 - value
 
@@ -131,7 +124,7 @@ class YesNo(AnswerScale):
         return value
 
     def reduce(self, values: Sequence[float]) -> float | None:
-        """The majority's answer; of probabilities, the mean."""
+        """Return the majority's answer; of probabilities, the mean."""
         if len(values) == 1:
             return values[0]
         if any(value not in (0.0, 1.0) for value in values):
@@ -161,7 +154,7 @@ class WholeNumber(AnswerScale):
         if answer is None:
             return VerdictStatus.MISSING, None
         if isinstance(answer, bool) and not self.nominal:
-            return VerdictStatus.UNREADABLE, None
+            return _UNREADABLE
         if isinstance(answer, int | float):
             # Compared first: an integer may be too large for a float.
             return self._check_range(float(answer)) if self.low <= answer <= self.high else _UNREADABLE
@@ -178,7 +171,6 @@ class WholeNumber(AnswerScale):
         return (value - self.low) / (self.high - self.low)
 
     def reduce(self, values: Sequence[float]) -> float | None:
-        """The mean of repeated measurements."""
         return self.mean(values)
 
     def _check_range(self, value: float) -> tuple[VerdictStatus, float | None]:
@@ -188,12 +180,9 @@ class WholeNumber(AnswerScale):
 
     def _parse_text(self, said: str) -> tuple[VerdictStatus, float | None]:
         text = said.strip(_MARKUP)
-        if not text:
-            return VerdictStatus.MISSING, None
         match = _LEADING_NUMBER.match(text)
         if match is None:
-            inapplicable = _INAPPLICABLE.search(text) is not None
-            return (VerdictStatus.INAPPLICABLE if inapplicable else VerdictStatus.UNREADABLE), None
+            return _status_without_answer(text), None
         number, of, remark = match[1], match[2], match[3] or match[4] or ""
         further = _OUT_OF.match(remark)
         of = of or (further[1] if further else None)
@@ -238,11 +227,9 @@ class NamedChoice(AnswerScale):
         if not isinstance(answer, str):
             return _UNREADABLE
         text = answer.strip(_MARKUP)
-        if not text:
-            return VerdictStatus.MISSING, None
         match = self._leading.match(text)
         if match is None:
-            return (VerdictStatus.INAPPLICABLE if _INAPPLICABLE.search(text) else VerdictStatus.UNREADABLE), None
+            return _status_without_answer(text), None
         value, remark = self._position(match[1]), match[2] or match[3] or ""
         other = self._second.match(remark[:400])
         if (other and self._position(other[1]) != value) or _INAPPLICABLE.search(remark):
@@ -252,10 +239,6 @@ class NamedChoice(AnswerScale):
     def _position(self, name: str) -> float:
         return float([choice.casefold() for choice in self.choices].index(name.casefold()))
 
-    def normalise_reference(self, released: str) -> str | None:
-        _, value = self.parse_answer(released)
-        return None if value is None else self.choices[int(value)]
-
     def credit(self, value: float, reference: str) -> float:
         return float(self.choices[int(value)] == reference)
 
@@ -263,17 +246,17 @@ class NamedChoice(AnswerScale):
         return None
 
     def reduce(self, values: Sequence[float]) -> float | None:
-        """The most frequent answer; None if two are equally frequent."""
+        """Return the most frequent answer; None if two are equally frequent."""
         counted = Counter(values).most_common(2)
         tied = len(counted) == 2 and counted[0][1] == counted[1][1]
         return counted[0][0] if counted and not tied else None
 
     def mean(self, values: Sequence[float]) -> float | None:
-        """The most frequent answer: names have no mean."""
+        """Return the most frequent answer: names have no mean."""
         return self.reduce(values)
 
     def expected_value(self, options: Iterable[tuple[str, float]]) -> float | None:
-        """The most probable answer."""
+        """Return the most probable answer."""
         values = {self.parse_answer(word)[1]: probability for word, probability in reversed([*options])}
         values.pop(None, None)
         return max(values, key=lambda value: values[value], default=None)
@@ -312,15 +295,19 @@ _OUT_OF = re.compile(r"(?:out\s+of|of|/)\s*([0-9]+)", re.IGNORECASE)
 _INAPPLICABLE = re.compile(r"\b(?:not applicable|inapplicable|n/a|does(?: not|n't|n’t) apply)\b", re.IGNORECASE)
 
 
+def _status_without_answer(text: str) -> VerdictStatus:
+    """Return the status of a text that holds no answer."""
+    if not text:
+        return VerdictStatus.MISSING
+    return VerdictStatus.INAPPLICABLE if _INAPPLICABLE.search(text) else VerdictStatus.UNREADABLE
+
+
 @lru_cache(maxsize=4096)
 def _parse_yes_no(said: str) -> tuple[VerdictStatus, float | None]:
     text = said.strip(_MARKUP)
-    if not text:
-        return VerdictStatus.MISSING, None
     match = _LEADING_YES_NO.match(text)
     if match is None:
-        inapplicable = _INAPPLICABLE.search(text) is not None
-        return (VerdictStatus.INAPPLICABLE if inapplicable else VerdictStatus.UNREADABLE), None
+        return _status_without_answer(text), None
     word, remark = match[1].casefold(), match[2] or match[3] or ""
     echo = _SECOND_YES_NO.match(remark) or _LATER_YES_NO.search(remark)
     other = next(filter(None, echo.groups())).casefold() if echo else word
@@ -351,7 +338,7 @@ def get_scale(name: str) -> AnswerScale:
 
 
 def is_scale(name: str) -> bool:
-    """Whether a scale of this name is known."""
+    """Return whether a scale of this name is known."""
     return name in scales or _parse_range(name) is not None
 
 

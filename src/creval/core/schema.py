@@ -38,9 +38,7 @@ class Digits(NamedTuple):
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that a protocol gives each sample. One that is `measured_only` shows what was measured, and
-    nothing else counts in it: neither what a system does not support nor an edit that is not there.
-    """
+    """A number of each sample; if `measured_only`, neither unsupported samples nor missing edits count in it."""
 
     name: str
     label: str
@@ -100,9 +98,9 @@ OVERALL = Level("overall", "overall", ("overall",))
 class ScoreSchema:
     """A protocol's metrics, its composite if it has one, and its levels as shown.
 
-    `rank_by` is the column by which systems are ranked: the composite, unless it says otherwise.
+    `rank_by` is the column by which models are ranked: the composite, unless it says otherwise.
     `ranking_description` says how that column is made, where it is no composite. `unsupported_value` is what a sample
-    counts that a system says it cannot do; none leaves it out.
+    counts that a model says it cannot do; none leaves it out.
     """
 
     metrics: tuple[Metric, ...]
@@ -128,11 +126,11 @@ class ScoreSchema:
 
     @property
     def ranking_column(self) -> str:
-        """The column by which systems are ranked."""
+        """The column by which models are ranked."""
         return self.rank_by or self.columns[-1]
 
     def find_metric(self, column: str) -> Metric:
-        """The metric of a column; the composite's is like those that it is made of."""
+        """Return the metric of a column; the composite's is like those that it is made of."""
         names = self.component_weights(column)
         found = next(metric for metric in self.metrics if metric.name in names)
         if self.composite is not None and column == self.composite.name:
@@ -143,25 +141,30 @@ class ScoreSchema:
         return self.find_metric(column).higher_is_better
 
     def component_weights(self, column: str) -> Mapping[str, float]:
-        """The metrics that a column is made of, with their weights."""
+        """Return the metrics that a column is made of, with their weights."""
         if self.composite is not None and column == self.composite.name:
             return {name: weight for name, weight in self.composite.weights.items() if weight > 0}
         return {require_known("metric", column, self.columns): 1.0}
 
+    def component_indices(self, column: str) -> list[int]:
+        """Return the places, among the metrics, of those that a column is made of."""
+        names = self.component_weights(column)
+        return [at for at, metric in enumerate(self.metrics) if metric.name in names]
+
     def with_levels(self, levels: tuple[Level, ...]) -> ScoreSchema:
-        """The same over a dataset's levels; those of samples' parts are the protocol's own."""
+        """Return the same over a dataset's levels; those of samples' parts are the protocol's own."""
         parts = tuple(level for level in self.levels if level.groups_sub_scores)
         return replace(self, levels=(*levels, *parts)) if levels else self
 
     def find_level(self, name: str) -> Level:
-        """The level called `name`, in the singular or the plural."""
+        """Return the level called `name`, in the singular or the plural."""
         for level in self.levels:
             if name in (level.name, level.plural):
                 return level
         raise unknown_name_error("level", name, [level.name for level in self.levels])
 
     def with_weights(self, weights: Mapping[str, float]) -> ScoreSchema:
-        """The same card with other weights in its composite, scaled to a sum of one."""
+        """Return the same schema with other weights in its composite, scaled to a sum of one."""
         if self.composite is None:
             raise CrevalError("these scores have no weights to change.")
         for name, weight in weights.items():

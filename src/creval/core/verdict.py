@@ -27,8 +27,8 @@ class VerdictStatus(str, Enum):
 class Verdict(NamedTuple):
     """One probe's outcome for one edit.
 
-    `value` is on the contract's scale (yes/no: 1 is yes) or in the gauge's unit, and none unless
-    the status is `ANSWERED`; `raw_answer` is the answer in the judge's own words.
+    `value` is on the question's scale (yes/no: 1 is yes) or in the metric's unit, and None unless the status is
+    `ANSWERED`.
     """
 
     probe: str

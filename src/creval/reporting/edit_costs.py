@@ -115,7 +115,7 @@ def _find_difference(card: Scorecard, first: str, second: str) -> Difference | N
         if (found.first, found.second) == (first, second):
             return found
         if (found.first, found.second) == (second, first) and found.value is not None:
-            return numbers.reverse_difference(found)
+            return found.reverse()
     return None
 
 

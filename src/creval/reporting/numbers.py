@@ -10,11 +10,19 @@ from creval.core.schema import Digits
 from creval.reporting.output import TableCell
 
 if TYPE_CHECKING:  # NumPy comes with it, and a replay has no use for that
-    from creval.stats.intervals import Estimate
-    from creval.stats.scorecard import Answer, Difference
+    from creval.stats.intervals import Estimate, Proportion
+    from creval.stats.scorecard import ScoreEstimate
+
+_PERCENT_DIGITS = Digits(1, 1)
 
 
-def format_coverage(cell: Answer) -> str:
+def format_percent(found: Estimate | Proportion, sign: str = "") -> tuple[str, str]:
+    """Return a share and its interval, in percent."""
+    number, low, high = (None if of is None else 100 * of for of in (found.value, *found.interval))
+    return format_value(number, _PERCENT_DIGITS, sign), format_interval(low, high, _PERCENT_DIGITS, sign)
+
+
+def format_coverage(cell: ScoreEstimate) -> str:
     """How much was scored, in percent; only what is complete is called 100 %."""
     if cell.total == 0:
         return "none"
@@ -23,21 +31,13 @@ def format_coverage(cell: Answer) -> str:
     return f"{math.floor(1000 * cell.scored / cell.total) / 10:.1f} %"
 
 
-def estimate_cell(
-    estimate: Answer | Difference | Estimate, digits: Digits = DEFAULT_DIGITS, sign: str = "", mark: str = ""
-) -> TableCell:
+def estimate_cell(estimate: Estimate, digits: Digits = DEFAULT_DIGITS, sign: str = "", mark: str = "") -> TableCell:
     """A value with its interval below it."""
     ends = format_interval(estimate.low, estimate.high, digits, sign)
     return TableCell(format_value(estimate.value, digits, sign), ends, mark)
 
 
-def reverse_difference(found: Difference) -> Difference:
-    """The same difference, seen from the other model."""
-    value, low, high = (None if end is None else -end for end in (found.value, found.high, found.low))
-    return found._replace(first=found.second, second=found.first, value=value, low=low, high=high)
-
-
-def format_estimate(estimate: Answer | Difference | Estimate, digits: Digits = DEFAULT_DIGITS, sign: str = "") -> str:
+def format_estimate(estimate: Estimate, digits: Digits = DEFAULT_DIGITS, sign: str = "") -> str:
     """A value with its interval behind it, such as `+0.73 [-0.2, +1.7]`."""
     cell = estimate_cell(estimate, digits, sign)
     return f"{cell.text} {cell.below}".rstrip()

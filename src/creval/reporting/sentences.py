@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from creval.core.formatting import escape_control, pluralise
-from creval.reporting.numbers import format_estimate, format_places, reverse_difference
+from creval.reporting.numbers import format_estimate, format_places
 from creval.stats.missing import ZERO
 from creval.stats.scorecard import MIN_CLUSTERS, SAMPLE_LEVEL, Difference, Scorecard
 
@@ -77,7 +77,7 @@ def _format_pair(card: Scorecard, found: Difference) -> str:
     shown = f"no {schema.ranking_column}"
     if found.value is not None:
         if (found.value < 0) == schema.higher_is_better(schema.ranking_column):
-            found = reverse_difference(found)
+            found = found.reverse()
         shown = format_estimate(found, schema.find_metric(schema.ranking_column).digits, "+")
     word = "over" if found.value else "and"
     return f"{escape_control(found.first)} {word} {escape_control(found.second)} ({shown})"

@@ -12,7 +12,7 @@ from creval.core import formatting
 from creval.core.errors import require_known
 from creval.reporting import numbers
 from creval.reporting.output import BEST, ITALIC, SECOND, OutputTable, Row, TableCell
-from creval.stats.scorecard import AVERAGE_MODEL, SAMPLE_LEVEL, Answer, Scorecard
+from creval.stats.scorecard import AVERAGE_MODEL, SAMPLE_LEVEL, Scorecard, ScoreEstimate
 
 ModelGroups = Mapping[str, Sequence[str]]
 """Named groups of models; best and second are marked within each. Empty: all are one group."""
@@ -104,13 +104,13 @@ class _ScoreColumn:
         minus = level != SAMPLE_LEVEL and card.table.schema.find_level(level).difference_of is not None
         self.sign = "+" if minus else ""
 
-    def cell(self, name: str) -> Answer:
+    def cell(self, name: str) -> ScoreEstimate:
         return self.card.cell(name, self.column, self.group, self.level)
 
-    def value(self, cell: Answer) -> str:
+    def value(self, cell: ScoreEstimate) -> str:
         return formatting.format_value(cell.value, self.digits, self.sign)
 
-    def interval(self, cell: Answer) -> str:
+    def interval(self, cell: ScoreEstimate) -> str:
         return formatting.format_interval(cell.low, cell.high, self.digits, self.sign)
 
 
@@ -294,7 +294,7 @@ def csv_table(card: Scorecard, sample_groups: SampleGroups) -> str:
             for column in card.table.schema.columns:
                 cell = card.cell(name, column, group, level)
                 words = [level, formatting.escape_control(group), formatting.escape_control(name), column]
-                writer.writerow([*words, *("" if value is None else value for value in cell)])
+                writer.writerow([*words, *("" if value is None else value for value in cell.to_dict().values())])
     return out.getvalue()
 
 
@@ -305,7 +305,7 @@ def scorecard_json(card: Scorecard, manifest: Mapping[str, Any], sample_groups: 
     for level, group in sample_groups:
         plural = "samples" if level == SAMPLE_LEVEL else table.schema.find_level(level).plural
         for name in _row_names(card, {}, level):
-            cells = {column: card.cell(name, column, group, level)._asdict() for column in table.schema.columns}
+            cells = {column: card.cell(name, column, group, level).to_dict() for column in table.schema.columns}
             if level == "overall":
                 found[name][plural] = cells
             else:
@@ -324,7 +324,7 @@ def scorecard_json(card: Scorecard, manifest: Mapping[str, Any], sample_groups: 
         "alike": [list(names) for names in card.indistinguishable],
         "models": found,
         **average,
-        "differences": [{**found._asdict(), "decided": found.is_decided} for found in card.differences],
+        "differences": [{**found.to_dict(), "decided": found.is_decided} for found in card.differences],
     }
 
 
@@ -345,7 +345,7 @@ def corrected_tables(card: Scorecard, corrected: CorrectedScores, sample_groups:
 def corrected_json(corrected: CorrectedScores, sample_groups: SampleGroups) -> dict[str, Any]:
     """Corrected scores, unrounded."""
     cells = [
-        {**dict(zip(("level", "group", "model", "metric"), place, strict=True)), **cell._asdict()}
+        {**dict(zip(("level", "group", "model", "metric"), place, strict=True)), **cell.to_dict()}
         for place, cell in corrected.cells.items()
         if place[:2] in sample_groups
     ]

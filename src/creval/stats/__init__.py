@@ -1,6 +1,6 @@
-"""Scores, intervals, comparisons: everything above one sample, the same for all systems."""
+"""Scores, intervals, comparisons: everything above one sample, the same for all models."""
 
 from creval.stats.score_table import ScoreTable
-from creval.stats.scorecard import Answer, Difference, Scorecard, build_scorecard
+from creval.stats.scorecard import Difference, Scorecard, ScoreEstimate, build_scorecard
 
-__all__ = ["Answer", "Difference", "ScoreTable", "Scorecard", "build_scorecard"]
+__all__ = ["Difference", "ScoreEstimate", "ScoreTable", "Scorecard", "build_scorecard"]

@@ -15,7 +15,7 @@ from creval.stats.score_table import Floats, Integers, ScoreTable, add_composite
 
 
 def build_strata(table: ScoreTable) -> list[Integers]:
-    """The samples' places, split so finely that every group of the card is a union of parts."""
+    """Return the samples' places, split so finely that every group of the schema is a union of parts."""
     keys = np.stack([*table.groups.values(), np.zeros(len(table.samples), dtype=np.int64)])
     _, part = np.unique(keys, axis=1, return_inverse=True)
     part = part.reshape(-1)
@@ -23,10 +23,10 @@ def build_strata(table: ScoreTable) -> list[Integers]:
 
 
 def aggregate(table: ScoreTable, strata: Sequence[Integers], counts: Floats) -> dict[str, Floats]:
-    """Each level's values when each sample counts as often as `counts` says.
+    """Return each level's values when each sample counts as often as `counts` says.
 
     `counts` has the axes draw, sample. The result has, for each level, the axes draw, group,
-    system, column: the metrics and the composite. NaN is no value: what a system does not support
+    model, column: the metrics and the composite. NaN is no value: what a model does not support
     counts beside what it does, but alone makes none.
     """
     here = ~np.isnan(table.values)
@@ -42,7 +42,7 @@ def aggregate(table: ScoreTable, strata: Sequence[Integers], counts: Floats) -> 
 
 
 def _stratum_sums(source: Floats, strata: Sequence[Integers], counts: Floats) -> Floats:
-    """Each part's sums over its samples; axes draw, part, system, metric."""
+    """Return each part's sums over its samples; axes draw, part, model, metric."""
     models, _, metrics = source.shape
     found = []
     for part in strata:
@@ -55,7 +55,7 @@ def _stratum_sums(source: Floats, strata: Sequence[Integers], counts: Floats) ->
 def _clear_unsupported(
     table: ScoreTable, strata: Sequence[Integers], values: dict[str, Floats], supported: Floats
 ) -> None:
-    """Take away the values of groups in which a system has only what it does not support."""
+    """Take away the values of groups in which a model has only what it does not support."""
     for level in table.schema.levels:
         if level.groups_sub_scores or level.difference_of is not None:
             continue
@@ -65,21 +65,16 @@ def _clear_unsupported(
 
 
 def _strata_in_group(table: ScoreTable, level: Level, group: int, strata: Sequence[Integers]) -> list[int]:
-    """The parts of which a group is made."""
+    """Return the parts of which a group is made."""
     inside = table.group_mask(level.name, group)
     return [n for n, part in enumerate(strata) if inside[part[0]]]
 
 
 def _sub_score_means(counts: Floats, sums: Floats, sizes: Floats) -> Floats:
-    """Means of samples' parts; axes draw, group, system, metric."""
+    """Means of samples' parts; axes draw, group, model, metric."""
     models, samples, groups, metrics = sums.shape
-    drawn = []
-    for source in (sums, sizes):
-        flat = source.transpose(1, 2, 0, 3).reshape(samples, -1)
-        drawn.append((counts @ flat).reshape(len(counts), groups, models, metrics))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean: Floats = drawn[0] / drawn[1]
-    return mean
+    flat = (source.transpose(1, 2, 0, 3).reshape(samples, -1) for source in (sums, sizes))
+    return divide(*((counts @ source).reshape(len(counts), groups, models, metrics) for source in flat))
 
 
 def _level_values(
@@ -89,27 +84,26 @@ def _level_values(
     while waiting:
         level = next(level for level in waiting if _required_levels(level) <= values.keys())
         waiting.remove(level)
-        means = []
         if level.difference_of is not None:
             of, first, second = level.difference_of
             groups = table.schema.find_level(of).groups
             at, less = groups.index(first), groups.index(second)
-            means.append(values[of][:, at] - values[of][:, less])
+            means = [values[of][:, at] - values[of][:, less]]
         elif level.mean_of is None:
+            means = []
             for group in range(len(level.groups)):
                 chosen = _strata_in_group(table, level, group, strata)
-                with np.errstate(invalid="ignore", divide="ignore"):
-                    means.append(sums[:, chosen].sum(axis=1) / sizes[:, chosen].sum(axis=1))
+                means.append(divide(sums[:, chosen].sum(axis=1), sizes[:, chosen].sum(axis=1)))
         else:
             often = _draw_frequency(table, table.schema.find_level(level.mean_of), strata, drawn)
-            for finer in child_groups(table, level.name, level.mean_of):
-                means.append(_weighted_mean(values[level.mean_of][:, finer], often[:, finer]))
+            children = child_groups(table, level.name, level.mean_of)
+            means = [_weighted_mean(values[level.mean_of][:, finer], often[:, finer]) for finer in children]
         values[level.name] = np.stack(means, axis=1)
     return values
 
 
 def _draw_frequency(table: ScoreTable, level: Level, strata: Sequence[Integers], drawn: Floats) -> Floats:
-    """How often each group was drawn: once, unless its samples are drawn with those of others."""
+    """Return how often each group was drawn: once, unless its samples are drawn with those of others."""
     found = np.ones((len(drawn), len(level.groups)))
     for group in range(len(level.groups)):
         inside = _strata_in_group(table, level, group, strata)
@@ -119,15 +113,13 @@ def _draw_frequency(table: ScoreTable, level: Level, strata: Sequence[Integers],
 
 
 def _weighted_mean(values: Floats, frequency: Floats) -> Floats:
-    """The mean of the groups that are there, each as often as it was drawn; axes draw, group, system, metric."""
+    """Return the mean of the groups that are there, each as often as it was drawn; axes draw, group, model, metric."""
     weights = np.where(np.isnan(values), 0.0, frequency[..., None, None])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean: Floats = (weights * np.nan_to_num(values)).sum(axis=1) / weights.sum(axis=1)
-    return mean
+    return divide((weights * np.nan_to_num(values)).sum(axis=1), weights.sum(axis=1))
 
 
 def _required_levels(level: Level) -> set[str]:
-    """The levels from whose values a level's are made."""
+    """Return the levels from whose values a level's are made."""
     return {name for name in (level.mean_of, level.difference_of and level.difference_of[0]) if name}
 
 
@@ -139,10 +131,9 @@ def child_groups(table: ScoreTable, level: str, child_level: str) -> list[list[i
 
 
 def stratum_weights(schema: ScoreSchema, groups: Mapping[str, Integers], sizes: Floats) -> Floats:
-    """How much each stratum counts in the whole, from its number of samples.
+    """Return how much each stratum, of so many samples, counts in the whole; strata are the last axis of both.
 
-    `groups` has each stratum's group in each level, as a table has each sample's. `sizes` and the
-    result have the stratum as their last axis.
+    `groups` has each stratum's group in each level, as a table has each sample's.
     """
     return _group_stratum_weights(schema, groups, sizes, "overall")[..., 0, :]
 
@@ -150,7 +141,7 @@ def stratum_weights(schema: ScoreSchema, groups: Mapping[str, Integers], sizes: 
 def _group_stratum_weights(
     schema: ScoreSchema, groups: Mapping[str, Integers], sizes: Floats, level_name: str
 ) -> Floats:
-    """The same for each group of a level; axes ..., group, stratum."""
+    """Return the same for each group of a level; axes ..., group, stratum."""
     level = schema.find_level(level_name)
     strata = np.arange(sizes.shape[-1])
     places = groups.get(level_name, np.zeros(len(strata), dtype=np.int64))
@@ -169,8 +160,13 @@ def _group_stratum_weights(
 
 
 def nan_mean(values: Floats, axis: int) -> Floats:
-    """The mean over an axis of what is there."""
+    """Return the mean over an axis of what is there."""
     here = ~np.isnan(values)
+    return divide(np.where(here, values, 0.0).sum(axis=axis), here.sum(axis=axis))
+
+
+def divide(numerator: Floats, denominator: Floats | Integers) -> Floats:
+    """Divide without a warning: NaN or infinity where the denominator is zero."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean: Floats = np.where(here, values, 0.0).sum(axis=axis) / here.sum(axis=axis)
-    return mean
+        quotient: Floats = numerator / denominator
+    return quotient

@@ -7,7 +7,7 @@ voice says nothing about it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from creval.core.schema import Level
 from creval.stats.bootstrap import percentile_interval, resample_counts
+from creval.stats.intervals import none_if_nan
 from creval.stats.score_table import Floats, Integers
 from creval.stats.scorecard import MIN_CLUSTERS
 
@@ -48,10 +49,7 @@ class Agreement(NamedTuple):
 def compute_agreement(
     answers: Floats, distance: str = "nominal", clusters: Integers | None = None, resamples: int = 2_000, seed: int = 0
 ) -> Agreement:
-    """How far voices agree; `distance` is what counts as near in Krippendorff's alpha.
-
-    `clusters` number what the rated things belong to, such as samples: with them, there are intervals over these.
-    """
+    """Measure how far voices agree, by a `distance` of answers; with `clusters` of items, with intervals."""
     rated = (~np.isnan(answers)).sum(axis=1)
     pairs = [(answers[:, first], answers[:, second]) for first in range(answers.shape[1]) for second in range(first)]
     kappas = [kappa for pair in pairs if (kappa := cohen_kappa(*pair)) is not None]
@@ -95,7 +93,7 @@ def agreement_by_group(
 def _bootstrap_intervals(
     answers: Floats, distance: str, clusters: Integers, resamples: int, seed: int
 ) -> tuple[OptionalInterval, OptionalInterval]:
-    """The bootstrap intervals of percent and alpha: both follow from sums over units."""
+    """Return the bootstrap intervals of percent and alpha: both follow from sums over clusters."""
     counts, values = _answer_counts(answers)
     rated = counts.sum(axis=1)
     counts, answers, clusters = counts[rated > 1], answers[rated > 1], clusters[rated > 1]
@@ -118,30 +116,27 @@ def _bootstrap_intervals(
             size = len(values)
             found = (drawn @ together).reshape(-1, size, size)
             alphas.append(np.array([_alpha_from_coincidences(one, values, distance) for one in found]))
-    ends = (tuple(_interval_or_none(np.concatenate(draws))) for draws in (shares, alphas))
-    return tuple(ends)  # type: ignore[return-value]
+    return _bootstrap_ends(shares), _bootstrap_ends(alphas)
 
 
 def _cluster_coincidences(counts: Floats, rated: Floats, cluster_index: Integers) -> Floats:
-    """For each unit, how often each answer stands beside each other one."""
+    """For each cluster, how often each answer stands beside each other one."""
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(counts.shape[1])
     sums = np.zeros((int(cluster_index.max()) + 1, counts.shape[1] ** 2))
     np.add.at(sums, cluster_index, (pairs / (rated - 1)[:, None, None]).reshape(len(counts), -1))
     return sums
 
 
-def _interval_or_none(draws: Floats) -> Iterator[float | None]:
-    for end in percentile_interval(draws):
-        yield None if np.isnan(end) else float(end)
+def _bootstrap_ends(draws: Sequence[Floats]) -> OptionalInterval:
+    low, high = percentile_interval(np.concatenate(draws))
+    return none_if_nan(float(low)), none_if_nan(float(high))
 
 
 def percent_agreement(answers: Floats) -> float | None:
-    """The share of pairs of answers to the same thing that are equal, in percent."""
-    same = total = 0.0
-    for counts in _answer_counts(answers)[0]:
-        rated = counts.sum()
-        same += (counts * (counts - 1)).sum()
-        total += rated * (rated - 1)
+    """Return the share of pairs of answers to the same thing that are equal, in percent."""
+    counts = _answer_counts(answers)[0]
+    rated = counts.sum(axis=1)
+    same, total = float((counts * (counts - 1)).sum()), float((rated * (rated - 1)).sum())
     return 100 * same / total if total else None
 
 
@@ -177,18 +172,16 @@ def krippendorff_alpha(answers: Floats, distance: str = "nominal") -> float | No
     if not len(counts):
         return None
     if distance == "interval":
-        alpha = float(interval_alpha(answers, np.ones((1, len(answers))))[0])
-        return None if np.isnan(alpha) else alpha
+        return none_if_nan(interval_alpha(answers, np.ones((1, len(answers))))[0])
     weighted = counts / (rated - 1)[:, None]
-    alpha = _alpha_from_coincidences(counts.T @ weighted - np.diag(weighted.sum(axis=0)), values, distance)
-    return None if np.isnan(alpha) else alpha
+    coincidences = counts.T @ weighted - np.diag(weighted.sum(axis=0))
+    return none_if_nan(_alpha_from_coincidences(coincidences, values, distance))
 
 
 def interval_alpha(answers: Floats, counts: Floats) -> Floats:
-    """Krippendorff's alpha for interval data, when each thing counts as often as `counts` (axes
-    draw, thing) say: 1 less the scatter within things, as a share of that among all.
+    """Return Krippendorff's alpha for interval data if items count as `counts` says; NaN if all answers are alike.
 
-    NaN where all answers are alike.
+    It is 1 less the scatter within items, as a share of that among all; the axes of `counts` are draw, item.
     """
     sizes = (~np.isnan(answers)).sum(axis=1).astype(np.float64)
     several = sizes > 1
@@ -214,7 +207,7 @@ def _alpha_from_coincidences(coincidences: Floats, values: Floats, distance: str
 
 
 def _answer_counts(answers: Floats) -> tuple[Floats, Floats]:
-    """How often each answer was given about each thing, and the answers in order."""
+    """Return how often each answer was given about each thing, and the answers in order."""
     values = np.unique(answers[~np.isnan(answers)])
     return (answers[:, :, None] == values).sum(axis=1).astype(np.float64), values
 
@@ -238,8 +231,7 @@ DISTANCE_NAMES = (*DISTANCES, "interval")
 
 @dataclass(frozen=True)
 class AgreementItem:
-    """One question about one edit, or one thing that people said something about. Answers with
-    `is_nominal`, such as yes and no, are not nearer to some than to others."""
+    """One thing that was rated. Its answers are `is_nominal` if none, such as yes and no, are nearer than others."""
 
     sample: str
     metric: str
@@ -249,10 +241,7 @@ class AgreementItem:
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """What each voice answered to each question about each edit; axes item, voice.
-
-    `reworded` counts questions that runs put in other words; they are left out.
-    """
+    """What each voice answered about each item; axes item, voice. `reworded` counts questions left out."""
 
     items: tuple[AgreementItem, ...]
     voices: tuple[str, ...]
@@ -265,6 +254,6 @@ class AnswerTable:
         return "nominal" if all(item.is_nominal for item in self.items) else "interval"
 
     def select_items(self, chosen: NDArray[np.bool_]) -> AnswerTable:
-        """The same for some of the items."""
+        """Return the same for some of the items."""
         items = tuple(item for item, taken in zip(self.items, chosen, strict=True) if taken)
         return replace(self, items=items, values=self.values[chosen])

@@ -1,8 +1,8 @@
-"""The bootstrap over samples: within each stratum, and the same resamples for every system."""
+"""The bootstrap over samples: within each stratum, and the same resamples for every model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -13,10 +13,10 @@ _BATCH_SIZE = 1000  # resamples in memory at a time
 
 
 def resample_counts(strata: Sequence[Integers], resamples: int, seed: int) -> Iterator[Floats]:
-    """How often each sample counts, some resamples at a time; axes draw, sample.
+    """Yield how often each sample counts, some resamples at a time; axes draw, sample.
 
-    From a stratum of n, n - 1 are drawn with replacement and weighted n / (n - 1): so the variance
-    of a mean comes out unbiased in small strata too (Rao and Wu, 1988).
+    From a stratum of n, n - 1 are drawn and weighted n / (n - 1): so the variance of a mean is unbiased (Rao and Wu,
+    1988).
     """
     generator = np.random.default_rng(seed)
     for start in range(0, resamples, _BATCH_SIZE):
@@ -35,10 +35,7 @@ def _draw_counts(generator: np.random.Generator, size: int, draws: int) -> Float
 
 
 def pool_small_strata(strata: Sequence[Integers], parents: Sequence[object] = ()) -> list[Integers]:
-    """Strata to draw from: parts of one sample, which alone would never vary, are put together.
-
-    Those of one owner are put together first, then those that are left.
-    """
+    """Merge strata of one sample, which alone would never vary: first those of one parent, then the rest."""
     by_owner: dict[object, list[Integers]] = {}
     for part, owner in zip(strata, parents or [None] * len(strata), strict=True):
         by_owner.setdefault(owner, []).append(part)
@@ -57,7 +54,7 @@ def _merge_singletons(strata: Sequence[Integers]) -> list[Integers]:
 
 
 def cluster_strata(strata: Sequence[Integers], clusters: Integers) -> list[Integers]:
-    """The units, split by the parts that their samples lie in."""
+    """Return the clusters, split by the parts that their samples lie in."""
     part_of = np.empty(len(clusters), dtype=np.int64)
     for number, part in enumerate(strata):
         part_of[part] = number
@@ -73,10 +70,7 @@ def cluster_strata(strata: Sequence[Integers], clusters: Integers) -> list[Integ
 
 
 def bootstrap_tables(tables: Sequence[ScoreTable], resamples: int, seed: int) -> list[dict[str, Floats]]:
-    """Each table's levels over the same resamples; axes draw, group, system, column.
-
-    The tables hold the same samples.
-    """
+    """Return the levels of tables of the same samples over the same resamples; axes draw, group, model, column."""
     parts, units = build_strata(tables[0]), tables[0].clusters
     chunks: list[list[dict[str, Floats]]] = [[] for _ in tables]
     apart = cluster_strata(parts, units)
@@ -88,7 +82,7 @@ def bootstrap_tables(tables: Sequence[ScoreTable], resamples: int, seed: int) ->
 
 
 def _parent_groups(table: ScoreTable, strata: Sequence[Integers]) -> list[tuple[tuple[int, ...], ...]]:
-    """For each stratum of units the groups in which its samples lie, of levels that others are means of."""
+    """For each stratum of clusters the groups in which its samples lie, of levels that others are means of."""
     of = {level.mean_of for level in table.schema.levels if level.mean_of in table.groups}
     groups = [table.groups[name].tolist() for name in sorted(filter(None, of))]
     inside: dict[int, list[tuple[int, ...]]] = {}
@@ -98,13 +92,12 @@ def _parent_groups(table: ScoreTable, strata: Sequence[Integers]) -> list[tuple[
 
 
 def percentile_interval(draws: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """The percentile interval over the first axis; NaN where most draws have no value."""
+    """Return the percentile interval over the first axis; NaN where most draws have no value."""
     ends = [(1 - level) / 2, (1 + level) / 2]
     missing = np.isnan(draws)
-    quantile: Callable[..., Floats] = np.quantile
-    if missing.any():
-        draws = np.where(missing.mean(axis=0) > 0.5, 0.0, draws)
-        quantile = np.nanquantile
-    low, high = quantile(draws, ends, axis=0)
     empty = missing.mean(axis=0) > 0.5
+    if missing.any():
+        low, high = np.nanquantile(np.where(empty, 0.0, draws), ends, axis=0)
+    else:
+        low, high = np.quantile(draws, ends, axis=0)
     return np.where(empty, np.nan, low), np.where(empty, np.nan, high)

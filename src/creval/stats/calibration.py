@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -45,11 +46,10 @@ class JudgeRates:
 
 
 def _combine_rates(first: Proportion, second: Proportion, sign: int) -> Estimate:
-    """Half the sum or the difference of two rates. The ends come from those of the two (Newcombe's
-    method of variance estimates recovery)."""
+    """Return half the sum or difference of two rates, with Newcombe's interval (variance estimates recovery)."""
     if not first.total or not second.total:
         return NO_ESTIMATE
-    (one, two) = first.hits / first.total, second.hits / second.total
+    one, two = first.hits / first.total, second.hits / second.total
     low, high = wilson_interval(first.hits, first.total)
     low_two, high_two = wilson_interval(second.hits, second.total)
     down, up = (two - low_two, high_two - two)[::sign]
@@ -67,17 +67,16 @@ def compute_judge_rates(answers: Sequence[KnownAnswer]) -> JudgeRates:
 
 
 def _clustered_rate(answers: Iterable[tuple[str, bool]]) -> Proportion:
-    """A share, its total made smaller by how much answers about one picture go together."""
-    sums: dict[str, tuple[int, int]] = {}
+    """Return a share, its total made smaller by how much answers about one image go together."""
+    hits, sizes = Counter[str](), Counter[str]()
     for unit, good in answers:
-        count, of = sums.get(unit, (0, 0))
-        sums[unit] = count + good, of + 1
-    total = sum(n for _, n in sums.values())
-    right = sum(k for k, _ in sums.values())
-    if not total or len(sums) < 2 or right in (0, total):
+        hits[unit] += good
+        sizes[unit] += 1
+    right, total = hits.total(), sizes.total()
+    if not total or len(sizes) < 2 or right in (0, total):
         return Proportion(right, total)
     share = right / total
-    varied = sum((k - share * n) ** 2 for k, n in sums.values()) * len(sums) / (len(sums) - 1)
+    varied = sum((hits[unit] - share * n) ** 2 for unit, n in sizes.items()) * len(sizes) / (len(sizes) - 1)
     effect = max(1.0, varied / (total * share * (1 - share)))
     return Proportion(right / effect, total / effect)
 
@@ -106,7 +105,7 @@ class AnswerFlips(NamedTuple):
 
 
 def answer_flips(first: Mapping[Any, KnownAnswer], second: Mapping[Any, KnownAnswer]) -> AnswerFlips:
-    """How the answers to the same questions changed."""
+    """Return how the answers to the same questions changed."""
     shared = [(first[key].answer, second[key].answer) for key in first.keys() & second.keys()]
     return AnswerFlips(
         sum(not one and other for one, other in shared), sum(one and not other for one, other in shared), len(shared)
@@ -127,8 +126,8 @@ def judge_rates_to_json(rates: JudgeRates) -> dict[str, Any]:
     return {
         "sensitivity": plain(rates.sensitivity),
         "specificity": plain(rates.specificity),
-        "accuracy": rates.accuracy._asdict(),
-        "yes_bias": rates.yes_bias._asdict(),
+        "accuracy": rates.accuracy.to_dict(),
+        "yes_bias": rates.yes_bias.to_dict(),
         "asked": rates.answer_count,
     }
 
@@ -142,7 +141,7 @@ class Calibration:
 
 
 def parse_calibration(content: object, where: str) -> Calibration:
-    """What a calibration's file holds."""
+    """Return what a calibration's file holds."""
     try:
         metrics = content["metrics"]  # type: ignore[index]
         found = {str(name): _parse_judge_rates(entry) for name, entry in metrics.items()}

@@ -1,6 +1,6 @@
 """Confidence sequences of paired differences: intervals that may be looked at after every sample.
 
-Samples come in random order within strata. The difference of two systems' means, each stratum in its share, has the
+Samples come in random order within strata. The difference of two models' means, each stratum in its share, has the
 variance `v = sum(share² (1 - seen / size) s² / seen)`; the bracket, because samples are drawn without replacement,
 counts only where the question is about the benchmark's own samples. However samples are spread over strata, the error
 of the mean divided by `v` behaves like a Brownian motion at the time `1 / v` (its covariance at two looks is the
@@ -39,10 +39,7 @@ StratumWeights = Callable[[Floats], Floats]
 
 
 class DifferenceBounds(NamedTuple):
-    """Differences between systems, first minus second: how much, and how far that may be off.
-
-    Both have the axes run, first, second. The distance is infinite where it is too early to tell.
-    """
+    """First minus second model, and how far off that may be (infinite if too early); axes run, first, second."""
 
     value: Floats
     radius: Floats
@@ -57,7 +54,7 @@ class DifferenceBounds(NamedTuple):
 
 
 class ConfidenceSequence:
-    """The differences between all pairs of systems, gathered sample by sample.
+    """The differences between all pairs of models, gathered sample by sample.
 
     Several runs (orders of the samples, or simulated sets) go side by side, each an entry of the
     first axis. `sizes` says how many samples each stratum has; `stratum_weights` gives from such sizes how
@@ -86,10 +83,7 @@ class ConfidenceSequence:
         self._runs = np.arange(runs)
 
     def add(self, stratum: Integers, values: Floats, active: Booleans) -> None:
-        """One more sample of each run: its stratum, and each system's value or NaN.
-
-        A sample that a pair does not both have leaves the samples that the pair is compared on.
-        """
+        """Add a sample to each run: its stratum, and each model's value, or NaN to drop it from the model's pairs."""
         gap = values[:, self._first] - values[:, self._second]
         live = active[:, self._first] & active[:, self._second]
         here = live & ~np.isnan(gap)
@@ -101,8 +95,7 @@ class ConfidenceSequence:
         self._squares[at] += gap * gap
 
     def bounds(self, alpha: Floats) -> DifferenceBounds:
-        """All differences, each off by more than said, on a given side, at any look ever, with at
-        most this chance, which has the axis run."""
+        """Return all differences; each ever leaves its bound on a side with a chance of at most `alpha` (axis run)."""
         seen, sizes = self._counts, self._sizes
         some = np.maximum(seen, 1.0)
         mean = self._sums / some
@@ -148,7 +141,7 @@ def _squared_initial_boundary(alpha: Floats) -> Floats:
 
 @lru_cache(maxsize=1024)
 def initial_boundary(alpha: float) -> float:
-    """How many standard errors the boundary begins with, for a chance to cross it on one side."""
+    """Return how many standard errors the boundary begins with, for a chance to cross it on one side."""
     low, high = 0.0, 40.0
     for _ in range(100):
         middle = (low + high) / 2

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from creval.stats.aggregate import divide
 from creval.stats.intervals import student_quantile
-from creval.stats.score_table import Floats
+from creval.stats.score_table import Floats, Integers
 
 CorrelationFunction = Callable[[Floats, Floats, Floats], Floats]
 """Of x and y, when each value counts as often as the third says, which has the axes draw, value.
@@ -19,14 +20,11 @@ _ROUNDING_TOLERANCE = 1e-12  # of the largest value: what differs by less is the
 
 
 def pearson(x: Floats, y: Floats, counts: Floats) -> Floats:
-    """How near the pairs lie to a line."""
-    with np.errstate(invalid="ignore"):
-        shares = counts / counts.sum(axis=1, keepdims=True)
+    """Return how near the pairs lie to a line."""
+    shares = divide(counts, counts.sum(axis=1, keepdims=True))
     x, y = (_centre(values, shares) for values in (x, y))
     spreads = [(shares * values * values).sum(axis=1) for values in (x, y)]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = (shares * x * y).sum(axis=1) / np.sqrt(spreads[0] * spreads[1])
-    return np.clip(found, -1.0, 1.0)
+    return np.clip(divide((shares * x * y).sum(axis=1), np.sqrt(spreads[0] * spreads[1])), -1.0, 1.0)
 
 
 def _centre(values: Floats, weights: Floats) -> Floats:
@@ -43,14 +41,19 @@ def spearman(x: Floats, y: Floats, counts: Floats) -> Floats:
 
 
 def _ranks(values: Floats, counts: Floats) -> Floats:
-    """How much lies below each value, and half of what equals it; axes draw, value."""
-    _, place = np.unique(values, return_inverse=True)
-    place = place.reshape(-1)
-    order = np.argsort(place, kind="stable")
-    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
-    sizes = np.add.reduceat(counts[:, order], starts, axis=1)
+    """Return how much lies below each value, and half of what equals it; axes draw, value."""
+    place = np.unique(values, return_inverse=True)[1].reshape(-1)
+    sizes = sum_columns(counts, place)
     middles: Floats = np.cumsum(sizes, axis=1) - sizes / 2
     return middles[:, place]
+
+
+def sum_columns(counts: Floats, place: Integers) -> Floats:
+    """Return the sums of the columns that have the same place, in the order of places."""
+    order = np.argsort(place, kind="stable")
+    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+    sums: Floats = np.add.reduceat(counts[:, order], starts, axis=1)
+    return sums
 
 
 def kendall(x: Floats, y: Floats, counts: Floats) -> Floats:
@@ -61,10 +64,8 @@ def kendall(x: Floats, y: Floats, counts: Floats) -> Floats:
         found: Floats = ((counts @ of) * counts).sum(axis=1)
         return found
 
-    with np.errstate(invalid="ignore", divide="ignore"):
-        untied = pairs(np.abs(signs[0])) * pairs(np.abs(signs[1]))
-        found: Floats = pairs(signs[0] * signs[1]) / np.sqrt(untied)
-    return np.clip(found, -1.0, 1.0)
+    untied = pairs(np.abs(signs[0])) * pairs(np.abs(signs[1]))
+    return np.clip(divide(pairs(signs[0] * signs[1]), np.sqrt(untied)), -1.0, 1.0)
 
 
 def rowwise_kendall(rows: Floats, others: Floats) -> Floats:
@@ -72,9 +73,7 @@ def rowwise_kendall(rows: Floats, others: Floats) -> Floats:
     first, second = np.triu_indices(rows.shape[1], 1)
     signs = [np.sign(np.round(of[:, first] - of[:, second], 9)) for of in (rows, others)]
     untied = [np.abs(of).sum(axis=1) for of in signs]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        tau: Floats = (signs[0] * signs[1]).sum(axis=1) / np.sqrt(untied[0] * untied[1])
-    return tau
+    return divide((signs[0] * signs[1]).sum(axis=1), np.sqrt(untied[0] * untied[1]))
 
 
 CORRELATIONS: Mapping[str, CorrelationFunction] = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
@@ -87,10 +86,7 @@ def fisher_z(correlations: Floats) -> Floats:
 
 
 def correlation_interval(value: float, draws: Floats, samples: int) -> tuple[float, float]:
-    """The 95 % interval around a correlation, as wide on Fisher's scale as its draws scatter.
-
-    NaN where the correlation is perfect, or where most draws have no value.
-    """
+    """Return the 95 % interval by the draws' scatter of Fisher's z; NaN if value is perfect or most draws are NaN."""
     there = draws[~np.isnan(draws)]
     if not abs(value) < PERFECT_CORRELATION or 2 * len(there) < len(draws):
         return np.nan, np.nan

@@ -16,21 +16,15 @@ from creval.stats.aggregate import stratum_weights
 from creval.stats.elimination import BEST, RANKING, Elimination, StoppingRule
 from creval.stats.score_table import Floats, Integers
 
-SETTLED, WITHIN_MARGIN, OUT_OF_SAMPLES, NOT_FINISHED = (
-    "settled",
-    "within the margin",
-    "out of samples",
-    "not finished",
-)
+SETTLED, WITHIN_MARGIN, OUT_OF_SAMPLES, NOT_FINISHED = "settled", "within the margin", "out of samples", "not finished"
 """Why it ended: surely, within the margin, because no sample is left, or not at all."""
 
 
 @dataclass(frozen=True)
 class ModelStanding:
-    """What is known of one model: on how many samples, from how many answers, its score on them.
+    """What is known of one model: its samples, the answers used, and its score on them.
 
-    The difference is to the best, or to who is ahead, as far as both were asked; its ends hold
-    however often one looked, and are none where it was too early to tell.
+    The difference is to the leader, on the samples of both; its bounds hold however often one looks, None if too early.
     """
 
     model: str
@@ -68,7 +62,7 @@ class StoppingOutcome:
     digits: Digits
 
     def to_dict(self) -> dict[str, object]:
-        """The same as plain values, for JSON."""
+        """Return the same as plain values, for JSON."""
         models = {at.model: {k: v for k, v in vars(at).items() if k != "model"} for at in self.standings}
         told = {
             "question": self.rule.question,
@@ -94,10 +88,9 @@ class StoppingOutcome:
 
 
 class SequentialTest:
-    """Decides after each sample whose answers are still needed.
+    """A test that decides after each sample which models' answers are still needed.
 
-    `tags` are those of all samples in the order in which they will come: random, and spread over
-    the groups of the finest level, which are the strata.
+    `tags` are those of all samples in their order: random, and spread over the groups of the finest level, the strata.
     """
 
     def __init__(
@@ -124,14 +117,13 @@ class SequentialTest:
 
     @property
     def active_models(self) -> tuple[str, ...]:
-        """The systems whose answers are still needed."""
+        """The models whose answers are still needed."""
         if self.is_settled:
             return ()
         return tuple(name for name, on in zip(self.models, self._elimination.active[0], strict=True) if on)
 
     def add(self, values: Floats, answers: Integers) -> None:
-        """The next sample: each system's value, NaN where there is none, and how many answers that
-        took. What is not needed any more is not looked at."""
+        """Add a sample: each model's value or NaN, and its answers' number. Models no longer needed are ignored."""
         on = self._elimination.active[0] & ~self._elimination.settled[0]
         self._values[on, self.samples_added] = values[on]
         self._sample_counts += on & ~np.isnan(values)
@@ -141,7 +133,7 @@ class SequentialTest:
         self.samples_added += 1
 
     def outcome(self, answers_total: int) -> StoppingOutcome:
-        """How it stands now; `answers_total` is how many answers all samples of all systems would take."""
+        """Return how it stands now; `answers_total` is how many answers all samples of all models would take."""
         race, active = self._elimination, self._elimination.active[0]
         value, off = self._direction * race.bounds.value[0], race.bounds.radius[0]
         wins = (self._direction * value > 0).sum(axis=1)
@@ -153,13 +145,10 @@ class SequentialTest:
         elif self._decided_pairs()[ahead[0]].all():
             best = ahead[0]
         open_ = [at for at in ahead if active[at] and not self.is_settled]
-        states = dict.fromkeys(open_, "still open")
-        for at in ahead:
-            if at not in states:
-                states[at] = self._eliminated_state(at)
+        states = {at: "still open" if at in open_ else self._eliminated_state(at) for at in ahead}
         if best is not None:
             states[best] = "best"
-        first = ahead[0]
+        first, reach = ahead[0], off[:, ahead[0]]
         standings = [
             ModelStanding(
                 self.models[at],
@@ -167,18 +156,15 @@ class SequentialTest:
                 int(self._sample_counts[at]),
                 int(self._answers_used[at]),
                 self._score(at),
-                None if at == first else _finite_or_none(value[at, first]),
-                None if at == first else _finite_or_none(value[at, first] - off[at, first]),
-                None if at == first else _finite_or_none(value[at, first] + off[at, first]),
+                *((None,) * 3 if at == first else map(_finite_or_none, value[at, first] + [0, -reach[at], reach[at]])),
             )
             for at in ahead
         ]
-        names = [self.models[at] for at in ahead]
         pairs = race.open_pairs() if self.rule.question == RANKING else []
         equal = [
-            (names[i], names[j])
+            (self.models[two], self.models[one])
             for i, one in enumerate(ahead)
-            for j, two in enumerate(ahead[:i])
+            for two in ahead[:i]
             if self.is_settled and self.rule.question == RANKING and not self._decided_pairs()[one, two]
         ]
         return StoppingOutcome(
@@ -187,9 +173,9 @@ class SequentialTest:
             self._reason(best),
             None if best is None else self.models[best],
             tuple(self.models[at] for at in open_),
-            tuple(names),
+            tuple(self.models[at] for at in ahead),
             tuple((self.models[i], self.models[j]) for i, j in pairs),
-            tuple((two, one) for one, two in equal),
+            tuple(equal),
             int(self._answers_used.sum()),
             answers_total,
             self.samples_added,
@@ -212,18 +198,18 @@ class SequentialTest:
         return SETTLED if self._decided_pairs().all() else WITHIN_MARGIN
 
     def _decided_pairs(self) -> NDArray[np.bool_]:
-        """Which of two systems differ for sure, whichever is the better one."""
+        """Return which of two models differ for sure, whichever is the better one."""
         bounds = self._elimination.bounds
         sure: NDArray[np.bool_] = (bounds.low[0] > 0) | (bounds.high[0] < 0)
         return sure | np.eye(len(self.models), dtype=np.bool_)
 
     def _score(self, at: int) -> float | None:
-        """The score on the samples so far, each stratum in its share."""
+        """Return the score on the samples so far, each stratum in its share."""
         here = ~np.isnan(self._values[at])
-        strata = len(np.bincount(self._stratum_of_sample, minlength=1))
-        seen = np.bincount(self._stratum_of_sample[here], minlength=strata)
-        sums = np.bincount(self._stratum_of_sample[here], self._values[at, here], minlength=strata)
-        share = self._stratum_weights(np.where(seen > 0, np.bincount(self._stratum_of_sample, minlength=1), 0.0))
+        sizes = np.bincount(self._stratum_of_sample, minlength=1)
+        seen = np.bincount(self._stratum_of_sample[here], minlength=len(sizes))
+        sums = np.bincount(self._stratum_of_sample[here], self._values[at, here], minlength=len(sizes))
+        share = self._stratum_weights(np.where(seen > 0, sizes, 0.0))
         return float((share * sums / np.maximum(seen, 1)).sum()) if here.any() else None
 
 
@@ -234,16 +220,15 @@ def require_several_models(models: Sequence[str]) -> None:
 
 
 def _assign_strata(schema: ScoreSchema, tags: Sequence[Mapping[str, str]]) -> tuple[Integers, dict[str, Integers]]:
-    """Each sample's stratum, and each stratum's group in every level that goes by tags."""
+    """Return each sample's stratum, and each stratum's group in every level that goes by tags."""
     levels = [level for level in schema.levels if level.groups_samples]
-    keys = [tuple(_group_index(tag.get(level.name), level.groups) for level in levels) for tag in tags]
+    places: dict[str, dict[str | None, int]] = {
+        level.name: {group: at for at, group in enumerate(level.groups)} for level in levels
+    }
+    keys = [tuple(at.get(tag.get(name), -1) for name, at in places.items()) for tag in tags]
     number = {key: at for at, key in enumerate(dict.fromkeys(keys))}
     groups = {level.name: np.array([key[n] for key in number], dtype=np.int64) for n, level in enumerate(levels)}
     return np.array([number[key] for key in keys], dtype=np.int64), groups
-
-
-def _group_index(group: str | None, groups: Sequence[str]) -> int:
-    return groups.index(group) if group in groups else -1
 
 
 def _finite_or_none(value: float) -> float | None:

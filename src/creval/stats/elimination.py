@@ -31,20 +31,20 @@ class StoppingRule:
 
 
 class Elimination:
-    """Systems that are compared until the question is settled, in several runs side by side.
+    """Models that are compared until the question is settled, in several runs side by side.
 
-    `active` says, by run and system, whose answers are still needed; `settled` which runs are over;
+    `active` says, by run and model, whose answers are still needed; `settled` which runs are over;
     `beaten` who was surely worse than another when it was dropped. `bounds` are the differences as
     they were last looked at, for each pair while both were there.
 
-    On `best`: a system is dropped when another is surely better; or, together with others, when all who stay are
-    surely not worse by the margin than any of those dropped. Who is alone in the end is best. Of K systems still in
+    On `best`: a model is dropped when another is surely better; or, together with others, when all who stay are
+    surely not worse by the margin than any of those dropped. Who is alone in the end is best. Of K models still in
     the race, each pair takes on each side the K (K - 1)-th part of alpha. Among equals anyone is dropped with at most
     that risk. Only comparisons with the true best can cost it its place; in whatever fixed order the others leave,
     the risks of these add up to alpha (1/2 + 1/6 + ... + 1 / (K (K - 1))) < alpha.
 
     On `ranking`: a pair is settled when its order is sure, or that the two differ by less than the
-    margin; a system is dropped when all its pairs are settled. All pairs share alpha to the end.
+    margin; a model is dropped when all its pairs are settled. All pairs share alpha to the end.
 
     With a margin, what is claimed is about all samples of the benchmark, drawn without replacement. Without one it is
     about samples of this kind: on exactly these, the last sample would settle every tie.
@@ -89,7 +89,7 @@ class Elimination:
             self._settle_pairs()
 
     def _alpha_per_side(self) -> Floats:
-        """The risk that each difference takes on one side, by run."""
+        """Return the risk that each difference takes on one side, by run."""
         several = self.active.sum(axis=1) if self.rule.question == BEST else self.models
         sides = np.maximum(several * (several - 1), 2)
         return np.broadcast_to(self.rule.alpha / sides, len(self.active)).astype(np.float64)

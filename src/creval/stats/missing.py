@@ -1,16 +1,12 @@
-"""Samples that a system has no edit of: left out, or counted as its failing."""
+"""Samples that a model has no edit of: left out, or counted as its failing."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from creval.core.edit_record import EditStatus
 from creval.core.errors import CrevalError
 from creval.core.schema import Score, ScoreSchema, SubScore
-
-if TYPE_CHECKING:
-    pass
 
 EXCLUDE, ZERO = "exclude", "zero"
 _FAILED_STATUSES = frozenset({EditStatus.REFUSED, EditStatus.FAILED, EditStatus.ABSENT})
@@ -27,15 +23,12 @@ def check_missing_policy(missing: str, common: bool) -> None:
 
 
 def failed_statuses(missing: str) -> frozenset[EditStatus]:
-    """The edits that count as failed though there is nothing to score: under `zero` those that were
-    refused, failed or never came. What a system does not support counts as its card says; what the
-    benchmark made impossible counts nowhere."""
+    """Return the statuses that count as failed: none, or under `zero` those of edits that the model did not bring."""
     return _FAILED_STATUSES if missing == ZERO else frozenset()
 
 
 def worst_scores(schema: ScoreSchema, scores: Mapping[str, Score], scored_metrics: Collection[str]) -> dict[str, Score]:
-    """What a sample without an edit scores: of all that is `scored_metrics` in the run, the worst, where
-    there is such a value."""
+    """Return the scores of a sample without an edit: of every metric in `scored_metrics` the worst, if there is one."""
     worst = {metric.name: metric.worst_value for metric in schema.metrics if metric.name in scored_metrics}
     return {name: _worst_if_scored(score, worst.get(name)) for name, score in scores.items()}
 
@@ -43,7 +36,7 @@ def worst_scores(schema: ScoreSchema, scores: Mapping[str, Score], scored_metric
 def worst_sub_scores(
     schema: ScoreSchema, sub_scores: Mapping[str, Sequence[SubScore]], scored_metrics: Collection[str]
 ) -> dict[str, list[SubScore]]:
-    """The same of a sample's parts."""
+    """Return the same of a sample's parts."""
     worst = {metric.name: metric.worst_value for metric in schema.metrics if metric.name in scored_metrics}
     return {
         level: [part._replace(score=_worst_if_scored(part.score, worst.get(part.metric))) for part in several]

@@ -1,4 +1,4 @@
-"""Whether two systems differ at all: if they did not, each sample's scores could as well be the other's."""
+"""Whether two models differ at all: if they did not, each sample's scores could as well be the other's."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from creval.stats.score_table import Floats, Integers, ScoreTable
 
 SIGN_FLIPS = 10_000
 """How many ways of changing samples' sides are tried, where all are too many."""
-_MAX_EXHAUSTIVE = 13  # units whose sides can be changed in every way
+_MAX_EXHAUSTIVE = 13  # clusters whose sides can be changed in every way
 _BATCH_SIZE = 2_000
 
 
 def p_values(pairs: ScoreTable, seed: int = 0) -> list[float | None]:
-    """The sign-flip p-value of each pair in the column that ranks; two-sided.
+    """Return the two-sided sign-flip p-value of each pair of `ScoreTable.select_pairs` in the ranking column.
 
-    The table is of `ScoreTable.pairs`. Samples made from one picture change sides together. None
-    where one of the two has no value of its own in a metric behind the column.
+    Samples of one cluster change sides together. None if one of the two has no value of its own in a metric of the
+    column.
     """
-    names = pairs.schema.component_weights(pairs.schema.ranking_column)
-    columns = [at for at, metric in enumerate(pairs.schema.metrics) if metric.name in names]
+    columns = pairs.schema.component_indices(pairs.schema.ranking_column)
     there = [
         bool((one.any(axis=0) & two.any(axis=0)).all())
         for one, two in zip(*(pairs.supported[at::2, :, columns] for at in (0, 1)), strict=True)
@@ -36,28 +35,20 @@ def p_values(pairs: ScoreTable, seed: int = 0) -> list[float | None]:
 
 
 def sample_contributions(pairs: ScoreTable) -> Floats:
-    """What each sample adds to the difference of each pair in the column that ranks.
-
-    They sum to the difference; axes pair, sample.
-    """
+    """Return what each sample adds to the ranking column's difference of each pair; axes pair, sample."""
     card = pairs.schema
     weights = card.component_weights(card.ranking_column)
     apart = pairs.values[::2] - pairs.values[1::2]
     found = np.zeros(apart.shape[:2])
-    for at, metric in enumerate(card.metrics):
-        if metric.name in weights:
-            for number, values in enumerate(apart[..., at]):
-                share = sample_weights(pairs, ~np.isnan(values))
-                found[number] += weights[metric.name] * share * np.nan_to_num(values)
+    for at in card.component_indices(card.ranking_column):
+        for number, values in enumerate(apart[..., at]):
+            share = _group_sample_weights(pairs, "overall", 0, ~np.isnan(values))
+            found[number] += weights[card.metrics[at].name] * share * np.nan_to_num(values)
     return found
 
 
-def sample_weights(table: ScoreTable, present: NDArray[np.bool_]) -> Floats:
-    """How much each sample that is there counts in the mean over everything."""
-    return _group_sample_weights(table, "overall", 0, present)
-
-
 def _group_sample_weights(table: ScoreTable, level: str, group: int, present: NDArray[np.bool_]) -> Floats:
+    """Return how much each sample that is there counts in the mean of a group."""
     of = table.schema.find_level(level).mean_of
     if of is None:
         inside = (table.group_mask(level, group) & present).astype(np.float64)
@@ -72,7 +63,7 @@ def _group_sample_weights(table: ScoreTable, level: str, group: int, present: ND
 
 
 def _sign_flip_p_values(cluster_sums: Floats, seed: int) -> Floats:
-    """How often sides by chance make differences as large as these; axes unit, pair."""
+    """Return how often sides by chance make differences as large as these; axes cluster, pair."""
     # Sums in another order differ in their last digits.
     least = np.abs(cluster_sums.sum(axis=0)) * (1 - 1e-9) - 1e-12
     if len(cluster_sums) <= _MAX_EXHAUSTIVE:
@@ -94,7 +85,7 @@ def _count_extreme(flips: Integers, cluster_sums: Floats, threshold: Floats) -> 
 def holm_correction(values: Sequence[float | None]) -> list[float | None]:
     """P-values of several questions asked at once, corrected after Holm.
 
-    >>> holm([0.01, 0.04, 0.03, None])
+    >>> holm_correction([0.01, 0.04, 0.03, None])
     [0.03, 0.06, 0.06, None]
     """
     order = sorted((value, at) for at, value in enumerate(values) if value is not None)

@@ -1,4 +1,4 @@
-"""Which place each system can hold, as far as pairs of them can be told apart."""
+"""Which place each model can hold, as far as pairs of them can be told apart."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 def rank_ranges(models: Sequence[str], decided_pairs: Iterable[tuple[str, str]]) -> Mapping[str, tuple[int, int]]:
-    """The best and the worst place that each system can hold; `decided_pairs` are pairs, the better one
+    """Return the best and the worst place that each model can hold; `decided_pairs` are pairs, the better one
     first, of which that is decided.
 
-    >>> dict(places(["A", "B", "C"], [("A", "C")]))
+    >>> dict(rank_ranges(["A", "B", "C"], [("A", "C")]))
     {'A': (1, 2), 'B': (1, 3), 'C': (2, 3)}
     """
     above = dict.fromkeys(models, 0)
@@ -23,7 +23,7 @@ def rank_ranges(models: Sequence[str], decided_pairs: Iterable[tuple[str, str]])
 def indistinguishable(models: Sequence[str], decided_pairs: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
     """Neighbours, best first, of whom no two can be told apart; each as large as it can be.
 
-    >>> groups(["A", "B", "C"], [("A", "C")])
+    >>> indistinguishable(["A", "B", "C"], [("A", "C")])
     [('A', 'B'), ('B', 'C')]
     """
     apart = {frozenset(pair) for pair in decided_pairs}

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from creval.core.errors import require_known, unknown_name_error
-from creval.core.schema import Level, ScoreSchema
+from creval.core.schema import Level
 from creval.stats import ranking
 from creval.stats.aggregate import aggregate, build_strata, nan_mean
 from creval.stats.bootstrap import bootstrap_tables, percentile_interval
+from creval.stats.intervals import Estimate, none_if_nan
 from creval.stats.permutation import holm_correction, p_values
 from creval.stats.score_table import Floats, Integers, ScoreTable
 
@@ -25,45 +26,41 @@ if TYPE_CHECKING:
 
 
 MIN_CLUSTERS = 5
-"""Samples below which there is no interval; those of one picture are one."""
+"""Samples below which there is no interval; those of one image are one."""
 SAMPLE_LEVEL = "sample"
 """The level below all groups: each sample by its id."""
 
 
 AVERAGE_MODEL = "average over models"
-"""In the place of a system: the unweighted mean over those that have a value."""
+"""In the place of a model: the unweighted mean over those that have a value."""
 
 
-class Answer(NamedTuple):
-    """A value with its 95 % interval, and how many of its questions it rests on.
+@dataclass(frozen=True)
+class ScoreEstimate(Estimate):
+    """A score with its interval, and how many of its questions it rests on.
 
-    No value where nothing was scored; no interval where it would rest on fewer than five samples,
-    from which a bootstrap cannot tell how far they scatter.
+    No value if nothing was scored; no interval on fewer than five samples, from which a bootstrap cannot tell the
+    scatter.
     """
 
-    value: float | None
-    low: float | None
-    high: float | None
-    scored: int
-    total: int
+    scored: int = 0
+    total: int = 0
 
 
 SIGNIFICANCE_LEVEL = 0.05
 """How often a difference may be called decided where there is none."""
 
 
-class Difference(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Difference(Estimate):
     """`first` minus `second` on the samples that both have, with its paired 95 % interval.
 
-    For the composite, `samples` is of its metrics the fewest. `p` is the sign-flip p-value, where
-    it was asked for: of several pairs compared at once it is corrected after Holm.
+    For the composite, `samples` is the fewest of its metrics. `p` is the sign-flip p-value, with Holm's correction if
+    several pairs were compared.
     """
 
     first: str
     second: str
-    value: float | None
-    low: float | None
-    high: float | None
     samples: int
     p: float | None = None
 
@@ -74,13 +71,18 @@ class Difference(NamedTuple):
             return False
         return self.p <= SIGNIFICANCE_LEVEL if self.p is not None else self.low > 0 or self.high < 0
 
+    def reverse(self) -> Difference:
+        """Return `second` minus `first`."""
+        value, low, high = (None if number is None else -number for number in (self.value, self.high, self.low))
+        return replace(self, value=value, low=low, high=high, first=self.second, second=self.first)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"first": self.first, "second": self.second, **super().to_dict()}
+
 
 @dataclass(frozen=True)
 class Scorecard:
-    """All cells of a run, and which systems differ in the column that ranks them.
-
-    With `includes_average` there are cells of `AVERAGE_MODEL` too.
-    """
+    """All cells of a run and the differences of models; with `includes_average` those of `AVERAGE_MODEL` too."""
 
     table: ScoreTable
     levels: Mapping[str, Mapping[str, Any]]
@@ -89,7 +91,7 @@ class Scorecard:
 
     @cached_property
     def models(self) -> tuple[str, ...]:
-        """The systems, best first."""
+        """The models, best first."""
         return tuple(sorted(self.table.models, key=self._sort_key))
 
     def _sort_key(self, model: str) -> tuple[float, str]:
@@ -110,7 +112,7 @@ class Scorecard:
 
     @cached_property
     def rank_ranges(self) -> Mapping[str, tuple[int, int]]:
-        """The best and the worst place that each system can hold."""
+        """The best and the worst place that each model can hold."""
         return ranking.rank_ranges(self.models, self.decided_pairs)
 
     @cached_property
@@ -118,11 +120,8 @@ class Scorecard:
         """Neighbours of whom no two can be told apart."""
         return ranking.indistinguishable(self.models, self.decided_pairs)
 
-    def cell(self, model: str, column: str, group: str = "overall", level: str = "") -> Answer:
-        """The cell of a system, a metric or the composite, and a group.
-
-        `level` is needed only for `sample`: its groups are the samples' ids.
-        """
+    def cell(self, model: str, column: str, group: str = "overall", level: str = "") -> ScoreEstimate:
+        """Return the cell of a model, column and group; `level` is needed only for `sample`, whose groups are ids."""
         card = self.table.schema
         names = (*self.table.models, *((AVERAGE_MODEL,) if self.includes_average else ()))
         place = names.index(require_known("model", model, names))
@@ -134,18 +133,17 @@ class Scorecard:
                 arrays = self.levels[found.name]
                 index = (found.groups.index(group), place, at)
                 value, low, high = (none_if_nan(arrays[name][index]) for name in ("value", "low", "high"))
-                scored, total = (int(arrays[name][index]) for name in ("scored", "total"))
-                return Answer(value, low, high, scored, total)
+                return ScoreEstimate(value, low, high, *(int(arrays[name][index]) for name in ("scored", "total")))
         raise unknown_name_error("group", group, [name for found in card.levels for name in found.groups])
 
-    def _sample_cell(self, model: int, column: int, name: str) -> Answer:
+    def _sample_cell(self, model: int, column: int, name: str) -> ScoreEstimate:
         if name not in self._sample_index:
             raise unknown_name_error("sample", name, self.table.samples)
         sample = self._sample_index[name]
         scored, total = self.table.scored[model, sample], self.table.total[model, sample]
         here = slice(column, column + 1) if column < len(self.table.schema.metrics) else slice(None)
         value = none_if_nan(self._sample_values[model, sample, column])
-        return Answer(value, None, None, int(scored[here].sum()), int(total[here].sum()))
+        return ScoreEstimate(value, None, None, int(scored[here].sum()), int(total[here].sum()))
 
     @cached_property
     def _sample_index(self) -> dict[str, int]:
@@ -156,7 +154,7 @@ class Scorecard:
         return self.table.with_composite()
 
     def groups(self, level: str) -> tuple[str, ...]:
-        """The groups of a level that have samples; for `sample`, the samples' ids."""
+        """Return the groups of a level that have samples; for `sample`, the samples' ids."""
         if level == SAMPLE_LEVEL:
             return self.table.samples
         found = self.table.schema.find_level(level)
@@ -166,8 +164,8 @@ class Scorecard:
     def _has_average(self, level: str) -> bool:
         return self.includes_average and level != SAMPLE_LEVEL
 
-    def iter_cells(self, levels: Sequence[str]) -> Iterator[tuple[str, str, str, str, Answer]]:
-        """Level, group, system, column and cell of everything at these levels."""
+    def iter_cells(self, levels: Sequence[str]) -> Iterator[tuple[str, str, str, str, ScoreEstimate]]:
+        """Level, group, model, column and cell of everything at these levels."""
         for level in levels:
             for group in self.groups(level):
                 for model in (*self.models, *([AVERAGE_MODEL] if self._has_average(level) else ())):
@@ -175,21 +173,16 @@ class Scorecard:
                         yield level, group, model, column, self.cell(model, column, group, level)
 
     def frame(self, by: str | Sequence[str] | None = None) -> polars.DataFrame:
-        """The cells as a polars frame, a row a cell: at one level, some, or all of the card's."""
+        """Return the cells as a polars frame, a row a cell: at one level, some, or all of the schema's."""
         import polars
 
         names = [level.name for level in self.table.schema.levels]
         wanted = names if by is None else [by] if isinstance(by, str) else list(by)
-        rows = [(level, group, model, column, *cell) for level, group, model, column, cell in self.iter_cells(wanted)]
+        rows = [(*place, *vars(cell).values()) for *place, cell in self.iter_cells(wanted)]
         words = dict.fromkeys(("level", "group", "model", "metric"), polars.String)
         numbers = dict.fromkeys(("value", "low", "high"), polars.Float64)
         counts = dict.fromkeys(("scored", "total"), polars.Int64)
         return polars.DataFrame(rows, schema={**words, **numbers, **counts}, orient="row")
-
-
-def none_if_nan(value: float) -> float | None:
-    """A value for people: none instead of NaN."""
-    return None if math.isnan(value) else float(value)
 
 
 def build_scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0, average: bool = False) -> Scorecard:
@@ -207,14 +200,8 @@ def build_scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0,
     return Scorecard(table, levels, differences, average)
 
 
-def component_indices(schema: ScoreSchema, column: str) -> list[int]:
-    """The places of the metrics that a column rests on."""
-    names = schema.component_weights(column)
-    return [n for n, metric in enumerate(schema.metrics) if metric.name in names]
-
-
 def point_estimates(table: ScoreTable) -> dict[str, Floats]:
-    """Each level's values; axes group, system, column."""
+    """Return each level's values; axes group, model, column."""
     once = aggregate(table, build_strata(table), np.ones((1, len(table.samples))))
     return {level.name: once[level.name][0] for level in table.schema.levels}
 
@@ -228,18 +215,17 @@ def _differences(
     draws = drawn[:, 0, :, rank]
     low, high = percentile_interval(draws[:, ::2] - draws[:, 1::2])
     here = pair_evidence(shared)
-    behind = component_indices(card, card.ranking_column)
+    behind = card.component_indices(card.ranking_column)
     samples = here.sum(axis=1)[:, behind].min(axis=1)
     units = shared.count_clusters(here)[:, behind].min(axis=1)
     for n, (first, second) in enumerate(pairs):
         ends = (none_if_nan(low[n]), none_if_nan(high[n])) if units[n] >= MIN_CLUSTERS else (None, None)
         value = none_if_nan(there[2 * n] - there[2 * n + 1])
-        yield Difference(first, second, value, *ends, int(samples[n]), tested[n])
+        yield Difference(value, *ends, first=first, second=second, samples=int(samples[n]), p=tested[n])
 
 
 def pair_evidence(pairs: ScoreTable) -> NDArray[np.bool_]:
-    """What differences of pairs rest on: samples of which at least one system supports what is
-    measured; axes pair, sample, metric."""
+    """Return the samples of which at least one of two models supports the metric; axes pair, sample, metric."""
     earned = pairs.supported
     found: NDArray[np.bool_] = earned[::2] | earned[1::2]
     return found
@@ -250,14 +236,14 @@ def _level_arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats,
     scored, total = (_count_by_group(table, level, what) for what in ("scored", "total"))
     if average:
         point, draws = (_append_average(nan_mean(a, -2), a) for a in (point, draws))
-        # As many units as the system has that has the fewest, of those that have any.
+        # As many clusters as the model has that has the fewest, of those that have any.
         fewest = np.where(there > 0, there, there.max(initial=0)).min(axis=-2)
         there = _append_average(fewest, there)
         scored, total = (_append_average(a.sum(axis=-2), a) for a in (scored, total))
     low, high = percentile_interval(draws)
     if table.schema.composite is not None:
-        # The composite rests on as many units as that of its metrics which has the fewest.
-        least = there[..., component_indices(table.schema, table.schema.composite.name)].min(axis=-1)
+        # The composite rests on as many clusters as that of its metrics which has the fewest.
+        least = there[..., table.schema.component_indices(table.schema.composite.name)].min(axis=-1)
         there[..., -1] = least
     few = (there < MIN_CLUSTERS) | np.isnan(point)
     return {
@@ -270,16 +256,12 @@ def _level_arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats,
 
 
 def _append_average(average: NDArray[Any], models: NDArray[Any]) -> NDArray[Any]:
-    """Values whose last axes are system and column, with one more behind the systems."""
+    """Values whose last axes are model and column, with one more behind the models."""
     return np.concatenate([models, average[..., None, :]], axis=-2)
 
 
 def _count_by_group(table: ScoreTable, level: Level, what: str) -> Integers:
-    """Counts summed over each group's samples, and over metrics for the composite.
-
-    `what` is scored or total, of probes, or there: of how many units samples have a value that is
-    not only what an unsupported one counts.
-    """
+    """Count by group, over metrics for the composite: probes (`scored`, `total`) or clusters with values (`there`)."""
     if level.difference_of is not None:
         of, *two = level.difference_of
         finer = table.schema.find_level(of)

@@ -18,14 +18,13 @@ GRID_STEPS = 100
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """All systems under all weights of the metrics.
+    """All models under all weights of the metrics.
 
-    `values` are the systems' metrics, `own_weights` the weights as given. `weight_grid` has a row for each
-    choice of weights, spread evenly over all that there are, `grid_scores` its systems' scores; `win_shares`
-    is the share of all choices under which each system is best, divided where several are, `rank_ranges`
-    the best and the worst place that each has. `kendall_tau` is Kendall's correlation of each choice's
-    order with that of the own weights. `weight_changes` says, for each other system, how far weights must
-    move (the largest single change) for it to pass the best one, or none.
+    `values` are the models' metrics, `own_weights` the weights as given. `weight_grid` has a row for each
+    choice of weights, spread evenly over all that there are; `win_shares` is the share of all choices under
+    which each model is best, divided where several are, `rank_ranges` the best and the worst place that each has.
+    `kendall_tau` is Kendall's correlation of each choice's order with that of the own weights.
+    `weight_changes` is how far some weight must move for each other model to pass the best one, or None.
     """
 
     models: tuple[str, ...]
@@ -33,7 +32,6 @@ class Sensitivity:
     own_weights: tuple[float, ...]
     values: Floats
     weight_grid: Floats
-    grid_scores: Floats
     win_shares: Mapping[str, float]
     rank_ranges: Mapping[str, tuple[int, int]]
     kendall_tau: Floats
@@ -45,7 +43,7 @@ class Sensitivity:
 
 
 def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensitivity:
-    """How a run's order depends on the weights of its metrics."""
+    """Return how a run's order depends on the weights of its metrics."""
     made = scorecard.table.schema.composite
     if made is None:
         raise CrevalError("this protocol has no composite of weighted metrics, so no weights.")
@@ -71,7 +69,6 @@ def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensit
         tuple(own.tolist()),
         cells,
         weights,
-        scores,
         dict(zip(models, wins.tolist(), strict=True)),
         {name: (int(better[:, n].min()), int(better[:, n].max())) for n, name in enumerate(models)},
         rowwise_kendall(scores, base[None]),
@@ -80,15 +77,15 @@ def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensit
 
 
 def weight_change_to_pass(lead_by_metric: Floats, own_weights: Floats) -> float | None:
-    """By how much some weight must move from `own_weights` for a system to pass another that it is `lead_by_metric`
+    """By how much some weight must move from `own_weights` for a model to pass another that it is `lead_by_metric`
     of, metric by metric; none where it never does.
 
-    >>> passes_after(np.array([1.0, -1.0]), np.array([0.25, 0.75]))
+    >>> weight_change_to_pass(np.array([1.0, -1.0]), np.array([0.25, 0.75]))
     0.25
     """
 
     def most(moved: float) -> float:
-        """The lead when no weight moves further: what is free goes where the lead is largest."""
+        """Return the lead when no weight moves further: what is free goes where the lead is largest."""
         low = np.maximum(own_weights - moved, 0.0)
         room = np.minimum(own_weights + moved, 1.0) - low
         free, lead = 1.0 - low.sum(), float(low @ lead_by_metric)
@@ -110,7 +107,7 @@ def simplex_grid(count: int, steps: int) -> Floats:
     """Ways of sharing out a weight of one: the middles of the small simplices into which even steps
     divide all of them. Of more than three weights, only those that lie as the whole does.
 
-    >>> simplex(2, 2).tolist()
+    >>> simplex_grid(2, 2).tolist()
     [[0.25, 0.75], [0.75, 0.25]]
     """
     middles = [
@@ -120,7 +117,7 @@ def simplex_grid(count: int, steps: int) -> Floats:
 
 
 def _integer_compositions(count: int, total: int) -> Floats:
-    """All ways of sharing out a whole number."""
+    """Return all ways of sharing out a whole number."""
     rows: list[list[int]] = [[]]
     for place in range(count):
         last = place == count - 1

@@ -1,15 +1,15 @@
 """The run folder: written once, lost never."""
 
 from creval.store.readonly import StoredTexts, read_stored_metrics, read_stored_texts
-from creval.store.run import Answer, Run, open_run
+from creval.store.run import Run, VerdictRow, open_run
 from creval.store.writer import DATABASE, RunWriter
 
 __all__ = [
     "DATABASE",
-    "Answer",
     "Run",
     "RunWriter",
     "StoredTexts",
+    "VerdictRow",
     "open_run",
     "read_stored_metrics",
     "read_stored_texts",

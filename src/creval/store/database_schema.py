@@ -6,9 +6,11 @@ Everything is text, numbers and JSON, so that `sqlite3 RUN/creval.db` reads it t
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from creval.core.errors import CrevalError
 
@@ -58,7 +60,7 @@ MIGRATIONS: Sequence[str] = (_VERSION_1,)
 
 
 def read_version(connection: sqlite3.Connection, path: Path) -> int:
-    """The version of a store that this creval can read; otherwise the error that says why not."""
+    """Return the version of a store that this creval can read; otherwise the error that says why not."""
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         found = int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -75,6 +77,11 @@ def read_version(connection: sqlite3.Connection, path: Path) -> int:
             f"knows {len(MIGRATIONS)}). Upgrade creval to open it."
         )
     return found
+
+
+def read_manifest(connection: sqlite3.Connection) -> dict[str, Any]:
+    """Return the manifest of a store."""
+    return {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM manifest")}
 
 
 def migrate(connection: sqlite3.Connection, from_version: int, migrations: Sequence[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The edits in folders: a folder's name is the system's, a file's stem the sample's."""
+"""The edits in folders: a folder's name is the model's, a file's stem the sample's."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ from creval.core.filenames import parse_edit_filename
 from creval.core.files import list_files, replace_lone_surrogates
 from creval.core.images import check_header, missing_image_reason
 from creval.core.sample import Sample
-from creval.store import DATABASE
 from creval.store.lineage import with_ancestors
 from creval.store.lookup import RunLookup
 from creval.store.provenance import CallCosts, EditProvenance, read_call_costs
 
-# HEIC cannot be opened, but then the picture is there and gets a sentence.
+# HEIC cannot be opened, but then the image is there and gets a sentence.
 _IMAGE_SUFFIXES = frozenset(
     "jpg jpeg jfif png webp avif gif bmp tif tiff jp2 ppm heic heif".split()  # noqa: SIM905
 )
 EDITOR_KEY = "editor"
 """The entry in a folder's manifest that says who edited."""
-# Whether there could be a picture is for the benchmark's own to say.
+# Whether there could be an image is for the benchmark's own to say.
 _UNCONFIRMED_STATUSES = frozenset({EditStatus.ABSENT, EditStatus.UNSUPPORTED})
 SELECTION_FOLDER, PLANS_FOLDER = ".judged", ".plans"
 """The folders inside it of the runs that picked, and of what a planner wrote."""
@@ -36,10 +35,9 @@ SELECTION_FOLDER, PLANS_FOLDER = ".judged", ".plans"
 
 @dataclass
 class FoundEdits:
-    """The edits of systems, one for each sample and draw, and the files that belong to no sample;
-    of systems who made their edits, where that is known.
+    """The edits of models by sample and draw, the files that match no sample, and who made the edits, if known.
 
-    A sample for which a system has no file has an edit that is absent, or is known to be refused or failed.
+    A sample without a file has an edit that is absent, refused or failed.
     """
 
     models: tuple[str, ...] = ()
@@ -52,9 +50,9 @@ class FoundEdits:
 EditFileMatcher = Callable[[str], EditFile | None]
 """The edit that a file's path, without its suffix, stands for."""
 ModelOutputReader = Callable[[Path, Sequence[Sample]], Mapping[str, Edit]]
-"""What a folder says of its edits, by sample: where their pictures are, or why there is none."""
+"""What a folder says of its edits, by sample: where their images are, or why there is none."""
 ImagesBySample = dict[str, dict[int, Path]]
-"""A system's pictures by sample and draw."""
+"""A model's images by sample and draw."""
 
 
 def find_edits(
@@ -63,19 +61,19 @@ def find_edits(
     match_edit_file: EditFileMatcher | None = None,
     read_model_outputs: ModelOutputReader | None = None,
 ) -> FoundEdits:
-    """The edits in these folders, each given as `DIR` or `NAME=DIR`.
+    """Return the edits in these folders, each given as `DIR` or `NAME=DIR`.
 
     A file's stem is the sample's id, with its path in the folder where ids have slashes, or its
     source's stem; an id comes before all else that a name could stand for. `match_edit_file` finds files in a
     layout of the benchmark's own, and what the folder has `read_model_outputs` comes before names. Edits by a
-    strategy are a system of their own, such as `OmniGen+sequential`.
+    strategy are a model of their own, such as `OmniGen+sequential`.
     """
     if not folders:
         raise CrevalError("give the folders of edited pictures: `edits` outputs/ModelA ...")
     found = FoundEdits()
     stems, ids = _samples_by_stem(samples), {sample.id for sample in samples}
     places: dict[str, Path] = {}
-    lacking = cache(partial(missing_image_reason, check=check_header))  # the same for all systems
+    lacking = cache(partial(missing_image_reason, check=check_header))  # the same for all models
     for given in folders:
         name, folder = _parse_folder_argument(given)
         if name in places:
@@ -110,8 +108,7 @@ def _build_edits(
     metadata: Mapping[str, Edit],
     image_problem: Callable[[tuple[Path, ...]], str],
 ) -> Iterator[Edit]:
-    """Each sample's edits, with what whoever made them `metadata` about them. `missing_image_reason`
-    says what is wrong with a sample's pictures."""
+    """Return each sample's edits, with what is known of them; `image_problem` says what is wrong with its inputs."""
     reason = "there is no picture of it in the folder"
     for sample in samples:
         told = metadata.get(sample.id)
@@ -131,21 +128,17 @@ def _build_edits(
 
 
 class FolderMetadata(NamedTuple):
-    """What is known of the edits in a folder: of those of samples how each came about or why it is
-    not there, and who made them."""
+    """What is known of the edits in a folder: how each sample's came about or why it is missing, and who made them."""
 
     edits: Mapping[str, Edit] = MappingProxyType({})
     provenance: EditProvenance | None = None
 
 
 def read_folder_metadata(folder: Path, model: str, samples: Sequence[Sample]) -> FolderMetadata:
-    """What is known of the edits of these samples in a folder, under a system's name; nothing where
-    `creval edit` did not make them."""
-    if not (folder / DATABASE).is_file():
-        return FolderMetadata()
+    """Return what is known of a model's edits in a folder; nothing if `creval edit` did not make them."""
     try:
         opened = RunLookup(folder)
-    except CrevalError:  # nothing was finished yet, or it is somebody else's database
+    except CrevalError:  # there is no database, nothing was finished yet, or it is somebody else's
         return FolderMetadata()
     with opened as run:
         if EDITOR_KEY not in run.manifest:
@@ -168,7 +161,7 @@ def read_folder_metadata(folder: Path, model: str, samples: Sequence[Sample]) ->
 
 
 def stamp_file(path: Path, digest: str) -> FileStamp:
-    """A file as it is now, with the digest of its content."""
+    """Return a file as it is now, with the digest of its content."""
     status = path.stat()
     return FileStamp(digest, status.st_size, status.st_mtime_ns)
 
@@ -189,7 +182,7 @@ def _parse_folder_argument(given: str | Path) -> tuple[str, Path]:
 
 
 def _samples_by_stem(samples: Sequence[Sample]) -> dict[str, str]:
-    """The sample that a stem stands for: its id, or its source's stem if that is nobody else's."""
+    """Return the sample that a stem stands for: its id, or its source's stem if that is nobody else's."""
     sources: dict[str, set[str]] = {}
     for sample in samples:
         if sample.source is not None:
@@ -210,7 +203,7 @@ def _match_images(
     *,
     may_be_empty: bool,
 ) -> dict[str, ImagesBySample]:
-    """The pictures in a folder by strategy, as far as they belong to a sample."""
+    """Return the images in a folder by strategy, as far as they belong to a sample."""
     listed = {identity: edit.image for identity, edit in declared_edits.items() if edit.image is not None}
     found: dict[str, ImagesBySample] = {}
     for identity, path in listed.items():
@@ -255,7 +248,7 @@ def _match_images(
 def _match_stem(
     stem: str, ids: Container[str], stems: Container[str], match_edit_file: EditFileMatcher | None
 ) -> EditFile:
-    """The edit that a file's path stands for, without its suffix; perhaps of no sample."""
+    """Return the edit that a file's path stands for, without its suffix; perhaps of no sample."""
     exact = EditFile(*parse_edit_filename(stem, ids))
     if exact.sample in ids:
         return exact

@@ -1,4 +1,4 @@
-"""What models made of pictures and texts, kept beside a run: whoever deletes it loses only time."""
+"""What models made of images and texts, kept beside a run: whoever deletes it loses only time."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ CREATE TABLE IF NOT EXISTS vectors (
 
 
 class FeatureCacheFile:
-    """Arrays by model and key, in a file of a folder; for several threads.
+    """Arrays by model and key in a file, for several threads.
 
-    A file that cannot be read or written is as good as none: what it would hold is made again. A
-    damaged one is deleted, so that what is made again is kept again.
+    A file that cannot be read or written counts as empty; a damaged one is deleted, so that a new one can be kept.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -35,7 +34,7 @@ class FeatureCacheFile:
         self._lock = Lock()
 
     def get(self, model: str, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """The arrays of these keys, as far as they are there."""
+        """Return the arrays of these keys, as far as they are there."""
         found = {}
         with self._lock, self._ignore_errors():
             if self._connection is None and not self._path.is_file():
@@ -85,27 +84,22 @@ class FeatureCacheFile:
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = _open_connection(self._path)
+            connection = sqlite3.connect(self._path, timeout=10, check_same_thread=False)
+            try:
+                for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", _TABLE):
+                    connection.execute(statement)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
         return self._connection
 
 
-def _open_connection(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=10, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(_TABLE)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
 def _decode_array(kind: str, shape: str, content: bytes) -> NDArray[Any] | None:
-    """An array as it was kept; none where what is there cannot be one."""
+    """Return an array as it was kept; none where what is there cannot be one."""
+    if kind not in _DTYPES:
+        return None
     try:
-        if kind not in _DTYPES:
-            return None
         sides = [int(side) for side in shape.split(",")] if shape else []
         return np.frombuffer(content, dtype=kind).reshape(sides)
     except (ValueError, TypeError, AttributeError):

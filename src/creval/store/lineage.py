@@ -12,10 +12,9 @@ _STEP_PREFIXES = re.compile("^(?:the step before: )+")
 
 
 def with_ancestors(edit: Edit, edits: Mapping[EditKey, Edit], folder: Path, model: str) -> Edit:
-    """An edit with those that came before it, the first step first, under a system's name.
+    """Return an edit, under a model's name, with those that came before it, the first step first.
 
-    Pictures are taken from the folder's own only, wherever the store says that they are: so they
-    are found where the folder was moved, and none elsewhere is shown.
+    Images are taken from the folder only, so that they are found if it was moved, and none elsewhere is shown.
     """
 
     def own(one: Edit) -> Edit:
@@ -29,7 +28,7 @@ def with_ancestors(edit: Edit, edits: Mapping[EditKey, Edit], folder: Path, mode
 
 
 def _image_in_folder(folder: Path, image: Path) -> Path | None:
-    """A picture by the end of its path: its folder inside, and its name."""
+    """Return an image by the end of its path: its folder inside, and its name."""
     here = folder.absolute().joinpath(*image.parts[-2:])
     inside = here.is_file() and here.resolve().is_relative_to(folder.resolve())
     return here if inside else None
@@ -51,8 +50,7 @@ def _find_ancestors(edit: Edit, edits: Mapping[EditKey, Edit]) -> list[Edit]:
 
 
 def _find_candidates(key: EditKey, edits: Mapping[EditKey, Edit]) -> list[Edit]:
-    """An edit, or the candidates that it was one of. Steps that were never begun are not kept: in
-    their place stands the one that they waited for."""
+    """Return an edit or the candidates that it was one of; for a step never begun, the step that it waited for."""
     name, _, depth = key.sample.rpartition("#")
     if key not in edits and depth.isascii() and depth.isdigit() and len(depth) < 4:
         earlier = (EditKey(key.model, f"{name}#{at}", draw) for at in range(int(depth) - 1, 0, -1) for draw in (0, 1))

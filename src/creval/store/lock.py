@@ -42,8 +42,7 @@ _LOCK_TIMEOUT = 30  # seconds
 
 @contextmanager
 def file_lock(folder: Path) -> Iterator[None]:
-    """One's turn in a folder: for reading what is there now, changing and writing it, and for
-    nothing that takes long."""
+    """Hold a folder's lock, briefly: to read what is there now, change it and write it."""
     held = acquire_lock(folder / _LOCK_FILE, _LOCK_TIMEOUT)
     try:
         yield

@@ -10,23 +10,8 @@ from typing import Any, NamedTuple
 from creval.core.call import Reply
 from creval.core.edit_record import Edit, EditKey
 from creval.core.verdict import VerdictStatus
-from creval.store.run import Run
-from creval.store.writer import DATABASE, parse_edit_row
-
-
-class VerdictRow(NamedTuple):
-    """One verdict with the voice that it came from, and the number of the reply it was read in."""
-
-    edit: EditKey
-    probe: str
-    judge: str
-    repeat: int
-    variant: str
-    status: str
-    value: float | None
-    raw_answer: str
-    explanation: str
-    reply_id: int | None
+from creval.store.run import FROM_VERDICTS, VERDICT_COLUMNS, Run, VerdictRow
+from creval.store.writer import DATABASE, select_edits
 
 
 class StoredCall(NamedTuple):
@@ -52,33 +37,25 @@ class ExplanationRow(NamedTuple):
 class RunLookup(Run):
     """A run of which single things are looked up, each by an index of the store."""
 
-    def __enter__(self) -> RunLookup:
-        return self
-
     def all_edits(self) -> Iterator[Edit]:
-        """Every edit that is kept."""
-        query = "SELECT system, sample, draw, status, image, reason, detail FROM edits ORDER BY id"
-        return map(parse_edit_row, self._connection.execute(query))
+        """Return every stored edit."""
+        return select_edits(self._connection, "ORDER BY id")
+
+    def _find_edit(self, key: EditKey) -> Edit | None:
+        return next(select_edits(self._connection, "WHERE system = ? AND sample = ? AND draw = ?", key), None)
 
     def image_path(self, edit: EditKey) -> Path | None:
-        """Where an edit's picture lies, if there is one."""
-        row = self._connection.execute(
-            "SELECT image FROM edits WHERE system = ? AND sample = ? AND draw = ?", edit
-        ).fetchone()
-        return self.resolve_image(Path(row[0])) if row and row[0] else None
+        """Return the path of an edit's image, if there is one."""
+        found = self._find_edit(edit)
+        return self.resolve_image(found.image) if found and found.image else None
 
     def ancestor_image_path(self, edit: EditKey, position: int) -> Path | None:
-        """Where the picture lies in this place on the way to an edit, if there is one."""
-        row = self._connection.execute(
-            "SELECT system, sample, draw, status, image, reason, detail FROM edits"
-            " WHERE system = ? AND sample = ? AND draw = ?",
-            edit,
-        ).fetchone()
-        before = parse_edit_row(row).ancestors if row else ()
-        return before[position].image if position < len(before) else None
+        """Return the path of the image at this position among an edit's ancestors, if there is one."""
+        found = self._find_edit(edit)
+        return found.ancestors[position].image if found and position < len(found.ancestors) else None
 
     def first_image_paths(self, model: str, samples: Sequence[str]) -> dict[EditKey, Path]:
-        """A system's pictures of some samples, each of the first draw that has one."""
+        """Return a model's images of some samples, each of the first draw that has one."""
         rows = self._connection.execute(
             "SELECT system, sample, min(draw), image FROM edits WHERE system = ?"
             f" AND sample IN ({_placeholders(samples)}) AND image IS NOT NULL GROUP BY sample",
@@ -87,20 +64,18 @@ class RunLookup(Run):
         return {EditKey(*key): self.resolve_image(Path(image)) for *key, image in rows}
 
     def verdicts_for(self, samples: Sequence[str], probes: Sequence[str] = ()) -> list[VerdictRow]:
-        """What was said about all edits of some samples, each voice by itself; on these probes, or on all."""
+        """Return what was said about all edits of some samples, each voice by itself; on these probes, or on all."""
         query = (
-            "SELECT system, sample, draw, probe, judge, repeat, variant, verdicts.status, value,"
-            " said, explanation, reply FROM edits CROSS JOIN verdicts ON edit = edits.id"
+            f"SELECT {VERDICT_COLUMNS}, reply FROM edits CROSS JOIN verdicts ON edit = edits.id"
             f" JOIN voices ON voices.id = voice WHERE sample IN ({_placeholders(samples)})"
         )
         if probes:
             query += f" AND probe IN ({_placeholders(probes)})"
         query += " ORDER BY system, draw, variant, judge, repeat"
-        rows = self._connection.execute(query, (*samples, *probes))
-        return [VerdictRow(EditKey(*row[:3]), *row[3:]) for row in rows]
+        return list(map(VerdictRow.from_row, self._connection.execute(query, (*samples, *probes))))
 
     def find_call(self, reply_id: int) -> StoredCall | None:
-        """The reply of this number."""
+        """Return the reply of this number."""
         row = self._connection.execute(
             "SELECT system, sample, draw, judge, repeat, variant, probes, asks.detail,"
             " replies.status, text, origin, attempt, tokens_in, tokens_out, cost, latency"
@@ -116,7 +91,7 @@ class RunLookup(Run):
         return StoredCall(EditKey(*row[:3]), judge, repeat, variant, named, more, reply)
 
     def explanations(self, after_row: int = 0, after_reply: int = 0) -> Iterator[ExplanationRow]:
-        """The explanations of verdicts that were written, or written anew, after these numbers."""
+        """Return the explanations of verdicts that were written, or written anew, after these numbers."""
         rows = self._connection.execute(
             "SELECT rowid, coalesce(reply, 0), explanation FROM verdicts WHERE rowid > ? OR reply > ? ORDER BY rowid",
             (after_row, after_reply),
@@ -124,19 +99,12 @@ class RunLookup(Run):
         return (ExplanationRow(*row) for row in rows)
 
     def verdicts_by_row(self, row_ids: Sequence[int]) -> dict[int, VerdictRow]:
-        """The verdicts in these rows, as far as they are there."""
+        """Return the verdicts in these rows, as far as they are there."""
+        which = f"WHERE verdicts.rowid IN ({_placeholders(row_ids)})"
         rows = self._connection.execute(
-            "SELECT verdicts.rowid, system, sample, draw, probe, judge, repeat, variant,"
-            " verdicts.status, value, said, explanation, reply FROM verdicts"
-            " JOIN edits ON edits.id = edit JOIN voices ON voices.id = voice"
-            f" WHERE verdicts.rowid IN ({_placeholders(row_ids)})",
-            tuple(row_ids),
+            f"SELECT verdicts.rowid, {VERDICT_COLUMNS}, reply {FROM_VERDICTS} {which}", tuple(row_ids)
         )
-        return {row[0]: VerdictRow(EditKey(*row[1:4]), *row[4:]) for row in rows}
-
-    def count(self) -> int:
-        """How many verdicts there are."""
-        return int(self._connection.execute("SELECT count(*) FROM verdicts").fetchone()[0])
+        return {number: VerdictRow.from_row(row) for number, *row in rows}
 
     def data_version(self) -> tuple[int, ...]:
         """Another value after each change by another process, and where the file is another."""

@@ -17,7 +17,7 @@ from creval.store import RunWriter
 
 
 def software_versions() -> dict[str, object]:
-    """The day, and what ran."""
+    """Return the day, and what ran."""
     return {
         "date": datetime.now(timezone.utc).date().isoformat(),
         "creval": __version__,
@@ -26,7 +26,7 @@ def software_versions() -> dict[str, object]:
 
 
 def describe_run(benchmark: Benchmark, judge: str, *, show_instruction: bool = False) -> dict[str, object]:
-    """What every run keeps: the day, the versions, the benchmark, its questions, and the judge."""
+    """Return what every run keeps: the day, the versions, the benchmark, its questions, and the judge."""
     return {
         **software_versions(),
         "benchmark": benchmark.name,
@@ -42,10 +42,9 @@ def describe_run(benchmark: Benchmark, judge: str, *, show_instruction: bool = F
 def require_same(
     stored: Mapping[str, Any], current: Mapping[str, Any], message: Callable[[str, Any, Any], str]
 ) -> None:
-    """Refuse to continue a folder with other settings than it was begun with.
+    """Refuse to continue a folder with other settings than the stored ones, as far as they are stored.
 
-    Fields that are not stored are not compared. `message` makes the error's sentence of the first
-    field that differs: its name, its stored value, and its current one.
+    `message` makes the error of the first field that differs, from its name, its stored value and its current one.
     """
     for name, value in current.items():
         if name in stored and stored[name] != value:
@@ -66,10 +65,7 @@ def require_same_run(store: RunWriter, manifest: Mapping[str, object]) -> None:
 
 
 def questions_digest(benchmark: Benchmark, show_instruction: bool = False) -> str:
-    """A name for all that judges are asked, with references and weights.
-
-    What is measured can be measured again, and is no part of it.
-    """
+    """Return a digest of all that judges are asked, with references and weights; what is measured is no part of it."""
     digest = hashlib.blake2b(digest_size=16)
     for sample in benchmark.dataset.samples:
         asked = [q for q in benchmark.protocol.probes(sample) if isinstance(q, Question)]
@@ -85,7 +81,7 @@ def questions_digest(benchmark: Benchmark, show_instruction: bool = False) -> st
 
 
 def level_entry(level: Level) -> dict[str, object]:
-    """A level under the keys that `Run.levels` reads."""
+    """Return a level under the keys that `Run.levels` reads."""
     return {
         "name": level.name,
         "plural": level.plural,

@@ -1,8 +1,9 @@
-"""How systems' edits were made, and what that took."""
+"""How models' edits were made, and what that took."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from creval.store.run import METRIC_VOICE_PREFIX
 from creval.store.writer import DATABASE
 
 PROVENANCE_KEY = "makers"
-"""The entry in a run's manifest that says who made each system's edits."""
+"""The entry in a run's manifest that says who made each model's edits."""
 _BY_JUDGE = f"judge NOT LIKE '{METRIC_VOICE_PREFIX}%'"
 
 
@@ -26,17 +27,14 @@ class CallCosts:
     seconds: float | None = 0.0
 
     def __add__(self, other: CallCosts) -> CallCosts:
-        return CallCosts(
-            self.calls + other.calls,
-            None if self.cost is None or other.cost is None else self.cost + other.cost,
-            None if self.seconds is None or other.seconds is None else self.seconds + other.seconds,
-        )
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        seconds = None if self.seconds is None or other.seconds is None else self.seconds + other.seconds
+        return CallCosts(self.calls + other.calls, cost, seconds)
 
 
 @dataclass(frozen=True)
 class EditProvenance:
-    """Who made a system's edits and with which strategy; how many pictures there are, and what it
-    took to edit, to pick among candidates, and to plan. `judge` is who picked, if anybody did."""
+    """Who made a model's edits, how many, by which strategy, and at what cost; `judge` picked candidates, if any."""
 
     editor: str
     strategy: str
@@ -64,19 +62,19 @@ class EditProvenance:
         return total / self.edits if total is not None and self.edits else None
 
     def to_dict(self) -> dict[str, Any]:
-        """What a manifest keeps."""
+        """Return what a manifest keeps."""
         return asdict(self)
 
 
 def read_call_costs(folder: Path) -> CallCosts:
-    """What the calls in a folder's store took; nothing where there is no store."""
+    """Return what the calls in a folder's store took; nothing where there is no store."""
     if not (folder / DATABASE).is_file():
         return CallCosts()
     try:
-        connection = open_readonly(folder / DATABASE)
+        opened = open_readonly(folder / DATABASE)
     except CrevalError:
         return CallCosts()
-    try:
+    with closing(opened) as connection:
         # What names a task that runs elsewhere is no call, and what brought nothing may be free.
         calls, cost, seconds, unpaid, untimed = connection.execute(
             "SELECT count(*), total(cost), total(latency),"
@@ -85,22 +83,13 @@ def read_call_costs(folder: Path) -> CallCosts:
             " FROM replies JOIN asks ON asks.id = ask JOIN voices ON voices.id = voice"
             f" WHERE variant <> 'task' AND replies.status <> 'unaskable' AND {_BY_JUDGE}"
         ).fetchone()
-    finally:
-        connection.close()
     return CallCosts(calls, None if unpaid else cost, None if untimed else seconds)
 
 
 def read_provenance(manifest: Mapping[str, Any]) -> dict[str, EditProvenance]:
-    """Who made which system's edits, as far as a run knows."""
-    found = {}
-    for model, facts in manifest.get(PROVENANCE_KEY, {}).items():
-        found[model] = EditProvenance(
-            facts["editor"],
-            facts["strategy"],
-            facts["edits"],
-            CallCosts(**facts["editing"]),
-            CallCosts(**facts["picking"]),
-            CallCosts(**facts["planning"]),
-            facts.get("judge", ""),
-        )
-    return found
+    """Return who made which model's edits, as far as a run knows."""
+    costs = ("editing", "picking", "planning")
+    return {
+        model: EditProvenance(**{**facts, **{name: CallCosts(**facts[name]) for name in costs}})
+        for model, facts in manifest.get(PROVENANCE_KEY, {}).items()
+    }

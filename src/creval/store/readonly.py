@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from collections import Counter
@@ -26,16 +25,16 @@ class StoredTexts(NamedTuple):
 
 
 def read_stored_metrics(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
-    """A run's manifest, and the voices that have values in it; nothing is written, and no lock is taken."""
+    """Return a run's manifest, and the voices that have values in it; nothing is written, and no lock is taken."""
     path = folder / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return {}, []
     with closing(open_readonly(path)) as connection:
-        return _read_manifest(connection), voices_with_values(connection)
+        return database_schema.read_manifest(connection), voices_with_values(connection)
 
 
 def voices_with_values(connection: sqlite3.Connection) -> list[str]:
-    """Who has given at least one value."""
+    """Return who has given at least one value."""
     rows = connection.execute(
         "SELECT DISTINCT judge FROM voices WHERE EXISTS"
         " (SELECT 1 FROM verdicts WHERE voice = voices.id AND value IS NOT NULL) ORDER BY judge"
@@ -43,13 +42,8 @@ def voices_with_values(connection: sqlite3.Connection) -> list[str]:
     return [judge for (judge,) in rows]
 
 
-def _read_manifest(connection: sqlite3.Connection) -> Mapping[str, Any]:
-    rows = connection.execute("SELECT key, value FROM manifest").fetchall()
-    return {key: json.loads(value) for key, value in rows}
-
-
 def read_stored_texts(folder: Path) -> StoredTexts:
-    """What a folder holds of what models wrote; nothing is written, and no lock is taken."""
+    """Return what a folder holds of what models wrote; nothing is written, and no lock is taken."""
     path = folder / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return StoredTexts({}, Counter())
@@ -59,14 +53,14 @@ def read_stored_texts(folder: Path) -> StoredTexts:
         " WHERE replies.status = ? AND text <> '' GROUP BY 1, 2, 3"
     )
     with closing(open_readonly(path)) as connection:
-        manifest = _read_manifest(connection)
+        manifest = database_schema.read_manifest(connection)
         rows = connection.execute(query, (VerdictStatus.ANSWERED.value,)).fetchall()
     texts = Counter({(judge, role, item): number for judge, role, item, number in rows})
     return StoredTexts(manifest, texts)
 
 
 def open_readonly(path: Path) -> sqlite3.Connection:
-    """A connection that only reads; tables of an older version are brought to the newest first."""
+    """Return a connection that only reads; tables of an older version are brought to the newest first."""
     connection, found = _connect_readonly(path)
     if found < len(database_schema.MIGRATIONS):
         connection.close()
@@ -76,7 +70,7 @@ def open_readonly(path: Path) -> sqlite3.Connection:
 
 
 def _connect_readonly(path: Path) -> tuple[sqlite3.Connection, int]:
-    """A connection that only reads, and the version of the store."""
+    """Return a connection that only reads, and the version of the store."""
     uri = path.resolve().as_uri()
     beside = [path.with_name(f"{path.name}{end}") for end in ("-journal", "-wal")]
     alone = not any(other.exists() and other.stat().st_size for other in beside)

@@ -8,10 +8,9 @@ import sqlite3
 import weakref
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from creval import registry
 from creval.core.edit_record import Edit, EditKey, EditStatus
@@ -20,22 +19,21 @@ from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import InstructionStep, Sample
 from creval.core.scales import get_scale, is_scale
 from creval.core.schema import Level
+from creval.store.database_schema import read_manifest
 from creval.store.readonly import open_readonly, voices_with_values
-from creval.store.writer import DATABASE, parse_edit_row
-
-if TYPE_CHECKING:
-    pass
+from creval.store.writer import DATABASE, select_edits
 
 METRIC_VOICE_PREFIX = "gauge:"
 """How the name of what was measured begins, where a judge's name would stand."""
 _BY_JUDGE = f"voice IN (SELECT id FROM voices WHERE judge NOT LIKE '{METRIC_VOICE_PREFIX}%')"
 
+VERDICT_COLUMNS = "system, sample, draw, probe, judge, repeat, variant, verdicts.status, value, said, explanation"
+FROM_VERDICTS = "FROM verdicts JOIN edits ON edits.id = verdicts.edit JOIN voices ON voices.id = voice"
 _WITHOUT_VERDICT = "NOT EXISTS (SELECT 1 FROM verdicts WHERE edit = edits.id)"
 
 
 class MeasurementCounts(NamedTuple):
-    """How many edits have a value of a gauge, at how many one failed, how many lack any value, and
-    why: of how many edits each reason tells."""
+    """How many edits have a measured value, at how many one failed, how many lack any value, and the reasons."""
 
     edits: int
     failed: int
@@ -43,20 +41,28 @@ class MeasurementCounts(NamedTuple):
     reasons: list[tuple[str, int]]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A verdict as it is kept, with the edit that it is about."""
+class VerdictRow(NamedTuple):
+    """A stored verdict with its edit, the voice that it came from, and the number of the reply it was read in."""
 
     edit: EditKey
     probe: str
+    judge: str
+    repeat: int
+    variant: str
     status: str
     value: float | None
     raw_answer: str
     explanation: str
+    reply_id: int | None
+
+    @classmethod
+    def from_row(cls, row: Sequence[Any]) -> VerdictRow:
+        """Return the verdict in a row of `VERDICT_COLUMNS` and the reply."""
+        return cls(EditKey(*row[:3]), *row[3:])
 
 
 class MissingEdit(NamedTuple):
-    """An edit that there is no picture of, nor any answer about; its status, and the reason."""
+    """An edit that there is no image of, nor any answer about; its status, and the reason."""
 
     edit: EditKey
     status: EditStatus
@@ -70,6 +76,9 @@ class RunCosts(NamedTuple):
     tokens_in: int
     tokens_out: int
     cost: float
+
+
+RunT = TypeVar("RunT", bound="Run")
 
 
 class Run:
@@ -97,7 +106,7 @@ class Run:
     def close(self) -> None:
         self._finalizer()
 
-    def __enter__(self) -> Run:
+    def __enter__(self: RunT) -> RunT:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -106,8 +115,7 @@ class Run:
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
         """Everything that the run can be repeated from."""
-        rows = self._connection.execute("SELECT key, value FROM manifest")
-        return {key: json.loads(value) for key, value in rows}
+        return read_manifest(self._connection)
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
@@ -126,7 +134,7 @@ class Run:
 
     @cached_property
     def models(self) -> tuple[str, ...]:
-        """The systems whose edits the run holds, by name."""
+        """The models whose edits the run holds, by name."""
         query = "SELECT DISTINCT system FROM edits ORDER BY system"
         return tuple(row[0] for row in self._connection.execute(query))
 
@@ -144,14 +152,19 @@ class Run:
         for sample, *row in self._connection.execute(query):
             found[sample].append(_parse_probe(*row))
         asked = (probe for several in found.values() for probe in several if isinstance(probe, Question))
-        self._find_scales({question.scale for question in asked})
+        protocol = self.manifest.get("protocol", "")
+        if not all(is_scale(question.scale) for question in asked) and protocol in registry.protocols:
+            registry.protocols.get(protocol)().register_scales()
         return {identity: tuple(probes) for identity, probes in found.items()}
 
-    def _find_scales(self, names: set[str]) -> None:
-        """Make scales known that the run's protocol brings with it, if it is installed."""
-        protocol = self.manifest.get("protocol", "")
-        if not all(map(is_scale, names)) and protocol in registry.protocols:
-            registry.protocols.get(protocol)().register_scales()
+    @cached_property
+    def _probe_index(self) -> Mapping[tuple[str, str], Probe]:
+        """The probes by sample and id."""
+        return {(sample, probe.id): probe for sample, probes in self.probes.items() for probe in probes}
+
+    @property
+    def _uses_probabilities(self) -> bool:
+        return bool(self.manifest.get("settings", {}).get("logprobs"))
 
     @cached_property
     def measurement_ids(self) -> frozenset[str]:
@@ -168,7 +181,7 @@ class Run:
         return {name: frozenset(ids) for name, ids in found.items()}
 
     def sample_ids(self, subset: str | None) -> tuple[str, ...]:
-        """The ids of the samples in a named subset, or of all, in the benchmark's order."""
+        """Return the ids of the samples in a named subset, or of all, in the benchmark's order."""
         if subset is None:
             return tuple(self.samples)
         members = self.subsets[require_known("subset", subset, self.subsets)]
@@ -177,14 +190,13 @@ class Run:
     def values_by_edit(
         self, sample: str | None = None, *, averaged: bool = False
     ) -> Iterator[tuple[EditKey, dict[str, float | None]]]:
-        """Each edit's values by probe, of one sample or of all; several answers to one question are
-        reduced to one, as its scale says, or `averaged`."""
+        """Yield each edit's values by probe; several answers are reduced to one, as the scale says, or `averaged`."""
         of, chosen = ("", ()) if sample is None else ("WHERE sample = ?", (sample,))
         rows = self._connection.execute(f"SELECT id, system, sample, draw FROM edits {of}", chosen)
         edits = {number: EditKey(*key) for number, *key in rows}
         voices = self._connection.execute("SELECT count(*) FROM voices WHERE variant = ''")
         several = voices.fetchone()[0] > 1
-        weighed = averaged or bool(self.manifest.get("settings", {}).get("logprobs"))
+        use_mean = averaged or self._uses_probabilities
         rows = self._connection.execute(
             "SELECT edit, probe, value FROM verdicts"
             " WHERE voice IN (SELECT id FROM voices WHERE variant = '')"
@@ -200,32 +212,39 @@ class Run:
                 found[edit][probe] = value
         for edit, values in found.items():
             key = edits[edit]
-            if not values:
-                continue
             if several:
-                probes = {probe.id: probe for probe in self.probes[key.sample]}
-                values = {n: reduce_answers(probes[n], all_, weighed) for n, all_ in values.items()}
-            yield key, values
+                index = self._probe_index
+                values = {n: reduce_answers(index[key.sample, n], all_, use_mean) for n, all_ in values.items()}
+            if values:
+                yield key, values
 
     def count_ties(self, models: Container[str], samples: Container[str]) -> int:
-        """How many questions as many voices answered one way as the other."""
-        rows = self._connection.execute(
-            "SELECT system, sample, total(value = 1), total(value = 0) FROM verdicts"
-            " JOIN edits ON edits.id = edit"
-            " JOIN probes USING (sample) WHERE probes.id = probe AND text IS NOT NULL"
-            " AND json_extract(probes.detail, '$.contract') IS NULL"  # on other scales none tie
-            " AND voice IN (SELECT id FROM voices WHERE variant = '')"
+        """Count the questions whose answers tie, so that they come to no value."""
+        query = (
+            "SELECT system, sample, probe, json_group_array(value) FROM verdicts JOIN edits ON edits.id = edit"
+            " WHERE value IS NOT NULL AND voice IN (SELECT id FROM voices WHERE variant = '')"
             " GROUP BY edit, probe HAVING count(*) > 1"
         )
-        return sum(yes == no and yes > 0 and model in models and sample in samples for model, sample, yes, no in rows)
+        return sum(
+            reduce_answers(self._probe_index[sample, probe], json.loads(values), self._uses_probabilities) is None
+            for _, sample, probe, values in self._select(query, models, samples)
+        )
+
+    def _select(
+        self, query: str, models: Container[str] | None, samples: Container[str] | None
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows whose first two columns, model and sample, are among these, or all."""
+        for row in self._connection.execute(query):
+            if (models is None or row[0] in models) and (samples is None or row[1] in samples):
+                yield row
 
     def image_metrics(self) -> list[str]:
-        """What measured, with the models that were used."""
+        """Return what measured, with the models that were used."""
         voices = voices_with_values(self._connection)
         return [name.removeprefix(METRIC_VOICE_PREFIX) for name in voices if name.startswith(METRIC_VOICE_PREFIX)]
 
     def count_answers_by_voice(self) -> dict[tuple[str, int], int]:
-        """How many questions each judge has answered in each repeat."""
+        """Return how many questions each judge has answered in each repeat."""
         query = (
             "SELECT judge, repeat, sum(verdicts.status = 'answered') FROM verdicts"
             f" JOIN voices ON voices.id = voice WHERE variant = '' AND {_BY_JUDGE}"
@@ -235,18 +254,17 @@ class Run:
 
     @cached_property
     def unsupported(self) -> frozenset[tuple[str, str]]:
-        """The systems and samples of which a system says that it cannot do them."""
+        """The models and samples of which a model says that it cannot do them."""
         query = "SELECT system, sample FROM edits WHERE status = 'unsupported'"
         return frozenset(self._connection.execute(query))
 
     def count_unopened_images(self) -> int:
-        """How many edits could not be judged because a picture could not be opened."""
+        """Return how many edits could not be judged because an image could not be opened."""
         query = "SELECT count(*) FROM edits WHERE status = 'failed' AND image IS NOT NULL"
         return int(self._connection.execute(query).fetchone()[0])
 
     def missing_edits(self) -> list[MissingEdit]:
-        """The edits that were wanted and are not there. None is absent, or impossible, where others
-        of the same system and sample came later, as draws."""
+        """Return the edits that are missing; absent and impossible ones only if there is no other draw of them."""
         rows = self._connection.execute(
             "SELECT system, sample, draw, status, reason FROM edits"
             f" WHERE status <> 'done' AND image IS NULL AND {_WITHOUT_VERDICT}"
@@ -257,44 +275,30 @@ class Run:
         return [MissingEdit(EditKey(*row[:3]), EditStatus(row[3]), row[4]) for row in rows]
 
     def unjudged_edits(self) -> list[EditKey]:
-        """The edits that are there, and that nothing was answered or measured about yet."""
+        """Return the edits that are there, and that nothing was answered or measured about yet."""
         rows = self._connection.execute(
             f"SELECT system, sample, draw FROM edits WHERE status = 'done' AND {_WITHOUT_VERDICT}"
         )
         return [EditKey(*row) for row in rows]
 
     def metrics_with_verdicts(self) -> frozenset[str]:
-        """The metrics of which anything was answered or measured, or tried to be."""
+        """Return the metrics of which anything was answered or measured, or tried to be."""
         return frozenset(m for (m,) in self._connection.execute("SELECT DISTINCT metric FROM answers"))
 
-    def answers(self, model: str | None = None, sample: str | None = None) -> Iterator[Answer]:
-        """The verdicts as they are kept, of one system or sample or of all."""
-        query = (
-            "SELECT system, edits.sample, draw, probe, verdicts.status, value, said, explanation"
-            " FROM verdicts JOIN edits ON edits.id = verdicts.edit"
-            " JOIN voices ON voices.id = voice WHERE variant = ''"
-        )
-        chosen: list[str] = []
-        for column, wanted in (("system", model), ("edits.sample", sample)):
-            if wanted is not None:
-                query += f" AND {column} = ?"
-                chosen.append(wanted)
-        rows = self._connection.execute(f"{query} ORDER BY verdicts.rowid", chosen)
-        for row in rows:
-            yield Answer(EditKey(*row[:3]), *row[3:])
+    def answers(self, model: str | None = None, sample: str | None = None) -> Iterator[VerdictRow]:
+        """Return the stored verdicts without variants, of one model or sample or of all."""
+        chosen = {column: name for column, name in (("system", model), ("sample", sample)) if name is not None}
+        which = "".join(f" AND {column} = ?" for column in chosen)
+        query = f"SELECT {VERDICT_COLUMNS}, reply {FROM_VERDICTS} WHERE variant = ''{which} ORDER BY verdicts.rowid"
+        return map(VerdictRow.from_row, self._connection.execute(query, tuple(chosen.values())))
 
     def edits_of(self, sample: str) -> tuple[Edit, ...]:
-        """A sample's edits, by system and draw."""
-        rows = self._connection.execute(
-            "SELECT system, sample, draw, status, image, reason, detail FROM edits"
-            " WHERE sample = ? ORDER BY system, draw",
-            (sample,),
-        )
-        edits = map(parse_edit_row, rows)
+        """Return a sample's edits, by model and draw."""
+        edits = select_edits(self._connection, "WHERE sample = ? ORDER BY system, draw", (sample,))
         return tuple(edit._replace(image=edit.image and self.resolve_image(edit.image)) for edit in edits)
 
     def resolve_image(self, image: Path) -> Path:
-        """Where an edit's picture lies: its path may be from the folder in which it was judged."""
+        """Return where an edit's image lies: its path may be from the folder in which it was judged."""
         if image.is_absolute():
             return image
         for folder in map(Path, self.manifest.get("edits_folders", ())):
@@ -305,95 +309,71 @@ class Run:
         return image
 
     def image_paths(self) -> Iterator[tuple[EditKey, Path | None]]:
-        """Where each edit's picture should be."""
+        """Yield where each edit's image should be."""
         query = "SELECT system, sample, draw, image FROM edits ORDER BY system, rowid"
         for *key, image in self._connection.execute(query):
             yield EditKey(*key), self.resolve_image(Path(image)) if image else None
 
     def costs(self) -> RunCosts:
-        """What all calls of the run came to."""
+        """Return what all calls of the run came to."""
         query = "SELECT count(*), sum(tokens_in), sum(tokens_out), sum(cost) FROM replies WHERE latency IS NOT NULL"
         calls, tokens_in, tokens_out, cost = self._connection.execute(query).fetchone()
         return RunCosts(calls, tokens_in or 0, tokens_out or 0, cost or 0.0)
 
     def edit_metadata(self) -> dict[EditKey, dict[str, Any]]:
-        """What is known about edits besides what judges say."""
+        """Return what is known about edits besides what judges say."""
         rows = self._connection.execute("SELECT system, sample, draw, detail FROM edits")
         return {EditKey(*key): json.loads(detail).get("facts", {}) for *key, detail in rows}
 
     def verdicts_by_voice(self) -> Iterator[tuple[str, int, EditKey, str, float | None]]:
         """Judge, repeat, edit, probe and value of each verdict, each voice by itself."""
-        rows = self._connection.execute(
-            "SELECT judge, repeat, system, sample, draw, probe, value FROM verdicts"
-            " JOIN edits ON edits.id = verdicts.edit JOIN voices ON voices.id = voice"
-            " WHERE variant = '' ORDER BY verdicts.rowid"
-        )
-        for judge, repeat, model, sample, draw, probe, value in rows:
-            yield judge, repeat, EditKey(model, sample, draw), probe, value
+        columns = "judge, repeat, probe, value, system, sample, draw"
+        query = f"SELECT {columns} {FROM_VERDICTS} WHERE variant = '' ORDER BY verdicts.rowid"
+        for judge, repeat, probe, value, *key in self._connection.execute(query):
+            yield judge, repeat, EditKey(*key), probe, value
 
     def iter_verdict_rows(self) -> sqlite3.Cursor:
-        """Every verdict as it is kept, variants too, by system, sample, draw, probe, judge, repeat,
-        variant, status, value, said and explanation."""
-        return self._connection.execute(
-            "SELECT system, sample, draw, probe, judge, repeat, variant, verdicts.status, value,"
-            " said, explanation FROM verdicts JOIN edits ON edits.id = verdicts.edit"
-            " JOIN voices ON voices.id = voice ORDER BY verdicts.rowid"
-        )
+        """Return a row of `VERDICT_COLUMNS` for every verdict, those of variants too."""
+        return self._connection.execute(f"SELECT {VERDICT_COLUMNS} {FROM_VERDICTS} ORDER BY verdicts.rowid")
 
     def count_verdicts(self) -> int:
         return int(self._connection.execute("SELECT count(*) FROM verdicts").fetchone()[0])
 
     def count_statuses(self, samples: Container[str] | None = None) -> dict[str, dict[str, int]]:
-        """How many questions ended in which way, by system; of some samples or of all."""
-        query = (
-            "SELECT system, verdicts.status, sample, count(*) FROM verdicts"
-            f" JOIN edits ON edits.id = verdicts.edit WHERE {_BY_JUDGE}"
-            " GROUP BY 1, 2, 3 ORDER BY 1, 2"
-        )
+        """Return how many questions ended in which way, by model; of some samples or of all."""
+        query = f"SELECT system, sample, verdicts.status, count(*) {FROM_VERDICTS} WHERE {_BY_JUDGE}"
         counts: dict[str, dict[str, int]] = {}
-        for model, status, sample, count in self._connection.execute(query):
-            if samples is None or sample in samples:
-                of = counts.setdefault(model, {})
-                of[status] = of.get(status, 0) + count
+        for model, _, status, count in self._select(f"{query} GROUP BY 1, 2, 3 ORDER BY 1, 3", None, samples):
+            of = counts.setdefault(model, {})
+            of[status] = of.get(status, 0) + count
         return counts
 
     def unanswered_reasons(
         self, models: Container[str] | None = None, samples: Container[str] | None = None
     ) -> list[tuple[str, int]]:
-        """Why questions stayed unanswered, with how many of each, the most frequent first; of some
-        systems and samples or of all."""
+        """Return why questions stayed unanswered, with their counts, the most frequent first."""
         query = (
-            "SELECT verdicts.status, explanation, system, sample, count(*) FROM verdicts"
-            " JOIN edits ON edits.id = verdicts.edit WHERE verdicts.status <> 'answered'"
-            f" AND {_BY_JUDGE} GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC, 1, 2"
+            f"SELECT system, sample, verdicts.status, explanation, count(*) {FROM_VERDICTS}"
+            f" WHERE verdicts.status <> 'answered' AND {_BY_JUDGE} GROUP BY 3, 4, 1, 2 ORDER BY 5 DESC, 3, 4"
         )
-        reasons: dict[str, int] = {}
-        for status, explanation, model, sample, count in self._connection.execute(query):
-            if models is not None and model not in models:
-                continue
-            if samples is not None and sample not in samples:
-                continue
+        reasons: Counter[str] = Counter()
+        for _, _, status, explanation, count in self._select(query, models, samples):
             # What a judge explains is not why its answer cannot be used.
             given = explanation if status in ("failed", "refused", "missing") else ""
             reason = f"{status}: {given or _DEFAULT_REASONS.get(status, 'for no stated reason')}"
-            reasons[reason] = reasons.get(reason, 0) + count
-        return sorted(reasons.items(), key=lambda entry: -entry[1])
+            reasons[reason] += count
+        return reasons.most_common()
 
     def count_measurements(
         self, models: Container[str] | None = None, samples: Container[str] | None = None
     ) -> MeasurementCounts:
-        """What gauges came to, of some systems and samples or of all."""
+        """Count what was measured, of some models and samples or of all."""
         query = (
-            "SELECT DISTINCT edit, system, sample, verdicts.status, explanation FROM verdicts"
-            f" JOIN edits ON edits.id = edit WHERE NOT {_BY_JUDGE}"
+            f"SELECT DISTINCT system, sample, edit, verdicts.status, explanation {FROM_VERDICTS} WHERE NOT {_BY_JUDGE}"
         )
         edits: dict[str, set[int]] = {}
         reasons: Counter[str] = Counter()
-        for edit, model, sample, status, reason in self._connection.execute(query):
-            if models is not None and model not in models:
-                continue
-            if samples is not None and sample not in samples:
-                continue
+        for _, _, edit, status, reason in self._select(query, models, samples):
             edits.setdefault(status, set()).add(edit)
             if status != "answered":
                 edits.setdefault("lacking", set()).add(edit)
@@ -401,16 +381,13 @@ class Run:
         done, failed, lacking = (len(edits.get(of, ())) for of in ("answered", "failed", "lacking"))
         return MeasurementCounts(done, failed, lacking, sorted(reasons.items(), key=lambda r: (-r[1], r[0])))
 
-    def unanswered_verdicts(self, limit: int = -1) -> list[Answer]:
-        """The verdicts without a value, or the first few of them."""
+    def unanswered_verdicts(self, limit: int = -1) -> list[VerdictRow]:
+        """Return the verdicts without a value, or the first few of them."""
         query = (
-            "SELECT system, edits.sample, draw, probe, verdicts.status, value, said, explanation"
-            " FROM verdicts JOIN edits ON edits.id = verdicts.edit"
-            f" WHERE verdicts.status <> 'answered' AND {_BY_JUDGE}"
+            f"SELECT {VERDICT_COLUMNS}, reply {FROM_VERDICTS} WHERE verdicts.status <> 'answered' AND {_BY_JUDGE}"
             " ORDER BY system, sample, probe LIMIT ?"
         )
-        rows = self._connection.execute(query, (limit,))
-        return [Answer(EditKey(*row[:3]), *row[3:]) for row in rows]
+        return list(map(VerdictRow.from_row, self._connection.execute(query, (limit,))))
 
 
 _DEFAULT_REASONS = {
@@ -423,12 +400,12 @@ _DEFAULT_REASONS = {
 
 
 def open_run(folder: str | Path) -> Run:
-    """The run in a folder, open for reading."""
+    """Return the run in a folder, open for reading."""
     return Run(folder)
 
 
 def reduce_answers(probe: Probe, answers: Sequence[float | None], use_mean: bool) -> float | None:
-    """One value for all that was answered to one probe; of probabilities (`use_mean`) the mean."""
+    """Return one value for all that was answered to one probe; of probabilities (`use_mean`) the mean."""
     values = [value for value in answers if value is not None]
     if not values:
         return None

@@ -30,8 +30,7 @@ _REPLY_BATCH = 500  # replies in memory at a time
 class RunWriter:
     """A run's database, open for writing by one process at a time.
 
-    What is written between two commits is there as a whole or not at all. SQLite keeps it in WAL
-    mode and synchronous, so that what was committed outlives a kill or a power cut.
+    What is written between two commits is complete or absent, and outlives a kill or a power cut (WAL, synchronous).
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -90,10 +89,10 @@ class RunWriter:
 
     @contextmanager
     def bulk(self) -> Iterator[None]:
-        """A transaction for a whole run at once, each verdict written at most once.
+        """Open a transaction for a whole run, in which each verdict is written at most once.
 
-        Without the log nothing is written twice, and the index is built when all is there. While
-        somebody reads the run, the log stays.
+        Without the log nothing is written twice, and the index is built at the end. While somebody reads, the log
+        stays.
         """
         execute = self._connection.execute
         with suppress(sqlite3.OperationalError):
@@ -111,20 +110,18 @@ class RunWriter:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The systems of which the store holds answers."""
+        """The models of which the store holds answers."""
         query = "SELECT DISTINCT system FROM edits WHERE id IN (SELECT edit FROM asks) ORDER BY 1"
         return tuple(row[0] for row in self._connection.execute(query))
 
     @property
     def manifest(self) -> dict[str, Any]:
-        rows = self._connection.execute("SELECT key, value FROM manifest")
-        return {key: json.loads(value) for key, value in rows}
+        return database_schema.read_manifest(self._connection)
 
     @property
     def edits(self) -> dict[EditKey, Edit]:
         """The edits that the store holds."""
-        query = "SELECT system, sample, draw, status, image, reason, detail FROM edits"
-        return {edit.key: edit for edit in map(parse_edit_row, self._connection.execute(query))}
+        return {edit.key: edit for edit in select_edits(self._connection)}
 
     @property
     def total_cost(self) -> float:
@@ -138,10 +135,7 @@ class RunWriter:
         return tuple(row[0] for row in self._connection.execute("SELECT id FROM samples ORDER BY position"))
 
     def answered_questions(self, judge: str, *, max_attempts: int | None = None) -> dict[EditKey, set[tuple[int, str]]]:
-        """The questions that a judge has answered, as repeat and probe, by edit.
-
-        With `max_attempts` also those that were given up: no answer after so many attempts, or none that could come.
-        """
+        """Return the questions (repeat, probe) that a judge answered or, after `max_attempts`, gave up, by edit."""
         query = (
             "SELECT edit, repeat, probe FROM verdicts JOIN voices ON voices.id = voice"
             " WHERE judge = ? AND variant = '' AND (status = ?"
@@ -169,7 +163,7 @@ class RunWriter:
 
     @property
     def voices(self) -> tuple[str, ...]:
-        """The judges and gauges of which the store holds verdicts."""
+        """The judges and image metrics of which the store holds verdicts."""
         return tuple(dict.fromkeys(judge for judge, _, _ in self._voice_ids))
 
     def delete_edits(self) -> None:
@@ -178,7 +172,7 @@ class RunWriter:
         self._edit_ids.clear()
 
     def measurement_details(self) -> dict[str, tuple[str, ...]]:
-        """What each sample's measurements are made of, in their order."""
+        """Return what each sample's measurements are made of, in their order."""
         found: dict[str, tuple[str, ...]] = {}
         query = "SELECT sample, detail FROM probes WHERE text IS NULL ORDER BY rowid"
         for sample, detail in self._connection.execute(query):
@@ -186,8 +180,7 @@ class RunWriter:
         return found
 
     def delete_verdicts(self, edits: Iterable[EditKey], *, only_measurements: bool = False) -> None:
-        """Drop what follows from the replies about these edits, or what was `only_measurements` of them;
-        the replies themselves stay."""
+        """Delete the verdicts on these edits, or `only_measurements` of them; the replies stay."""
         numbers = [(self._edit_ids[key],) for key in edits]
         query = "DELETE FROM verdicts WHERE edit = ?"
         if only_measurements:
@@ -210,7 +203,7 @@ class RunWriter:
         self._insert("subsets", [(name, member) for name, ids in subsets.items() for member in ids])
 
     def delete_answers(self, judge: str, models: Iterable[str]) -> None:
-        """Drop what a judge said about these systems."""
+        """Drop what a judge said about these models."""
         mine = "edit IN (SELECT id FROM edits WHERE system = ?)"
         mine += " AND voice IN (SELECT id FROM voices WHERE judge = ?)"
         for model in models:
@@ -244,8 +237,7 @@ class RunWriter:
             edit, voice, digest = self._edit_ids[ask.subject], self._voice_id(ask), ask.digest
             if digest not in self._call_ids:
                 ask_id = self._call_ids[digest] = self._next_id("asks")
-                detail = {"prompt": ask.prompt, "images": ask.images, "parameters": ask.parameters}
-                detail = {key: value for key, value in detail.items() if value}
+                detail = _without_empty(prompt=ask.prompt, images=ask.images, parameters=ask.parameters)
                 asks.append((ask_id, digest, edit, voice, _encode_names(ask.parts), _encode_detail(detail)))
             reply_id = self._next_id("replies")
             status, text, origin, attempt, *facts = reply
@@ -277,7 +269,7 @@ class RunWriter:
             self._connection.execute("RELEASE rows")
 
     def _next_id(self, table: str) -> int:
-        """A number that no row of a table has."""
+        """Return a number that no row of a table has."""
         if table not in self._last_ids:
             query = f"SELECT max(id) FROM {table}"
             self._last_ids[table] = int(self._connection.execute(query).fetchone()[0] or 0)
@@ -313,20 +305,20 @@ def _open_connection(path: Path) -> sqlite3.Connection:
 
 
 def _edit_row(edit: Edit) -> tuple[Any, ...]:
-    """What the store keeps of an edit."""
+    """Return what the store keeps of an edit."""
     before = [_edit_row(one) for one in edit.ancestors]
-    detail = {"parents": edit.parents, "facts": edit.metadata, "seen": edit.judged_files, "before": before}
-    detail = {key: value for key, value in detail.items() if value}
+    detail = _without_empty(parents=edit.parents, facts=edit.metadata, seen=edit.judged_files, before=before)
     return (*edit.key, edit.status.value, _path_text(edit.image), edit.reason, detail)
 
 
-def parse_edit_row(row: Sequence[Any]) -> Edit:
-    """An edit from what the store keeps of it."""
-    return _build_edit(row[:-1], json.loads(row[-1]))
+def select_edits(connection: sqlite3.Connection, which: str = "", given: Sequence[object] = ()) -> Iterator[Edit]:
+    """Return the stored edits that `which` selects and orders, in SQL."""
+    query = f"SELECT system, sample, draw, status, image, reason, detail FROM edits {which}"
+    return (_build_edit((*row, json.loads(detail))) for *row, detail in connection.execute(query, given))
 
 
-def _build_edit(row: Sequence[Any], more: Mapping[str, Any]) -> Edit:
-    model, sample, draw, status, image, reason = row
+def _build_edit(row: Sequence[Any]) -> Edit:
+    model, sample, draw, status, image, reason, more = row
     return Edit(
         EditKey(model, sample, draw),
         EditStatus(status),
@@ -335,19 +327,18 @@ def _build_edit(row: Sequence[Any], more: Mapping[str, Any]) -> Edit:
         tuple(EditKey(*parent) for parent in more.get("parents", ())),
         more.get("facts", {}),
         {name: FileStamp(*stamp) for name, stamp in more.get("seen", {}).items()},
-        tuple(_build_edit(one[:-1], one[-1]) for one in more.get("before", ())),
+        tuple(map(_build_edit, more.get("before", ()))),
     )
 
 
 def _sample_row(sample: Sample, position: int) -> tuple[object, ...]:
-    detail = {
-        "steps": [asdict(step) for step in sample.steps],
-        "mask": _path_text(sample.mask),
-        "references": [_path_text(reference) for reference in sample.references],
-        "captions": dict(sample.captions),
-        "made_of": sample.derived_from,
-    }
-    detail = {key: value for key, value in detail.items() if value}
+    detail = _without_empty(
+        steps=[asdict(step) for step in sample.steps],
+        mask=_path_text(sample.mask),
+        references=[_path_text(reference) for reference in sample.references],
+        captions=dict(sample.captions),
+        made_of=sample.derived_from,
+    )
     source = _path_text(sample.source)
     tags = _encode_detail(dict(sample.tags))
     return sample.id, position, sample.instruction, source, tags, _encode_detail(detail)
@@ -362,7 +353,7 @@ def _probe_row(sample: str, probe: Probe) -> tuple[object, ...]:
 
 
 def measurement_detail(probe: Measurement) -> str:
-    """What a measurement is made of, as it is kept."""
+    """Return what a measurement is made of, as it is kept."""
     return _encode_detail({"gauge": probe.image_metric, "parameters": dict(probe.parameters)})
 
 
@@ -393,6 +384,10 @@ _DEFAULT_DETAILS = tuple(_QUESTION_DEFAULTS[name] for name in _DETAIL_FIELDS[1:]
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
+def _without_empty(**detail: object) -> dict[str, object]:
+    return {key: value for key, value in detail.items() if value}
 
 
 def _encode_detail(value: object) -> str:

@@ -56,7 +56,7 @@ def test_the_scores_are_the_scorecards_cells(small_run: Run, exported: Path) -> 
     assert len(scores) == (1 + 3 + 9) * 3 * 4
     for row in scores.iter_rows(named=True):
         cell = card.cell(row["model"], row["metric"], row["group"], row["level"])
-        assert tuple(row[name] for name in cell._fields) == cell
+        assert {name: row[name] for name in cell.to_dict()} == cell.to_dict()
         assert row["coverage"] == cell.scored / cell.total
     samples = polars.read_parquet(exported / "sample_scores.parquet")
     assert len(samples) == 18 * 3 * 4
@@ -75,7 +75,7 @@ def test_the_leaderboard_has_what_a_page_needs(small_run: Run, exported: Path) -
     assert board["weights"] == {"IF": 0.4, "VC": 0.4, "VQ": 0.2}
     assert [model["name"] for model in board["models"]] == list(card.models)
     first = board["models"][0]
-    assert first["overall"]["S"] == card.cell(first["name"], "S")._asdict()
+    assert first["overall"]["S"] == card.cell(first["name"], "S").to_dict()
     assert first["places"] == list(card.rank_ranges[first["name"]])
     assert set(first["groups"]) == {"categories", "dimensions"}
     assert len(first["groups"]["dimensions"]) == 9

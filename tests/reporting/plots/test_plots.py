@@ -26,7 +26,7 @@ from creval.reporting.plots.names import model_labels, shorten_middle, wrap_labe
 from creval.reporting.plots.radar import radial_range, ring_values
 from creval.reporting.plots.ternary import best_regions
 from creval.stats.score_table import Floats, ScoreTable
-from creval.stats.scorecard import Answer, Scorecard, build_scorecard
+from creval.stats.scorecard import Scorecard, ScoreEstimate, build_scorecard
 from creval.stats.weight_sensitivity import analyse_sensitivity
 from creval.store import Run
 from tests.stats.made import table
@@ -173,7 +173,7 @@ def test_a_radar_holds_every_group_and_says_where_its_centre_lies() -> None:
     ],
 )
 def test_a_circle_begins_and_ends_at_round_numbers(values: Sequence[float], expected: tuple[float, float]) -> None:
-    low, high = radial_range(made(1), "IF", [[Answer(v, None, None, 1, 1) for v in values]])
+    low, high = radial_range(made(1), "IF", [[ScoreEstimate(v, None, None, 1, 1) for v in values]])
     assert (low, high) == expected
     assert 1 < len(ring_values(low, high)) <= 6
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 
@@ -42,7 +44,7 @@ def test_weights_are_those_of_least_squares() -> None:
     assert best == pytest.approx(plain / plain.sum(), abs=1e-6)
     assert found.difference.low is not None
     assert found.difference.low > 0, "other weights than the given ones are better, and it shows"
-    for value, low, high in found.best.values():
+    for value, low, high in map(astuple, found.best.values()):
         assert value is not None
         assert low is not None
         assert high is not None

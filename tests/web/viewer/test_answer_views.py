@@ -8,7 +8,8 @@ import pytest
 
 from creval.core.edit_record import EditKey
 from creval.core.probe import Measurement, Question
-from creval.store.lookup import RunLookup, VerdictRow
+from creval.store.lookup import RunLookup
+from creval.store.run import VerdictRow
 from creval.web.viewer.answer_views import model_answer, voice_answers, voice_label
 from creval.web.viewer.snapshot import Snapshot, take_snapshot
 from tests.web.made import QUESTIONS, write_run

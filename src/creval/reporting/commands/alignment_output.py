@@ -259,7 +259,7 @@ def _mean_spearman(aligned: MetricAlignment, over: str = "samples") -> Estimate:
 
 
 def _in_percent(share: Estimate) -> Estimate:
-    return Estimate(*(None if number is None else 100 * number for number in share))
+    return Estimate(*(None if number is None else 100 * number for number in vars(share).values()))
 
 
 def _alignment_json(alignment: Alignment, left_out: Mapping[str, tuple[SkippedRows, ...]]) -> dict[str, Any]:
@@ -290,7 +290,7 @@ def _target_json(target: RatingAlignment) -> dict[str, Any]:
             held.metric: {
                 "system": _estimates_json(held.over_models),
                 "sample": _correlated_json(held.over_samples),
-                "accuracy": held.accuracy._asdict(),
+                "accuracy": held.accuracy.to_dict(),
                 "models": held.model_count,
                 "values": held.value_count,
             }
@@ -299,13 +299,13 @@ def _target_json(target: RatingAlignment) -> dict[str, Any]:
         "ceiling": ceiling
         and {
             "sample": _correlated_json(ceiling.over_samples),
-            "accuracy": ceiling.accuracy._asdict(),
-            "alpha": ceiling.alpha._asdict(),
+            "accuracy": ceiling.accuracy.to_dict(),
+            "alpha": ceiling.alpha.to_dict(),
         },
         "predicted": {
             found.model: {
-                "predicted": found.predicted._asdict(),
-                "classical": found.classical._asdict(),
+                "predicted": found.predicted.to_dict(),
+                "classical": found.classical.to_dict(),
                 "rated": found.rated,
                 "scored": found.scored,
                 "weight": found.weight,
@@ -319,15 +319,15 @@ def _target_json(target: RatingAlignment) -> dict[str, Any]:
         "weights": weights
         and {
             "best": _estimates_json(weights.best),
-            "held_out": weights.held_out._asdict(),
-            "given": weights.current._asdict(),
-            "difference": weights.difference._asdict(),
+            "held_out": weights.held_out.to_dict(),
+            "given": weights.current.to_dict(),
+            "difference": weights.difference.to_dict(),
         },
     }
 
 
 def _estimates_json(found: Mapping[str, Estimate]) -> dict[str, Any]:
-    return {name: estimate._asdict() for name, estimate in found.items()}
+    return {name: estimate.to_dict() for name, estimate in found.items()}
 
 
 def _correlated_json(found: SeriesCorrelations) -> dict[str, Any]:

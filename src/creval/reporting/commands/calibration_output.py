@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from creval.core.formatting import escape_control, format_percent
+from creval.core.formatting import escape_control
+from creval.reporting.numbers import format_percent
 from creval.reporting.output import STRONG, CommandOutput, OutputTable, Row, TableCell
 from creval.stats.calibration import JudgeRates, answer_flips, compute_judge_rates, judge_rates_by, judge_rates_to_json
 from creval.stats.intervals import Proportion

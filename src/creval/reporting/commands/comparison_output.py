@@ -124,7 +124,7 @@ def _comparison_json(comparison: Comparison) -> dict[str, Any]:
     levels: dict[str, Any] = {}
     for (level, group, column), cell in comparison.differences.items():
         plural = comparison.table.schema.find_level(level).plural
-        content = {**cell._asdict(), "zero_left_out": _excludes_zero(cell)}
+        content = {**cell.to_dict(), "zero_left_out": _excludes_zero(cell)}
         levels.setdefault(plural, {}).setdefault(group, {})[column] = content
     return {
         "decided": comparison.differences["overall", "overall", comparison.table.schema.ranking_column].is_decided,

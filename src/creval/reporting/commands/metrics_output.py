@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from errno import EISDIR
 from io import BytesIO
 from pathlib import Path
@@ -82,7 +82,7 @@ def measurements_output(measured_edits: Sequence[MeasuredEdit], metric_infos: Se
             [model, f"{len(edits):,}", *(_mean_cell(cells[m.name], m, counts[m.name], len(edits)) for m in there)]
         )
         data[model] = {
-            name: {**cell._asdict(), "measured": counts[name], "edits": len(edits)} for name, cell in cells.items()
+            name: {**cell.to_dict(), "measured": counts[name], "edits": len(edits)} for name, cell in cells.items()
         }
     heads = ["model", "edits", *(f"{metric.name} {'↑' if metric.higher_is_better else '↓'}" for metric in there)]
     edits_data = [
@@ -129,7 +129,7 @@ def _mean_over_samples(edits: Sequence[MeasuredEdit], metric: Metric) -> Estimat
     inside = values.size and metric.low <= values.min() and values.max() <= metric.high
     if not inside or found.low is None or found.high is None:
         return found  # a predictor can leave its range
-    return found._replace(low=max(found.low, metric.low), high=min(found.high, metric.high))
+    return replace(found, low=max(found.low, metric.low), high=min(found.high, metric.high))
 
 
 def _mean_cell(estimate: Estimate, metric: Metric, measured: int, edits: int) -> TableCell:

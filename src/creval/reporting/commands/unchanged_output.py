@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from creval.core.formatting import escape_control, format_interval, format_percent, format_value, pluralise
+from creval.core.formatting import escape_control, format_interval, format_value, pluralise
+from creval.reporting.numbers import format_percent
 from creval.reporting.output import CommandOutput, OutputTable, Row
 
 if TYPE_CHECKING:

@@ -66,4 +66,4 @@ def _model_json(card: Scorecard, name: str) -> dict[str, Any]:
 
 def _cells_json(card: Scorecard, name: str, level: str, group: str) -> dict[str, Any]:
     columns = card.table.schema.columns
-    return {column: card.cell(name, column, group, level)._asdict() for column in columns}
+    return {column: card.cell(name, column, group, level).to_dict() for column in columns}

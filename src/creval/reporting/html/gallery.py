@@ -17,7 +17,7 @@ from creval.core.sample import Sample
 from creval.reporting.html.thumbnails import EditHistory, Thumbnail, build_edit_history, edit_thumbnail, make_thumbnail
 from creval.reporting.output import OutputTable
 from creval.stats.scorecard import SAMPLE_LEVEL, Scorecard
-from creval.store.run import Answer, Run
+from creval.store.run import Run, VerdictRow
 
 RIGHT, WRONG, OPEN, UNGRADED = "right", "wrong", "open", "said"
 
@@ -194,7 +194,7 @@ def _gallery_sample(run: Run, card: Scorecard, name: str, link: Path | None) -> 
             draw = f", draw {edit.key.draw}" if len(mine) > 1 else ""
             images.append(edit_thumbnail(edit, f"{model}{draw}: {scored}", link))
         ways += [one for edit in mine if (one := build_edit_history(edit, ranking, digits, link))]
-    answers: dict[tuple[str, str], list[Answer]] = {}
+    answers: dict[tuple[str, str], list[VerdictRow]] = {}
     for answer in run.answers(sample=name):
         answers.setdefault((answer.edit.model, answer.probe), []).append(answer)
     protocol = get_protocol(run.manifest["protocol"])
@@ -215,7 +215,7 @@ def _gallery_sample(run: Run, card: Scorecard, name: str, link: Path | None) -> 
     return GallerySample(sample, group, images, ways, asked, found)
 
 
-def _shown_answer(protocol: Protocol, question: Question, model: str, answers: Sequence[Answer]) -> ShownAnswer:
+def _shown_answer(protocol: Protocol, question: Question, model: str, answers: Sequence[VerdictRow]) -> ShownAnswer:
     """All answers of all voices and draws to a question about one model's edit."""
     credits_ = {protocol.credit(question, a.value) for a in answers if a.value is not None} - {None}
     state = UNGRADED if credits_ else OPEN
@@ -228,7 +228,7 @@ def _shown_answer(protocol: Protocol, question: Question, model: str, answers: S
 
 
 def measurement_table(
-    probes: Sequence[Probe], models: Sequence[str], answers: Mapping[tuple[str, str], Sequence[Answer]]
+    probes: Sequence[Probe], models: Sequence[str], answers: Mapping[tuple[str, str], Sequence[VerdictRow]]
 ) -> OutputTable | None:
     """Each measurement in a row, each model in a column, or nothing; `answers` are by model and probe."""
 

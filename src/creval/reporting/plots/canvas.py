@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from creval.reporting.plots.names import INVALID_XML
-from creval.stats.scorecard import Answer
+from creval.stats.scorecard import ScoreEstimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,7 +117,7 @@ def series_style(index: int) -> SeriesStyle:
     )
 
 
-def error_bar(cell: Answer) -> list[list[float]] | None:
+def error_bar(cell: ScoreEstimate) -> list[list[float]] | None:
     """From a value to the ends of its interval, as matplotlib wants it."""
     if cell.value is None or cell.low is None or cell.high is None:
         return None
@@ -131,8 +131,8 @@ def draw_point(
     series: SeriesStyle,
     size: float,
     *,
-    across: Answer | None = None,
-    up: Answer | None = None,
+    across: ScoreEstimate | None = None,
+    up: ScoreEstimate | None = None,
     zorder: float = 3,
     **bars: Any,
 ) -> None:
@@ -168,7 +168,7 @@ def style_rows(axes: Any, labels: Sequence[str], heading: str, *, first: bool, t
     axes.tick_params(axis="y", length=0, labelsize=SMALL_FONT)
 
 
-def hollow_note(cells: Iterable[Answer]) -> str:
+def hollow_note(cells: Iterable[ScoreEstimate]) -> str:
     """The sentence on values without an interval, where there are some."""
     hollow = any(cell.value is not None and cell.low is None for cell in cells)
     return "Hollow: no interval, because fewer than five samples have a value. " if hollow else ""

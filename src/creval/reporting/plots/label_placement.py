@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from creval.reporting.plots import canvas
-from creval.stats.scorecard import Answer
+from creval.stats.scorecard import ScoreEstimate
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -70,11 +70,17 @@ class LabelledPoint(NamedTuple):
 
 
 def draw_labelled_point(
-    axes: Axes, across: Answer | float, up: Answer, series: canvas.SeriesStyle, name: str, *, zorder: float = 2
+    axes: Axes,
+    across: ScoreEstimate | float,
+    up: ScoreEstimate,
+    series: canvas.SeriesStyle,
+    name: str,
+    *,
+    zorder: float = 2,
 ) -> LabelledPoint:
     """Draw a model's mark with its intervals; along x there may be none."""
-    cell = across if isinstance(across, Answer) else None
-    x, y = across.value or 0.0 if isinstance(across, Answer) else across, up.value or 0.0
+    cell = across if isinstance(across, ScoreEstimate) else None
+    x, y = across.value or 0.0 if isinstance(across, ScoreEstimate) else across, up.value or 0.0
     canvas.draw_point(
         axes, x, y, series, 1.2 * series.size, across=cell, up=up, zorder=zorder, elinewidth=1.1, capsize=2.5
     )

@@ -11,7 +11,7 @@ import numpy as np
 from creval.core.formatting import format_value
 from creval.reporting.plots import canvas, selection
 from creval.reporting.plots.names import escape_plot_text, model_labels, wrap_label
-from creval.stats.scorecard import MIN_CLUSTERS, Answer, Scorecard
+from creval.stats.scorecard import MIN_CLUSTERS, Scorecard, ScoreEstimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ def radar(
     return made
 
 
-def _interval_note(panels: Sequence[Sequence[Sequence[Answer]]]) -> str:
+def _interval_note(panels: Sequence[Sequence[Sequence[ScoreEstimate]]]) -> str:
     """What a caption says of intervals, to the end of its sentence: of those that there are."""
     there = [c for panel in panels for row in panel for c in row if c.value is not None]
     few = sum(cell.low is None for cell in there)
@@ -103,7 +103,7 @@ class _RadarLayout:
 
 def _draw_panel(
     axes: Any,
-    cells: Sequence[Sequence[Answer]],
+    cells: Sequence[Sequence[ScoreEstimate]],
     ends: Sequence[str],
     low: float,
     high: float,
@@ -147,7 +147,7 @@ def _draw_panel(
         _draw_spoke_label(axes, angle, end, out, crowded=crowded)
 
 
-def _panel_title(card: Scorecard, column: str, cells: Sequence[Sequence[Answer]]) -> str:
+def _panel_title(card: Scorecard, column: str, cells: Sequence[Sequence[ScoreEstimate]]) -> str:
     metric = card.table.schema.find_metric(column)
     low, high = radial_range(card, column, cells)
     best = "" if metric.higher_is_better else ", lower is better"
@@ -170,7 +170,7 @@ def _draw_spoke_label(axes: Any, angle: float, words: str, out: float, *, crowde
     axes.text(angle, out, words, fontsize=canvas.SMALL_FONT, ha=side, va=rise, linespacing=1.0)
 
 
-def radial_range(card: Scorecard, column: str, cells: Sequence[Sequence[Answer]]) -> tuple[float, float]:
+def radial_range(card: Scorecard, column: str, cells: Sequence[Sequence[ScoreEstimate]]) -> tuple[float, float]:
     """Where a circle begins and ends: the part of a metric's range that values come near, in round numbers."""
     metric = card.table.schema.find_metric(column)
     values = [cell.value for row in cells for cell in row if cell.value is not None]

@@ -10,7 +10,7 @@ import numpy as np
 
 from creval.core.errors import CrevalError
 from creval.core.human_ratings import Rating
-from creval.stats.aggregate import nan_mean
+from creval.stats.aggregate import divide, nan_mean
 from creval.stats.human.paired_series import (
     ClusterResamples,
     CorrelationEstimates,
@@ -48,7 +48,6 @@ class MetricAlignment:
     of those that people decide, in which the better score is that of the better edit.
     """
 
-    human_metric: str
     metric: str
     over_models: CorrelationEstimates
     over_samples: SeriesCorrelations
@@ -139,7 +138,7 @@ def _align_rating(human_scores: HumanScores, scores: MetricScores, resamples: Cl
 
 
 def _predict_means(human_scores: HumanScores, metric: str, scores: MetricScores) -> list[PredictedMean]:
-    """What people would say of every edit that has a score, by model."""
+    """Return what people would say of every edit that has a score, by model."""
     people, values = human_scores.mean_over_raters(), scores.oriented_values(metric)
     found = []
     for at, name in enumerate(scores.models):
@@ -152,7 +151,7 @@ def _predict_means(human_scores: HumanScores, metric: str, scores: MetricScores)
 def align_metric(
     human_scores: HumanScores, metric: str, scores: MetricScores, resamples: ClusterResamples
 ) -> MetricAlignment:
-    """A metric beside what people said of one thing."""
+    """Return a metric beside what people said of one thing."""
     values = scores.oriented_values(metric)
     if human_scores.is_preference:
         pairs = comparisons_from_preferences(human_scores.preferences, values)
@@ -169,23 +168,21 @@ def align_metric(
         models, size = int(both.any(axis=1).sum()), int(both.sum())
     sample = correlate_series(found, resamples)
     decided = pairwise_accuracy(pairs, scores.clusters)
-    return MetricAlignment(human_scores.metric, metric, model, sample, decided, models, size)
+    return MetricAlignment(metric, model, sample, decided, models, size)
 
 
 def win_shares(preferences: Floats, pairs: EditComparisons, models: int) -> Floats:
-    """The share of a model's comparisons that it wins, ties counted half; NaN without any."""
+    """Return the share of a model's comparisons that it wins, ties counted half; NaN without any."""
     won, of = np.zeros(models), np.zeros(models)
     half = np.sign(preferences) / 2
     for at, sign in ((pairs.first, 1), (pairs.second, -1)):
         won += np.bincount(at, weights=0.5 + sign * half, minlength=models)
         of += np.bincount(at, minlength=models)
-    with np.errstate(invalid="ignore"):
-        shares: Floats = won / of
-    return shares
+    return divide(won, of)
 
 
 def _compared_means(pairs: EditComparisons, values: Floats) -> Floats:
-    """Each model's mean score over the samples in which it was compared."""
+    """Return each model's mean score over the samples in which it was compared."""
     seen = np.zeros(values.shape, dtype=np.bool_)
     for at in (pairs.first, pairs.second):
         seen[at, pairs.samples] = True
@@ -195,7 +192,7 @@ def _compared_means(pairs: EditComparisons, values: Floats) -> Floats:
 def win_rates(
     human_scores: HumanScores, metric: str, scores: MetricScores
 ) -> tuple[dict[str, WinRate], dict[str, WinRate]]:
-    """The share of its comparisons that each model wins; and the first of every two models."""
+    """Return the share of its comparisons that each model wins; and the first of every two models."""
     pairs = comparisons_from_preferences(human_scores.preferences, scores.oriented_values(metric))
     ones, twos = {}, {}
     for at, name in enumerate(scores.models):
@@ -209,7 +206,7 @@ def win_rates(
 
 
 def _win_rate(pairs: EditComparisons, sign: Floats, scores: MetricScores) -> WinRate:
-    """The share won where the sign is not 0: of the first edit where it is 1, else the second."""
+    """Return the share won where the sign is not 0: of the first edit where it is 1, else the second."""
     here = sign != 0
     units = scores.clusters[pairs.samples[here]]
     won = ((sign * np.sign(of))[here] / 2 + 0.5 for of in (pairs.people, pairs.scores))

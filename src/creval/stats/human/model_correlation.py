@@ -22,7 +22,7 @@ _TAIL_PROBABILITY = 0.025
 
 
 def interval_over_models(kind: str, value: float, models: int) -> tuple[float, float]:
-    """The 95 % interval of a correlation over so many models; NaN where they are too few.
+    """Return the 95 % interval of a correlation over so many models; NaN where they are too few.
 
     It holds the correlations under which one as high, and one as low, as this is seen in more than 2.5 % of all draws
     of so many models, whose means follow a normal distribution in two dimensions. So it exists for perfect orders
@@ -44,7 +44,7 @@ def interval_over_models(kind: str, value: float, models: int) -> tuple[float, f
 
 
 def _from_latent(kind: str, latent: float) -> float:
-    """The correlation in a normal distribution whose Pearson correlation is `latent`."""
+    """Return the correlation in a normal distribution whose Pearson correlation is `latent`."""
     if kind == "spearman":
         return 6 / math.pi * math.asin(latent / 2)
     return 2 / math.pi * math.asin(latent) if kind == "kendall" else latent
@@ -52,13 +52,13 @@ def _from_latent(kind: str, latent: float) -> float:
 
 @lru_cache(maxsize=64)
 def _simulate_correlations(kind: str, models: int) -> Floats:
-    """What is seen under each latent correlation, by the same draws; axes correlation, draw."""
+    """Return what is seen under each latent correlation, by the same draws; axes correlation, draw."""
     x, other = np.random.default_rng(0).standard_normal((2, _DRAWS, models))
     return np.stack([_rowwise_correlation(kind, x, r * x + math.sqrt(1 - r * r) * other) for r in _LATENT_GRID])
 
 
 def _rowwise_correlation(kind: str, x: Floats, y: Floats) -> Floats:
-    """The correlation of each row of values that are all different."""
+    """Return the correlation of each row of values that are all different."""
     if kind == "kendall":
         return rowwise_kendall(x, y)
     if kind == "spearman":

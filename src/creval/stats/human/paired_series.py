@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from creval.stats.aggregate import nan_mean
 from creval.stats.bootstrap import resample_counts
-from creval.stats.correlation import CORRELATIONS, PERFECT_CORRELATION, correlation_interval, fisher_z
+from creval.stats.correlation import CORRELATIONS, PERFECT_CORRELATION, correlation_interval, fisher_z, sum_columns
 from creval.stats.human.model_correlation import interval_over_models
 from creval.stats.human.prediction_powered import MIN_DEVIATING_RATINGS
 from creval.stats.human.ratings import Preference
@@ -26,8 +27,7 @@ NO_CORRELATIONS: CorrelationEstimates = dict.fromkeys(CORRELATIONS, NO_ESTIMATE)
 
 
 class PairedSeries(NamedTuple):
-    """What belongs together: people's values and scores, sample by sample, of one model, or of two
-    models' differences."""
+    """People's values and scores, sample by sample, of one model or of two models' differences."""
 
     name: str
     people: Floats
@@ -36,8 +36,7 @@ class PairedSeries(NamedTuple):
 
 
 class EditComparisons(NamedTuple):
-    """Comparisons of two models' edits of a sample: what people say, from -1 to 1 or in percent
-    of a scale, and by how much the scores differ."""
+    """Comparisons of two edits of a sample: what people say, from -1 to 1 or in percent, and the scores' difference."""
 
     first: Integers
     second: Integers
@@ -47,7 +46,7 @@ class EditComparisons(NamedTuple):
 
 
 def series_by_model(people: Floats, scores: Floats, models: Sequence[str]) -> list[PairedSeries]:
-    """A strand a model, of the samples that have both; axes model, sample."""
+    """Return a series for each model, of the samples that have both; axes model, sample."""
     both = ~np.isnan(people) & ~np.isnan(scores)
     return [
         PairedSeries(name, people[at, both[at]], scores[at, both[at]], np.flatnonzero(both[at]))
@@ -56,17 +55,21 @@ def series_by_model(people: Floats, scores: Floats, models: Sequence[str]) -> li
 
 
 def series_by_model_pair(pairs: EditComparisons, models: Sequence[str]) -> list[PairedSeries]:
-    """A strand for every two models."""
-    found = []
+    """Return a series for every two models."""
+    return [
+        PairedSeries(f"{models[one]} / {models[two]}", pairs.people[here], pairs.scores[here], pairs.samples[here])
+        for one, two, here in split_by_models(pairs)
+    ]
+
+
+def split_by_models(pairs: EditComparisons) -> Iterator[tuple[int, int, NDArray[np.bool_]]]:
+    """Yield every two models that are compared, and which comparisons are theirs."""
     for one, two in sorted(set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))):
-        here = (pairs.first == one) & (pairs.second == two)
-        name = f"{models[one]} / {models[two]}"
-        found.append(PairedSeries(name, pairs.people[here], pairs.scores[here], pairs.samples[here]))
-    return found
+        yield one, two, (pairs.first == one) & (pairs.second == two)
 
 
 def comparisons_from_ratings(people: Floats, scores: Floats) -> EditComparisons:
-    """Every two models' edits of a sample that both have ratings and scores."""
+    """Return every two models' edits of a sample that both have ratings and scores."""
     both = ~np.isnan(people) & ~np.isnan(scores)
     one, two = np.triu_indices(len(people), 1)
     pair, sample = np.nonzero(both[one] & both[two])
@@ -81,7 +84,7 @@ def concat_comparisons(several: Sequence[EditComparisons]) -> EditComparisons:
 
 
 def comparisons_from_preferences(preferences: Iterable[Preference], scores: Floats) -> EditComparisons:
-    """Every two edits that people chose between: the mean of their words."""
+    """Return every two edits that people chose between: the mean of their words."""
     words: dict[tuple[int, int, int], list[float]] = {}
     for choice in preferences:
         words.setdefault((choice.first, choice.second, choice.sample), []).append(choice.value)
@@ -95,10 +98,7 @@ def comparisons_from_preferences(preferences: Iterable[Preference], scores: Floa
 
 @dataclass(frozen=True)
 class SeriesCorrelations:
-    """Correlations over samples: in each strand, and their mean through Fisher's z.
-
-    `skipped` are the strands that have none, because there is too little or nothing varies.
-    """
+    """Correlations in each series, and their mean by Fisher's z; `skipped` are series with too little variation."""
 
     mean: CorrelationEstimates
     by_series: Mapping[str, CorrelationEstimates]
@@ -106,7 +106,7 @@ class SeriesCorrelations:
 
 
 class ClusterResamples:
-    """How often each sample counts; samples of one picture are drawn together."""
+    """How often each sample counts; samples of one image are drawn together."""
 
     def __init__(self, clusters: Integers, resamples: int, seed: int) -> None:
         self._clusters = clusters
@@ -114,7 +114,7 @@ class ClusterResamples:
         self._counts: Floats | None = None
 
     def counts_for(self, samples: Integers) -> Floats:
-        """The counts of these samples; axes draw, value."""
+        """Return the counts of these samples; axes draw, value."""
         if self._counts is None:
             groups = [np.arange(int(self._clusters.max(initial=0)) + 1)]
             chunks = list(resample_counts(groups, self._resamples, self._seed))
@@ -123,22 +123,19 @@ class ClusterResamples:
 
 
 def correlate_series(series: Sequence[PairedSeries], resamples: ClusterResamples) -> SeriesCorrelations:
-    """The correlations of strands, and their mean, with intervals over samples.
-
-    Strands of one name (several raters' of one model) are averaged as they are.
-    """
+    """Correlate series, averaging those of one name (a model's raters), with intervals over samples."""
     alike: dict[str, list[PairedSeries]] = {}
-    for strand in series:
-        alike.setdefault(strand.name, []).append(strand)
+    for one in series:
+        alike.setdefault(one.name, []).append(one)
     found: dict[str, dict[str, Estimate]] = {}
     sums: dict[str, list[Floats]] = {kind: [] for kind in CORRELATIONS}
     most = 0
     for name, several in alike.items():
-        usable = [strand for strand in several if _is_usable(strand)]
+        usable = [one for one in several if _is_usable(one)]
         if not usable or not _has_variation(usable):
             continue
-        most = max(most, *(len(strand.people) for strand in usable))
-        distinct = [_distinct_values(s, _with_original(resamples.counts_for(s.samples))) for s in usable]
+        most = max(most, *(len(one.people) for one in usable))
+        distinct = [_distinct_values(one, resamples.counts_for(one.samples)) for one in usable]
         found[name] = {}
         for kind, correlation in CORRELATIONS.items():
             each = np.stack([correlation(*values) for values in distinct])
@@ -152,18 +149,11 @@ def correlate_series(series: Sequence[PairedSeries], resamples: ClusterResamples
     return SeriesCorrelations(mean, found, flat)
 
 
-def _with_original(counts: Floats) -> Floats:
-    """Every value counted once, before the draws."""
-    return np.concatenate([np.ones((1, counts.shape[1])), counts])
-
-
 def _distinct_values(series: PairedSeries, counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """A strand's pairs of values, each once, with their counts: ratings have few values."""
+    """Return the distinct pairs of values (ratings have few) and their counts: as they are, then by draw."""
+    counts = np.concatenate([np.ones((1, counts.shape[1])), counts])
     pairs, place = np.unique([series.people, series.scores], axis=1, return_inverse=True)
-    place = place.reshape(-1)
-    order = np.argsort(place, kind="stable")
-    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
-    return pairs[0], pairs[1], np.add.reduceat(counts[:, order], starts, axis=1)
+    return pairs[0], pairs[1], sum_columns(counts, place.reshape(-1))
 
 
 def _drop_degenerate_draws(drawn: Floats) -> Floats:
@@ -184,8 +174,8 @@ def _is_usable(series: PairedSeries) -> bool:
 
 
 def _has_variation(several: Sequence[PairedSeries]) -> bool:
-    """Whether enough differs from what is commonest for its scatter to be told."""
-    for values in zip(*((strand.people, strand.scores) for strand in several), strict=True):
+    """Return whether enough differs from what is commonest for its scatter to be told."""
+    for values in zip(*((one.people, one.scores) for one in several), strict=True):
         together = np.concatenate(values)
         _, sizes = np.unique(together, return_counts=True)
         if len(together) - int(sizes.max()) < MIN_DEVIATING_RATINGS:
@@ -194,7 +184,7 @@ def _has_variation(several: Sequence[PairedSeries]) -> bool:
 
 
 def correlate_means(people: Floats, scores: Floats) -> CorrelationEstimates:
-    """The correlations over models' means, NaN where a model has none."""
+    """Return the correlations over models' means, NaN where a model has none."""
     here = ~np.isnan(people) & ~np.isnan(scores)
     if here.sum() < 3:
         return NO_CORRELATIONS
@@ -207,10 +197,7 @@ def correlate_means(people: Floats, scores: Floats) -> CorrelationEstimates:
 
 
 def pairwise_accuracy(pairs: EditComparisons, clusters: Integers) -> Estimate:
-    """The share of comparisons, of those that people decide, that the scores decide alike.
-
-    Equal scores count half.
-    """
+    """Return the share of comparisons decided by people that the scores decide alike; equal scores count half."""
     decided = np.abs(pairs.people) > 1e-9
     agree = np.sign(pairs.people[decided]) * np.sign(pairs.scores[decided])
     return clustered_proportion((agree + 1) / 2, clusters[pairs.samples[decided]])

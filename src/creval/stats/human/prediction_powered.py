@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from creval.stats.intervals import NO_ESTIMATE, Estimate, student_quantile
+from creval.stats.intervals import NO_ESTIMATE, Estimate, cluster_sums, student_quantile
 from creval.stats.score_table import Floats, Integers
 
 MIN_RATED = 30
@@ -27,10 +27,7 @@ MIN_DEVIATING_RATINGS = 5
 
 
 class PredictedMean(NamedTuple):
-    """A model's mean rating in percent: with the scores' help, and from the ratings alone.
-
-    `weight` is that of the scores. `unreliable_reason` says why no interval can be trusted, if none can.
-    """
+    """A model's mean rating in percent: predicted with scores of this `weight`, and from ratings alone (classical)."""
 
     model: str
     predicted: Estimate
@@ -48,7 +45,7 @@ class PredictedMean(NamedTuple):
 
 
 def unreliable_reason(ratings: Floats) -> str:
-    """Why no interval from these ratings can be trusted; nothing where one can."""
+    """Return why no interval from these ratings can be trusted; nothing where one can."""
     if len(ratings) < MIN_RATED:
         return f"only {len(ratings)} of the at least {MIN_RATED} rated edits that it takes"
     _, sizes = np.unique(np.round(ratings, 9), return_counts=True)
@@ -59,10 +56,7 @@ def unreliable_reason(ratings: Floats) -> str:
 
 
 def predict_mean_rating(model: str, ratings: Floats, scores: Floats, clusters: Integers) -> PredictedMean:
-    """A model's mean rating over all edits with a score; a rating is NaN where there is none.
-
-    Edits of one unit (made from one picture) are not independent, and are counted together.
-    """
+    """Estimate a model's mean rating over all edits with a score; ratings are NaN where there is none."""
     rated = ~np.isnan(ratings)
     weight = optimal_score_weight(ratings[rated], scores[rated], scores[~rated])
     why = unreliable_reason(ratings[rated])
@@ -72,7 +66,7 @@ def predict_mean_rating(model: str, ratings: Floats, scores: Floats, clusters: I
 
 
 def optimal_score_weight(ratings: Floats, scores: Floats, others: Floats) -> float:
-    """The weight of the scores that makes the variance least."""
+    """Return the weight of the scores that makes the variance least."""
     if len(ratings) < 3 or len(others) < 2:
         return 0.0
     spread = float(np.concatenate([scores, others]).var(ddof=1))
@@ -83,7 +77,7 @@ def optimal_score_weight(ratings: Floats, scores: Floats, others: Floats) -> flo
 
 
 def prediction_powered_mean(ratings: Floats, scores: Floats, clusters: Integers, weight: float) -> Estimate:
-    """The mean over all edits when scores weigh so much, with its interval."""
+    """Return the mean over all edits when scores weigh so much, with its interval."""
     rated = ~np.isnan(ratings)
     if not rated.any():
         return NO_ESTIMATE
@@ -98,8 +92,7 @@ def prediction_powered_mean(ratings: Floats, scores: Floats, clusters: Integers,
     pull[rated] = (left - left.mean()) / math.sqrt(len(left) * (len(left) - lost))
     if weight:
         pull[~rated] = (others - others.mean()) / math.sqrt(len(others) * (len(others) - 1))
-    _, place = np.unique(clusters, return_inverse=True)
-    together = np.bincount(place.reshape(-1), weights=pull)
+    together = cluster_sums(pull, clusters)
     freedom = max(len(np.unique(clusters[rated])) - lost, 1)
     times, variance = student_quantile(freedom), float((together**2).sum())
     if variance == 0:

@@ -29,11 +29,7 @@ from creval.stats.intervals import NO_ESTIMATE, Estimate, make_estimate
 
 @dataclass(frozen=True)
 class RaterCeiling:
-    """How well one person's word goes with that of the others.
-
-    A metric as good as a person reaches as much; only one that scatters less than a person does
-    can pass it. `alpha` is Krippendorff's, for interval data.
-    """
+    """How well one person agrees with the others, which a metric passes only if it scatters less than a person does."""
 
     rater_count: int
     over_samples: SeriesCorrelations
@@ -44,7 +40,7 @@ class RaterCeiling:
 def compute_rater_ceiling(
     human_scores: HumanScores, scores: MetricScores, resamples: ClusterResamples
 ) -> RaterCeiling | None:
-    """How well each person goes with the mean of the others; none where nobody shares an edit."""
+    """Return how well each person goes with the mean of the others; none where nobody shares an edit."""
     found: list[PairedSeries] = []
     pairs: list[EditComparisons] = []
     for at in range(len(human_scores.raters)):
@@ -64,7 +60,7 @@ def compute_rater_ceiling(
             between = comparisons_from_ratings(rest, human_scores.ratings[at])
         found += each
         pairs.append(between)
-    if not any(len(strand.people) for strand in found):
+    if not any(len(series.people) for series in found):
         return None
     return RaterCeiling(
         rater_count=len(human_scores.raters),
@@ -79,13 +75,10 @@ def compute_rater_alpha(human_scores: HumanScores, resamples: ClusterResamples) 
     said: dict[tuple[int, ...], list[float]] = {}
     if human_scores.is_preference:
         for choice in human_scores.preferences:
-            said.setdefault((choice.sample, choice.first, choice.second), []).append(choice.value)
+            said.setdefault(choice.comparison_key, []).append(choice.value)
     else:
-        for _, model, sample in np.argwhere(~np.isnan(human_scores.ratings)).tolist():
-            said.setdefault((sample, model), [])
-        for sample, model in said:
-            values = human_scores.ratings[:, model, sample]
-            said[sample, model] = values[~np.isnan(values)].tolist()
+        for rater, model, sample in np.argwhere(~np.isnan(human_scores.ratings)).tolist():
+            said.setdefault((sample, model), []).append(float(human_scores.ratings[rater, model, sample]))
     several = {key: values for key, values in said.items() if len(values) > 1}
     if not several:
         return NO_ESTIMATE
@@ -93,8 +86,7 @@ def compute_rater_alpha(human_scores: HumanScores, resamples: ClusterResamples) 
     most = max(map(len, several.values()))
     answers = np.array([[*given, *[np.nan] * (most - len(given))] for given in several.values()])
     value = float(interval_alpha(answers, np.ones((1, len(samples))))[0])
-    enough = len(np.unique(samples)) >= MIN_VALUES
     ends = (np.nan, np.nan)
-    if enough:
+    if len(np.unique(samples)) >= MIN_VALUES:
         ends = correlation_interval(value, interval_alpha(answers, resamples.counts_for(samples)), len(samples))
     return make_estimate(value, ends)

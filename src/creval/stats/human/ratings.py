@@ -20,7 +20,7 @@ class MetricScores:
 
     `main_metric` is the metric that speaks where people rated something that no metric is named after;
     `weights` are those of the metrics that it is made of. `clusters` tells which samples are of one
-    picture. `lower_is_better` are the metrics of which less is better.
+    image. `lower_is_better` are the metrics of which less is better.
     """
 
     metrics: tuple[str, ...]
@@ -33,13 +33,13 @@ class MetricScores:
     lower_is_better: frozenset[str] = frozenset()
 
     def oriented_values(self, metric: str) -> Floats:
-        """A metric's scores, turned so that more is better; axes model, sample."""
+        """Return a metric's scores, turned so that more is better; axes model, sample."""
         values: Floats = self.values[self.metrics.index(metric)]
         return -values if metric in self.lower_is_better else values
 
 
 def metric_scores_from_table(table: ScoreTable) -> MetricScores:
-    """A run's scores; beside a weighted mean of metrics stands the geometric one."""
+    """Return a run's scores; beside a weighted mean of metrics stands the geometric one."""
     card = table.schema
     scores = MetricScores(
         metrics=card.columns,
@@ -55,11 +55,11 @@ def metric_scores_from_table(table: ScoreTable) -> MetricScores:
 
 
 def metric_scores_from_rows(rows: Sequence[ScoreRow], lower_is_better: Iterable[str] = ()) -> MetricScores:
-    """The scores of a file; the first metric in it is the main one."""
+    """Return the scores of a file; the first metric in it is the main one."""
     metrics, models, samples = (
         tuple(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("metric", "model", "sample")
     )
-    places = [{name: at for at, name in enumerate(of)} for of in (metrics, models, samples)]
+    places = [_positions(of) for of in (metrics, models, samples)]
     values = np.full((len(metrics), len(models), len(samples)), np.nan)
     for row in rows:
         values[places[0][row.metric], places[1][row.model], places[2][row.sample]] = row.score
@@ -72,7 +72,7 @@ def metric_scores_from_rows(rows: Sequence[ScoreRow], lower_is_better: Iterable[
 
 
 def with_geometric_mean(scores: MetricScores) -> MetricScores:
-    """The same with the weighted geometric mean of the metrics that the main one is made of."""
+    """Return the same with the weighted geometric mean of the metrics that the main one is made of."""
     name = f"{scores.main_metric}, geometric"
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = [w * np.log(scores.oriented_values(m)) for m, w in scores.weights.items() if w]
@@ -81,7 +81,7 @@ def with_geometric_mean(scores: MetricScores) -> MetricScores:
 
 
 def with_means(scores: MetricScores, metrics: Sequence[str]) -> MetricScores:
-    """The same with the arithmetic mean of some metrics, as the main one, and the geometric."""
+    """Return the same with the arithmetic mean of some metrics, as the main one, and the geometric."""
     name = f"mean of {', '.join(metrics)}"
     mean = np.mean([scores.oriented_values(part) for part in metrics], axis=0)
     made = _append_metric(scores, name, mean)
@@ -90,7 +90,7 @@ def with_means(scores: MetricScores, metrics: Sequence[str]) -> MetricScores:
 
 
 def average_over_samples(scores: MetricScores) -> MetricScores:
-    """Each model's mean alone, to be held against what people said of models as wholes."""
+    """Return each model's mean alone, to be held against what people said of models as wholes."""
     return replace(
         scores, samples=("",), values=nan_mean(scores.values, 2)[..., None], clusters=np.zeros(1, dtype=np.int64)
     )
@@ -117,10 +117,9 @@ class Preference(NamedTuple):
 
 @dataclass(frozen=True)
 class HumanScores:
-    """What people said of one thing, such as instruction following or their preference.
+    """What people said of one thing, such as instruction following: `ratings` or, if they chose, `preferences`.
 
-    `ratings` has the axes rater, model, sample, in percent, NaN where there is none; where people
-    chose between two edits it is empty and there are `preferences`.
+    `ratings` are in percent, NaN where there is none; axes rater, model, sample.
     """
 
     metric: str
@@ -133,7 +132,7 @@ class HumanScores:
         return bool(self.preferences)
 
     def mean_over_raters(self) -> Floats:
-        """The mean over raters; axes model, sample. What differs by rounding only is the same."""
+        """Return the mean over raters; axes model, sample. What differs by rounding only is the same."""
         return np.round(nan_mean(self.ratings, 0), 9)
 
 
@@ -147,9 +146,8 @@ class UnmatchedRatings:
 
 
 def collect_human_scores(ratings: Sequence[Rating], scores: MetricScores) -> tuple[list[HumanScores], UnmatchedRatings]:
-    """What people said of each thing, in the scores' order of models and samples."""
-    model = {name: at for at, name in enumerate(scores.models)}
-    sample = {name: at for at, name in enumerate(scores.samples)}
+    """Return what people said of each thing, in the scores' order of models and samples."""
+    model, sample = _positions(scores.models), _positions(scores.samples)
     lost_models: Counter[str] = Counter()
     lost_samples: Counter[str] = Counter()
     kept: dict[str, list[Rating]] = {}
@@ -168,18 +166,18 @@ def collect_human_scores(ratings: Sequence[Rating], scores: MetricScores) -> tup
     return found, UnmatchedRatings(lost, *names)
 
 
+def _positions(names: Sequence[str]) -> dict[str, int]:
+    return {name: at for at, name in enumerate(names)}
+
+
 def _build_human_scores(
     metric: str, said: Sequence[Rating], model: Mapping[str, int], sample: Mapping[str, int]
 ) -> HumanScores:
     raters = tuple(dict.fromkeys(rating.rater for rating in said))
-    rater = {name: at for at, name in enumerate(raters)}
+    rater = _positions(raters)
     if said[0].choice is not None:
-        return HumanScores(
-            metric,
-            raters,
-            np.empty((0, len(model), len(sample))),
-            tuple(_build_preference(rating, rater, model, sample) for rating in said),
-        )
+        preferences = tuple(_build_preference(rating, rater, model, sample) for rating in said)
+        return HumanScores(metric, raters, np.empty((0, len(model), len(sample))), preferences)
     values = np.full((len(raters), len(model), len(sample)), np.nan)
     for rating in said:
         (edit,) = rating.edits

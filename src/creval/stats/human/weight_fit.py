@@ -11,10 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from creval.core.human_ratings import Rating
-from creval.stats.aggregate import nan_mean
+from creval.stats.aggregate import divide, nan_mean
 from creval.stats.bootstrap import percentile_interval
 from creval.stats.correlation import correlation_interval, fisher_z, pearson
-from creval.stats.human.paired_series import MIN_VALUES, ClusterResamples, comparisons_from_preferences, series_by_model
+from creval.stats.human.paired_series import (
+    MIN_VALUES,
+    ClusterResamples,
+    comparisons_from_preferences,
+    series_by_model,
+    split_by_models,
+)
 from creval.stats.human.ratings import (
     HumanScores,
     MetricScores,
@@ -35,8 +41,8 @@ _MAX_METRICS = 8
 class FittedWeights:
     """Weights that add up to one and are not negative, with intervals over samples.
 
-    `held_out` is the mean Pearson correlation over samples of a sum whose weights were found without the sample (ten
-    folds); `current` is that of the weights in use, and `difference` the first less the second.
+    `held_out` is the mean Pearson correlation of weights fitted without the sample (ten folds), `current` that of the
+    weights in use, `difference` the first less the second.
     """
 
     best: Mapping[str, Estimate]
@@ -66,8 +72,7 @@ class _RegressionBlock:
 def find_agreeing_weights(
     ratings: Sequence[Rating], table: ScoreTable, sensitivity: Sensitivity
 ) -> tuple[dict[str, WeightAgreement], UnmatchedRatings]:
-    """For each thing that people said, which of all weights go best with it; and what they said of
-    what has no score."""
+    """Find the weights that agree best with each kind of rating; also return the ratings of what has no score."""
     scores = metric_scores_from_table(table)
     every = np.vstack([sensitivity.weight_grid, [sensitivity.own_weights]])
     agreed = {}
@@ -85,11 +90,7 @@ def find_agreeing_weights(
 def fit_weights(
     human_scores: HumanScores, metrics: Sequence[str], scores: MetricScores, resamples: ClusterResamples
 ) -> FittedWeights | None:
-    """The weights of the metrics `metrics` in the sum that goes best with what people said.
-
-    They are those of least squares within models. None where there are too few samples, or where
-    no metric goes with people.
-    """
+    """Fit the weights by least squares within models; None if samples are few or no metric agrees with people."""
     blocks = _build_blocks(human_scores, metrics, scores)
     if not blocks or len(metrics) > _MAX_METRICS:
         return None
@@ -124,9 +125,10 @@ def fit_weights(
 def correlation_by_weights(
     human_scores: HumanScores, metrics: Sequence[str], scores: MetricScores, weights: Floats
 ) -> Floats | None:
-    """How well the sum of the metrics `metrics` goes with what people said, for each row of weights:
-    Pearson's correlation within models, of all of them together: so no weights are favoured under
-    which a model does not vary. None where there are too few samples."""
+    """Correlate weighted sums with ratings, within models, for each row of weights; None if there are too few samples.
+
+    The correlation is pooled over models, so that no weights are favoured under which one does not vary.
+    """
     blocks = _build_blocks(human_scores, metrics, scores)
     if not blocks:
         return None
@@ -134,9 +136,7 @@ def correlation_by_weights(
     inside = np.sum([x.T @ x for x, _ in apart], axis=0)
     along = np.sum([x.T @ y for x, y in apart], axis=0)
     spread = np.einsum("dk,kl,dl->d", weights, inside, weights) * sum(y @ y for _, y in apart)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = weights @ along / np.sqrt(spread)
-    return found
+    return divide(weights @ along, np.sqrt(spread))
 
 
 def _build_blocks(human_scores: HumanScores, metrics: Sequence[str], scores: MetricScores) -> list[_RegressionBlock]:
@@ -145,21 +145,20 @@ def _build_blocks(human_scores: HumanScores, metrics: Sequence[str], scores: Met
     if human_scores.is_preference:
         pairs = comparisons_from_preferences(human_scores.preferences, some)
         blocks = []
-        for one, two in sorted(set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))):
-            here = (pairs.first == one) & (pairs.second == two)
+        for one, two, here in split_by_models(pairs):
             at = pairs.samples[here]
             apart = values[:, one, at] - values[:, two, at]
             blocks.append(_RegressionBlock(pairs.people[here], apart.T, at))
     else:
         blocks = [
-            _RegressionBlock(strand.people, values[:, at, strand.samples].T, strand.samples)
-            for at, strand in enumerate(series_by_model(human_scores.mean_over_raters(), some, scores.models))
+            _RegressionBlock(series.people, values[:, at, series.samples].T, series.samples)
+            for at, series in enumerate(series_by_model(human_scores.mean_over_raters(), some, scores.models))
         ]
     return [b for b in blocks if len(b.people) >= MIN_VALUES and np.ptp(b.people) > 0]
 
 
 def _fit_draws(blocks: Sequence[_RegressionBlock], counts: Sequence[Floats]) -> Floats:
-    """The best weights when samples count as often as said; axes draw, metric; NaN for none."""
+    """Return the best weights when samples count as often as said; axes draw, metric; NaN for none."""
     size = blocks[0].metrics.shape[1]
     draws = len(counts[0])
     inside, along = np.zeros((draws, size, size)), np.zeros((draws, size))
@@ -176,10 +175,7 @@ def _fit_draws(blocks: Sequence[_RegressionBlock], counts: Sequence[Floats]) -> 
 
 
 def _non_negative_least_squares(inside: Floats, along: Floats) -> Floats:
-    """Least squares with weights of zero or more, scaled to a sum of one.
-
-    Every choice of metrics is tried: of those whose weights are all positive the best is it.
-    """
+    """Solve least squares with weights of zero or more, scaled to a sum of one, by trying every choice of metrics."""
     draws, size = along.shape
     best, gain = np.full((draws, size), np.nan), np.zeros(draws)
     ridge = 1e-9 * np.trace(inside, axis1=1, axis2=2)[:, None, None] + 1e-12
@@ -213,13 +209,12 @@ def _held_out_sums(blocks: Sequence[_RegressionBlock], cluster_of_sample: Intege
 
 
 def _reached_correlation(blocks: Sequence[_RegressionBlock], weights: Floats) -> Floats:
-    """The mean correlation over all samples that each draw's weights reach."""
+    """Return the mean correlation over all samples that each draw's weights reach."""
     found = []
     for block in blocks:
         x, y = block.metrics - block.metrics.mean(axis=0), block.people - block.people.mean()
         spread = np.sqrt(np.einsum("dk,kl,dl->d", weights, x.T @ x, weights) * (y @ y))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found.append(fisher_z(weights @ (x.T @ y) / spread))
+        found.append(fisher_z(divide(weights @ (x.T @ y), spread)))
     return np.tanh(nan_mean(np.stack(found), 0))
 
 

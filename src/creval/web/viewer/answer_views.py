@@ -12,8 +12,7 @@ from creval.core.probe import Measurement, Probe, Question
 from creval.core.scales import NamedChoice, get_scale
 from creval.core.schema import Digits
 from creval.core.verdict import VerdictStatus
-from creval.store.lookup import VerdictRow
-from creval.store.run import METRIC_VOICE_PREFIX, reduce_answers
+from creval.store.run import METRIC_VOICE_PREFIX, VerdictRow, reduce_answers
 from creval.web.common.pages import link
 from creval.web.viewer.snapshot import AnswerState, Snapshot, probe_credit
 

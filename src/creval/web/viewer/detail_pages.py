@@ -11,7 +11,8 @@ from creval.core import formatting
 from creval.core.errors import CrevalError
 from creval.core.probe import Measurement, Question
 from creval.core.sample import Sample
-from creval.store.lookup import RunLookup, VerdictRow
+from creval.store.lookup import RunLookup
+from creval.store.run import VerdictRow
 from creval.web.common.pages import link
 from creval.web.viewer.answer_views import (
     ModelAnswer,

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from creval.core import formatting
 from creval.core.probe import Question
-from creval.store.lookup import RunLookup, VerdictRow
+from creval.store.lookup import RunLookup
+from creval.store.run import VerdictRow
 from creval.web.common.browser_images import SOURCE, edit_image_name, file_etag
 from creval.web.common.pages import SelectOption, link, paginate
 from creval.web.viewer.answer_views import ModelAnswer, model_answer

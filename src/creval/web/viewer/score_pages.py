@@ -11,7 +11,7 @@ from creval.core import formatting
 from creval.core.schema import Level
 from creval.reporting import edit_costs, numbers, sentences
 from creval.reporting.tables import best_and_second, visible_columns
-from creval.stats.scorecard import Answer, Scorecard
+from creval.stats.scorecard import Scorecard, ScoreEstimate
 from creval.store.provenance import read_provenance
 from creval.web.common.pages import link
 from creval.web.viewer.filters import OUTCOMES, Filters, filter_items, outcome_labels, resolve_name
@@ -194,7 +194,13 @@ def _samples_url(level: Level, group: str, **more: str) -> str:
 
 
 def _score_cell(
-    scores: Scorecard, cell: Answer, column: str, place: int, shade: int = 0, level: Level | None = None, href: str = ""
+    scores: Scorecard,
+    cell: ScoreEstimate,
+    column: str,
+    place: int,
+    shade: int = 0,
+    level: Level | None = None,
+    href: str = "",
 ) -> ScoreCell:
     metric = scores.table.schema.find_metric(column)
     minus = level is not None and level.difference_of is not None
@@ -210,14 +216,14 @@ def _score_cell(
     )
 
 
-def _interval_bar(cell: Answer, low: float, high: float) -> IntervalBar | None:
+def _interval_bar(cell: ScoreEstimate, low: float, high: float) -> IntervalBar | None:
     if cell.value is None:
         return None
 
     def at(value: float) -> float:
         return round(100.0 * min(1.0, max(0.0, (value - low) / (high - low))), 1)
 
-    ends = (cell.value, cell.value) if cell.low is None or cell.high is None else cell[1:3]
+    ends = (cell.value, cell.value) if cell.low is None or cell.high is None else cell.interval
     return IntervalBar(at(ends[0] or 0.0), at(cell.value), at(ends[1] or 0.0))
 
 

@@ -61,7 +61,7 @@ class TextIndex:
     def update(self, run: RunLookup) -> None:
         """Add what has come since the last time; where something has gone, begin anew."""
         texts = frozenset(_iter_texts(run))
-        count = run.count()
+        count = run.count_verdicts()
         with self._lock:
             if count < self._count or not self._texts <= texts:
                 self._clear()

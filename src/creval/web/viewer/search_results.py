@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from markupsafe import Markup, escape
 
 from creval.core.formatting import escape_control
-from creval.store.lookup import RunLookup, VerdictRow
+from creval.store.lookup import RunLookup
+from creval.store.run import VerdictRow
 from creval.web.common.pages import PAGE_SIZE, link, paginate
 from creval.web.viewer.search_index import EXPLANATION, KINDS, MAX_COUNTED, TextIndex, search_terms
 from creval.web.viewer.snapshot import Snapshot
