@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from creval.api.runs import measure as measure
     from creval.api.runs import replay as replay
     from creval.benchmarks import open_benchmark as open_benchmark
+    from creval.calls.settings import JudgeSettings as JudgeSettings
     from creval.calls.settings import Settings as Settings
     from creval.core.benchmark import Protocol as Protocol
     from creval.core.edit_record import Edit as Edit
@@ -62,7 +63,7 @@ _NAMES_BY_MODULE = {
     "api.outputs": "export plot report view",
     "api.runs": "calibrate edit estimate judge measure replay",
     "benchmarks": "open_benchmark",
-    "calls.settings": "Settings",
+    "calls.settings": "JudgeSettings Settings",
     "core.benchmark": "Protocol",
     "core.edit_record": "Edit",
     "core.errors": "CrevalError",

@@ -12,7 +12,12 @@ from PIL import Image, ImageOps
 
 import creval
 from creval.core.errors import CrevalError
+from creval.judges.base import JudgeOptions
+from creval.judges.judge_spec import open_judges
 from creval.reporting.result import Result
+from creval.testing.fake_chat_server import FakeServer
+from tests.building.chains_made import FITTING, annotated
+from tests.serving import serving
 
 
 def mirror(image: Image.Image, instruction: str) -> Image.Image:
@@ -131,6 +136,40 @@ def test_a_calibrated_judge_corrects_scores(made: Path, tmp_path: Path) -> None:
     assert found is not None
     assert found.frame().filter(found.frame()["of"] == "all").height == 1
     assert len(creval.score(made / "run", correct=tmp_path / "rates.json").tables) > 1
+
+
+def test_a_judge_that_is_an_object_is_calibrated(tmp_path: Path) -> None:
+    judge = open_judges("truth", JudgeOptions())[0]
+    found = creval.calibrate(judge, tmp_path / "rates.json", samples=6, repeat=1)
+    assert found is not None
+    assert found.to_json()["judge"] == "truth"
+    assert found.to_json()["unanswered"] == 0
+
+
+def test_weights_are_given_as_on_the_command_line(made: Path) -> None:
+    given = creval.score(made / "run", weights="IF=1,VC=3").frame()
+    assert given.equals(creval.score(made / "run", weights={"IF": 1.0, "VC": 3.0}).frame())
+
+
+def test_benchmarks_are_built_of_images(tmp_path: Path) -> None:
+    coco = annotated(tmp_path, FITTING[:1])
+    images, settings = tmp_path / "images", creval.JudgeSettings(retries=4)
+    with serving(FakeServer(seed=3).app()) as url:
+        writer = f"openai:w@{url}/v1"
+        built = {
+            "complex-edit": creval.build_complex_edit(images, tmp_path / "chains", writer, steps=3, settings=settings),
+            "complexbench-edit": creval.build_complexbench(
+                images, tmp_path / "steps", writer, coco=coco, level="parallel", settings=settings
+            ),
+            "creval": creval.build_creval(images, tmp_path / "own", writer, settings=settings),
+            "ice-bench": creval.build_ice(images, tmp_path / "tasks", writer, source_type="real", settings=settings),
+        }
+    for (name, found), folder in zip(built.items(), ("chains", "steps", "own", "tasks"), strict=True):
+        assert not found.value.left_out, name
+        assert found.sentences[0].endswith(f"for {tmp_path / folder}, 0 left out.")
+        assert creval.open_benchmark(tmp_path / folder).name == name
+    with pytest.raises(CrevalError, match="give `coco` FILE"):
+        creval.build_complexbench(images, tmp_path / "none", "openai:w@http://127.0.0.1:1/v1")
 
 
 def test_a_nested_function_cannot_be_an_editor(made: Path) -> None:

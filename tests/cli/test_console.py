@@ -4,6 +4,7 @@ import json
 from collections import Counter
 
 import pytest
+import typer
 from rich.cells import cell_len
 
 from creval.calls.retry import Progress
@@ -94,3 +95,28 @@ def test_one_summary_of_calls_for_all_commands() -> None:
     assert console.fault_notes(Progress(error_counts=Counter(timeout=2)), "image") == [
         "calls that brought no image: timeout 2"
     ]
+
+
+def test_an_interrupt_says_what_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        console.exit_if_stopped("interrupted", "written")
+    assert stopped.value.code == 130
+    said = capsys.readouterr().err
+    assert said == "stopped: what was written is kept; repeat the command to go on.\n"
+
+
+def test_a_budget_that_is_reached(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as stopped:
+        console.exit_if_stopped("budget", "written")
+    assert stopped.value.exit_code == 1
+    assert "may not pay the next call; raise it to go on." in capsys.readouterr().err
+
+
+def test_what_came_to_its_end_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    console.exit_if_stopped("", "written")
+    console.exit_if_too_many_missing(0.005, 0.005, "were left out")
+    assert capsys.readouterr().err == ""
+    with pytest.raises(typer.Exit) as stopped:
+        console.exit_if_too_many_missing(0.0125, 0.005, "were left out")
+    assert stopped.value.exit_code == 1
+    assert "1.2 % were left out: exit status 1 (--max-unanswered)." in capsys.readouterr().err

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from creval.api.inputs import RunLike, ScoringOptions, opened_run, read_ratings
+from creval.api.inputs import RunLike, ScoringOptions, opened_run, parse_weights, read_ratings
 from creval.core.errors import CrevalError, require_known
 from creval.core.progress_line import ProgressLine, count_progress
 from creval.core.schema import Weights
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from creval.analysis.comparison import Comparison
+    from creval.analysis.correction import CorrectedScores
     from creval.analysis.item_statistics import ItemStatistics
     from creval.analysis.measurement_repeats import RepeatVariation
     from creval.analysis.unchanged_edits import UnchangedSummary
@@ -28,12 +29,22 @@ if TYPE_CHECKING:
     from creval.stats.weight_sensitivity import Sensitivity
 
 
-def scorecard(run: Run, options: ScoringOptions) -> Scorecard:
+def scorecard(run: Run, options: ScoringOptions, *, average: bool = False) -> Scorecard:
     """Score an open run with the arguments of `score`."""
     from creval.analysis.scoring import score as score_run
 
-    given: dict[str, Any] = dict(options)
-    return score_run(run, common=given.pop("common_samples", False), **given)
+    given: dict[str, Any] = {**options, "weights": parse_weights(options.get("weights"), run.manifest)}
+    return score_run(run, common=given.pop("common_samples", False), average=average, **given)
+
+
+def corrected_scores(run: Run, card: Scorecard, file: str | Path, resamples: int, seed: int) -> CorrectedScores:
+    """Correct scores for the judge's errors, which a file of `calibrate` holds."""
+    from creval.analysis.correction import correct_scores
+    from creval.core.files import read_json
+    from creval.stats.calibration import parse_calibration
+
+    rates = parse_calibration(read_json(Path(file)), str(file))
+    return correct_scores(run, card, rates, resamples=resamples, seed=seed)
 
 
 def score(
@@ -57,31 +68,18 @@ def score(
     samples without an edit as failed, `common_samples` keeps only samples that all models have.
     `correct` is a file of `calibrate`: the scores are shown corrected for the judge's errors, too.
     """
-    from creval.analysis.correction import correct_scores
-    from creval.analysis.scoring import score as score_run
-    from creval.core.files import read_json
     from creval.reporting import tables
     from creval.reporting.commands.score_output import score_output
-    from creval.stats.calibration import parse_calibration
 
     with opened_run(run) as opened:
-        card = score_run(
-            opened,
-            strict=strict,
-            subset=subset,
-            weights=weights,
-            models=None if models is None else tuple(models),
-            resamples=resamples,
-            seed=seed,
-            average=average,
-            missing=missing,
-            common=common_samples,
-        )
+        scoring: ScoringOptions = {"strict": strict, "subset": subset, "weights": weights, "missing": missing}
+        chosen = None if models is None else tuple(models)
+        scoring |= {"models": chosen, "common_samples": common_samples, "resamples": resamples, "seed": seed}
+        card = scorecard(opened, scoring, average=average)
         groups = tables.select_groups(card, [by] if isinstance(by, str) else list(by))
         grids, corrected = list(tables.score_tables(card, groups, {})), None
         if correct is not None:
-            rates = parse_calibration(read_json(Path(correct)), str(correct))
-            corrected = correct_scores(opened, card, rates, resamples=resamples, seed=seed)
+            corrected = corrected_scores(opened, card, correct, resamples, seed)
             grids += tables.corrected_tables(card, corrected, groups)
         return ScoreResult(card, score_output(opened, card, groups, resamples, corrected, grids))
 
@@ -115,7 +113,7 @@ def compare(
             second,
             strict=strict,
             subset=subset,
-            weights=weights,
+            weights=parse_weights(weights, opened.manifest),
             resamples=resamples,
             seed=seed,
             top=top,
@@ -229,7 +227,6 @@ def unchanged(
     run: RunLike, *, subset: str | None = None, resamples: int = 2_000, seed: int = 0
 ) -> Result[Sequence[UnchangedSummary]]:
     """Find models that left sources as they were, and what the others kept."""
-    from creval.analysis.scoring import score as score_run
     from creval.analysis.unchanged_edits import following_threshold, summarise_unchanged
     from creval.analysis.unchanged_scan import scan_for_changes
     from creval.reporting.commands.unchanged_output import unchanged_output
@@ -238,7 +235,7 @@ def unchanged(
     with ProgressLine() as line:
         lost = scan_for_changes(folder, count_progress(line, "edits looked at"))
     with opened_run(folder) as opened:
-        card = score_run(opened, subset=subset, resamples=resamples, seed=seed)
+        card = scorecard(opened, {"subset": subset, "resamples": resamples, "seed": seed})
         found = summarise_unchanged(opened, card, resamples, seed)
     output = unchanged_output(found, following_threshold(card), lost)
     return Result(found, output, output.data["models"])
@@ -275,7 +272,8 @@ def align(
         if lower is not None:
             raise CrevalError("`lower` is for `scores`; a run knows its metrics.")
         with opened_run(run) as opened:
-            held = metric_scores_from_table(build_score_table(opened, strict=strict, subset=subset, weights=weights))
+            parsed = parse_weights(weights, opened.manifest)
+            held = metric_scores_from_table(build_score_table(opened, strict=strict, subset=subset, weights=parsed))
     else:
         if subset is not None or strict or weights is not None:
             raise CrevalError("`subset`, `strict` and `weights` are for a run, not for `scores`.")

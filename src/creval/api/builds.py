@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from creval.api.runs import watch_calls
-from creval.calls.settings import Settings
+from creval.calls.settings import JudgeSettings
 from creval.core.errors import CrevalError, require_known
 from creval.core.formatting import pluralise
 from creval.core.progress_line import ProgressLine, count_progress
@@ -30,7 +30,7 @@ def build_creval(
     rewrite: bool = False,
     blind: bool = True,
     temperature: float | None = None,
-    settings: Settings | None = None,
+    settings: JudgeSettings | None = None,
 ) -> Result[Any]:
     """Write instructions and questions for images, as CREval has them.
 
@@ -41,7 +41,7 @@ def build_creval(
 
     wish = CrevalBuildOptions(dimension, Path(instructions) if instructions else None, rewrite, blind)
     roles = {"writer": writer, "asker": asker or writer, "checker": checker or writer}
-    builder = CrevalBuilder(Path(images), Path(out), roles, wish, settings or Settings(), temperature=temperature)
+    builder = CrevalBuilder(Path(images), Path(out), roles, wish, settings or JudgeSettings(), temperature=temperature)
     return _build(builder, out)
 
 
@@ -52,13 +52,13 @@ def build_complex_edit(
     *,
     steps: int = 8,
     temperature: float = 1.15,
-    settings: Settings | None = None,
+    settings: JudgeSettings | None = None,
 ) -> Result[Any]:
     """Write chains of atomic edits and their compounds, C1 to CN, as Complex-Edit has them."""
     from creval.building.complex_edit.builder import ComplexEditBuilder
 
     builder = ComplexEditBuilder(
-        Path(images), Path(out), writer, settings or Settings(), steps=steps, temperature=temperature
+        Path(images), Path(out), writer, settings or JudgeSettings(), steps=steps, temperature=temperature
     )
     return _build(builder, out)
 
@@ -73,7 +73,7 @@ def build_complexbench(
     detector: str | None = None,
     level: str = "all",
     temperature: float = 0.7,
-    settings: Settings | None = None,
+    settings: JudgeSettings | None = None,
 ) -> Result[Any]:
     """Write parallel and chained steps, as ComplexBench-Edit has them.
 
@@ -88,7 +88,7 @@ def build_complexbench(
         source,
         folder,
         {"writer": writer, "checker": checker or writer},
-        settings or Settings(),
+        settings or JudgeSettings(),
         object_finder(source, folder, coco, detector),
         levels=tuple(LEVELS) if level == "all" else (level,),
         temperature=temperature,
@@ -109,7 +109,7 @@ def build_ice(
     derive: bool = False,
     source_type: str = "",
     temperature: float = 0.7,
-    settings: Settings | None = None,
+    settings: JudgeSettings | None = None,
 ) -> Result[Any]:
     """Write items of ICE-Bench's tasks: images described, templates filled in."""
     from creval.building.ice.builder import IceBuilder, IceBuildOptions
@@ -124,7 +124,7 @@ def build_ice(
         source_type.casefold(),
     )
     roles = {"writer": writer, "captioner": captioner or writer}
-    builder = IceBuilder(Path(images), Path(out), roles, wish, settings or Settings(), temperature=temperature)
+    builder = IceBuilder(Path(images), Path(out), roles, wish, settings or JudgeSettings(), temperature=temperature)
     return _build(builder, out)
 
 

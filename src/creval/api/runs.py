@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from creval.api.inputs import BenchmarkLike, EditorLike, JudgeLike, as_benchmark, editor_spec
-from creval.calls.settings import Settings
+from creval.calls.settings import JudgeSettings
 from creval.core.errors import CrevalError
 from creval.core.formatting import pluralise
 from creval.core.progress_line import ProgressLine, count_progress, track
@@ -97,7 +97,7 @@ def estimate(
     edits: Sequence[str | Path],
     judge: JudgeLike,
     run: str | Path,
-    settings: Settings | None = None,
+    settings: JudgeSettings | None = None,
     *,
     protocol: str | None = None,
 ) -> Result[Sequence[CostEstimate]]:
@@ -130,7 +130,7 @@ def judge(
     edits: Sequence[str | Path],
     judge: JudgeLike,
     run: str | Path,
-    settings: Settings | None = None,
+    settings: JudgeSettings | None = None,
     *,
     protocol: str | None = None,
 ) -> Result[JudgeSummary]:
@@ -253,13 +253,13 @@ def measure(
 
 
 def calibrate(
-    judge: str,
+    judge: JudgeLike,
     out: str | Path,
     *,
     samples: int = 60,
     repeat: int = 2,
     variants: bool = True,
-    settings: Settings | None = None,
+    settings: JudgeSettings | None = None,
     seed: int = 0,
     dry_run: bool = False,
     on_estimate: Callable[[Sequence[CostEstimate]], None] | None = None,
@@ -277,7 +277,7 @@ def calibrate(
     path = Path(out)
     if path.suffix.casefold() != ".json":
         raise CrevalError(f"`out` {out}: give a file that ends in .json.")
-    base = settings or Settings(temperature=0.0)
+    base = settings or JudgeSettings(temperature=0.0)
     trials = CalibrationRun(judge, path.with_suffix(""), samples, repeat, base, variants=variants, seed=seed)
     with ProgressLine() as line:
         trials.draw(count_progress(line, "edits drawn"), dry_run=dry_run)
@@ -286,9 +286,9 @@ def calibrate(
     if dry_run:
         return None
     answers = trials.run(lambda variant: watch_calls(ProgressLine(), variant))
-    output = calibration_output(judge, samples, seed, answers)
+    output = calibration_output(trials.judge_name, samples, seed, answers)
     atomic_write(path, dumps(output.as_json(), indent=2))
-    atomic_write(path.with_suffix(".html"), output_page(f"Can {judge} be trusted?", output))
+    atomic_write(path.with_suffix(".html"), output_page(f"Can {trials.judge_name} be trusted?", output))
     named = [("all", "", output.data["all"])]
     named += [(what, name, of) for what in ("metrics", "kinds") for name, of in output.data[what].items()]
     return Result(answers, output, [{"of": what, "name": name, **of} for what, name, of in named])

@@ -1,4 +1,4 @@
-"""The command line: one file a command."""
+"""The command line. Commands that show what a run says, or pass it on, share a file; others have their own."""
 
 from __future__ import annotations
 
@@ -13,37 +13,26 @@ import typer
 
 from creval import __version__
 from creval.cli import (
-    agree,
-    align,
+    analysis_commands,
     bench,
     build,
-    calibrate,
-    compare,
     config,
     console,
     demo,
     edit,
-    export,
     fake_server,
-    items,
     judge,
     measure,
-    metrics,
-    plot,
+    output_commands,
     prompts,
-    repeats,
     replay,
-    report,
-    review,
     score,
-    sensitivity,
-    unchanged,
-    view,
 )
 from creval.cli.config_file import CONFIG_FILE, read_config
 from creval.cli.flags import current_spelling, with_flags
 from creval.cli.help_text import HELP_SETTINGS, HelpCommand, HelpGroup
 from creval.core.errors import CrevalError
+from creval.core.formatting import escape_control
 
 # Commands by what a person wants to do.
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
@@ -51,18 +40,18 @@ _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Run": (edit.edit, judge.judge, replay.replay, measure.measure),
     "Understand": (
         score.score,
-        compare.compare,
-        agree.agree,
-        items.items,
-        sensitivity.sensitivity,
-        repeats.repeats,
-        unchanged.unchanged,
-        align.align,
-        calibrate.calibrate,
+        analysis_commands.compare,
+        analysis_commands.agree,
+        analysis_commands.items,
+        analysis_commands.sensitivity,
+        analysis_commands.repeats,
+        analysis_commands.unchanged,
+        analysis_commands.align,
+        analysis_commands.calibrate,
     ),
-    "Look and share": (report.report, view.view, plot.plot, export.export),
-    "Build": (review.review,),
-    "Extend": (metrics.metrics, prompts.prompts, fake_server.fake_server),
+    "Look and share": (output_commands.report, output_commands.view, output_commands.plot, output_commands.export),
+    "Build": (output_commands.review,),
+    "Extend": (measure.metrics, prompts.prompts, fake_server.fake_server),
 }
 
 app = typer.Typer(
@@ -71,7 +60,7 @@ app = typer.Typer(
 for panel, commands in _COMMANDS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
-app.command("gauges", hidden=True)(metrics.metrics)
+app.command("gauges", hidden=True)(measure.metrics)
 app.add_typer(build.app, cls=HelpGroup, rich_help_panel="Build")
 for registered in (*app.registered_commands, *build.app.registered_commands):
     registered.cls = HelpCommand
@@ -133,7 +122,5 @@ def main() -> None:
 
 
 def _exit_with_message(sentence: str, status: int) -> None:
-    from creval.core.formatting import escape_control
-
     print(f"creval: {escape_control(sentence)}", file=sys.stderr)
     sys.exit(status)

@@ -35,9 +35,8 @@ def touchstone(
     """Draw a benchmark of which everything is known, to try judges on."""
     from creval.touchstone.builder import build_touchstone
 
-    line = console.ProgressLine()
-    made = build_touchstone(Path(out), samples, seed, on_progress=console.count_progress(line, "drawn"))
-    line.clear()
+    with console.ProgressLine() as line:
+        made = build_touchstone(Path(out), samples, seed, on_progress=console.count_progress(line, "drawn"))
     asked = sum(len(questions) for sample in made for questions in sample.questions.values())
     console.print_note(f"{len(made):,} sample{'s' * (len(made) > 1)} with {asked:,} questions.")
     console.print_note(f"Now: creval bench {quote(out)}")

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_
 
 import typer
 
-from creval.cli import console, estimate_output, exit_status, options
+from creval.cli import console, estimate_output, options
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
     from creval.building.base import Builder
     from creval.building.review.base import Review
-    from creval.calls.settings import Settings
+    from creval.calls.settings import JudgeSettings
     from creval.calls.text_generation import GenerationResult
     from creval.reporting.output import CommandOutput
 
@@ -27,7 +27,7 @@ MAX_REASONS = 8  # reasons in a note
 
 Images = Annotated[str, typer.Option(metavar="DIR", help="The pictures, also in folders inside.")]
 Out = Annotated[str, typer.Option(metavar="BENCH", help="The benchmark's folder.")]
-Writer = Annotated[str, typer.Option(metavar="SPEC", help="openai:gpt-4o, openai:MODEL@URL ...")]
+Writer = Annotated[str, options.spec("judges", "openai:gpt-4o, openai:MODEL@URL ...")]
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class BuildFlags:
         """The share of pictures that may be left out."""
         return options.parse_share(self.max_unanswered)
 
-    def settings(self, out: str, gauges: Mapping[str, str] | None = None) -> Settings:
+    def settings(self, out: str, metric_models: Mapping[str, str] | None = None) -> JudgeSettings:
         """The options as settings, for a folder that may be written into."""
-        from creval.calls.settings import Settings
+        from creval.calls.settings import JudgeSettings
 
         options.parse_share(self.max_unanswered)  # what is wrong is said before anything is paid
         if not self.resume and Path(out).is_dir() and any(Path(out).iterdir()):
             raise CrevalError(f"--no-resume: {out} is not empty. Give another --out.")
-        return Settings(
+        return JudgeSettings(
             limit=self.limit,
             concurrency=self.concurrency,
             retries=self.retries,
@@ -85,7 +85,7 @@ class BuildFlags:
             budget=options.parse_budget(self.budget),
             key_env=self.key_env,
             seed=self.seed,
-            metric_models=gauges or {},
+            metric_models=metric_models or {},
         )
 
 
@@ -131,10 +131,9 @@ def run_build(
 ) -> None:
     """Print the estimate and, unless that is all that is wanted, build, print what was made and go
     on to the review, or exit."""
-    from creval.core.formatting import escape_control, pluralise
+    from creval.core.formatting import pluralise
 
-    for line in builder.warnings():
-        console.print_note(escape_control(line))
+    console.print_note(*builder.warnings())
     expected, of = builder.estimate(), (builder.item_count, builder.unit)
     if common.dry_run:
         estimate_output.print_estimates(
@@ -142,11 +141,8 @@ def run_build(
         )
         return
     console.print_note(f"{pluralise(*of)}: about {estimate_output.format_estimates(expected)}")
-    shown = console.ProgressLine()
-    try:
+    with console.ProgressLine() as shown:
         result = builder.run(console.watch_calls(shown))
-    finally:
-        shown.clear()
     output, out = describe(result), quote(str(builder.out))
     print_summary(result, builder, out)
     if common.json:
@@ -154,16 +150,15 @@ def run_build(
         console.print_json({**output.facts, **build_facts(result), **found})
     elif output.table:
         console.print_output(output.table)
-    for note in output.notes:
-        console.print_note(note)
-    exit_status.exit_if_stopped(result.stopped, "written")
+    console.print_note(*output.notes)
+    console.exit_if_stopped(result.stopped, "written")
     if common.review and output.has_samples:
         from creval.web.review.app import serve_review
 
         serve_review(review(builder.out))
     elif output.has_samples:
         console.print_note(f"Now: creval bench {out}")
-    exit_status.exit_if_too_many_missing(result.share_left_out, common.max_left_out, "were left out")
+    console.exit_if_too_many_missing(result.share_left_out, common.max_left_out, "were left out")
 
 
 def build_facts(summary: GenerationResult[Any]) -> dict[str, Any]:
@@ -183,15 +178,13 @@ def build_facts(summary: GenerationResult[Any]) -> dict[str, Any]:
 def print_summary(summary: GenerationResult[Any], builder: Builder[Any], out: str) -> None:
     """Print what was left out and why, what it took, and how many were made."""
     from creval.building.build_manifest import BUILD_RECORD
-    from creval.core.formatting import escape_control, pluralise
+    from creval.core.formatting import pluralise
 
     progress = summary.progress
-    for said in summary.notes:
-        console.print_note(escape_control(said))
+    console.print_note(*summary.notes)
     for name, reason in list(summary.left_out.items())[:MAX_REASONS]:
-        console.print_note(escape_control(f"{name} is left out: {reason}"))
+        console.print_note(f"{name} is left out: {reason}")
     if len(summary.left_out) > MAX_REASONS:
         console.print_note(f"... and {len(summary.left_out) - MAX_REASONS:,} more ({out}/{BUILD_RECORD})")
-    for note in (*console.fault_notes(progress), console.call_summary(progress, kept="text")):
-        console.print_note(note)
+    console.print_note(*console.fault_notes(progress), console.call_summary(progress, kept="text"))
     console.print_note(f"{pluralise(len(summary.results), builder.unit)} made, {len(summary.left_out):,} left out.")

@@ -25,7 +25,7 @@ def complexbench(
     metric_model: Annotated[
         list[str] | None, typer.Option(metavar="boxes=MODEL", help="Or a detector for objects.")
     ] = None,
-    checker: Annotated[str | None, typer.Option(metavar="SPEC", help="Who says whether steps are feasible.")] = None,
+    checker: Annotated[str | None, options.spec("judges", "Who says whether steps are feasible.")] = None,
     level: Annotated[str, typer.Option(metavar="parallel|two-chain|three-chain|all", help="What to make.")] = "all",
     temperature: Annotated[float, typer.Option(min=0, help="Of the writer.")] = 0.7,
     *,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from creval.cli import build_common
+from creval.cli import build_common, options
 
 if TYPE_CHECKING:
     from creval.building.creval.builder import CrevalBuilder
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 def creval(
     images: build_common.Images,
     out: build_common.Out,
-    writer: Annotated[str, typer.Option(metavar="SPEC", help="Who writes instructions: openai:gpt-4o ...")],
-    asker: Annotated[str, typer.Option(metavar="SPEC", help="Who writes questions; better not the writer.")] = "",
-    checker: Annotated[
-        str, typer.Option(metavar="SPEC", help="Who answers on the source alone; else the writer.")
-    ] = "",
+    writer: Annotated[str, options.spec("judges", "Who writes instructions: openai:gpt-4o ...")],
+    asker: Annotated[str, options.spec("judges", "Who writes questions; better not the writer.")] = "",
+    checker: Annotated[str, options.spec("judges", "Who answers on the source alone; else the writer.")] = "",
     dimension: Annotated[
         str, typer.Option(metavar="NAME|balanced|fitting", help="fitting: the writer chooses.")
     ] = "balanced",

@@ -22,7 +22,7 @@ def ice(
     images: build_common.Images,
     out: build_common.Out,
     writer: build_common.Writer = "",
-    captioner: Annotated[str, typer.Option(metavar="SPEC", help="Who describes pictures; else the writer.")] = "",
+    captioner: Annotated[str, options.spec("judges", "Who describes pictures; else the writer.")] = "",
     tasks: Annotated[str, typer.Option(metavar="NAME,...", help="Only these tasks, or groups of tasks.")] = "",
     each: Annotated[int, typer.Option(min=1, max=31, help="Tasks for each picture.")] = 1,
     items: Annotated[str | None, typer.Option(metavar="FILE", help="Your own table of items, CSV or JSON.")] = None,

@@ -10,7 +10,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import typer
+
 from creval.cli.flags import with_flags
+from creval.core.formatting import escape_control, format_count, format_duration, format_money, pluralise
 from creval.core.progress_line import ProgressLine as ProgressLine
 from creval.core.progress_line import count_progress as count_progress
 from creval.core.progress_line import track as track
@@ -36,16 +39,15 @@ def stdout_console() -> Console:
     return out
 
 
-def print_note(line: str) -> None:
-    """A line on standard error."""
-    print(with_flags(line), file=sys.stderr)
+def print_note(*lines: str) -> None:
+    """Print lines on standard error; control characters are shown, not obeyed."""
+    for line in lines:
+        print(with_flags(escape_control(line)), file=sys.stderr)
 
 
 class _NoteHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        from creval.core.formatting import escape_control
-
-        print_note(escape_control(record.getMessage()))
+        print_note(record.getMessage())
 
 
 def log_to_stderr() -> None:
@@ -72,8 +74,7 @@ def print_output(output: CommandOutput, as_json: bool = False) -> None:
         out.print(with_flags(sentence))
     for grid in output.tables:
         print_table(grid)
-    for line in output.notes:
-        print_note(line)
+    print_note(*output.notes)
 
 
 def print_table(table: OutputTable) -> None:
@@ -87,7 +88,6 @@ def print_table(table: OutputTable) -> None:
 
 def watch_calls(line: ProgressLine, label: str = "") -> Callable[..., None]:
     """Show how far calls of a model are; `label` and `unit` may also come with each progress."""
-    from creval.core.formatting import format_count, format_duration, format_money
 
     def watch(progress: Progress, label: str = label, unit: str = "calls") -> None:
         left = progress.calls - progress.done
@@ -126,8 +126,6 @@ def watch_calls(line: ProgressLine, label: str = "") -> Callable[..., None]:
 
 def fault_notes(progress: Progress, wanted: str = "answer") -> list[str]:
     """Return how many calls brought nothing, by the kind of fault."""
-    from creval.core.formatting import escape_control
-
     kinds = ", ".join(f"{kind} {n}" for kind, n in progress.error_counts.most_common(_MAX_FAULTS))
     return [escape_control(f"calls that brought no {wanted}: {kinds}")] if kinds else []
 
@@ -137,8 +135,6 @@ def call_summary(progress: Progress, *, kept: str = "", folder_cost: float | Non
 
     `folder_cost` is what all commands on a folder have cost, where that is known.
     """
-    from creval.core.formatting import format_count, format_duration, format_money, pluralise
-
     about = "about " if progress.tokens_estimated else ""
     tokens = progress.tokens_in + progress.tokens_out
     parts = [
@@ -153,3 +149,20 @@ def call_summary(progress: Progress, *, kept: str = "", folder_cost: float | Non
     return ", ".join(parts) + (
         f"; {pluralise(progress.cached, kept)} kept from before" if kept and progress.cached else ""
     )
+
+
+def exit_if_stopped(stopped: str, done_word: str) -> None:
+    """Exit where it did not come to its end; `done_word` is what was done so far, such as `answered`."""
+    if stopped == "interrupted":
+        print_note(f"stopped: what was {done_word} is kept; repeat the command to go on.")
+        sys.exit(130)  # all is said: typer.Exit would be taken for an interrupt of its own
+    if stopped == "budget":
+        print_note("stopped: the budget is reached, or what is left may not pay the next call; raise it to go on.")
+        raise typer.Exit(1)
+
+
+def exit_if_too_many_missing(share: float, allowed: float, what: str) -> None:
+    """Exit with 1 where a larger share did not come than is allowed; `what` says of what."""
+    if share > allowed:
+        print_note(f"{100 * share:.1f} % {what}: exit status 1 (--max-unanswered).")
+        raise typer.Exit(1)

@@ -11,7 +11,7 @@ import typer
 
 from creval.cli import console
 from creval.cli.judge import judge
-from creval.cli.report import report
+from creval.cli.output_commands import report
 from creval.cli.score import score
 
 _SEED = 7
@@ -39,9 +39,8 @@ def demo(
         f"Drawing {samples} sample{'s' * (samples > 1)}, and the edits of {len(SIMULATED_EDITORS)} editors "
         f"whose skill is known, into {out} ..."
     )
-    line = console.ProgressLine()
-    build_touchstone(bench, samples, _SEED, edits=edits, on_progress=console.count_progress(line, "images drawn"))
-    line.clear()
+    with console.ProgressLine() as line:
+        build_touchstone(bench, samples, _SEED, edits=edits, on_progress=console.count_progress(line, "images drawn"))
     console.print_note("Judging them with `pixel`, a judge that looks at the pixels ...")
     folders = [str(edits / editor) for editor in SIMULATED_EDITORS]
     try:

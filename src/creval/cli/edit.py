@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import console, estimate_output, exit_status, options
+from creval.cli import console, estimate_output, options
 
 if TYPE_CHECKING:
     from creval.editing.edit_run import EditRun, EditRunResult
@@ -26,13 +26,13 @@ _ODDITIES = {
 
 def edit(
     bench: options.Benchmark,
-    editor: Annotated[str, typer.Option(metavar="SPEC", help="openai:gpt-image-1, command:'PROGRAM ...' ...")],
+    editor: Annotated[str, options.spec("editors", "openai:gpt-image-1, command:'PROGRAM ...' ...")],
     out: Annotated[str, typer.Option(metavar="DIR", help="The model's folder; its name is the model's.")],
     strategy: Annotated[
         str, typer.Option(metavar="NAME+NAME", help="direct, sequential, best-of:N, reasoned.")
     ] = "direct",
-    judge: Annotated[str, typer.Option(metavar="SPEC", help="Who picks, for best-of.")] = "",
-    reasoner: Annotated[str, typer.Option(metavar="SPEC", help="Who plans, for reasoned.")] = "",
+    judge: Annotated[str, options.spec("judges", "Who picks, for best-of.")] = "",
+    reasoner: Annotated[str, options.spec("judges", "Who plans, for reasoned.")] = "",
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the editor.")
     ] = None,
@@ -85,16 +85,12 @@ def edit(
     if dry_run:
         price_flag = "--price USD (of helpers --token-price IN,OUT)"
         estimate_output.print_estimates(expected, concurrency, json, (len(samples), "sample"), price_flag)
-        for line in _skipped_notes(run):
-            console.print_note(line)
+        console.print_note(*_skipped_notes(run))
         return
     console.print_note(estimate_output.format_estimates(expected))
-    shown = console.ProgressLine()
-    watch = console.watch_calls(shown)
-    try:
+    with console.ProgressLine() as shown:
+        watch = console.watch_calls(shown)
         edited = run.run(lambda what, so_far: watch(so_far, what, "images" if what == "editing" else "calls"))
-    finally:
-        shown.clear()
     console.print_output(_edit_output(edited), json)
     _finish(edited, bench, out, allowed)
 
@@ -145,7 +141,7 @@ def _edit_output(result: EditRunResult) -> CommandOutput:
 
 def _finish(result: EditRunResult, bench: str, out: str, allowed: float) -> None:
     """What comes next, or the exit status."""
-    exit_status.exit_if_stopped(result.stopped, "made")
+    console.exit_if_stopped(result.stopped, "made")
     if result.statuses["done"]:
         console.print_note(f"Now: creval judge {quote(bench)} --edits {quote(out)} --judge SPEC --run RUN")
-    exit_status.exit_if_too_many_missing(result.share_missing, allowed, "of the samples have no image")
+    console.exit_if_too_many_missing(result.share_missing, allowed, "of the samples have no image")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.cli import console, estimate_output, exit_status, options
+from creval.cli import console, estimate_output, options
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ def judge(
     edits: Annotated[
         list[str] | None, typer.Option(metavar="DIR...", help="A folder for each model: DIR or NAME=DIR.")
     ] = None,
-    judge: Annotated[str, typer.Option(metavar="SPEC", help="openai:gpt-4o, openai:MODEL@URL, panel:A+B ...")] = "",
+    judge: Annotated[str, options.spec("judges", "openai:gpt-4o, openai:MODEL@URL, panel:A+B ...")] = "",
     run: Annotated[str, typer.Option(metavar="RUN", help="The run's folder; made, or gone on with.")] = "",
     protocol: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Ask another benchmark's questions: viescore ...")
+        str | None, options.spec("protocols", "Ask another benchmark's questions: viescore ...", "NAME")
     ] = None,
     ask: Annotated[str, typer.Option(metavar="question|metric|sample", help="What is asked in one call.")] = "metric",
     repeat: Annotated[int, typer.Option(min=1, help="Ask everything K times.")] = 1,
@@ -76,8 +76,7 @@ def judge(
 ) -> None:
     """Ask a multimodal model about every edit; go on where an earlier run stopped."""
     from creval.benchmarks import open_benchmark
-    from creval.calls.settings import Settings
-    from creval.core.formatting import escape_control
+    from creval.calls.settings import JudgeSettings
     from creval.judging.estimate import estimate_judge_costs
     from creval.judging.judge_run import JudgeRun
     from creval.reporting.commands.early_stopping_output import early_stopping_output
@@ -85,7 +84,7 @@ def judge(
     if not run:
         raise CrevalError("give --run RUN, the folder to keep the answers in.")
     allowed = options.parse_share(max_unanswered)
-    settings = Settings(
+    settings = JudgeSettings(
         batch_by=ask,
         image_fit=image_fit,
         show_instruction=show_instruction,
@@ -115,8 +114,7 @@ def judge(
     )
     folders = [*(edits or ()), *(more or ())]
     judging = JudgeRun(open_benchmark(bench, protocol), folders, judge, run, settings, dry_run=dry_run)
-    for line in judging.warnings():
-        console.print_note(escape_control(line))
+    console.print_note(*judging.warnings())
     if dry_run:
         _note_unmatched(judging.found_edits.unmatched_files)
         _note_missing(judging.count_missing())
@@ -128,20 +126,17 @@ def judge(
     expected = estimate_judge_costs(judging, judging.read_answered(), _ESTIMATE_SAMPLE)
     if expected:
         console.print_note(("at most " if settings.stopping_rule else "") + estimate_output.format_estimates(expected))
-    shown = console.ProgressLine()
-    try:
+    with console.ProgressLine() as shown:
         done = judging.run(console.watch_calls(shown))
-    finally:
-        shown.clear()
     _print_summary(done, bool(judging.judges), run, json)
     settled = None if done.outcome is None else early_stopping_output(done.outcome)
     if json:
         console.print_json({**_summary_json(done), **(settled.as_json() if settled else {})})
     elif settled:
         console.print_output(settled)
-    exit_status.exit_if_stopped(done.stopped, "answered")
+    console.exit_if_stopped(done.stopped, "answered")
     console.print_note(f"Now: creval score {quote(run)}")
-    exit_status.exit_if_too_many_missing(done.share_unanswered, allowed, "of what was wanted did not come")
+    console.exit_if_too_many_missing(done.share_unanswered, allowed, "of what was wanted did not come")
 
 
 def _stored_answers(judging: JudgeRun) -> Mapping[str, AnsweredProbes]:
@@ -156,23 +151,20 @@ def _stored_answers(judging: JudgeRun) -> Mapping[str, AnsweredProbes]:
 
 
 def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) -> None:
-    from creval.core.formatting import escape_control
     from creval.reporting.run_facts import status_table
     from creval.reporting.sentences import format_reasons
 
     progress = summary.progress
-    for note in summary.notes:
-        console.print_note(escape_control(note))
+    console.print_note(*summary.notes)
     _note_unmatched(summary.unmatched_files)
     _note_missing(summary.missing_edits)
     for name, reason in list(progress.unreadable_edits.items())[:_MAX_SHOWN]:
-        console.print_note(escape_control(f"{name} was not asked about: {reason}"))
+        console.print_note(f"{name} was not asked about: {reason}")
     if len(progress.unreadable_edits) > _MAX_SHOWN:
         query = "SELECT system, sample, reason FROM edits WHERE status = 'failed' AND image IS NOT NULL"
         more = len(progress.unreadable_edits) - _MAX_SHOWN
         console.print_note(f'... and {more} more: sqlite3 {quote(run)}/creval.db "{query}"')
-    for note in console.fault_notes(progress):
-        console.print_note(note)
+    console.print_note(*console.fault_notes(progress))
     what = "questions" if summary.voices == 1 else f"questions x {summary.voices}"
     if summary.statuses and not json:
         console.print_table(status_table(summary.statuses, what))
@@ -186,9 +178,9 @@ def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) ->
     if summary.unanswered:
         console.print_note(f"{summary.unanswered:,} of {summary.expected_answers:,} answers did not come:")
         for reason, number in summary.reasons[:_MAX_SHOWN]:
-            console.print_note(escape_control(f"  {number:,} {reason}"))
+            console.print_note(f"  {number:,} {reason}")
         for example in summary.examples:
-            console.print_note(escape_control(f"  such as {example}"))
+            console.print_note(f"  such as {example}")
         again = "Repeating the command" if judged else "With --judge, the command"
         console.print_note(f"{again} asks them once more.")
 
@@ -214,17 +206,16 @@ def _summary_json(summary: JudgeSummary) -> dict[str, Any]:
 
 
 def _note_missing(missing: Mapping[str, Mapping[EditStatus, int]]) -> None:
-    from creval.core.formatting import escape_control, pluralise
+    from creval.core.formatting import pluralise
 
     for model, counts in missing.items():
         total = pluralise(sum(counts.values()), "edit")
         words = ", ".join(f"{number:,} {status}" for status, number in counts.items())
-        console.print_note(escape_control(f"{model} lacks {total} ({words}): not asked about"))
+        console.print_note(f"{model} lacks {total} ({words}): not asked about")
 
 
 def _note_unmatched(names: Sequence[str]) -> None:
-    from creval.core.formatting import escape_control
 
     if names:
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        console.print_note(escape_control(f"{len(names)} images belong to no sample: {shown}"))
+        console.print_note(f"{len(names)} images belong to no sample: {shown}")

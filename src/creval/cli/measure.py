@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
 
 def measure(
-    metric_names: Annotated[str, typer.Argument(metavar="METRIC[,METRIC]", help="What to measure (creval metrics).")],
+    metric_names: Annotated[
+        str,
+        typer.Argument(
+            metavar="METRIC[,METRIC]",
+            help="What to measure (creval metrics).",
+            autocompletion=options.complete_names("metrics"),
+        ),
+    ],
     files: Annotated[
         list[str] | None, typer.Argument(metavar="[SOURCE] EDIT", help="Two images, or one, as the metric needs.")
     ] = None,
@@ -96,7 +103,7 @@ def _print_values(measured: MeasuredEdit, json: bool) -> None:
         for name, value in measured.values.items():
             print(f"{escape_control(name)}  {value:.6g}")
         for name, reason in measured.reasons.items():
-            console.print_note(escape_control(f"{name} not measured: {reason}"))
+            console.print_note(f"{name} not measured: {reason}")
     if not measured.values:
         raise typer.Exit(1)
 
@@ -123,3 +130,16 @@ def _check_run(run: str) -> None:
         raise CrevalError("--run takes a folder, and none is named.")
     if Path(run).exists() and not Path(run).is_dir():
         raise CrevalError(f"--run takes a folder, and {run} is a file.")
+
+
+def metrics(json: options.Json = False) -> None:
+    """List what can be measured, whether it can be here, what to install, and the licences."""
+    from creval import registry
+    from creval.metrics.availability import metric_availability
+    from creval.metrics.base import image_metric_class, image_metric_names
+    from creval.reporting.commands.metrics_output import metric_list_output
+
+    infos = {name: image_metric_class(name).info for name in image_metric_names()}
+    packages = {info.name: registry.metrics.origin(name) for name, info in infos.items()}
+    listed = [(info, metric_availability(info)) for info in infos.values()]
+    console.print_output(metric_list_output(listed, packages), json)

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from json import loads
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from creval.core import schema
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
+    from creval.api.inputs import ScoringOptions
     from creval.providers.pricing import Price as Dollars
     from creval.stats.elimination import StoppingRule
+
+
+def complete_names(kind: str) -> Callable[[str], list[str]]:
+    """Return the shell completion of the names of a registry, also behind a comma."""
+
+    def complete(incomplete: str) -> list[str]:
+        from creval import registry
+
+        before, comma, begun = incomplete.rpartition(",")
+        return [f"{before}{comma}{name}" for name in getattr(registry, kind).names() if name.startswith(begun)]
+
+    return complete
+
+
+def spec(kind: str, text: str, metavar: str = "SPEC") -> Any:
+    """Return an option that takes a name of a registry, or a spec that begins with one."""
+    return typer.Option(metavar=metavar, help=text, autocompletion=complete_names(kind))
+
 
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
 Benchmark = Annotated[str, typer.Argument(metavar="BENCH", help="The folder of a benchmark.")]
@@ -53,61 +70,27 @@ KeyEnv = Annotated[str | None, typer.Option(metavar="NAME", help="The environmen
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and stop.")]
 
 
-def parse_weights(given: str | None, manifest: Mapping[str, Any]) -> schema.Weights | None:
-    """`IF=0.4,VC=0.6` as numbers by metric, what a JSON file says, or a name of weights that the
-    protocol of a run has."""
-    if given is None:
-        return None
-    if os.path.isfile(given):  # noqa: PTH113 (it may be no path at all)
-        return _read_weights_file(given)
-    from creval.benchmarks import get_protocol
-
-    protocol = get_protocol(manifest["protocol"])
-    example = f"METRIC=NUMBER, such as {_example_weights(protocol.schema)}"
-    if "=" not in given:
-        try:
-            protocol.with_weights(given)
-        except CrevalError as error:
-            raise CrevalError(f"--weights: there is no file {given!r}, and {error}. Or give {example}.") from error
-        return given
-    found: dict[str, float] = {}
-    for part in given.split(","):
-        name, equals, number = part.partition("=")
-        if name.strip() in found:
-            raise CrevalError(f"--weights gives {name.strip()} twice.")
-        try:
-            found[name.strip()] = float(number)
-        except ValueError as error:
-            raise CrevalError(f"--weights takes {example}, not {part!r}.") from error
-        if not equals or not name.strip():
-            raise CrevalError(f"--weights has no metric in {part!r}.")
-    return found
-
-
-def _example_weights(schema: schema.ScoreSchema) -> str:
-    """A card's own weights as they are given, or all that could be given, alike."""
-    metrics = (metric.name for metric in schema.metrics if metric.name != schema.ranking_column)
-    own = schema.composite.weights if schema.composite is not None else dict.fromkeys(metrics, 1)
-    return ",".join(f"{name}={weight:.3g}" for name, weight in own.items())
-
-
-def _read_weights_file(file: str) -> schema.Weights:
-    from creval.core.files import read_json
-
-    def number(of: object) -> bool:
-        return isinstance(of, int | float) and not isinstance(of, bool)
-
-    def numbers(of: object) -> bool:
-        return isinstance(of, dict) and all(map(number, of.values()))
-
-    found = read_json(file)
-    entries = found.values() if isinstance(found, dict) else ()
-    if not entries or not all(number(of) or numbers(of) for of in entries):
-        raise CrevalError(
-            f"--weights {file}: it should hold an object of numbers by metric, of such objects by group, or of both."
-        )
-    weights: schema.Weights = found
-    return weights
+def scoring(
+    strict: bool,
+    subset: str | None,
+    weights: str | None,
+    models: str | None,
+    missing: str,
+    common_samples: bool,
+    resamples: int,
+    seed: int,
+) -> ScoringOptions:
+    """Return the options of scoring as the API takes them."""
+    return {
+        "strict": strict,
+        "subset": subset,
+        "weights": weights,
+        "models": parse_names(models, "--models"),
+        "resamples": resamples,
+        "seed": seed,
+        "missing": missing,
+        "common_samples": common_samples,
+    }
 
 
 def parse_stopping_rule(question: str | None, alpha: float, margin: float) -> StoppingRule | None:

@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import console
+from creval.cli import console, options
 
 ICE_TEMPLATES = "ice_templates"
 
 
 def prompts(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Print this one.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="Print this one.", autocompletion=options.complete_names("prompts")),
+    ] = None,
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Write copies to change, for --prompts.")] = None,
 ) -> None:
     """List, print or copy the texts that are sent to models."""

@@ -23,19 +23,16 @@ def replay(
     json: options.Json = False,
 ) -> None:
     """Make a run from recorded answers."""
+    from creval.api import runs
     from creval.benchmarks import open_benchmark
-    from creval.core.formatting import escape_control
-    from creval.judging.replay_run import replay as replayed
     from creval.reporting.commands.early_stopping_output import early_stopping_output
     from creval.reporting.run_facts import status_table
 
     rule = options.parse_stopping_rule(until_decided, alpha, margin)
     benchmark = open_benchmark(bench)
-    done = replayed(
-        benchmark, answers, run, raw=raw, models=model or (), track=console.track, stopping_rule=rule, seed=seed
-    )
+    done = runs.replay(benchmark, answers, run, raw=raw, models=model or (), stopping_rule=rule, seed=seed).value
     for path, reason in list(done.unreadable_files.items())[:20]:
-        console.print_note(escape_control(f"no answers in {path}: {reason}"))
+        console.print_note(f"no answers in {path}: {reason}")
     if len(done.unreadable_files) > 20:
         console.print_note(f"... and {len(done.unreadable_files) - 20} more files without answers.")
     for names, what in (
@@ -44,7 +41,7 @@ def replay(
     ):
         if names:
             shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-            console.print_note(escape_control(f"{len(names)} {what}: {shown}"))
+            console.print_note(f"{len(names)} {what}: {shown}")
     answered = {file.metric for file in done.recording.files}
     absent = benchmark.judged_metrics - answered
     if absent:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -38,7 +37,7 @@ def score(
     seed: options.Seed = 0,
 ) -> None:
     """Score a run: every cell with its 95 % interval and its coverage."""
-    from creval.analysis.scoring import score as score_run
+    from creval.api import analyses
     from creval.reporting import tables
     from creval.reporting.commands.score_output import score_output, score_text
     from creval.store import open_run
@@ -46,18 +45,8 @@ def score(
     if json + csv + markdown + latex > 1:
         raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
     with open_run(run) as opened:
-        card = score_run(
-            opened,
-            strict=strict,
-            subset=subset,
-            weights=options.parse_weights(weights, opened.manifest),
-            models=options.parse_names(models, "--models"),
-            resamples=resamples,
-            seed=seed,
-            average=average,
-            missing=missing,
-            common=common_samples,
-        )
+        scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
+        card = analyses.scorecard(opened, scoring, average=average)
         named = options.parse_groups(groups)
         for name in (name for members in named.values() for name in members):
             require_known("model", name, card.table.models)
@@ -66,12 +55,7 @@ def score(
         shown = tables.select_groups(card, wanted)
         corrected = None
         if correct is not None:
-            from creval.analysis.correction import correct_scores as corrected_for
-            from creval.core.files import read_json
-            from creval.stats.calibration import parse_calibration
-
-            rates = parse_calibration(read_json(Path(correct)), correct)
-            corrected = corrected_for(opened, card, rates, resamples=resamples, seed=seed)
+            corrected = analyses.corrected_scores(opened, card, correct, resamples, seed)
             if not json and (csv or markdown or latex):
                 raise CrevalError("--correct goes with a table for the terminal, or with --json.")
         if csv:
@@ -96,5 +80,4 @@ def score(
         if corrected is not None:
             for grid in tables.corrected_tables(card, corrected, shown):
                 console.print_table(grid)
-    for line in notes:
-        console.print_note(line)
+    console.print_note(*notes)

@@ -11,7 +11,7 @@ from creval.calls.retry import Progress
 from creval.calls.settings import JudgeSettings
 from creval.core.edit_record import EditKey
 from creval.core.probe import Question
-from creval.judges.judge_spec import open_judges
+from creval.judges.judge_spec import JudgeSpec, judge_name, open_judges
 from creval.judging.estimate import estimate_judge_costs
 from creval.judging.judge_run import JudgeRun
 from creval.stats.calibration import KnownAnswer
@@ -38,7 +38,7 @@ class CalibrationRun:
 
     def __init__(
         self,
-        judge: str,
+        judge: JudgeSpec,
         folder: Path,
         samples: int,
         repeat: int,
@@ -52,10 +52,12 @@ class CalibrationRun:
         self._samples, self._seed = samples, seed
         self._drawn, self._runs = folder / f"pictures-{samples}-{seed}", folder / f"runs-{samples}-{seed}"
         self._trials: Mapping[str, Trial] = {}
+        self.judge_name = ""
 
     def draw(self, watch: Callable[[int, int], None], *, dry_run: bool = False) -> None:
         """Draw the images. A wrong name of a judge is an error before that."""
-        open_judges(self.judge, replace(self.settings.judge_options(), key_optional=dry_run))
+        judges = open_judges(self.judge, replace(self.settings.judge_options(), key_optional=dry_run))
+        self.judge_name = judge_name(self.judge, judges)
         self._trials = make_trials(self._drawn, make_cases(self._samples, self._seed), self._variants, watch)
 
     def estimate(self, *, dry_run: bool = False) -> list[CostEstimate]:

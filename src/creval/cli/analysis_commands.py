@@ -1,0 +1,203 @@
+"""Commands that say what a run shows, and how far it can be trusted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from creval.cli import console, estimate_output, options
+
+if TYPE_CHECKING:
+    from creval.api.inputs import ScoringOptions
+
+
+def compare(
+    run: options.RunFolder,
+    first: Annotated[str, typer.Argument(metavar="A", help="A model of the run.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another.")],
+    subset: options.Subset = None,
+    strict: options.Strict = False,
+    weights: options.Weights = None,
+    missing: options.Missing = "exclude",
+    top: Annotated[int, typer.Option(min=0, help="How many samples to show.")] = 5,
+    json: options.Json = False,
+    resamples: options.Resamples = 2_000,
+    seed: options.Seed = 0,
+) -> None:
+    """Compare two models on the samples that both have: by how much they differ, and where."""
+    from creval.api import analyses
+
+    found = analyses.compare(
+        run,
+        first,
+        second,
+        strict=strict,
+        subset=subset,
+        weights=weights,
+        missing=missing,
+        top=top,
+        resamples=resamples,
+        seed=seed,
+    )
+    console.print_output(found.output, json)
+
+
+def agree(
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN...", help="Runs of the same benchmark, or one.")
+    ] = None,
+    human: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Instead: how far people agree with each other (CSV).")
+    ] = None,
+    scale: options.Scale = None,
+    by: Annotated[str | None, typer.Option(metavar="LEVEL", help="Also by group: category, dimension ...")] = None,
+    distance: Annotated[
+        str | None,
+        typer.Option(
+            metavar="nominal|ordinal|interval",
+            help="What counts as near in Krippendorff's alpha; by default as the answers are.",
+        ),
+    ] = None,
+    json: options.Json = False,
+    resamples: options.Resamples = 2_000,
+    seed: options.Seed = 0,
+) -> None:
+    """Say how far judges and repeats, or people, agree with each other."""
+    from creval.api import analyses
+
+    found = analyses.agree(
+        runs or (), human=human, scale=scale, by=by, distance=distance, resamples=resamples, seed=seed
+    )
+    console.print_output(found.output, json)
+
+
+def items(
+    run: options.RunFolder,
+    subset: options.Subset = None,
+    top: Annotated[int, typer.Option(min=0, help="How many questions to list.")] = 20,
+    json: options.Json = False,
+) -> None:
+    """Say how hard each question is, what it tells, and which are worth rewriting."""
+    from creval.api import analyses
+
+    console.print_output(analyses.items(run, subset=subset, top=top).output, json)
+
+
+def sensitivity(
+    run: options.RunFolder,
+    subset: options.Subset = None,
+    strict: options.Strict = False,
+    weights: options.Weights = None,
+    missing: options.Missing = "exclude",
+    common_samples: options.CommonSamples = False,
+    human: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also say which weights people agree with most (CSV).")
+    ] = None,
+    scale: options.Scale = None,
+    json: options.Json = False,
+) -> None:
+    """Say who would be best under other weights of the metrics, and how stable the order is."""
+    from creval.api import analyses
+
+    scoring: ScoringOptions = {"strict": strict, "subset": subset, "weights": weights, "missing": missing}
+    scoring["common_samples"] = common_samples
+    found = analyses.sensitivity(run, human=human, scale=scale, **scoring)
+    console.print_output(found.output, json)
+
+
+def repeats(
+    run: options.RunFolder,
+    error: Annotated[
+        float | None, typer.Option(min=0.0, help="Say how many measurements vary by no more than this.")
+    ] = None,
+    json: options.Json = False,
+    seed: options.Seed = 0,
+) -> None:
+    """Say how much scores vary between repeats, and how many a wanted error needs."""
+    from creval.api import analyses
+
+    console.print_output(analyses.repeats(run, error=error, seed=seed).output, json)
+
+
+def unchanged(
+    run: options.RunFolder,
+    subset: options.Subset = None,
+    json: options.Json = False,
+    resamples: options.Resamples = 2_000,
+    seed: options.Seed = 0,
+) -> None:
+    """Say which models left sources as they were, and what those who did something kept."""
+    from creval.api import analyses
+
+    console.print_output(analyses.unchanged(run, subset=subset, resamples=resamples, seed=seed).output, json)
+
+
+def align(
+    human: Annotated[str, typer.Option(metavar="FILE", help="What people said: a CSV of ratings or choices.")],
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)] = None,
+    scores: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Instead of a run: a CSV of any metrics' scores.")
+    ] = None,
+    scale: options.Scale = None,
+    lower: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Metrics of --scores of which less is better.")
+    ] = None,
+    subset: options.Subset = None,
+    strict: options.Strict = False,
+    weights: options.Weights = None,
+    json: options.Json = False,
+    resamples: options.Resamples = 2_000,
+    seed: options.Seed = 0,
+) -> None:
+    """Hold a run's scores, or any metric's, against people's ratings or choices."""
+    from creval.api import analyses
+
+    found = analyses.align(
+        run,
+        human=human,
+        scores=scores,
+        scale=scale,
+        lower=options.parse_names(lower, "--lower"),
+        subset=subset,
+        strict=strict,
+        weights=weights,
+        resamples=resamples,
+        seed=seed,
+    )
+    console.print_output(found.output, json)
+
+
+def calibrate(
+    judge: Annotated[str, options.spec("judges", "openai:gpt-4o, pixel ...")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="Where the rates go, as JSON.")],
+    samples: Annotated[int, typer.Option(min=6, max=9999, help="How many edits.")] = 60,
+    repeat: Annotated[int, typer.Option(min=1, help="Ask what is as it is K times.")] = 2,
+    variants: Annotated[bool, typer.Option("--variants/--no-variants", help="Also ask in changed ways.")] = True,
+    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Calls at once.")] = 32,
+    price: options.Price = None,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed draws other images.")] = 0,
+    json: options.Json = False,
+    dry_run: options.DryRun = False,
+) -> None:
+    """Ask a judge questions whose answers are known, and say what to trust it for."""
+    from creval.api import runs
+    from creval.calls.settings import JudgeSettings
+
+    found = runs.calibrate(
+        judge,
+        out,
+        samples=samples,
+        repeat=repeat,
+        variants=variants,
+        settings=JudgeSettings(temperature=0.0, concurrency=concurrency, price=options.parse_token_price(price)),
+        seed=seed,
+        dry_run=dry_run,
+        on_estimate=lambda expected: console.print_note(estimate_output.format_estimates(expected)),
+    )
+    if found is None:
+        return
+    console.print_output(found.output, json)
+    page = Path(out).with_suffix(".html")
+    console.print_note(f"wrote {out}, for creval score RUN --correct {out}, and {page}, to look at.")

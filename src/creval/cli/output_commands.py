@@ -1,0 +1,109 @@
+"""Commands that show a run or a benchmark, or pass it on: pages, plots, files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from creval.cli import console, options
+
+_LARGE = 15.0  # MB
+_PLOT_KINDS = "radar, forest, plane, weights, complexity, repeats, groups, cost"
+
+
+def report(
+    run: options.RunFolder,
+    out: Annotated[str, typer.Option(metavar="FILE", help="The page: one file that opens anywhere.")] = "report.html",
+    subset: options.Subset = None,
+    strict: options.Strict = False,
+    weights: options.Weights = None,
+    missing: options.Missing = "exclude",
+    common_samples: options.CommonSamples = False,
+    models: options.Models = None,
+    images: Annotated[
+        str, typer.Option(metavar="inside|link", help="Thumbnails inside, or links to the files.")
+    ] = "inside",
+    samples: Annotated[int, typer.Option(min=0, max=100, help="How many samples of each kind to show.")] = 6,
+    resamples: options.Resamples = 2_000,
+    seed: options.Seed = 0,
+) -> None:
+    """Write a page: the answer in words, tables, plots, and samples to look at."""
+    from creval.api import outputs
+
+    scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
+    size = outputs.report(run, out, images=images, samples=samples, **scoring).stat().st_size / 1e6
+    console.print_note(f"wrote {out} ({size:.1f} MB)")
+    if size > _LARGE:
+        console.print_note("That is large for a page: --samples N shows fewer, --images link puts none in.")
+
+
+def view(
+    run: options.RunFolder, host: options.Host = "127.0.0.1", port: options.Port = 0, open_: options.Open = False
+) -> None:
+    """Look at a run in a browser: scores, samples, questions, answers, images."""
+    from creval.api import outputs
+
+    outputs.view(run, host=host, port=port, open_browser=open_)
+
+
+def plot(
+    run: options.RunFolder,
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help=f"{_PLOT_KINDS}.", autocompletion=lambda: _PLOT_KINDS.split(", "))
+    ],
+    out: Annotated[str, typer.Option(metavar="FILE", help="The plot: .svg, .png or .pdf.")],
+    level: Annotated[str | None, typer.Option(metavar="LEVEL", help="Whose groups: category, dimension ...")] = None,
+    models: options.Models = None,
+    metrics: Annotated[str | None, typer.Option(metavar="IF,VC", help="Only these metrics, joined by commas.")] = None,
+    human: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With weights: mark those that people agree with most.")
+    ] = None,
+    scale: options.Scale = None,
+    subset: options.Subset = None,
+    strict: options.Strict = False,
+    weights: options.Weights = None,
+    missing: options.Missing = "exclude",
+    common_samples: options.CommonSamples = False,
+    resamples: options.Resamples = 2_000,
+    seed: options.Seed = 0,
+) -> None:
+    """Draw a run: radar, forest, plane, weights, complexity, repeats, groups or cost."""
+    from creval.api import outputs
+
+    scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
+    names = options.parse_names(metrics, "--metrics") or ()
+    outputs.plot(run, kind, out, level=level, metrics=names, human=human, scale=scale, **scoring)
+    console.print_note(f"wrote {out}: {outputs.PLOT_KINDS[kind]}")
+
+
+def export(
+    run: options.RunFolder,
+    out: Annotated[str, typer.Option(metavar="DIR", help="The folder to write.")],
+    models: options.Models = None,
+    subset: options.Subset = None,
+    strict: options.Strict = False,
+    weights: options.Weights = None,
+    missing: options.Missing = "exclude",
+    common_samples: options.CommonSamples = False,
+    force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds other things, too.")] = False,
+    resamples: options.Resamples = 2_000,
+    seed: options.Seed = 0,
+) -> None:
+    """Write verdicts and scores as Parquet and CSV, tables to paste, and a JSON."""
+    from creval.api import outputs
+
+    scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
+    files = outputs.export(run, out, force=force, **scoring)
+    console.print_note(f"wrote {len(files)} files into {out}; {Path(out) / 'README.md'} says what each is")
+
+
+def review(
+    bench: options.Benchmark, host: options.Host = "127.0.0.1", port: options.Port = 0, open_: options.Open = False
+) -> None:
+    """Look through what was built in a browser: accept, change or drop it."""
+    from creval.building.review.loader import open_review
+    from creval.web.review.app import serve_review
+
+    serve_review(open_review(Path(bench)), host, port, open_)
