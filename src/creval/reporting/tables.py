@@ -344,8 +344,9 @@ def corrected_tables(card: Scorecard, corrected: CorrectedScores, sample_groups:
 
 def corrected_json(corrected: CorrectedScores, sample_groups: SampleGroups) -> dict[str, Any]:
     """Corrected scores, unrounded."""
+    names = ("level", "group", "model", "metric", "value", "low", "high")
     cells = [
-        {**dict(zip(("level", "group", "model", "metric"), place, strict=True)), **cell.to_dict()}
+        dict(zip(names, (*place, cell.value, *cell.interval), strict=True))
         for place, cell in corrected.cells.items()
         if place[:2] in sample_groups
     ]

@@ -286,11 +286,12 @@ class Run:
         return frozenset(m for (m,) in self._connection.execute("SELECT DISTINCT metric FROM answers"))
 
     def answers(self, model: str | None = None, sample: str | None = None) -> Iterator[VerdictRow]:
-        """Return the stored verdicts without variants, of one model or sample or of all."""
+        """Yield the stored verdicts without variants, of one model or sample or of all."""
         chosen = {column: name for column, name in (("system", model), ("sample", sample)) if name is not None}
         which = "".join(f" AND {column} = ?" for column in chosen)
         query = f"SELECT {VERDICT_COLUMNS}, reply {FROM_VERDICTS} WHERE variant = ''{which} ORDER BY verdicts.rowid"
-        return map(VerdictRow.from_row, self._connection.execute(query, tuple(chosen.values())))
+        for row in self._connection.execute(query, tuple(chosen.values())):  # keeps the run open meanwhile
+            yield VerdictRow.from_row(row)
 
     def edits_of(self, sample: str) -> tuple[Edit, ...]:
         """Return a sample's edits, by model and draw."""
