@@ -25,6 +25,7 @@ from creval.core.probe import Question
 from creval.core.sample import Sample
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.store import RunWriter
+from creval.store.manifest import level_entry
 from creval.web.common.server import open_socket, run_server, server_url
 from creval.web.viewer.app import Viewer
 from creval.web.viewer.live_snapshot import LiveSnapshot
@@ -82,7 +83,7 @@ def write_run(folder: Path, models: int = MODELS, samples: int = SAMPLES) -> Pat
     run = folder / "run"
     with RunWriter(run) as store, store.bulk():
         store.put_manifest(
-            {"benchmark": "creval", "protocol": "creval", "judge": "made", "levels": [vars(level) for level in LEVELS]}
+            {"benchmark": "creval", "protocol": "creval", "judge": "made", "levels": list(map(level_entry, LEVELS))}
         )
         store.put_samples(asked, {})
         store.put_edits(Edit(key, image=images[1 + at % 5]) for at, key in enumerate(keys))
