@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.metrics.base import MetricInfo, ModelInfo
+from creval.metrics.base import MetricInfo
+from creval.metrics.model_loading import ModelInfo
 from creval.providers.huggingface import find_cached_file
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")

@@ -10,28 +10,16 @@ from typing import Any, ClassVar, TypeVar
 from creval import registry
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
-from creval.metrics.features import FeatureArray, FeatureExtractor, FeatureRequest
+from creval.metrics.features import (
+    ExtractorInput,
+    FeatureArray,
+    FeatureExtractor,
+    FeatureRequest,
+    ModelExtractor,
+    cosine_similarity,
+)
 from creval.metrics.metric_inputs import MetricInputs
-from creval.metrics.model_loading import Lazy, model_label
-
-
-@dataclass(frozen=True)
-class ModelInfo:
-    """A model that a gauge measures with.
-
-    `slot` is the word by which another is chosen (`--gauge clip=MODEL`), `default` the one that is
-    taken otherwise. `origin` tells from where: the `hub` (where `file` is one of its files), its
-    `library`, which downloads it (to `file`, below the user's home, if that is known) or is
-    `shipped` with it; or from nobody: it must be `given`, or can be (`optional`).
-    """
-
-    slot: str
-    default: str
-    megabytes: int
-    licence: str
-    home: str
-    origin: str = "hub"
-    file: str = "config.json"
+from creval.metrics.model_loading import Lazy, ModelInfo, model_label
 
 
 @dataclass(frozen=True)
@@ -87,6 +75,33 @@ class ImageMetric(ABC):
     def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> Mapping[str, float]:
         """The values by name, from what was made of each wish; raises `NotMeasurable`, or
         `ImageError` for a picture."""
+
+
+class ModelMetric(ImageMetric):
+    """A metric of what one model makes of images and texts: the last of `info.models`.
+
+    Its value is the number that the model gives for one input, or the cosine of two.
+    """
+
+    extractor_class: ClassVar[type[ModelExtractor]]
+
+    def __init__(self, pool: ModelPool) -> None:
+        super().__init__(pool)
+        self.extractor = pool.get_or_create(self.extractor_class, pool.chosen_model(self.info.models[-1].slot))
+
+    @abstractmethod
+    def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
+        """Return what the model is to look at; raises `NotMeasurable`."""
+
+    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
+        return [FeatureRequest(self.extractor, item) for item in self.model_inputs(inputs)]
+
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> Mapping[str, float]:  # noqa: ARG002
+        return {self.info.values[0].name: self.value(features)}
+
+    def value(self, features: Sequence[FeatureArray]) -> float:
+        """Return the metric's only value; raises `NotMeasurable`."""
+        return float(features[0][0]) if len(features) == 1 else cosine_similarity(*features)
 
 
 class ModelPool:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError
 from creval.metrics.metric_inputs import LazyImage, NonFiniteResult, NotMeasurable
-from creval.metrics.model_loading import Lazy
-from creval.providers.huggingface import DependencyMissing
+from creval.metrics.model_loading import Lazy, ModelInfo, model_identity
+from creval.providers.huggingface import DependencyMissing, load_model
 
 FeatureArray = NDArray[Any]
 ExtractorInput = LazyImage | str
@@ -41,6 +44,67 @@ class FeatureExtractor(ABC):
     @abstractmethod
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         """An array for each; one thread calls it at a time."""
+
+
+class ModelExtractor(FeatureExtractor):
+    """An extractor whose model can be chosen: one from the hub, a folder or a file.
+
+    `kind` and the state of the model's files make its name.
+    """
+
+    info: ClassVar[ModelInfo]
+    kind: str
+
+    def __init__(self, model: str | None = None) -> None:
+        self.model, self._explicit = model or self.info.default, model is not None
+        self.name = f"{self.kind}:{model_identity(self.model)}"
+        self._model = Lazy(self._load, explicit=self._explicit)
+
+    @abstractmethod
+    def _load(self) -> Any:
+        """Return what `extract` works with; `CrevalError` where that cannot be had."""
+
+
+class TransformersExtractor(ModelExtractor):
+    """A model of the transformers library, with its processor.
+
+    `model_class` is the class that loads it, `required_method` one that it must have.
+    """
+
+    model_class = "AutoModel"
+    required_method = "forward"
+    processor_class = "AutoImageProcessor"
+
+    def __init__(self, model: str | None = None) -> None:
+        super().__init__(model)
+        self._use_lock = Lock()
+
+    @contextmanager
+    def session(self) -> Iterator[tuple[Any, Any]]:
+        """The processor and the model, for one thread at a time."""
+        with self._use_lock:
+            loaded = self._model.get()
+            try:
+                with import_module("torch").inference_mode():
+                    yield loaded
+            except ImportError as error:
+                # Some processors look for their libraries only when called: OWLv2's for SciPy.
+                reason = " ".join(str(error).split())
+                kind = CrevalError if self._explicit else DependencyMissing
+                raise kind(f"{self.model} lacks a library: {reason}") from error
+
+    def _load(self) -> tuple[Any, Any]:
+        # Images come as float32, whatever the weights were saved as.
+        processor, model = load_model(self.model, self.model_class, dtype="float32", processor=self.processor_class)
+        if not hasattr(model, self.required_method):
+            found = type(model).__name__
+            raise CrevalError(f"{self.model} is a {found}, which has no {self.required_method}.")
+        return processor, model
+
+
+def images_of(items: Sequence[ExtractorInput]) -> list[Image.Image]:
+    """Return the decoded images among some inputs."""
+    return [item.image for item in items if isinstance(item, LazyImage)]
 
 
 class FeatureRequest(NamedTuple):

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from creval.core.schema import Metric
-from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
+from creval.metrics.base import ImageMetric, MetricInfo, ModelPool
 from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest
 from creval.metrics.metric_inputs import EMPTY_MASK, LazyImage, MetricInputs, NotMeasurable
-from creval.metrics.model_loading import Lazy, import_library
+from creval.metrics.model_loading import Lazy, ModelInfo, import_library
 from creval.metrics.requested_text import (
     RequestedText,
     character_error_rate,
