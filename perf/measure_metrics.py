@@ -112,7 +112,7 @@ def sharing(folder: Path) -> None:
         start = time.perf_counter()
         _look(metrics.values(), edits)
         took[names] = time.perf_counter() - start
-        seen[names] = next(iter(metrics.values())).clip.seen  # type: ignore[attr-defined]
+        seen[names] = next(iter(metrics.values())).extractor.seen  # type: ignore[attr-defined]
     one, four = took.values()
     print(
         f"four metrics that share CLIP's vectors: {four / one:.2f} times one of them (1.5 allowed); "

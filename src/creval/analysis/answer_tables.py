@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ def collect_answers(runs: Sequence[Run]) -> AnswerTable:
         for (judge, repeat), column in sorted(here.items()):
             several = sum(name == judge for name, _ in here) > 1
             name = f"{judge}, repeat {repeat + 1}" if several else judge
-            voices.append(f"{name} in {_run_name(run.folder)}" if judges[judge] > 1 else name)
+            voices.append(f"{name} in {run.folder.resolve().name}" if judges[judge] > 1 else name)
             columns.append(column)
     if len(voices) < 2:
         raise CrevalError(
@@ -92,7 +91,3 @@ def _build_table(
 ) -> AnswerTable:
     values = np.array([[column.get(key, np.nan) for column in columns] for key in items])
     return AnswerTable(tuple(items.values()), tuple(voices), values, reworded)
-
-
-def _run_name(folder: Path) -> str:
-    return folder.resolve().name

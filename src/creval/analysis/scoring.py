@@ -134,8 +134,11 @@ class _ScoreTableBuilder:
         self._score_draws()
         self._add_failed_draws()
         samples = [self._run.samples[identity] for identity in self._samples]
-        rows = [[self._mean_score(name, sample.id) for sample in samples] for name in self._draws]
-        cells = np.array(rows, dtype=np.float64)
+        rows = [
+            [draws.get(one) or [self._score_without_verdicts(name, one)] for one in self._samples]
+            for name, draws in self._draws.items()
+        ]
+        cells = np.array([[_average_draws(draws, self._metrics) for draws in row] for row in rows], dtype=np.float64)
         return ScoreTable(
             schema=self._schema,
             models=tuple(self._draws),
@@ -187,10 +190,6 @@ class _ScoreTableBuilder:
             if self._has_sub_scores:
                 nothing = self._protocol.sub_scores(sample, run.probes[key.sample], {})
                 self._sub_scores.add(key, worst_sub_scores(self._schema, nothing, scored))
-
-    def _mean_score(self, model: str, sample: str) -> list[Score]:
-        draws = self._draws[model].get(sample) or [self._score_without_verdicts(model, sample)]
-        return _average_draws(draws, self._metrics)
 
     def _score_without_verdicts(self, model: str, identity: str) -> Mapping[str, Score]:
         """What a sample scores of which there is no verdict."""
@@ -284,9 +283,8 @@ def ranking_values_of_sample(run: Run, schema: ScoreSchema, models: Sequence[str
 
 def _number_clusters(samples: Sequence[Sample]) -> Integers:
     """What each sample was made of, numbered."""
-    names = [sample.cluster for sample in samples]
-    number = {name: at for at, name in enumerate(dict.fromkeys(names))}
-    return np.array([number[name] for name in names], dtype=np.int64)
+    number: dict[str, int] = {}
+    return np.array([number.setdefault(sample.cluster, len(number)) for sample in samples], dtype=np.int64)
 
 
 def _group_indices(level: Level, tags: Sequence[Mapping[str, str]]) -> Integers:

@@ -230,8 +230,7 @@ def unchanged(
 ) -> Result[Sequence[UnchangedSummary]]:
     """Find models that left sources as they were, and what the others kept."""
     from creval.analysis.scoring import score as score_run
-    from creval.analysis.unchanged_edits import following_threshold, summarise_unchanged
-    from creval.analysis.unchanged_scan import scan_for_changes
+    from creval.analysis.unchanged_edits import following_threshold, scan_for_changes, summarise_unchanged
     from creval.reporting.commands.unchanged_output import unchanged_output
 
     folder = run.folder if isinstance(run, Run) else run

@@ -64,8 +64,7 @@ class LocalJudge(Judge):
 
     def _load(self) -> tuple[Any, Any]:
         device, dtype = (str(self._parameters.get(name) or "") for name in ("device", "dtype"))
-        kind = "AutoModelForImageTextToText"
-        processor, model = load_model(self.model, kind, device=device, dtype=dtype or "auto")
+        processor, model = load_model(self.model, "AutoModelForImageTextToText", device=device, dtype=dtype or "auto")
         # Answers follow the prompt, so shorter prompts are filled up in front.
         processor.tokenizer.padding_side = "left"
         return processor, model
@@ -94,7 +93,7 @@ class LocalJudge(Judge):
         except Exception as error:
             if len(batch) > 1:
                 half = max(1, len(batch) // 2)
-                if _is_out_of_memory(error):
+                if "out of memory" in str(error).casefold():
                     self._batch_size = half
                     self.notes.append(f"{self.name}: batches of {half}, for want of memory.")
                 await self._answer_batch(batch[:half])
@@ -181,10 +180,6 @@ class LocalJudge(Judge):
             words = tuple((decode([index]), value) for index, value in options)
             positions.append(TokenLogprobs(decode([token]), words))
         return tuple(positions)
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    return "out of memory" in str(error).casefold()
 
 
 def open_local(spec: str, rest: str, options: JudgeOptions) -> Judge:

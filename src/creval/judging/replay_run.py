@@ -98,12 +98,9 @@ def _read_replies(
         reply, verdicts = read_recorded_answers(recording.folder, file, questions[key])
         summary.statuses[file.model].update([verdict.status for verdict in verdicts])
         if reply.status is VerdictStatus.FAILED:
-            summary.unreadable_files[file.origin] = _first_reason(verdicts)
+            reason = verdicts[0].explanation if verdicts else "there are no questions for it"
+            summary.unreadable_files[file.origin] = reason
         yield CallKey(recording.judge, EditKey(file.model, file.sample), ids[key]), reply, verdicts
-
-
-def _first_reason(verdicts: Sequence[Verdict]) -> str:
-    return verdicts[0].explanation if verdicts else "there are no questions for it"
 
 
 def _require_same_recording(store: RunWriter, manifest: Mapping[str, object], models: Sequence[str]) -> None:

@@ -73,13 +73,11 @@ class EarlyStopping:
         while not self.settled and self._sequential_test.samples_added < len(samples):
             sample = samples[self._sequential_test.samples_added]
             edits = [e for e in self._plan.edits[sample.id] if e.status is EditStatus.DONE]
-            if not all(self._is_done(e.key) for e in edits if self.needs_answers(e.key)):
+            keys = [edit.key for edit in edits if self.needs_answers(edit.key)]
+            if any(self._judges_started[key] < len(self._judges) or self._calls_left[key] for key in keys):
                 return
             values = ranking_values_of_sample(self._run, self._schema, self._plan.models, sample.id)
             self._sequential_test.add(values, self._count_answers(edits))
-
-    def _is_done(self, key: EditKey) -> bool:
-        return self._judges_started[key] >= len(self._judges) and self._calls_left[key] == 0
 
     def _count_edit_answers(self, edit: Edit) -> int:
         there = edit.status is EditStatus.DONE

@@ -37,12 +37,13 @@ def _model_steps(info: MetricInfo, models: Mapping[str, str], *, installed: bool
     for model in info.models:
         if model.slot in models or model.origin == "optional":
             continue
-        what = f"{model.default} ({_format_size(model)})"
+        size = f"{model.megabytes / 1000:.1f} GB" if model.megabytes >= 1000 else f"{model.megabytes} MB"
+        what = f"{model.default} ({size})"
         if model.origin == "given":
             to_do.append(f"give `metric_models` {model.slot}=FILE: {what} from {model.home}")
         elif model.origin == "shipped" or (installed and _is_downloaded(model)):
             continue
-        elif installed and model.origin == "hub" and _is_offline():
+        elif installed and model.origin == "hub" and import_module("huggingface_hub").constants.HF_HUB_OFFLINE:
             to_do.append(f"not here, and HF_HUB_OFFLINE is set: {what}")
         else:
             # Where a library keeps its model is not always known.
@@ -58,15 +59,6 @@ def _is_downloaded(model: ModelInfo) -> bool:
     return find_cached_file(model.default, model.file) is not None and (
         not weights or any(find_cached_file(model.default, file) is not None for file in weights)
     )
-
-
-def _is_offline() -> bool:
-    return bool(import_module("huggingface_hub").constants.HF_HUB_OFFLINE)
-
-
-def _format_size(model: ModelInfo) -> str:
-    size = model.megabytes
-    return f"{size / 1000:.1f} GB" if size >= 1000 else f"{size} MB"
 
 
 def _is_installed(module: str) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import groupby
-from typing import NamedTuple
+from itertools import groupby, islice
+from typing import NamedTuple, TypeVar
 
 from creval.core.errors import CrevalError
 from creval.core.files import replace_lone_surrogates
@@ -17,7 +17,9 @@ from creval.metrics.metric_inputs import PIXELS_PER_BATCH, MetricInputs, NonFini
 from creval.providers.huggingface import DependencyMissing
 
 MetricResult = Mapping[str, float] | Exception
-"""The values of a gauge, or why there are none."""
+"""The values of a metric, or why there are none."""
+EDITS_PER_BATCH = 8
+T = TypeVar("T")
 
 
 def measured_values(result: MetricResult) -> Mapping[str, float]:
@@ -25,13 +27,6 @@ def measured_values(result: MetricResult) -> Mapping[str, float]:
     if isinstance(result, NotMeasurable):
         return result.values
     return {} if isinstance(result, Exception) else result
-
-
-class EditValues(NamedTuple):
-    """Values of one edit by name, and by metric the reason why it has none."""
-
-    values: Mapping[str, float]
-    reasons: Mapping[str, str]
 
 
 class MetricJob(NamedTuple):
@@ -43,8 +38,8 @@ class MetricJob(NamedTuple):
 
 def evaluate_edits(
     edits: Sequence[MetricInputs], image_metrics: Mapping[str, ImageMetric], feature_cache: FeatureCache
-) -> list[EditValues]:
-    """Evaluate all metrics on each edit."""
+) -> list[tuple[dict[str, float], dict[str, str]]]:
+    """Evaluate all metrics on each edit: values by name, and by metric the reason why there are none."""
     jobs = [MetricJob(metric, inputs) for inputs in edits for metric in image_metrics.values()]
     results = iter(evaluate_batch(jobs, feature_cache))
     found = []
@@ -56,8 +51,15 @@ def evaluate_edits(
             values |= measured_values(result)
             if isinstance(result, Exception):
                 reasons[name] = replace_lone_surrogates(str(result) or repr(result))
-        found.append(EditValues(values, reasons))
+        found.append((values, reasons))
     return found
+
+
+def batch_by_edit(items: Iterable[T], edit_of: Callable[[T], object]) -> Iterator[list[T]]:
+    """Yield what belongs to a few edits at a time, in its order; what belongs to one edit follows each other."""
+    edits = (list(some) for _, some in groupby(items, edit_of))
+    while some := list(islice(edits, EDITS_PER_BATCH)):
+        yield [item for items in some for item in items]
 
 
 def evaluate_batch(jobs: Sequence[MetricJob], feature_cache: FeatureCache) -> list[MetricResult]:
@@ -125,12 +127,7 @@ def _compute_metric(job: MetricJob, features: Sequence[object]) -> MetricResult:
     try:
         found = job.image_metric.measure(job.inputs, features)  # type: ignore[arg-type]
         return found if all(map(math.isfinite, found.values())) else NonFiniteResult()
-    except (NotMeasurable, DependencyMissing, ImageError, OSError) as error:
+    except Exception as error:  # somebody else's model on one image
+        if isinstance(error, CrevalError) and not isinstance(error, DependencyMissing | ImageError):
+            raise
         return error
-    except CrevalError:
-        raise
-    except Exception as error:  # somebody else's model on one picture
-        return error
-
-
-EDITS_PER_BATCH = 8

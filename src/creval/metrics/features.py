@@ -224,12 +224,9 @@ def _extract_each(extractor: FeatureExtractor, items: Sequence[ExtractorInput]) 
         return [made if _is_finite(made) else NonFiniteResult() for made in extractor.extract(items)]
     except DependencyMissing as error:
         return [error] * len(items)
-    except (ImageError, OSError) as error:
-        if len(items) == 1:
-            return [error]
-    except CrevalError:
-        raise  # it is not about these pictures
     except Exception as error:  # somebody else's model
+        if isinstance(error, CrevalError) and not isinstance(error, ImageError):
+            raise  # it is not about these images
         if len(items) == 1:
             return [error]
     return [made for thing in items for made in _extract_each(extractor, [thing])]
