@@ -17,6 +17,12 @@ from creval.stats.agreement import AgreementItem, AnswerTable
 from creval.store.run import Run
 
 
+def questions_by_id(run: Run) -> dict[tuple[str, str], Question]:
+    """Return the questions of a run, by sample and id."""
+    pairs = ((sample, probe) for sample, probes in run.probes.items() for probe in probes)
+    return {(sample, probe.id): probe for sample, probe in pairs if isinstance(probe, Question)}
+
+
 def collect_answers(runs: Sequence[Run]) -> AnswerTable:
     """The answers of all judges and repeats in some runs. What only one run asked is left out."""
     judges = Counter(judge for run in runs for judge in {name for name, _ in run.count_answers_by_voice()})
@@ -27,15 +33,10 @@ def collect_answers(runs: Sequence[Run]) -> AnswerTable:
     asked: Counter[tuple[EditKey, str]] = Counter()
     unlike: set[tuple[EditKey, str]] = set()
     for run in runs:
-        probes = {
-            (sample, probe.id): probe
-            for sample, several in run.probes.items()
-            for probe in several
-            if isinstance(probe, Question)
-        }
+        questions = questions_by_id(run)
         here: dict[tuple[str, int], dict[tuple[EditKey, str], float]] = {}
         for judge, repeat, edit, probe, value in run.verdicts_by_voice():
-            question = probes.get((edit.sample, probe))
+            question = questions.get((edit.sample, probe))
             if question is None or value is None:
                 continue
             key = edit, probe

@@ -22,10 +22,7 @@ from creval.store.edit_folders import find_edits
 
 
 class MeasuredEdit(NamedTuple):
-    """Values of one edit by name, and by metric the reason why it has none.
-
-    `cluster` is the image that its sample was made from.
-    """
+    """Values of one edit by name, the `cluster` of its sample, and by metric the reason why it has none."""
 
     key: EditKey
     cluster: str
@@ -55,10 +52,10 @@ def measure_edits(
     if not edits:
         raise CrevalError("none of the samples has an edited picture.")
     threads = min(8, usable_cpu_count())
-    shelf = ImageCache(threads * PIXELS_PER_BATCH)
+    image_cache = ImageCache(threads * PIXELS_PER_BATCH)
 
     def measured(some: Sequence[Edit]) -> list[MeasuredEdit]:
-        inputs = [MetricInputs(samples[edit.key.sample], edit.image, shelf) for edit in some if edit.image]
+        inputs = [MetricInputs(samples[edit.key.sample], edit.image, image_cache) for edit in some if edit.image]
         found = evaluate_edits(inputs, image_metrics, feature_cache)
         return [
             MeasuredEdit(edit.key, samples[edit.key.sample].cluster, *values)
@@ -66,7 +63,7 @@ def measure_edits(
         ]
 
     done: list[MeasuredEdit] = []
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="creval-gauges")
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="creval-metrics")
     try:
         for some in pool.map(measured, batch_by_edit(edits, lambda edit: edit.key)):
             done += some

@@ -58,8 +58,7 @@ def build_score_table(
     missing: str = EXCLUDE,
     common: bool = False,
 ) -> ScoreTable:
-    """A run's sample scores. Several draws of one system are averaged; so are several answers to
-    one question, if that is wanted, where else the majority counts.
+    """Return a run's sample scores, averaged over draws; of several answers the majority counts, or the mean.
 
     `missing` says whether samples without an edit are left out (`exclude`) or count as failed
     (`zero`); with `common` only samples count that all systems have a score of.
@@ -79,8 +78,7 @@ def restrict_to(
     weights: Weights | None = None,
     averaged: bool = False,
 ) -> ScoreTable:
-    """The same on these samples, or on those that all systems have a score of; where one has no
-    value of a metric there, no other has."""
+    """Return the table on these samples, or on those all models have; what one model lacks there, all lack."""
     kept = table.common_samples() if samples is None else samples
     if not kept:
         there = (~np.isnan(table.values)).any(axis=2).sum(axis=1)
@@ -160,8 +158,7 @@ class _ScoreTableBuilder:
         )
 
     def _score_draws(self) -> None:
-        """Score all draws that there are; where others are missing, also to see of what the run,
-        whichever its systems, has any value."""
+        """Score all draws; where some are missing, other models' too, to see what the run has values of."""
         run, wanted = self._run, frozenset(self._samples)
         lacking = bool(self._failed_edits or self._unsupported)
         with gc_paused():
@@ -230,8 +227,7 @@ class _MetricsWithValues:
                 inside.setdefault(name, False)
 
     def has(self, sample: Sample, metric: str, *, default: bool = False) -> bool:
-        """Whether there are values of a metric in the sample's group, the finest that the whole
-        rests on; where nobody has an edit there, anywhere, or as is said for such a group."""
+        """Return whether the sample's finest group has values of a metric; without edits there, any or `default`."""
         inside = self._by_group.get(sample.tags.get(self._finest_level, ""), {})
         return inside.get(metric, default or metric in self._anywhere)
 

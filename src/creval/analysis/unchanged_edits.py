@@ -29,8 +29,7 @@ _CONSISTENCY_METRICS = ("VC", "IP")
 
 
 def scan_for_changes(run: str | Path, on_progress: Callable[[int, int], None] | None = None) -> int:
-    """Measure the edits of a run that were not, and keep that with them; returns how many edits
-    have no picture, or no source, that could be looked at."""
+    """Measure the edits that were not, and store it; return how many have no image or source to look at."""
     with open_run(run) as opened:
         sources = {name: sample.source for name, sample in opened.samples.items()}
     with RunWriter(run) as store:
@@ -96,8 +95,7 @@ class UnchangedSummary:
 
 
 def following_threshold(scorecard: Scorecard) -> float | None:
-    """The score from which on an edit has followed its instruction: half of all that can be. None
-    where that, or what was kept, is not scored."""
+    """Return half of the score for following instructions, which says that an edit did; None if not scored."""
     metrics = {metric.name: metric for metric in scorecard.table.schema.metrics}
     metric = metrics.get(_INSTRUCTION_METRIC)
     if metric is None or metrics.keys().isdisjoint(_CONSISTENCY_METRICS):

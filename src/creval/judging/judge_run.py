@@ -54,6 +54,7 @@ class JudgeRun:
         options = replace(self.settings.judge_options(), key_optional=dry_run)
         self.judges = open_judges(judge, options) if judge else []
         self.judge_spec = judge_name(judge, self.judges)
+        self._judge_names = [judge.name for judge in self.judges]
         self.resize_rules = [resize_rule(member.vision, self.settings.image_fit) for member in self.judges]
         dataset = benchmark.dataset
         self.found_edits = find_edits(edits, dataset.samples, dataset.match_edit_file, dataset.read_model_outputs)
@@ -64,6 +65,7 @@ class JudgeRun:
             name: load_prompt(name or benchmark.protocol.prompt, self.settings.prompts, benchmark.protocol.prompts)
             for name in sorted(named)
         }
+        self._prompt_texts = {prompt.version: prompt.text for prompt in self.prompts.values()}
         check_inputs(self.plan, self.judges, self.prompts)
 
     def warnings(self) -> list[str]:
@@ -88,11 +90,8 @@ class JudgeRun:
             changed = set(find_changed_edits(self.plan, store.edits, self.run_folder))
             return {
                 name: {k: done for k, done in store.answered_questions(name).items() if k not in changed}
-                for name in (*self._judge_names(), *self.run_metrics.voices())
+                for name in (*self._judge_names, *self.run_metrics.voices())
             }
-
-    def _judge_names(self) -> list[str]:
-        return [judge.name for judge in self.judges]
 
     def _build_manifest(self) -> dict[str, object]:
         shown = self.settings.show_instruction
@@ -101,14 +100,11 @@ class JudgeRun:
             return described
         return described | {
             "settings": self.settings.answer_affecting(),
-            "prompts": self._prompt_texts(),
+            "prompts": self._prompt_texts,
             "judges": [judge.manifest_entry for judge in self.judges],
             "repeat": self.settings.repeat,
             "seed": self.settings.seed,
         }
-
-    def _prompt_texts(self) -> dict[str, str]:
-        return {prompt.version: prompt.text for prompt in self.prompts.values()}
 
     def _require_same_run(self, store: RunWriter) -> None:
         settings = self.settings if self.judges else None
@@ -124,7 +120,7 @@ class JudgeRun:
             self._require_same_run(store)
             self.run_metrics.load_new_models(store)
             with store.transaction():
-                notes = save_plan(store, self.plan, self._judge_names(), self._merge_manifest(store))
+                notes = save_plan(store, self.plan, self._judge_names, self._merge_manifest(store))
                 done.notes += self.run_metrics.drop_outdated_values(store) + notes
             session = CallSession(store, progress, self.settings.budget)
             try:
@@ -147,7 +143,7 @@ class JudgeRun:
         folders = {str(folder.resolve()) for folder in self.found_edits.folders}
         manifest = self._build_manifest() | {
             "edits_folders": sorted({*held.get("edits_folders", ()), *folders}),
-            "prompts": {**before.get("prompts", {}), **self._prompt_texts()},
+            "prompts": {**before.get("prompts", {}), **self._prompt_texts},
             PROVENANCE_KEY: {**before.get(PROVENANCE_KEY, {}), **made},
             METRIC_MODELS_KEY: self.run_metrics.all_models(store),
         }
@@ -164,7 +160,7 @@ class JudgeRun:
             return
         from creval.judging.stopping_monitor import EarlyStopping
 
-        names = self._judge_names()
+        names = self._judge_names
         with open_run(self.run_folder) as run:
             deciding = EarlyStopping(until, self.plan, run, names)
             most = self.settings.retries * self.settings.attempts

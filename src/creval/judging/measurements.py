@@ -35,7 +35,7 @@ MeasuredJob = tuple[list[Verdict], Mapping[str, FileStamp], str]
 
 
 class MeasurementJob(NamedTuple):
-    """What a gauge is to measure of one edit."""
+    """What a metric is to measure of one edit."""
 
     image_metric: ImageMetric
     sample: Sample
@@ -44,14 +44,14 @@ class MeasurementJob(NamedTuple):
 
 
 def metric_voice(image_metric: ImageMetric) -> str:
-    """The name under which a run keeps what a gauge measured."""
+    """Return the name under which a run keeps what a metric measured."""
     return METRIC_VOICE_PREFIX + image_metric.name
 
 
 def find_pending_measurements(
     plan: Plan, image_metrics: Mapping[str, ImageMetric], answered: Mapping[str, AnsweredProbes]
 ) -> Iterator[MeasurementJob]:
-    """What is not measured yet, edit by edit; `answered` is by the gauges' voices."""
+    """Yield what is not measured yet, edit by edit; `answered` is by the metrics' voices."""
     for sample in plan.samples:
         alike: dict[tuple[str, str], list[Measurement]] = {}
         for probe in plan.measurements[sample.id]:
@@ -84,7 +84,7 @@ async def run_measurements(measurement_jobs: Sequence[MeasurementJob], run: Path
             except Exception as error:  # whatever it is, others finish and keep their answers
                 session.stop_signal.set("error", error)
 
-    pool = ThreadPoolExecutor(session.threads, thread_name_prefix="creval-gauges")
+    pool = ThreadPoolExecutor(session.threads, thread_name_prefix="creval-metrics")
     with closing(FeatureCacheFile(run)) as vectors, pool:
         feature_cache = FeatureCache(vectors)
         stopping = asyncio.create_task(_stop_on_signal(feature_cache, session.stop_signal))
@@ -149,7 +149,7 @@ def _build_result(job: MeasurementJob, inputs: MetricInputs, result: MetricResul
 
 
 def _find_image_error(inputs: MetricInputs) -> str:
-    """What is wrong with the edit's own picture."""
+    """Return what is wrong with the edit's own image."""
     try:
         inputs.edit.image  # noqa: B018
     except (ImageError, OSError) as error:

@@ -114,10 +114,7 @@ class Plan:
         return [q for q in self.questions[edit.key.sample] if q.text.strip()]
 
     def work(self, answered: AnsweredProbes, *, supports_n: bool = False) -> Iterator[EditWork]:
-        """The work, edit by edit, without what is answered.
-
-        `supports_n` says that one call can bring all repeats.
-        """
+        """Yield the work, edit by edit, without what is answered; with `supports_n` a call can bring all repeats."""
         nothing: set[tuple[int, str]] = set()
         for sample in self.samples:
             for edit in self.edits[sample.id]:
@@ -169,8 +166,7 @@ def select_samples(
     subset: str | None = None,
     seed: int = 0,
 ) -> list[Sample]:
-    """The samples that a run is about; a limited number is chosen `edited_ids` those that have an
-    edit, where there are edits already. Those on the way that count without one stay `unsupported_ids`."""
+    """Return a run's samples; `limit` counts those of `edited_ids`, and `unsupported_ids` among them stay."""
     card = benchmark.schema
     samples = list(benchmark.dataset.samples)
     if subset is not None:

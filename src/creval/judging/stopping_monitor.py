@@ -109,10 +109,7 @@ def require_decidable(plan: Plan) -> None:
 def simulate_early_stopping(
     table: ScoreTable, samples: Sequence[Sample], rule: StoppingRule, seed: int
 ) -> StoppingOutcome:
-    """What asking until a question is settled would have come to, had these answers been given.
-
-    The seed gives the order of the samples.
-    """
+    """Return what asking until `rule` holds would have come to with these answers; `seed` orders the samples."""
     order = stratified_shuffle(samples, table.schema, seed)
     place = {name: at for at, name in enumerate(table.samples)}
     stopping = SequentialTest(rule, table.schema, table.models, [sample.tags for sample in order])

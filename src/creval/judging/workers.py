@@ -254,11 +254,7 @@ class JudgeWorkers:
         )
 
     def _find_follow_ups(self, call: PendingCall, repeat: int, verdicts: Sequence[Verdict]) -> list[PendingCall]:
-        """What is asked again after a reply.
-
-        What it leaves open is asked alone. Where nothing at all could be read, the same is asked
-        once more, and one by one when it is the last time.
-        """
+        """Return what is asked again: what is open, one by one, or all of it once more before the last try."""
         status = {verdict.probe: verdict.status for verdict in verdicts}
         open_ = [q for q in call.questions if status[q.id] is not VerdictStatus.ANSWERED]
         if not open_ or call.previous_tries >= self.settings.retries:

@@ -1,4 +1,4 @@
-"""Whether a gauge can run here, and what to install, download or give where it cannot."""
+"""Whether a metric can run here, and what to install, download or give where it cannot."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
 class MetricAvailability(NamedTuple):
-    """Whether a gauge can measure as things are here, and what is to be done first where not."""
+    """Whether a metric can measure here, and what is to be done first where not."""
 
     ready: bool
     to_do: tuple[str, ...]
 
 
 def metric_availability(info: MetricInfo, models: Mapping[str, str] | None = None) -> MetricAvailability:
-    """Whether a gauge can run here with these models, by what they are for."""
+    """Return whether a metric can run here with these models, by slot."""
     lacking = [name for name in info.packages if not _is_installed(name)]
     package = f"'creval[{info.extra}]' (for {', '.join(lacking)})" if info.extra else " ".join(lacking)
     to_do = [f"pip install {package}"] if lacking else []

@@ -1,4 +1,4 @@
-"""What a gauge measures, as data: its numbers, what it needs, its models and their licences."""
+"""Metrics as data: their values, what they need, their models and the models' licences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from creval.metrics.model_loading import Lazy, ModelInfo, model_label
 
 @dataclass(frozen=True)
 class MetricInfo:
-    """A gauge: what it is called, its values with their ranges, what it needs, and what it takes.
+    """A metric: what it is called, its values with their ranges, what it needs, and what it takes.
 
     It `needs` a source, a control (a source that shows lines, depth, a pose or grey), a reference, captions or texts;
     a mask is used where there is one. `extra` is what `pip install 'creval[EXTRA]'` brings for it, `packages` are the
@@ -60,7 +60,7 @@ class ImageMetric(ABC):
         self.name = f"{self.info.name}@{models}" if models else self.info.name
 
     def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:  # noqa: ARG002
-        """What models are to make of pictures and texts first; raises `NotMeasurable`."""
+        """Return what models are to make of images and texts first; raises `NotMeasurable`."""
         return ()
 
     def load(self) -> None:
@@ -73,15 +73,11 @@ class ImageMetric(ABC):
 
     @abstractmethod
     def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> Mapping[str, float]:
-        """The values by name, from what was made of each wish; raises `NotMeasurable`, or
-        `ImageError` for a picture."""
+        """Return the values by name, from the requested features; raises `NotMeasurable` or `ImageError`."""
 
 
 class ModelMetric(ImageMetric):
-    """A metric of what one model makes of images and texts: the last of `info.models`.
-
-    Its value is the number that the model gives for one input, or the cosine of two.
-    """
+    """A metric of the last of `info.models`: the number that it gives for one input, or the cosine of two."""
 
     extractor_class: ClassVar[type[ModelExtractor]]
 
@@ -112,11 +108,11 @@ class ModelPool:
         self._shared: dict[tuple[object, ...], Any] = {}
 
     def chosen_model(self, slot: str) -> str | None:
-        """The model that was chosen for a use, if one was."""
+        """Return the model that was chosen for a slot, if one was."""
         return self._models.get(slot)
 
     def models_for(self, info: MetricInfo) -> Iterator[str]:
-        """The models that a gauge measures with, as far as they can be chosen."""
+        """Yield the models that a metric measures with, as far as they can be chosen."""
         for model in info.models:
             if model.slot in self._models:
                 yield self._models[model.slot]
@@ -124,17 +120,12 @@ class ModelPool:
                 yield model.default
 
     def get_or_create(self, factory: Callable[..., T], *arguments: object) -> T:
-        """The one thing of a kind that these arguments make."""
+        """Return the one object of a kind that these arguments make."""
         key = (factory, *arguments)
         if key not in self._shared:
             self._shared[key] = factory(*arguments)
         shared: T = self._shared[key]
         return shared
-
-
-def image_metric_names() -> tuple[str, ...]:
-    """The names of all gauges."""
-    return tuple(registry.metrics.names())
 
 
 def image_metric_class(name: str) -> type[ImageMetric]:
@@ -174,13 +165,13 @@ def model_slots() -> tuple[str, ...]:
 
 
 def unused_slots(models: Iterable[str], image_metrics: Iterable[str]) -> list[str]:
-    """The uses of models that none of these gauges has, by their names."""
+    """Return the slots of models that none of these metrics has."""
     cards = [model for name in image_metrics for model in image_metric_class(name).info.models]
     used = {model.slot for model in cards if model.origin != "shipped"}
     return [use for use in models if use not in used]
 
 
 def require_used_slots(models: Iterable[str], image_metrics: Iterable[str]) -> None:
-    """Refuse a model for which no gauge has a use."""
+    """Refuse a model for which no metric has a use."""
     for use in unused_slots(models, image_metrics):
         raise CrevalError(f"`metric_models` {use}: nothing is measured with it here.")

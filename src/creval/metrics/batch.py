@@ -1,4 +1,4 @@
-"""Where gauges look at edits, several at a time: models first, in batches, then each gauge."""
+"""Metrics evaluated on several edits at a time: models first, in batches, then each metric."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def measured_values(result: MetricResult) -> Mapping[str, float]:
-    """What was measured, though it be only a part."""
+    """Return what was measured, even if it is only a part."""
     if isinstance(result, NotMeasurable):
         return result.values
     return {} if isinstance(result, Exception) else result
@@ -63,22 +63,18 @@ def batch_by_edit(items: Iterable[T], edit_of: Callable[[T], object]) -> Iterato
 
 
 def evaluate_batch(jobs: Sequence[MetricJob], feature_cache: FeatureCache) -> list[MetricResult]:
-    """What each job brought. An error that concerns more than one picture is raised.
-
-    The pictures of a job are decoded once by all who look at them.
-    """
+    """Return what each job brought, decoding images once; an error about more than one image is raised."""
     found: list[MetricResult] = []
     for some in _group_by_memory(jobs):
         with ExitStack() as until:
-            for shelf in {id(job.inputs.image_cache): job.inputs.image_cache for job in some}.values():
-                until.enter_context(shelf.pin_images())
+            for image_cache in {id(job.inputs.image_cache): job.inputs.image_cache for job in some}.values():
+                until.enter_context(image_cache.pin_images())
             found += _evaluate_group(some, feature_cache)
     return found
 
 
 def _group_by_memory(jobs: Sequence[MetricJob]) -> Iterator[list[MetricJob]]:
-    """The jobs in their order: where models look too, as many edits at a time as their pictures
-    leave room for, and else one."""
+    """Yield the jobs in order: where models look too as many edits at a time as fit in memory, else one."""
     some: list[MetricJob] = []
     there: dict[str, int] = {}
     models = any(type(job.image_metric).required_features is not ImageMetric.required_features for job in jobs)
@@ -99,26 +95,22 @@ def _group_by_memory(jobs: Sequence[MetricJob]) -> Iterator[list[MetricJob]]:
 
 
 def _evaluate_group(jobs: Sequence[MetricJob], feature_cache: FeatureCache) -> list[MetricResult]:
-    wants: list[Sequence[FeatureRequest] | Exception] = [_required_features(job) for job in jobs]
-    wishes = [wish for some in wants if not isinstance(some, Exception) for wish in some]
-    granted = feature_cache.compute(wishes)
+    requests = [_required_features(job) for job in jobs]
+    made = feature_cache.compute(one for some in requests if not isinstance(some, Exception) for one in some)
     found: list[MetricResult] = []
-    for job, some in zip(jobs, wants, strict=True):
-        if isinstance(some, Exception):
-            found.append(some)
-            continue
-        made = [granted[wish.extractor.name, wish.key] for wish in some]
-        failed = next((one for one in made if isinstance(one, Exception)), None)
-        found.append(failed or _compute_metric(job, [m for m in made if not isinstance(m, Exception)]))
+    for job, some in zip(jobs, requests, strict=True):
+        features = [some] if isinstance(some, Exception) else [made[one.extractor.name, one.key] for one in some]
+        failed = next((one for one in features if isinstance(one, Exception)), None)
+        found.append(failed or _compute_metric(job, features))
     return found
 
 
 def _required_features(job: MetricJob) -> Sequence[FeatureRequest] | Exception:
     try:
-        wishes = job.image_metric.required_features(job.inputs)
-        for wish in wishes:
-            wish.key  # noqa: B018 (what cannot be read is found here)
-        return wishes
+        requests = job.image_metric.required_features(job.inputs)
+        for request in requests:
+            request.key  # noqa: B018 (what cannot be read is found here)
+        return requests
     except (NotMeasurable, DependencyMissing, ImageError, OSError) as error:
         return error
 

@@ -28,10 +28,7 @@ _DIRECTION_PAPERS = "arXiv 2108.00946, 2211.09800"
 
 
 class Clip(TransformersExtractor):
-    """A model of the families CLIP and SigLIP, from the hub or a folder; its vectors have length 1.
-
-    A text is cut where the model's text ends (77 tokens for CLIP).
-    """
+    """A model of the families CLIP and SigLIP; vectors have length 1, texts are cut (CLIP: at 77 tokens)."""
 
     info, kind = MODEL, "clip"
     required_method, processor_class = "get_text_features", "AutoProcessor"

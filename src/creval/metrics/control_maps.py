@@ -39,10 +39,7 @@ def edit_control_pairs(items: Sequence[ExtractorInput]) -> list[tuple[Image.Imag
 
 
 class ControlModelMetric(ModelMetric):
-    """A metric whose model makes a map of the edit.
-
-    The model sees the edit in its control's size and beside it: only the distance of its map, which is large, is kept.
-    """
+    """A metric of a model's map of the edit, which is large: only its distance from the control is stored."""
 
     def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
         return [ImageWithContext(inputs.edit_at_source_size(), inputs.source)]

@@ -27,8 +27,7 @@ MODEL = ModelInfo("depth", "Intel/dpt-hybrid-midas", 490, "Apache-2.0", "https:/
 
 
 class DepthModel(TransformersExtractor):
-    """A model that estimates depth, from the hub or a folder: how far its map of an edit, in which
-    near is light, is from a control."""
+    """A model that estimates depth: how far its map of an edit, where near is light, is from a control."""
 
     info, kind, batch_size = MODEL, "depth-distance", 4
     model_class = "AutoModelForDepthEstimation"
@@ -43,7 +42,7 @@ class DepthModel(TransformersExtractor):
             ]
 
     def estimate_depth(self, image: Image.Image) -> GreyMap:
-        """A picture's depth, in its size."""
+        """Return an image's depth, in its size."""
         with self.session() as (processor, model):
             (depth,) = _predict_depths(processor, model, [image])
             try:

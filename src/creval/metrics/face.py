@@ -34,8 +34,7 @@ DETECTION_SIZES = (640, 480, 384, 256, 128)
 
 
 class FaceExtractor(ModelExtractor):
-    """InsightFace's detector and recogniser, by name or from a folder of ONNX files: a row of
-    length 1 for each face in a picture, in the order in which they are found."""
+    """InsightFace's models, by name or from a folder of ONNX files: a row of length 1 for each face found."""
 
     info, kind, batch_size = MODEL, "faces", 1
 
@@ -58,8 +57,7 @@ class FaceExtractor(ModelExtractor):
                     "fetch it elsewhere, unpack it, and give `metric_models` face=FOLDER"
                 ) from error
             reason = " ".join(str(error).split()) or "it has no model that finds faces"
-            said = f"{self.model} cannot be loaded by insightface: {reason[:200]}"
-            raise CrevalError(said) from error
+            raise CrevalError(f"{self.model} cannot be loaded by insightface: {reason[:200]}") from error
         return app
 
     def _model_location(self) -> str:

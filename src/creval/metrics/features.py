@@ -1,4 +1,4 @@
-"""What models make of pictures and texts: made in batches, once, and kept."""
+"""What models make of images and texts: made in batches, once, and cached."""
 
 from __future__ import annotations
 
@@ -47,10 +47,7 @@ class FeatureExtractor(ABC):
 
 
 class ModelExtractor(FeatureExtractor):
-    """An extractor whose model can be chosen: one from the hub, a folder or a file.
-
-    `kind` and the state of the model's files make its name.
-    """
+    """An extractor whose model can be chosen; `kind` and the state of the model's files make its name."""
 
     info: ClassVar[ModelInfo]
     kind: str
@@ -66,10 +63,7 @@ class ModelExtractor(FeatureExtractor):
 
 
 class TransformersExtractor(ModelExtractor):
-    """A model of the transformers library, with its processor.
-
-    `model_class` is the class that loads it, `required_method` one that it must have.
-    """
+    """A transformers model with its processor, loaded by `model_class`; it must have `required_method`."""
 
     model_class = "AutoModel"
     required_method = "forward"
@@ -108,21 +102,21 @@ def images_of(items: Sequence[ExtractorInput]) -> list[Image.Image]:
 
 
 class FeatureRequest(NamedTuple):
-    """That an embedder look at something."""
+    """A request that an extractor look at something."""
 
     extractor: FeatureExtractor
     item: ExtractorInput
 
     @property
     def key(self) -> str:
-        """The name of what is looked at, by its content."""
+        """Return the name of what is looked at, by its content."""
         if isinstance(self.item, LazyImage):
             return self.item.digest
         return "text:" + hashlib.sha256(self.item.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class FeatureStore(Protocol):
-    """Keeps arrays by model and key."""
+    """A store of arrays by model and key."""
 
     def get(self, model: str, keys: Sequence[str]) -> dict[str, FeatureArray]: ...
 
@@ -130,10 +124,7 @@ class FeatureStore(Protocol):
 
 
 class FeatureCache:
-    """All that models made: the last few thousand in memory, and every one with the keeper.
-
-    Several threads may share it; what two of them wish for is made once.
-    """
+    """What models made, once for all threads: the last few thousand in memory, and every one in the store."""
 
     def __init__(self, store: FeatureStore | None = None, max_entries: int = 4096) -> None:
         self._store, self._max_entries = store, max_entries
@@ -143,23 +134,19 @@ class FeatureCache:
         self._stopped = False
 
     def stop(self) -> None:
-        """Make nothing more after the batches that models are at: who wishes for more is refused.
-        What was made is kept."""
+        """Make nothing more after the batches in progress: later requests are refused, and what was made is kept."""
         self._stopped = True
 
     def compute(self, requests: Iterable[FeatureRequest]) -> dict[tuple[str, str], FeatureArray | Exception]:
-        """What was made of each wish, by its embedder's name and its key; or why it was not.
-
-        A model that was chosen and cannot be had raises its error.
-        """
-        found: dict[tuple[str, str], FeatureArray | Exception] = {}
-        open_: dict[FeatureExtractor, dict[str, ExtractorInput]] = {}
-        for wish in requests:
-            open_.setdefault(wish.extractor, {})[wish.key] = wish.item
-        for embedder, things in open_.items():
-            for key, made in self._compute_for(embedder, things).items():
-                found[embedder.name, key] = made
-        return found
+        """Return what was made of each request, by extractor and key, or why not; a chosen model may raise."""
+        by_extractor: dict[FeatureExtractor, dict[str, ExtractorInput]] = {}
+        for request in requests:
+            by_extractor.setdefault(request.extractor, {})[request.key] = request.item
+        return {
+            (extractor.name, key): made
+            for extractor, items in by_extractor.items()
+            for key, made in self._compute_for(extractor, items).items()
+        }
 
     def _compute_for(
         self, extractor: FeatureExtractor, items: Mapping[str, ExtractorInput]
@@ -184,7 +171,10 @@ class FeatureCache:
                 keys = left[start : start + extractor.batch_size]
                 made = _extract_each(extractor, [items[key] for key in keys])
                 found.update(zip(keys, made, strict=True))
-                self._save(extractor, dict(zip(keys, made, strict=True)))
+                good = {key: one for key, one in zip(keys, made, strict=True) if not isinstance(one, Exception)}
+                self._put_in_memory(extractor, good)
+                if good and self._store is not None:
+                    self._store.put(extractor.name, good)
         return found
 
     def _find_cached(self, extractor: FeatureExtractor, items: Mapping[str, ExtractorInput]) -> dict[str, FeatureArray]:
@@ -201,14 +191,6 @@ class FeatureCache:
         with self._lock:
             return {k: self._memory[extractor.name, k] for k in keys if (extractor.name, k) in self._memory}
 
-    def _save(self, extractor: FeatureExtractor, features: Mapping[str, FeatureArray | Exception]) -> None:
-        good = {key: one for key, one in features.items() if not isinstance(one, Exception)}
-        if not good:
-            return
-        self._put_in_memory(extractor, good)
-        if self._store is not None:
-            self._store.put(extractor.name, good)
-
     def _put_in_memory(self, extractor: FeatureExtractor, features: Mapping[str, FeatureArray]) -> None:
         with self._lock:
             for key, vector in features.items():
@@ -219,7 +201,7 @@ class FeatureCache:
 
 
 def _extract_each(extractor: FeatureExtractor, items: Sequence[ExtractorInput]) -> list[FeatureArray | Exception]:
-    """What a model makes of each; where it fails at several, each is tried alone."""
+    """Return what a model makes of each; where it fails at several, each is tried alone."""
     try:
         return [made if _is_finite(made) else NonFiniteResult() for made in extractor.extract(items)]
     except DependencyMissing as error:

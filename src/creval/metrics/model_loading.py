@@ -24,9 +24,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """A model that a gauge measures with.
+    """A model that a metric measures with.
 
-    `slot` is the word by which another is chosen (`--gauge clip=MODEL`), `default` the one that is
+    `slot` is the word by which another is chosen (`--metric-model clip=MODEL`), `default` the one that is
     taken otherwise. `origin` tells from where: the `hub` (where `file` is one of its files), its
     `library`, which downloads it (to `file`, below the user's home, if that is known) or is
     `shipped` with it; or from nobody: it must be `given`, or can be (`optional`).
@@ -42,10 +42,7 @@ class ModelInfo:
 
 
 class Lazy(Generic[T]):
-    """What `load` makes, when it is first asked for; what was missing then stays missing.
-
-    What somebody has `explicit` and cannot be had is an error; anything else is `MissingCounts`.
-    """
+    """What `load` makes at first use. A failure is an error if the model is `explicit`, else `DependencyMissing`."""
 
     def __init__(self, load: Callable[[], T], *, explicit: bool = False) -> None:
         self._load, self._explicit = load, explicit
@@ -111,8 +108,7 @@ def files_digest(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _sampled_digest(file: Path, size: int, modified_ns: int) -> bytes:  # noqa: ARG001 (tells files apart)
-    """A digest of some bytes in every stretch that a layer could be, and of the whole end, where
-    the last layers are and PyTorch's files hold checksums; a small file is all end."""
+    """Digest some bytes of every stretch that a layer could be, and the whole end, which has checksums."""
     found = hashlib.blake2b(digest_size=16)
     with file.open("rb", buffering=0) as content:
         for at in range(0, size - _TAIL_BYTES, _STRIDE):

@@ -1,4 +1,4 @@
-"""Where named objects are in a picture, found by a zero-shot detector."""
+"""Where named objects are in an image, found by a zero-shot detector."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ from creval.metrics.model_loading import max_text_tokens
 
 
 class ObjectDetector(TransformersExtractor):
-    """A detector of the families Grounding DINO, OWL-ViT and OWLv2, from the hub or a folder.
-
-    Several threads may share it; it works for one at a time. Of a picture beside the name of an
-    object it makes a box a row.
-    """
+    """A detector (Grounding DINO, OWL-ViT, OWLv2) that threads may share: of an image and a name, a box a row."""
 
     batch_size = 1
     model_class, processor_class = "AutoModelForZeroShotObjectDetection", "AutoProcessor"
@@ -38,10 +34,7 @@ class ObjectDetector(TransformersExtractor):
         return made
 
     def find_boxes(self, image: Image.Image, names: Sequence[str]) -> dict[str, list[Box]]:
-        """The boxes of each name that score above the threshold, best first.
-
-        They are clipped to the picture, and may overlap.
-        """
+        """Return the boxes of each name above the threshold, best first and clipped; they may overlap."""
         if not names:
             return {}
         image = image.convert("RGB")

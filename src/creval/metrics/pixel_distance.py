@@ -30,11 +30,7 @@ class PixelDistance(NamedTuple):
 
 
 def mask_outside_boxes(size: tuple[int, int], boxes: Iterable[Box]) -> Mask:
-    """What lies outside all boxes, in a picture of this width and height.
-
-    A box covers every pixel that it touches. What of it lies outside the picture, and a box without
-    an area, covers nothing.
-    """
+    """Return what lies outside boxes, which cover each pixel they touch; without an area they cover none."""
     width, height = size
     mask = np.full((height, width), 255, dtype=np.uint8)
     for left, top, right, bottom in boxes:
@@ -47,10 +43,7 @@ def mask_outside_boxes(size: tuple[int, int], boxes: Iterable[Box]) -> Mask:
 
 
 def measure_pixel_distance(first: Image.Image, second: Image.Image, mask: Mask | None = None) -> PixelDistance | None:
-    """How far two pictures in RGB differ; none where the mask leaves no pixel.
-
-    The second is scaled to the first's size.
-    """
+    """Return how far two RGB images differ, the second scaled to the first; None if the mask leaves no pixel."""
     import cv2
 
     second = resize_bicubic(second, first.size)

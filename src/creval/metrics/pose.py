@@ -34,8 +34,7 @@ _WEIGHT_FILES = ("body_pose_model.pth", "hand_pose_model.pth", "facenet.pth")  #
 
 
 class PoseModel(ModelExtractor):
-    """controlnet_aux's OpenPose, from the hub or a folder: how far people drawn on black, in grey,
-    are from a control."""
+    """controlnet_aux's OpenPose, from the hub or a folder: how far people drawn on black are from a control."""
 
     info, kind, batch_size = MODEL, "pose-distance", 1
 

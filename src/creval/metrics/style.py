@@ -79,7 +79,7 @@ def _build_network(weights: Mapping[str, Any], where: str, device: str) -> tuple
         layers = 1 + max(int(k.split(".")[2]) for k in inside if k.startswith("transformer."))
         config = transformers.CLIPVisionConfig(
             hidden_size=width,
-            intermediate_size=inside[f"{_FIRST_BLOCK}.mlp.c_fc.weight"].shape[0],
+            intermediate_size=inside["transformer.resblocks.0.mlp.c_fc.weight"].shape[0],
             num_hidden_layers=layers,
             num_attention_heads=max(1, width // _HEAD_WIDTH),
             image_size=grid * side,
@@ -96,9 +96,6 @@ def _build_network(weights: Mapping[str, Any], where: str, device: str) -> tuple
         reason = str(error).strip().partition("\n")[0]
         raise CrevalError(f"{where} is no CSD checkpoint: {reason}") from error
     return network.to(device).eval(), style.to(device), grid * side
-
-
-_FIRST_BLOCK = "transformer.resblocks.0"
 
 
 def _rename_weights(inside: Mapping[str, Any], width: int) -> dict[str, Any]:
