@@ -86,12 +86,12 @@ class UnchangedSummary:
 
     model: str
     unchanged: Proportion
-    instruction_following: float | None
-    consistency: float | None
-    followed_count: int
-    consistency_when_followed: float | None
-    low: float | None
-    high: float | None
+    instruction_following: float | None = None
+    consistency: float | None = None
+    followed_count: int = 0
+    consistency_when_followed: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 def following_threshold(scorecard: Scorecard) -> float | None:
@@ -121,25 +121,16 @@ def summarise_unchanged(
         ]
         share = Proportion(sum(bool(look["unchanged"]) for look in looks), len(looks))
         if keeping is None or half is None:
-            found.append(UnchangedSummary(model, share, None, None, 0, None, None, None))
+            found.append(UnchangedSummary(model, share))
             continue
         values = scorecard.table.values[scorecard.table.models.index(model)]
         follows, keeps = (values[:, names.index(_INSTRUCTION_METRIC)], values[:, names.index(keeping)])
         did = (follows >= half) & ~np.isnan(keeps)
         kept = keeps[did]
-        low, high = _bootstrap_interval(kept, resamples, seed)
-        found.append(
-            UnchangedSummary(
-                model,
-                share,
-                scorecard.cell(model, _INSTRUCTION_METRIC).value,
-                scorecard.cell(model, keeping).value,
-                int(did.sum()),
-                float(kept.mean()) if len(kept) else None,
-                low,
-                high,
-            )
-        )
+        mean = float(kept.mean()) if len(kept) else None
+        interval = _bootstrap_interval(kept, resamples, seed)
+        following, consistency = (scorecard.cell(model, name).value for name in (_INSTRUCTION_METRIC, keeping))
+        found.append(UnchangedSummary(model, share, following, consistency, len(kept), mean, *interval))
     return found
 
 

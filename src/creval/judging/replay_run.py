@@ -67,8 +67,7 @@ def replay(
         manifest = describe_run(benchmark, recording.judge)
         manifest |= {"answers_folder": str(recording.folder.resolve()), "raw": raw}
         _require_same_recording(store, manifest, recording.models)
-        pairs = [(sample, asked[sample.id]) for sample in samples]
-        store.put_samples(pairs, benchmark.dataset.subsets)
+        store.put_samples([(sample, asked[sample.id]) for sample in samples], benchmark.dataset.subsets)
         store.put_manifest(manifest)
         store.delete_answers(recording.judge, recording.models)
         keys = dict.fromkeys(EditKey(file.model, file.sample) for file in recording.files)

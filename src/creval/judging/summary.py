@@ -64,5 +64,4 @@ def summarise_run(summary: JudgeSummary, run: Run) -> None:
         said = answer.raw_answer if answer.status in ("unreadable", "ambiguous") else ""
         words = " ".join((said or answer.explanation or answer.status).split())
         words = words if len(words) <= 160 else words[:159] + "…"
-        edit = answer.edit
-        summary.examples.append(f"{edit.model}, {edit.sample}, {answer.probe}: {words}")
+        summary.examples.append(f"{answer.edit.model}, {answer.edit.sample}, {answer.probe}: {words}")
