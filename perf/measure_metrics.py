@@ -22,8 +22,8 @@ from creval.core.sample import Sample
 from creval.metrics.base import ImageMetric, open_image_metrics
 from creval.metrics.batch import MetricJob, evaluate_batch
 from creval.metrics.features import ExtractorInput, FeatureArray, FeatureCache, FeatureExtractor
-from creval.metrics.masked_distance import measure_pixel_distance
 from creval.metrics.metric_inputs import ImageCache, LazyImage, MetricInputs
+from creval.metrics.pixel_distance import measure_pixel_distance
 from creval.metrics.ssim import luma, ssim
 
 SIZE = (1632, 1224)  # two megapixels
@@ -105,13 +105,14 @@ def sharing(folder: Path) -> None:
 
     took, seen = {}, {}
     edits = _made(folder, 64, 1)
-    clip.Clip = Slow  # type: ignore[assignment, misc]
+    for metric in (clip.ClipCaption, clip.ClipDirection, clip.ClipSource):
+        metric.extractor_class = Slow  # type: ignore[assignment]
     for names in (("clip_src",), CLIPS):
         metrics = open_image_metrics(names, {})
         start = time.perf_counter()
         _look(metrics.values(), edits)
         took[names] = time.perf_counter() - start
-        seen[names] = next(iter(metrics.values())).clip.seen  # type: ignore[attr-defined]
+        seen[names] = next(iter(metrics.values())).extractor.seen  # type: ignore[attr-defined]
     one, four = took.values()
     print(
         f"four metrics that share CLIP's vectors: {four / one:.2f} times one of them (1.5 allowed); "
@@ -169,7 +170,8 @@ def measure_many(many: int) -> None:
     print the most memory that it took."""
     import creval.metrics.clip as clip
 
-    clip.Clip = Slow  # type: ignore[assignment, misc]
+    for metric in (clip.ClipCaption, clip.ClipDirection, clip.ClipSource):
+        metric.extractor_class = Slow  # type: ignore[assignment]
     with tempfile.TemporaryDirectory() as folder:
         edits = _made(Path(folder), many, many // 4)
         metrics = open_image_metrics(["ssim", "l1_src", "canny", "grey", "clip_src"], {})

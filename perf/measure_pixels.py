@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from creval.core.sample import Box
-from creval.metrics.masked_distance import mask_outside_boxes, measure_pixel_distance
+from creval.metrics.pixel_distance import mask_outside_boxes, measure_pixel_distance
 
 SIZE = (1632, 1224)  # two megapixels
 BOXES: list[Box] = [(100, 100, 700.5, 600), (600, 300, 1200, 900.2), (-50, 1100, 300, 2000)]

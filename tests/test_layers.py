@@ -38,7 +38,7 @@ SHARED = {
     "editors.remote": {"base", "payload"},
     "metrics": {
         *("base", "availability", "batch", "checkpoints", "features", "metric_inputs", "model_loading"),
-        *("control_distance", "masked_distance", "object_detection", "requested_text"),
+        *("control_maps", "object_detection", "pixel_distance", "requested_text"),
     },
 }
 # Names that modules of several packages may have.

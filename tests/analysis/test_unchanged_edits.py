@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from creval.analysis.scoring import score
-from creval.analysis.unchanged_edits import summarise_unchanged
-from creval.analysis.unchanged_scan import scan_for_changes
+from creval.analysis.unchanged_edits import scan_for_changes, summarise_unchanged
 from creval.benchmarks import open_benchmark
 from creval.core.errors import CrevalError
 from creval.judging.judge_run import judge

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from creval.metrics.base import MODEL_SLOTS, image_metric_class, image_metric_names
+from creval import registry
+from creval.metrics.base import MODEL_SLOTS, image_metric_class
 from tests.commands import creval as here
 from tests.e2e.test_commands import creval, parsed, right, wrong
 from tests.metrics.images import drawn, noise, slope
@@ -19,7 +20,7 @@ from tests.metrics.tiny import write_clip
 def test_gauges_are_listed_with_what_they_take() -> None:
     shown = right("gauges")
     found = {gauge["name"]: gauge for gauge in parsed("gauges")["gauges"]}
-    assert list(found) == list(image_metric_names())
+    assert list(found) == list(registry.metrics.names())
     for name, gauge in found.items():
         assert name in shown
         assert gauge["values"]
@@ -35,7 +36,7 @@ def test_gauges_are_listed_with_what_they_take() -> None:
 
 
 def test_every_model_that_can_be_chosen_is_known() -> None:
-    cards = [image_metric_class(name).info for name in image_metric_names()]
+    cards = [image_metric_class(name).info for name in registry.metrics.names()]
     uses = {model.slot for card in cards for model in card.models if model.origin != "shipped"}
     assert uses == set(MODEL_SLOTS)
 

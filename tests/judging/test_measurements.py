@@ -379,8 +379,8 @@ def test_two_values_of_one_metric_are_told_apart_by_their_names(edits: Path) -> 
     probes = Measurement("near", "SRC", "both"), Measurement("far", "SRC", "both")
     edit = Edit(EditKey("Model", "1"), EditStatus.DONE, edits / "1.png")
     work = MeasurementJob(Both(ModelPool()), Sample("1", "do"), edit, probes)
-    (found,) = _measure_batch([work], ImageCache(), FeatureCache())
-    near, far = found.verdicts
+    ((found, _, _),) = _measure_batch([work], ImageCache(), FeatureCache())
+    near, far = found
     assert (near.probe, near.value) == ("near", 0.75)
     assert (far.probe, far.status, far.value) == ("far", VerdictStatus.INAPPLICABLE, None)
 
@@ -392,10 +392,10 @@ def test_a_value_that_cannot_be_measured_leaves_the_others(edits: Path, monkeypa
     monkeypatch.setattr(Both, "measure", measured)
     probes = Measurement("near", "SRC", "both"), Measurement("far", "SRC", "both")
     edit = Edit(EditKey("Model", "1"), EditStatus.DONE, edits / "1.png")
-    (found,) = _measure_batch(
+    ((found, _, _),) = _measure_batch(
         [MeasurementJob(Both(ModelPool()), Sample("1", "do"), edit, probes)], ImageCache(), FeatureCache()
     )
-    near, far = found.verdicts
+    near, far = found
     assert (near.status, near.value) == (VerdictStatus.ANSWERED, 0.75)
     assert (far.status, far.value) == (VerdictStatus.INAPPLICABLE, None)
     assert far.explanation == "it is too far"
@@ -405,7 +405,7 @@ def test_what_is_no_number_is_no_answer(edits: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Both, "measure", lambda *_: {"near": float("nan")})
     edit = Edit(EditKey("Model", "1"), EditStatus.DONE, edits / "1.png")
     work = MeasurementJob(Both(ModelPool()), Sample("1", "do"), edit, (Measurement("near", "SRC", "both"),))
-    (found,) = _measure_batch([work], ImageCache(), FeatureCache())
-    (near,) = found.verdicts
+    ((found, _, _),) = _measure_batch([work], ImageCache(), FeatureCache())
+    (near,) = found
     assert (near.status, near.value) == (VerdictStatus.FAILED, None)
     assert near.explanation == "the model gave no number"

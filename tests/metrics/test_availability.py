@@ -9,7 +9,8 @@ import pytest
 
 from creval.core.schema import Metric
 from creval.metrics.availability import metric_availability
-from creval.metrics.base import MetricInfo, ModelInfo
+from creval.metrics.base import MetricInfo
+from creval.metrics.model_loading import ModelInfo
 
 VALUE = (Metric("x", ""),)
 HUB = ModelInfo("x", "org/model", 4550, "MIT", "https://example.org")

@@ -110,11 +110,10 @@ def test_directional_similarity_by_hand() -> None:
 
 def test_without_a_change_there_is_no_direction() -> None:
     x, y, z = np.eye(3)
-    assert directional_similarity(x, x, x, y) is None
-    assert directional_similarity(x, y, y, y) is None
-    # As far as batches can be apart.
-    assert directional_similarity(x, x + 3e-6 * z, x, y) is None
-    assert directional_similarity(x, y, y, y + 3e-6 * z) is None
+    # The last two are as far as batches can be apart.
+    for vectors in ((x, x, x, y), (x, y, y, y), (x, x + 3e-6 * z, x, y), (x, y, y, y + 3e-6 * z)):
+        with pytest.raises(NotMeasurable, match="has not changed"):
+            directional_similarity(*vectors)
     assert directional_similarity(x, x + 1e-3 * (y - x), x, y) == pytest.approx(1.0)
 
 

@@ -85,7 +85,7 @@ def test_smaller_sizes_are_tried_until_there_is_a_face(tmp_path: Path) -> None:
     for at, tried in ((640, 1), (256, 4), (128, 5)):
         gauge = opened(None)
         picky = Picky(at)
-        gauge._faces._model._value = picky  # type: ignore[attr-defined]
+        gauge.extractor._model._value = picky  # type: ignore[attr-defined]
         assert look(gauge, sample, tmp_path / "a.png") == {"face": 1.0}
         assert picky.asked == list(DETECTION_SIZES[:tried])
 
@@ -100,7 +100,7 @@ def test_no_face_in_the_edit_is_zero_and_none_in_the_reference_is_unmeasured(tmp
             return super().get(pixels) if same else []
 
     gauge = opened(None)
-    gauge._faces._model._value = Half(640)  # type: ignore[attr-defined]
+    gauge.extractor._model._value = Half(640)  # type: ignore[attr-defined]
     with_face = Sample("s", "", references=(tmp_path / "a.png",))
     assert look(gauge, with_face, tmp_path / "b.png") == {"face": 0.0}
     without = Sample("s", "", references=(tmp_path / "b.png",))

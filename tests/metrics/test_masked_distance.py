@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from creval.core.sample import Box
-from creval.metrics.masked_distance import mask_outside_boxes, measure_pixel_distance
+from creval.metrics.pixel_distance import mask_outside_boxes, measure_pixel_distance
 
 coordinate = st.floats(-30, 60, allow_nan=False)
 boxes = st.lists(st.tuples(coordinate, coordinate, coordinate, coordinate), max_size=4)

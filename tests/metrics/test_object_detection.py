@@ -12,8 +12,7 @@ import pytest
 from PIL import Image
 
 from creval.core.errors import CrevalError
-from creval.metrics import model_loading
-from creval.metrics.model_loading import TransformersModel
+from creval.metrics import features
 from creval.metrics.object_detection import ObjectDetector
 from creval.providers.huggingface import DependencyMissing, load_model
 from tests.metrics.tiny import write_clip, write_grounding_dino, write_owl
@@ -104,7 +103,7 @@ def test_threads_share_one_model(model: Path, image: Image.Image, monkeypatch: p
         loads.append(name)
         return load_model(name, *given, **more)
 
-    monkeypatch.setattr(model_loading, "load_model", counted)
+    monkeypatch.setattr(features, "load_model", counted)
     detector = ObjectDetector(str(model), threshold=0.0)
     assert not loads
     with ThreadPoolExecutor(4) as pool:
@@ -133,7 +132,8 @@ def test_damaged_weights_get_a_sentence(tmp_path: Path, image: Image.Image) -> N
 def test_a_library_that_is_missed_late_gets_a_sentence(tmp_path: Path) -> None:
     folder = str(write_owl(tmp_path))
     for chosen, kind in ((True, CrevalError), (False, DependencyMissing)):
-        model = TransformersModel(folder, "AutoModelForZeroShotObjectDetection", explicit=chosen)
+        model = ObjectDetector(folder)
+        model._explicit = chosen
         with pytest.raises(kind, match="lacks a library: needs SciPy") as caught, model.session():
             raise ImportError("\nneeds\nSciPy")
         assert type(caught.value) is kind, "one that nobody chose does not stop the others"

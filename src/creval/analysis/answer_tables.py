@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,12 @@ from creval.stats.agreement import AgreementItem, AnswerTable
 from creval.store.run import Run
 
 
+def questions_by_id(run: Run) -> dict[tuple[str, str], Question]:
+    """Return the questions of a run, by sample and id."""
+    pairs = ((sample, probe) for sample, probes in run.probes.items() for probe in probes)
+    return {(sample, probe.id): probe for sample, probe in pairs if isinstance(probe, Question)}
+
+
 def collect_answers(runs: Sequence[Run]) -> AnswerTable:
     """The answers of all judges and repeats in some runs. What only one run asked is left out."""
     judges = Counter(judge for run in runs for judge in {name for name, _ in run.count_answers_by_voice()})
@@ -28,15 +33,10 @@ def collect_answers(runs: Sequence[Run]) -> AnswerTable:
     asked: Counter[tuple[EditKey, str]] = Counter()
     unlike: set[tuple[EditKey, str]] = set()
     for run in runs:
-        probes = {
-            (sample, probe.id): probe
-            for sample, several in run.probes.items()
-            for probe in several
-            if isinstance(probe, Question)
-        }
+        questions = questions_by_id(run)
         here: dict[tuple[str, int], dict[tuple[EditKey, str], float]] = {}
         for judge, repeat, edit, probe, value in run.verdicts_by_voice():
-            question = probes.get((edit.sample, probe))
+            question = questions.get((edit.sample, probe))
             if question is None or value is None:
                 continue
             key = edit, probe
@@ -49,7 +49,7 @@ def collect_answers(runs: Sequence[Run]) -> AnswerTable:
         for (judge, repeat), column in sorted(here.items()):
             several = sum(name == judge for name, _ in here) > 1
             name = f"{judge}, repeat {repeat + 1}" if several else judge
-            voices.append(f"{name} in {_run_name(run.folder)}" if judges[judge] > 1 else name)
+            voices.append(f"{name} in {run.folder.resolve().name}" if judges[judge] > 1 else name)
             columns.append(column)
     if len(voices) < 2:
         raise CrevalError(
@@ -92,7 +92,3 @@ def _build_table(
 ) -> AnswerTable:
     values = np.array([[column.get(key, np.nan) for column in columns] for key in items])
     return AnswerTable(tuple(items.values()), tuple(voices), values, reworded)
-
-
-def _run_name(folder: Path) -> str:
-    return folder.resolve().name

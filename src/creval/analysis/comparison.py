@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QuestionGap:
-    """A question that one system passes and the other fails.
-
-    `values` are on its scale, over all judges and repeats; `answers` are the first ones.
-    """
+    """A question that one model passes and the other fails; `values` are over all voices, `answers` the first."""
 
     question: Question
     winner: str
@@ -38,7 +35,7 @@ class QuestionGap:
 
 
 class MeasurementGap(NamedTuple):
-    """What one gauge gives for two systems, and the metric that it counts in."""
+    """What one metric gives for two models, and the score that it counts in."""
 
     name: str
     metric: str
@@ -137,10 +134,9 @@ def _largest_gaps(run: Run, pair: ScoreTable, strict: bool, top: int) -> list[Sa
             for row in columns[:, at]
         )
         both = [values.get((model, sample), {}) for model in pair.models]
-        questions = _question_gaps(run, pair, sample, both, strict)
+        questions, measured = _question_gaps(run, pair, sample, both, strict), _measurement_gaps(run, sample, both)
         instruction = run.samples[sample].instruction
-        measured = tuple(_measurement_gaps(run, sample, both))
-        gaps.append(SampleGap(sample, instruction, first, second, tuple(questions), measured))
+        gaps.append(SampleGap(sample, instruction, first, second, tuple(questions), tuple(measured)))
     return gaps
 
 
@@ -148,9 +144,7 @@ def _measurement_gaps(run: Run, sample: str, both: Sequence[Mapping[str, float |
     """The measurements in which two systems differ, in the protocol's order."""
     for probe in run.probes[sample]:
         first, second = (found.get(probe.id) for found in both)
-        if not isinstance(probe, Measurement) or first is None or second is None:
-            continue
-        if first != second:
+        if isinstance(probe, Measurement) and first is not None and second is not None and first != second:
             yield MeasurementGap(probe.id, probe.metric, (first, second))
 
 

@@ -57,8 +57,8 @@ def correct_scores(
         raise CrevalError(f"`correct`: the calibration says nothing about {', '.join(missing)}.")
     share = replace(table, values=_affirmative_share(run, table))
     chance = np.random.default_rng(seed)
-    scale, shift = _correction_terms(rates, metrics, None, chance, 1)
-    scales, shifts = _correction_terms(rates, metrics, resamples, chance, resamples)
+    scale, shift = _correction_terms(rates, metrics, None, 1)
+    scales, shifts = _correction_terms(rates, metrics, chance, resamples)
     raw, of_yes = (point_estimates(one) for one in (table, share))
     drawn, drawn_yes = bootstrap_tables([table, share], resamples, seed)
     cells: dict[tuple[str, str, str, str], ScoreEstimate] = {}
@@ -112,21 +112,19 @@ def _affirmative_share(run: Run, table: ScoreTable) -> Floats:
 
 
 def _correction_terms(
-    rates: Mapping[str, JudgeRates], metrics: list[str], draws: int | None, generator: np.random.Generator, count: int
+    rates: Mapping[str, JudgeRates], metrics: list[str], generator: np.random.Generator | None, count: int
 ) -> tuple[Floats, Floats]:
-    """For each draw and metric 1 / J and (specificity - 1) / J, with J = sensitivity +
-    specificity - 1; axes draw, metric."""
+    """Return 1 / J and (specificity - 1) / J for J = sensitivity + specificity - 1; axes draw, metric."""
     columns = []
     for metric in metrics:
         both = []
         for rate in (rates[metric].sensitivity, rates[metric].specificity):
-            if draws is None:
+            if generator is None:
                 both.append(np.full(count, rate.hits / rate.total))
             else:
-                wrong = rate.total - rate.hits
-                both.append(generator.beta(rate.hits + 0.5, wrong + 0.5, count))
+                both.append(generator.beta(rate.hits + 0.5, rate.total - rate.hits + 0.5, count))
         gain = both[0] + both[1] - 1
-        if draws is None and gain[0] < _MIN_YOUDEN:
+        if generator is None and gain[0] < _MIN_YOUDEN:
             raise CrevalError(
                 f"`correct`: in {metric} the judge's answers are hardly better than chance "
                 f"(sensitivity + specificity - 1 = {gain[0]:.2f}); nothing can be corrected."

@@ -64,8 +64,7 @@ def item_statistics(run: Run, subset: str | None = None) -> list[ItemStatistics]
                 credits_: dict[str, float] = {}
                 for model, draws in given.items():
                     values = [v for several in draws.values() for v in several if v is not None]
-                    scored = [protocol.credit(question, value) for value in values]
-                    there = [one for one in scored if one is not None]
+                    there = [c for value in values if (c := protocol.credit(question, value)) is not None]
                     if there:
                         credits_[model] = sum(there) / len(there)
                 every = [several for draws in given.values() for several in draws.values()]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ from creval.core.errors import CrevalError
 from creval.core.images import read_image_size
 from creval.core.sample import Sample
 from creval.metrics.base import ImageMetric
-from creval.metrics.batch import EDITS_PER_BATCH, evaluate_edits
+from creval.metrics.batch import batch_by_edit, evaluate_edits
 from creval.metrics.features import FeatureCache
 from creval.metrics.metric_inputs import PIXELS_PER_BATCH, ImageCache, MetricInputs
 from creval.metrics.requested_text import normalise_for_comparison
@@ -23,10 +22,7 @@ from creval.store.edit_folders import find_edits
 
 
 class MeasuredEdit(NamedTuple):
-    """Values of one edit by name, and by metric the reason why it has none.
-
-    `cluster` is the image that its sample was made from.
-    """
+    """Values of one edit by name, the `cluster` of its sample, and by metric the reason why it has none."""
 
     key: EditKey
     cluster: str
@@ -56,10 +52,10 @@ def measure_edits(
     if not edits:
         raise CrevalError("none of the samples has an edited picture.")
     threads = min(8, usable_cpu_count())
-    shelf = ImageCache(threads * PIXELS_PER_BATCH)
+    image_cache = ImageCache(threads * PIXELS_PER_BATCH)
 
     def measured(some: Sequence[Edit]) -> list[MeasuredEdit]:
-        inputs = [MetricInputs(samples[edit.key.sample], edit.image, shelf) for edit in some if edit.image]
+        inputs = [MetricInputs(samples[edit.key.sample], edit.image, image_cache) for edit in some if edit.image]
         found = evaluate_edits(inputs, image_metrics, feature_cache)
         return [
             MeasuredEdit(edit.key, samples[edit.key.sample].cluster, *values)
@@ -67,9 +63,9 @@ def measure_edits(
         ]
 
     done: list[MeasuredEdit] = []
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="creval-gauges")
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="creval-metrics")
     try:
-        for some in pool.map(measured, _batches(edits)):
+        for some in pool.map(measured, batch_by_edit(edits, lambda edit: edit.key)):
             done += some
             if on_progress is not None:
                 on_progress(len(done), len(edits))
@@ -114,9 +110,3 @@ def measure_images(
     inputs = MetricInputs(sample, edit, ImageCache(), texts or {})
     ((values, reasons),) = evaluate_edits([inputs], image_metrics, FeatureCache())
     return MeasuredEdit(EditKey("", edit.name), sample.cluster, values, reasons)
-
-
-def _batches(edits: Sequence[Edit]) -> Iterator[list[Edit]]:
-    left = iter(edits)
-    while some := list(islice(left, EDITS_PER_BATCH)):
-        yield some

@@ -57,8 +57,7 @@ def build_score_table(
     missing: str = EXCLUDE,
     common: bool = False,
 ) -> ScoreTable:
-    """A run's sample scores. Several draws of one system are averaged; so are several answers to
-    one question, if that is wanted, where else the majority counts.
+    """Return a run's sample scores, averaged over draws; of several answers the majority counts, or the mean.
 
     `missing` says whether samples without an edit are left out (`exclude`) or count as failed
     (`zero`); with `common` only samples count that all systems have a score of.
@@ -78,8 +77,7 @@ def restrict_to(
     weights: Weights | None = None,
     averaged: bool = False,
 ) -> ScoreTable:
-    """The same on these samples, or on those that all systems have a score of; where one has no
-    value of a metric there, no other has."""
+    """Return the table on these samples, or on those all models have; what one model lacks there, all lack."""
     kept = table.common_samples() if samples is None else samples
     if not kept:
         there = (~np.isnan(table.values)).any(axis=2).sum(axis=1)
@@ -133,8 +131,11 @@ class _ScoreTableBuilder:
         self._score_draws()
         self._add_failed_draws()
         samples = [self._run.samples[identity] for identity in self._samples]
-        rows = [[self._mean_score(name, sample.id) for sample in samples] for name in self._draws]
-        cells = np.array(rows, dtype=np.float64)
+        rows = [
+            [draws.get(one) or [self._score_without_verdicts(name, one)] for one in self._samples]
+            for name, draws in self._draws.items()
+        ]
+        cells = np.array([[_average_draws(draws, self._metrics) for draws in row] for row in rows], dtype=np.float64)
         return ScoreTable(
             schema=self._schema,
             models=tuple(self._draws),
@@ -156,8 +157,7 @@ class _ScoreTableBuilder:
         )
 
     def _score_draws(self) -> None:
-        """Score all draws that there are; where others are missing, also to see of what the run,
-        whichever its systems, has any value."""
+        """Score all draws; where some are missing, other models' too, to see what the run has values of."""
         run, wanted = self._run, frozenset(self._samples)
         lacking = bool(self._failed_edits or self._unsupported)
         with gc_paused():
@@ -186,10 +186,6 @@ class _ScoreTableBuilder:
             if self._has_sub_scores:
                 nothing = self._protocol.sub_scores(sample, run.probes[key.sample], {})
                 self._sub_scores.add(key, worst_sub_scores(self._schema, nothing, scored))
-
-    def _mean_score(self, model: str, sample: str) -> list[Score]:
-        draws = self._draws[model].get(sample) or [self._score_without_verdicts(model, sample)]
-        return _average_draws(draws, self._metrics)
 
     def _score_without_verdicts(self, model: str, identity: str) -> Mapping[str, Score]:
         """What a sample scores of which there is no verdict."""
@@ -230,8 +226,7 @@ class _MetricsWithValues:
                 inside.setdefault(name, False)
 
     def has(self, sample: Sample, metric: str, *, default: bool = False) -> bool:
-        """Whether there are values of a metric in the sample's group, the finest that the whole
-        rests on; where nobody has an edit there, anywhere, or as is said for such a group."""
+        """Return whether the sample's finest group has values of a metric; without edits there, any or `default`."""
         inside = self._by_group.get(sample.tags.get(self._finest_level, ""), {})
         return inside.get(metric, default or metric in self._anywhere)
 
@@ -283,9 +278,8 @@ def ranking_values_of_sample(run: Run, schema: ScoreSchema, models: Sequence[str
 
 def _number_clusters(samples: Sequence[Sample]) -> Integers:
     """What each sample was made of, numbered."""
-    names = [sample.cluster for sample in samples]
-    number = {name: at for at, name in enumerate(dict.fromkeys(names))}
-    return np.array([number[name] for name in names], dtype=np.int64)
+    number: dict[str, int] = {}
+    return np.array([number.setdefault(sample.cluster, len(number)) for sample in samples], dtype=np.int64)
 
 
 def _group_indices(level: Level, tags: Sequence[Mapping[str, str]]) -> Integers:

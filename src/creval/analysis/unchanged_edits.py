@@ -2,18 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
+from creval.core.concurrency import usable_cpu_count
+from creval.core.edit_record import EditStatus
+from creval.core.errors import CrevalError
+from creval.core.images import ImageError, open_image
+from creval.metrics.change_detection import ImageChange, measure_change, recompression_noise
 from creval.stats.bootstrap import percentile_interval, resample_counts
 from creval.stats.intervals import Proportion
 from creval.stats.score_table import Floats
 from creval.stats.scorecard import MIN_CLUSTERS, Scorecard
+from creval.store import RunWriter, open_run
 from creval.store.run import Run
 
+_METADATA_KEY = "change"  # among an edit's facts: what was found, and of which files
+_BATCH_SIZE = 64  # edits kept in one commit
 _INSTRUCTION_METRIC = "IF"
 _CONSISTENCY_METRICS = ("VC", "IP")
+
+
+def scan_for_changes(run: str | Path, on_progress: Callable[[int, int], None] | None = None) -> int:
+    """Measure the edits that were not, and store it; return how many have no image or source to look at."""
+    with open_run(run) as opened:
+        sources = {name: sample.source for name, sample in opened.samples.items()}
+    with RunWriter(run) as store:
+        edits = [edit for edit in store.edits.values() if edit.status is EditStatus.DONE]
+        pairs = ((edit, sources.get(edit.key.sample), edit.image) for edit in edits)
+        files = {
+            edit.key: (source, image)
+            for edit, source, image in pairs
+            if source and image and source.is_file() and image.is_file()
+        }
+        if not files:
+            raise CrevalError(f"the pictures of {run} are not there any more, or it was replayed without them.")
+        # By which files are known again.
+        state = {key: [[p.stat().st_size, p.stat().st_mtime_ns] for p in paths] for key, paths in files.items()}
+        there = [edit for edit in edits if edit.key in files]
+        wanted = [e for e in there if e.metadata.get(_METADATA_KEY, {}).get("files") != state[e.key]]
+        # The edits of one source follow each other: what it tolerates is measured once.
+        wanted.sort(key=lambda edit: (edit.key.sample, edit.key))
+        done = 0
+        with ThreadPoolExecutor(usable_cpu_count()) as pool:
+            for start in range(0, len(wanted), _BATCH_SIZE):
+                some = wanted[start : start + _BATCH_SIZE]
+                found = pool.map(lambda edit: _measure_change(*files[edit.key]), some)
+                kept = []
+                for edit, fact in zip(some, found, strict=True):
+                    fact["files"] = state[edit.key]
+                    kept.append(edit._replace(metadata={**edit.metadata, _METADATA_KEY: fact}))
+                    done += 1
+                    if on_progress is not None:
+                        on_progress(done, len(wanted))
+                with store.transaction():
+                    store.put_edits(kept)
+    return len(edits) - len(there)
+
+
+def _measure_change(source: Path, image: Path) -> dict[str, object]:
+    try:
+        found = measure_change(open_image(source), open_image(image))
+        noise = _source_noise(source)
+    except ImageError as error:
+        return {"broken": str(error)}
+    return {**found._asdict(), "unchanged": found.is_within(noise)}
+
+
+@lru_cache(maxsize=16)
+def _source_noise(source: Path) -> ImageChange:
+    return recompression_noise(open_image(source))
 
 
 @dataclass(frozen=True)
@@ -23,17 +86,16 @@ class UnchangedSummary:
 
     model: str
     unchanged: Proportion
-    instruction_following: float | None
-    consistency: float | None
-    followed_count: int
-    consistency_when_followed: float | None
-    low: float | None
-    high: float | None
+    instruction_following: float | None = None
+    consistency: float | None = None
+    followed_count: int = 0
+    consistency_when_followed: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 def following_threshold(scorecard: Scorecard) -> float | None:
-    """The score from which on an edit has followed its instruction: half of all that can be. None
-    where that, or what was kept, is not scored."""
+    """Return half of the score for following instructions, which says that an edit did; None if not scored."""
     metrics = {metric.name: metric for metric in scorecard.table.schema.metrics}
     metric = metrics.get(_INSTRUCTION_METRIC)
     if metric is None or metrics.keys().isdisjoint(_CONSISTENCY_METRICS):
@@ -59,25 +121,16 @@ def summarise_unchanged(
         ]
         share = Proportion(sum(bool(look["unchanged"]) for look in looks), len(looks))
         if keeping is None or half is None:
-            found.append(UnchangedSummary(model, share, None, None, 0, None, None, None))
+            found.append(UnchangedSummary(model, share))
             continue
         values = scorecard.table.values[scorecard.table.models.index(model)]
         follows, keeps = (values[:, names.index(_INSTRUCTION_METRIC)], values[:, names.index(keeping)])
         did = (follows >= half) & ~np.isnan(keeps)
         kept = keeps[did]
-        low, high = _bootstrap_interval(kept, resamples, seed)
-        found.append(
-            UnchangedSummary(
-                model,
-                share,
-                scorecard.cell(model, _INSTRUCTION_METRIC).value,
-                scorecard.cell(model, keeping).value,
-                int(did.sum()),
-                float(kept.mean()) if len(kept) else None,
-                low,
-                high,
-            )
-        )
+        mean = float(kept.mean()) if len(kept) else None
+        interval = _bootstrap_interval(kept, resamples, seed)
+        following, consistency = (scorecard.cell(model, name).value for name in (_INSTRUCTION_METRIC, keeping))
+        found.append(UnchangedSummary(model, share, following, consistency, len(kept), mean, *interval))
     return found
 
 

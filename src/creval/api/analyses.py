@@ -227,8 +227,7 @@ def unchanged(
     run: RunLike, *, subset: str | None = None, resamples: int = 2_000, seed: int = 0
 ) -> Result[Sequence[UnchangedSummary]]:
     """Find models that left sources as they were, and what the others kept."""
-    from creval.analysis.unchanged_edits import following_threshold, summarise_unchanged
-    from creval.analysis.unchanged_scan import scan_for_changes
+    from creval.analysis.unchanged_edits import following_threshold, scan_for_changes, summarise_unchanged
     from creval.reporting.commands.unchanged_output import unchanged_output
 
     folder = run.folder if isinstance(run, Run) else run

@@ -1,2 +1,1 @@
-"""Who answers: `spec` finds a judge by its name, `chat` asks servers, `local` runs a model here,
-`recorded` reads answers that were given before."""
+"""Who answers: `judge_spec` finds a judge by name, `chat` asks servers, `local` runs a model here."""

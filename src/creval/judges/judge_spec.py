@@ -16,8 +16,6 @@ from creval.providers.addresses import read_api_key, split_address
 from creval.providers.catalog import CHAT_PROVIDERS, CUSTOM_SERVER_KEY_ENV, find_list_price
 from creval.providers.vision import VisionSpec, find_vision, fit_within_square
 
-LOCAL_KIND = "hf"
-
 
 def panel_members(spec: str, field: str = "judge") -> list[str]:
     """The judges that a name stands for: those of a panel, or the one."""

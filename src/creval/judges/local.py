@@ -21,11 +21,7 @@ _PARAMETERS = ("batch_size", "device", "dtype", "max_tokens", "temperature", "to
 
 
 class LocalJudge(Judge):
-    """A model from the hub or from a folder.
-
-    Requests that wait are answered together, up to `batch_size` of them. Where the memory of the
-    device does not suffice, batches get smaller.
-    """
+    """A model from the hub or a folder; waiting requests are answered in batches, smaller if memory is short."""
 
     def __init__(
         self, name: str, model: str, *, parameters: Mapping[str, Any] | None = None, logprobs: bool = False
@@ -64,8 +60,7 @@ class LocalJudge(Judge):
 
     def _load(self) -> tuple[Any, Any]:
         device, dtype = (str(self._parameters.get(name) or "") for name in ("device", "dtype"))
-        kind = "AutoModelForImageTextToText"
-        processor, model = load_model(self.model, kind, device=device, dtype=dtype or "auto")
+        processor, model = load_model(self.model, "AutoModelForImageTextToText", device=device, dtype=dtype or "auto")
         # Answers follow the prompt, so shorter prompts are filled up in front.
         processor.tokenizer.padding_side = "left"
         return processor, model
@@ -94,7 +89,7 @@ class LocalJudge(Judge):
         except Exception as error:
             if len(batch) > 1:
                 half = max(1, len(batch) // 2)
-                if _is_out_of_memory(error):
+                if "out of memory" in str(error).casefold():
                     self._batch_size = half
                     self.notes.append(f"{self.name}: batches of {half}, for want of memory.")
                 await self._answer_batch(batch[:half])
@@ -117,23 +112,14 @@ class LocalJudge(Judge):
         for request in requests:
             content = [{"type": "image"} for _ in request.images]
             content.append({"type": "text", "text": request.text})
-            texts.append(
-                processor.apply_chat_template(
-                    [{"role": "user", "content": content}], add_generation_prompt=True, tokenize=False
-                )
-            )
+            chat = [{"role": "user", "content": content}]
+            texts.append(processor.apply_chat_template(chat, add_generation_prompt=True, tokenize=False))
             images.append([decode_image(image.content) for image in request.images])
-        inputs = processor(text=texts, images=images if any(images) else None, padding=True, return_tensors="pt").to(
-            model.device
-        )
+        shown = images if any(images) else None
+        inputs = processor(text=texts, images=shown, padding=True, return_tensors="pt").to(model.device)
         choices = max(request.completion_count for request in requests)
         with torch.inference_mode():
-            made = model.generate(
-                **inputs,
-                **self._generation_settings(choices),
-                return_dict_in_generate=True,
-                output_logits=self._logprobs,
-            )
+            made = model.generate(**inputs, **self._generation_settings(choices))
         start = inputs["input_ids"].shape[1]
         lengths = inputs["attention_mask"].sum(dim=1).tolist()
         return [
@@ -146,6 +132,8 @@ class LocalJudge(Judge):
             "max_new_tokens": int(self._parameters.get("max_tokens", 1024)),
             "num_return_sequences": choices,
             "do_sample": False,
+            "return_dict_in_generate": True,
+            "output_logits": self._logprobs,
         }
         temperature = float(self._parameters.get("temperature", 0.0))
         if temperature > 0:
@@ -181,10 +169,6 @@ class LocalJudge(Judge):
             words = tuple((decode([index]), value) for index, value in options)
             positions.append(TokenLogprobs(decode([token]), words))
         return tuple(positions)
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    return "out of memory" in str(error).casefold()
 
 
 def open_local(spec: str, rest: str, options: JudgeOptions) -> Judge:

@@ -51,10 +51,7 @@ class RecordedAnswers:
 def find_recorded_answers(
     folder: Path, metrics: Sequence[str], samples: Iterable[str], *, raw: bool = False, only_models: Sequence[str] = ()
 ) -> RecordedAnswers:
-    """List the answer files that belong to these metrics and samples, of all systems or of some.
-
-    Where an answer is there in both forms, the parsed one is taken, or with `raw` the raw one.
-    """
+    """List the answer files of these metrics and samples; of two forms the parsed one counts or, if `raw`, that."""
     if not folder.is_dir():
         raise CrevalError(f"{folder} is not a folder of recorded answers (METRIC/MODEL/ID.json).")
     known = set(samples)
@@ -102,10 +99,7 @@ def _subfolders(folder: Path) -> list[str]:
 
 
 def _select_by_stem(folder: Path, raw: bool, deep: bool) -> tuple[dict[str, str], list[str]]:
-    """The folder's answer files by stem, one for each, by name; and the other files.
-
-    `deep` looks into the folders inside too: there a stem has slashes.
-    """
+    """Return one answer file for each stem, and the other files; `deep` looks into folders: stems have slashes."""
     first, second = ("txt", "json") if raw else ("json", "txt")
     chosen: dict[str, str] = {}
     others: list[str] = []

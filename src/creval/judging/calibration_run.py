@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from creval.analysis.answer_tables import questions_by_id
 from creval.calls.cost_estimate import CostEstimate
 from creval.calls.retry import Progress
 from creval.calls.settings import JudgeSettings
 from creval.core.edit_record import EditKey
-from creval.core.probe import Question
 from creval.judges.judge_spec import JudgeSpec, judge_name, open_judges
 from creval.judging.estimate import estimate_judge_costs
 from creval.judging.judge_run import JudgeRun
@@ -85,18 +85,13 @@ class CalibrationRun:
 def read_trial_answers(run: Path) -> TrialAnswers:
     """The answers in a run of a trial."""
     with open_run(run) as opened:
-        kinds: dict[tuple[str, str], tuple[Question, str]] = {}
-        for sample, probes in opened.probes.items():
-            for question in probes:
-                if isinstance(question, Question):
-                    check = parse_check(question.text)
-                    kinds[sample, question.id] = question, check.kind if check else ""
+        questions = questions_by_id(opened)
         said: dict[tuple[EditKey, str], list[float | None]] = {}
         for _, _, edit, probe, value in opened.verdicts_by_voice():
             said.setdefault((edit, probe), []).append(value)
     told, unanswered, agreed, repeated = {}, 0, 0, 0
     for (edit, probe), values in said.items():
-        question, kind = kinds[edit.sample, probe]
+        question = questions[edit.sample, probe]
         there = [value for value in values if value is not None]
         if len(there) > 1:
             repeated += 1
@@ -104,6 +99,7 @@ def read_trial_answers(run: Path) -> TrialAnswers:
         if not there:
             unanswered += 1
             continue
-        truth = question.reference == "Yes"
+        check, truth = parse_check(question.text), question.reference == "Yes"
+        kind = check.kind if check else ""
         told[edit, probe] = KnownAnswer(edit.sample, question.metric, kind, truth, there[0] > 0.5)
     return TrialAnswers(told, unanswered, agreed, repeated)

@@ -108,8 +108,7 @@ def file_warnings(plan: Plan) -> list[str]:
 def require_same_judging(
     store: RunWriter, manifest: Mapping[str, object], prompts: Iterable[Prompt], settings: JudgeSettings | None
 ) -> None:
-    """Refuse to continue a run with other prompts, settings or questions. `settings` is None if
-    nothing is asked. Before the first reply, all can be changed."""
+    """Refuse to go on with other prompts, settings (None: nothing is asked) or questions, once there are replies."""
     if not store.models:
         return
     folder, held = store.folder, store.manifest

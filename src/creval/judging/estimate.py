@@ -59,9 +59,9 @@ def _add_edit(total: CostEstimate, judge_run: JudgeRun, judge: Judge, work: Edit
         total.unopened += 1
         return
     look = EncodedEdit(work, images)
-    for questions, repeats in work.batches:
-        for part in [repeats] if judge.supports_n else [(repeat,) for repeat in repeats]:
-            request = build_judge_request(PendingCall(look, questions, part), judge_run.prompts)
+    for batch in work.batches:
+        for repeats in batch.repeats_by_call(supports_n=judge.supports_n):
+            request = build_judge_request(PendingCall(look, batch.questions, repeats), judge_run.prompts)
             tokens_in, tokens_out = estimate_tokens(judge, request)
             total.calls += 1
             total.images += len(request.images)

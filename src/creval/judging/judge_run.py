@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ from creval.calls.settings import JudgeSettings
 from creval.core.benchmark import Benchmark
 from creval.core.edit_record import EditStatus
 from creval.core.files import gc_frozen, replace_lone_surrogates
-from creval.judges.base import Judge
 from creval.judges.judge_spec import JudgeSpec, judge_name, open_judges, resize_rule
 from creval.judging.checks import check_inputs, file_warnings, judging_warnings, require_same_judging
 from creval.judging.measurements import find_pending_measurements, run_measurements
@@ -27,7 +27,7 @@ from creval.judging.summary import JudgeSummary, summarise_run
 from creval.judging.workers import JudgeWorkers
 from creval.prompts import Prompt, load_prompt
 from creval.store import DATABASE, RunWriter, open_run
-from creval.store.edit_folders import FoundEdits, find_edits
+from creval.store.edit_folders import find_edits
 from creval.store.manifest import describe_run
 from creval.store.provenance import PROVENANCE_KEY
 
@@ -54,11 +54,10 @@ class JudgeRun:
         options = replace(self.settings.judge_options(), key_optional=dry_run)
         self.judges = open_judges(judge, options) if judge else []
         self.judge_spec = judge_name(judge, self.judges)
+        self._judge_names = [judge.name for judge in self.judges]
         self.resize_rules = [resize_rule(member.vision, self.settings.image_fit) for member in self.judges]
         dataset = benchmark.dataset
-        self.found_edits: FoundEdits = find_edits(
-            edits, dataset.samples, dataset.match_edit_file, dataset.read_model_outputs
-        )
+        self.found_edits = find_edits(edits, dataset.samples, dataset.match_edit_file, dataset.read_model_outputs)
         self.plan = Plan(benchmark, self.found_edits, self.settings)
         self.run_metrics = RunMetrics(self.run_folder, self.plan.image_metric_names, self.settings.metric_models)
         named = {q.prompt for questions in self.plan.questions.values() for q in questions}
@@ -66,6 +65,7 @@ class JudgeRun:
             name: load_prompt(name or benchmark.protocol.prompt, self.settings.prompts, benchmark.protocol.prompts)
             for name in sorted(named)
         }
+        self._prompt_texts = {prompt.version: prompt.text for prompt in self.prompts.values()}
         check_inputs(self.plan, self.judges, self.prompts)
 
     def warnings(self) -> list[str]:
@@ -90,15 +90,8 @@ class JudgeRun:
             changed = set(find_changed_edits(self.plan, store.edits, self.run_folder))
             return {
                 name: {k: done for k, done in store.answered_questions(name).items() if k not in changed}
-                for name in self._voices()
+                for name in (*self._judge_names, *self.run_metrics.voices())
             }
-
-    def _judge_names(self) -> list[str]:
-        return [judge.name for judge in self.judges]
-
-    def _voices(self) -> list[str]:
-        """The names of all that brings verdicts: judges and gauges."""
-        return [*self._judge_names(), *self.run_metrics.voices()]
 
     def _build_manifest(self) -> dict[str, object]:
         shown = self.settings.show_instruction
@@ -107,17 +100,11 @@ class JudgeRun:
             return described
         return described | {
             "settings": self.settings.answer_affecting(),
-            "prompts": self._prompt_texts(),
+            "prompts": self._prompt_texts,
             "judges": [judge.manifest_entry for judge in self.judges],
             "repeat": self.settings.repeat,
             "seed": self.settings.seed,
         }
-
-    def _prompt_texts(self) -> dict[str, str]:
-        return {prompt.version: prompt.text for prompt in self.prompts.values()}
-
-    def _edit_folders(self) -> set[str]:
-        return {str(folder.resolve()) for folder in self.found_edits.folders}
 
     def _require_same_run(self, store: RunWriter) -> None:
         settings = self.settings if self.judges else None
@@ -132,7 +119,9 @@ class JudgeRun:
         with RunWriter(self.run_folder) as store, gc_frozen():
             self._require_same_run(store)
             self.run_metrics.load_new_models(store)
-            done.notes += self._save_plan(store)
+            with store.transaction():
+                notes = save_plan(store, self.plan, self._judge_names, self._merge_manifest(store))
+                done.notes += self.run_metrics.drop_outdated_values(store) + notes
             session = CallSession(store, progress, self.settings.budget)
             try:
                 done.stopped = session.run(lambda: self._run_all(session, store, done), watch)
@@ -146,20 +135,15 @@ class JudgeRun:
             summarise_run(done, run)
         return done
 
-    def _save_plan(self, store: RunWriter) -> list[str]:
-        """Keep what is planned in the run, and let go of what that makes untrue."""
-        with store.transaction():
-            notes = save_plan(store, self.plan, self._judge_names(), self._merge_manifest(store))
-            return self.run_metrics.drop_outdated_values(store) + notes
-
     def _merge_manifest(self, store: RunWriter) -> dict[str, object]:
         """What the run is to say of itself, with what it has said before and still holds."""
         held = store.manifest
         before = held if store.models else {}
         made = {name: maker.to_dict() for name, maker in self.found_edits.provenance.items()}
+        folders = {str(folder.resolve()) for folder in self.found_edits.folders}
         manifest = self._build_manifest() | {
-            "edits_folders": sorted({*held.get("edits_folders", ()), *self._edit_folders()}),
-            "prompts": {**before.get("prompts", {}), **self._prompt_texts()},
+            "edits_folders": sorted({*held.get("edits_folders", ()), *folders}),
+            "prompts": {**before.get("prompts", {}), **self._prompt_texts},
             PROVENANCE_KEY: {**before.get(PROVENANCE_KEY, {}), **made},
             METRIC_MODELS_KEY: self.run_metrics.all_models(store),
         }
@@ -176,7 +160,7 @@ class JudgeRun:
             return
         from creval.judging.stopping_monitor import EarlyStopping
 
-        names = self._judge_names()
+        names = self._judge_names
         with open_run(self.run_folder) as run:
             deciding = EarlyStopping(until, self.plan, run, names)
             most = self.settings.retries * self.settings.attempts
@@ -191,11 +175,12 @@ class JudgeRun:
         workers = []
         for judge, fit in zip(self.judges, self.resize_rules, strict=True):
             answered = store.answered_questions(judge.name)
-            progress.calls += count_calls(self.plan, answered, judge)
+            work = partial(self.plan.work, answered, supports_n=judge.supports_n)
+            progress.calls += sum(w.cached_calls + w.count_calls(supports_n=judge.supports_n) for w in work())
             workers.append(
                 JudgeWorkers(
                     judge,
-                    self.plan.work(answered, supports_n=judge.supports_n),
+                    work(),
                     settings=self.settings,
                     prompts=self.prompts,
                     resize_rule=fit,
@@ -207,15 +192,7 @@ class JudgeRun:
         done = {name: store.answered_questions(name) for name in self.run_metrics.voices()}
         jobs = list(find_pending_measurements(self.plan, self.run_metrics.image_metrics, done))
         progress.measurements_total = len(jobs)
-        measuring = run_measurements(
-            jobs,
-            self.run_folder,
-            threads=session.threads,
-            journal=session.journal,
-            progress=progress,
-            stop_signal=session.stop_signal,
-        )
-        await asyncio.gather(*(each.run() for each in workers), measuring)
+        await asyncio.gather(*(each.run() for each in workers), run_measurements(jobs, self.run_folder, session))
 
 
 def judge(
@@ -233,11 +210,3 @@ def judge(
     a `Judge`, a function, or a list of them.
     """
     return JudgeRun(benchmark, edits, judge, run, settings).run(watch)
-
-
-def count_calls(plan: Plan, answered: AnsweredProbes, judge: Judge) -> int:
-    """How many calls a judge is planned to get, those that are answered already among them."""
-    return sum(
-        item.cached_calls + sum(1 if judge.supports_n else len(group.repeats) for group in item.batches)
-        for item in plan.work(answered, supports_n=judge.supports_n)
-    )

@@ -10,11 +10,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.calls.journal import CallJournal
+from creval.calls.call_session import CallSession
 from creval.calls.limits import StopSignal
-from creval.calls.retry import Progress
 from creval.core.call import CallKey, Reply
-from creval.core.edit_record import Edit, EditKey, EditStatus, FileStamp
+from creval.core.edit_record import Edit, EditStatus, FileStamp
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError
 from creval.core.probe import Measurement
@@ -22,7 +21,7 @@ from creval.core.sample import Sample
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.judging.plan import AnsweredProbes, Plan
 from creval.metrics.base import ImageMetric
-from creval.metrics.batch import EDITS_PER_BATCH, MetricJob, MetricResult, evaluate_batch, measured_values
+from creval.metrics.batch import MetricJob, MetricResult, batch_by_edit, evaluate_batch, measured_values
 from creval.metrics.features import FeatureCache
 from creval.metrics.metric_inputs import PIXELS_PER_BATCH, ImageCache, MetricInputs, NonFiniteResult, NotMeasurable
 from creval.providers.huggingface import DependencyMissing
@@ -31,11 +30,12 @@ from creval.store.feature_cache_file import FeatureCacheFile
 from creval.store.run import METRIC_VOICE_PREFIX
 
 _MAX_REASON_LENGTH = 300  # characters of a reason
-"""Edits that models look at together."""
+MeasuredJob = tuple[list[Verdict], Mapping[str, FileStamp], str]
+"""Verdicts on an edit, the files that were looked at, and what is wrong with the edit's own image, if anything."""
 
 
 class MeasurementJob(NamedTuple):
-    """What a gauge is to measure of one edit."""
+    """What a metric is to measure of one edit."""
 
     image_metric: ImageMetric
     sample: Sample
@@ -44,14 +44,14 @@ class MeasurementJob(NamedTuple):
 
 
 def metric_voice(image_metric: ImageMetric) -> str:
-    """The name under which a run keeps what a gauge measured."""
+    """Return the name under which a run keeps what a metric measured."""
     return METRIC_VOICE_PREFIX + image_metric.name
 
 
 def find_pending_measurements(
     plan: Plan, image_metrics: Mapping[str, ImageMetric], answered: Mapping[str, AnsweredProbes]
 ) -> Iterator[MeasurementJob]:
-    """What is not measured yet, edit by edit; `answered` is by the gauges' voices."""
+    """Yield what is not measured yet, edit by edit; `answered` is by the metrics' voices."""
     for sample in plan.samples:
         alike: dict[tuple[str, str], list[Measurement]] = {}
         for probe in plan.measurements[sample.id]:
@@ -67,53 +67,29 @@ def find_pending_measurements(
                     yield MeasurementJob(image_metrics[name], sample, edit, open_)
 
 
-def batch_measurements(measurement_jobs: Sequence[MeasurementJob]) -> Iterator[list[MeasurementJob]]:
-    """The work on a few edits at a time, in its order."""
-    some: list[MeasurementJob] = []
-    edits: set[EditKey] = set()
-    for work in measurement_jobs:
-        if len(edits) == EDITS_PER_BATCH and work.edit.key not in edits:
-            yield some
-            some, edits = [], set()
-        some.append(work)
-        edits.add(work.edit.key)
-    if some:
-        yield some
-
-
-async def run_measurements(
-    measurement_jobs: Sequence[MeasurementJob],
-    run: Path,
-    *,
-    threads: int,
-    journal: CallJournal,
-    progress: Progress,
-    stop_signal: StopSignal,
-) -> None:
-    """Measure until all is measured, or the word to stop comes. What models make of pictures is
-    kept beside the run."""
+async def run_measurements(measurement_jobs: Sequence[MeasurementJob], run: Path, session: CallSession) -> None:
+    """Measure until all is measured, or the session is stopped. What models make of images is kept beside the run."""
     loop = asyncio.get_running_loop()
-    left = batch_measurements(measurement_jobs)
-    shelf = ImageCache(threads * PIXELS_PER_BATCH)
+    left = batch_by_edit(measurement_jobs, lambda job: job.edit.key)
+    image_cache = ImageCache(session.threads * PIXELS_PER_BATCH)
 
-    async def keep(pool: ThreadPoolExecutor, embeddings: FeatureCache) -> None:
-        while not stop_signal and (some := next(left, None)) is not None:
+    async def measure_rest(pool: ThreadPoolExecutor, feature_cache: FeatureCache) -> None:
+        while not session.stop_signal and (some := next(left, None)) is not None:
             try:
-                found = await loop.run_in_executor(pool, _measure_batch, some, shelf, embeddings)
-                for work, (_, seen, broken) in zip(some, found, strict=True):
-                    journal.record_edit(work.edit, seen, broken)
-                records = zip(some, found, strict=True)
-                await journal.append([_build_record(work, one.verdicts) for work, one in records])
-                progress.measurements_done += len(some)
+                found = await loop.run_in_executor(pool, _measure_batch, some, image_cache, feature_cache)
+                for job, (_, seen, broken) in zip(some, found, strict=True):
+                    session.journal.record_edit(job.edit, seen, broken)
+                await session.journal.append([_build_record(job, one[0]) for job, one in zip(some, found, strict=True)])
+                session.progress.measurements_done += len(some)
             except Exception as error:  # whatever it is, others finish and keep their answers
-                stop_signal.set("error", error)
+                session.stop_signal.set("error", error)
 
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="creval-gauges")
+    pool = ThreadPoolExecutor(session.threads, thread_name_prefix="creval-metrics")
     with closing(FeatureCacheFile(run)) as vectors, pool:
-        embeddings = FeatureCache(vectors)
-        stopping = asyncio.create_task(_stop_on_signal(embeddings, stop_signal))
+        feature_cache = FeatureCache(vectors)
+        stopping = asyncio.create_task(_stop_on_signal(feature_cache, session.stop_signal))
         try:
-            await asyncio.gather(*(keep(pool, embeddings) for _ in range(threads)))
+            await asyncio.gather(*(measure_rest(pool, feature_cache) for _ in range(session.threads)))
         finally:
             stopping.cancel()
 
@@ -131,33 +107,19 @@ def _build_record(job: MeasurementJob, verdicts: Sequence[Verdict]) -> tuple[Cal
     return ask, Reply(status, origin=job.image_metric.name), verdicts
 
 
-class _MeasuredJob(NamedTuple):
-    """What came of measuring an edit: verdicts, the pictures that were looked at, and what is wrong
-    with the edit's own, if anything is."""
-
-    verdicts: list[Verdict]
-    judged_files: Mapping[str, FileStamp]
-    image_error: str
-
-
 def _measure_batch(
     measurement_jobs: Sequence[MeasurementJob], image_cache: ImageCache, feature_cache: FeatureCache
-) -> list[_MeasuredJob]:
+) -> list[MeasuredJob]:
     jobs = []
-    for work in measurement_jobs:
-        path = work.edit.image
-        assert path is not None  # noqa: S101 (it is done)
-        parameters = work.probes[0].parameters
-        jobs.append(MetricJob(work.image_metric, MetricInputs(work.sample, path, image_cache, parameters)))
-    outcomes = evaluate_batch(jobs, feature_cache)
-    return [
-        _build_result(work, job.inputs, outcome)
-        for work, job, outcome in zip(measurement_jobs, jobs, outcomes, strict=True)
-    ]
+    for metric, sample, edit, probes in measurement_jobs:
+        assert edit.image is not None  # noqa: S101 (it is done)
+        jobs.append(MetricJob(metric, MetricInputs(sample, edit.image, image_cache, probes[0].parameters)))
+    results = zip(measurement_jobs, jobs, evaluate_batch(jobs, feature_cache), strict=True)
+    return [_build_result(work, job.inputs, result) for work, job, result in results]
 
 
-def _build_result(job: MeasurementJob, inputs: MetricInputs, result: MetricResult) -> _MeasuredJob:
-    status, reason, about, broken = (VerdictStatus.INAPPLICABLE, "there is nothing to measure", "", "")
+def _build_result(job: MeasurementJob, inputs: MetricInputs, result: MetricResult) -> MeasuredJob:
+    status, reason, broken = VerdictStatus.INAPPLICABLE, "there is nothing to measure", ""
     seen: dict[str, FileStamp] = {}
     try:
         for shows, (path, image) in inputs.used_files.items():
@@ -166,9 +128,8 @@ def _build_result(job: MeasurementJob, inputs: MetricInputs, result: MetricResul
     except (ImageError, OSError) as error:
         result = error
     values = measured_values(result)
-    if isinstance(result, NotMeasurable):
-        reason, about = str(result), result.about
-    elif isinstance(result, DependencyMissing):
+    about = result.about if isinstance(result, NotMeasurable) else ""
+    if isinstance(result, NotMeasurable | DependencyMissing):
         reason = str(result)
     elif isinstance(result, CrevalError | OSError):
         status, reason, broken = VerdictStatus.FAILED, str(result), _find_image_error(inputs)
@@ -178,18 +139,17 @@ def _build_result(job: MeasurementJob, inputs: MetricInputs, result: MetricResul
         status, reason = VerdictStatus.FAILED, f"the model failed: {result!r}"
     verdicts = []
     for probe in job.probes:
-        # A value is known by the probe's own name, or by its gauge's where that has only one.
+        # A value is known by the probe's own name, or by its metric's where that has only one.
         names = [name for name in (probe.id, probe.metric, probe.image_metric) if name in values]
         if names:
             verdicts.append(Verdict(probe.id, VerdictStatus.ANSWERED, values[names[0]]))
         else:
-            why = reason[:_MAX_REASON_LENGTH]
-            verdicts.append(Verdict(probe.id, status, raw_answer=about, explanation=why))
-    return _MeasuredJob(verdicts, seen, broken)
+            verdicts.append(Verdict(probe.id, status, raw_answer=about, explanation=reason[:_MAX_REASON_LENGTH]))
+    return verdicts, seen, broken
 
 
 def _find_image_error(inputs: MetricInputs) -> str:
-    """What is wrong with the edit's own picture."""
+    """Return what is wrong with the edit's own image."""
     try:
         inputs.edit.image  # noqa: B018
     except (ImageError, OSError) as error:

@@ -22,8 +22,7 @@ from creval.store.writer import measurement_detail
 
 
 def save_plan(store: RunWriter, plan: Plan, judges: Sequence[str], manifest: Mapping[str, object]) -> list[str]:
-    """Keep samples, edits and manifest; drop verdicts on pictures that have changed since, and
-    values of what is to be measured otherwise. Notes say what was dropped."""
+    """Store samples, edits and manifest, and drop answers on what has changed; return notes on what was dropped."""
     dataset, protocol = plan.benchmark.dataset, plan.benchmark.protocol
     chosen = {sample.id for sample in plan.samples} | set(store.sample_ids)
     samples = [sample for sample in dataset.samples if sample.id in chosen]
@@ -51,10 +50,7 @@ def save_plan(store: RunWriter, plan: Plan, judges: Sequence[str], manifest: Map
 
 
 def find_changed_edits(plan: Plan, stored: Mapping[EditKey, Edit], run: Path) -> list[EditKey]:
-    """The edits whose pictures, or sources, are others than those that were judged.
-
-    Others from another folder are another model's, and no model's in this run.
-    """
+    """Return edits whose images or sources have changed; images from another folder are another model's, an error."""
     changed = []
     for sample in plan.samples:
         edits = plan.edits[sample.id]

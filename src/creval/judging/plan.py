@@ -25,6 +25,10 @@ class QuestionBatch(NamedTuple):
     questions: tuple[Question, ...]
     repeats: tuple[int, ...]
 
+    def repeats_by_call(self, *, supports_n: bool) -> list[tuple[int, ...]]:
+        """Return the repeats of each call; `supports_n` says that one call can bring all of them."""
+        return [self.repeats] if supports_n else [(repeat,) for repeat in self.repeats]
+
 
 class EditWork(NamedTuple):
     """What is to be asked about one edit; `cached_calls` counts the calls that it needs no more."""
@@ -33,6 +37,10 @@ class EditWork(NamedTuple):
     edit: Edit
     batches: tuple[QuestionBatch, ...]
     cached_calls: int
+
+    def count_calls(self, *, supports_n: bool) -> int:
+        """Return how many calls its batches take."""
+        return sum(len(batch.repeats_by_call(supports_n=supports_n)) for batch in self.batches)
 
 
 class Plan:
@@ -69,10 +77,8 @@ class Plan:
         self.measurements: dict[str, tuple[Measurement, ...]] = {}
         for sample in self.samples:
             probes = [p for p in protocol.probes(sample) if p.metric in self.metrics]
-            asked = [self._apply_settings(probe) for probe in probes if isinstance(probe, Question)]
-            measured = [probe for probe in probes if isinstance(probe, Measurement)]
-            self.questions[sample.id] = tuple(asked)
-            self.measurements[sample.id] = tuple(measured)
+            self.questions[sample.id] = tuple(self._apply_settings(p) for p in probes if isinstance(p, Question))
+            self.measurements[sample.id] = tuple(p for p in probes if isinstance(p, Measurement))
         self.edits: dict[str, list[Edit]] = {sample.id: [] for sample in self.samples}
         rank = {model: at for at, model in enumerate(self.models)}
         for edit in found_edits.edits:
@@ -108,10 +114,7 @@ class Plan:
         return [q for q in self.questions[edit.key.sample] if q.text.strip()]
 
     def work(self, answered: AnsweredProbes, *, supports_n: bool = False) -> Iterator[EditWork]:
-        """The work, edit by edit, without what is answered.
-
-        `supports_n` says that one call can bring all repeats.
-        """
+        """Yield the work, edit by edit, without what is answered; with `supports_n` a call can bring all repeats."""
         nothing: set[tuple[int, str]] = set()
         for sample in self.samples:
             for edit in self.edits[sample.id]:
@@ -163,8 +166,7 @@ def select_samples(
     subset: str | None = None,
     seed: int = 0,
 ) -> list[Sample]:
-    """The samples that a run is about; a limited number is chosen `edited_ids` those that have an
-    edit, where there are edits already. Those on the way that count without one stay `unsupported_ids`."""
+    """Return a run's samples; `limit` counts those of `edited_ids`, and `unsupported_ids` among them stay."""
     card = benchmark.schema
     samples = list(benchmark.dataset.samples)
     if subset is not None:

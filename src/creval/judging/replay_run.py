@@ -67,8 +67,7 @@ def replay(
         manifest = describe_run(benchmark, recording.judge)
         manifest |= {"answers_folder": str(recording.folder.resolve()), "raw": raw}
         _require_same_recording(store, manifest, recording.models)
-        pairs = [(sample, asked[sample.id]) for sample in samples]
-        store.put_samples(pairs, benchmark.dataset.subsets)
+        store.put_samples([(sample, asked[sample.id]) for sample in samples], benchmark.dataset.subsets)
         store.put_manifest(manifest)
         store.delete_answers(recording.judge, recording.models)
         keys = dict.fromkeys(EditKey(file.model, file.sample) for file in recording.files)
@@ -98,12 +97,9 @@ def _read_replies(
         reply, verdicts = read_recorded_answers(recording.folder, file, questions[key])
         summary.statuses[file.model].update([verdict.status for verdict in verdicts])
         if reply.status is VerdictStatus.FAILED:
-            summary.unreadable_files[file.origin] = _first_reason(verdicts)
+            reason = verdicts[0].explanation if verdicts else "there are no questions for it"
+            summary.unreadable_files[file.origin] = reason
         yield CallKey(recording.judge, EditKey(file.model, file.sample), ids[key]), reply, verdicts
-
-
-def _first_reason(verdicts: Sequence[Verdict]) -> str:
-    return verdicts[0].explanation if verdicts else "there are no questions for it"
 
 
 def _require_same_recording(store: RunWriter, manifest: Mapping[str, object], models: Sequence[str]) -> None:

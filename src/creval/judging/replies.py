@@ -19,10 +19,7 @@ _NO_LOGPROBS = "no log-probabilities came with the answer"
 def read_verdicts(
     completion: Completion, request: JudgeRequest, questions: Sequence[Question], *, use_logprobs: bool = False
 ) -> list[Verdict]:
-    """Read the verdict on each question from a completion, with the reason where there is none.
-
-    `use_logprobs` takes the value expected by the answer token's probabilities as the answer.
-    """
+    """Return the verdict on each question, or why there is none; `use_logprobs` takes expected values as answers."""
     if completion.finish_reason == "refusal":
         why = f"the judge declined: {completion.text}" if completion.text else "a filter declined"
         return [Verdict(q.id, VerdictStatus.REFUSED, explanation=why[:_MAX_REASON_LENGTH]) for q in questions]

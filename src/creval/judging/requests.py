@@ -39,10 +39,8 @@ class PendingCall(NamedTuple):
 def find_image_paths(sample: Sample, edit: Edit, name: str) -> list[Path]:
     """The files behind what a question shows; texts have none."""
     single = {"source": sample.source, "edit": edit.image, "mask": sample.mask}
-    if name in single:
-        path = single[name]
-        return [path] if path is not None else []
-    return list(sample.references) if name == "references" else []
+    path = single.get(name)
+    return list(sample.references) if name == "references" else [path] if path is not None else []
 
 
 _IMAGE_DESCRIPTIONS = {

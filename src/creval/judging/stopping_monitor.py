@@ -73,13 +73,11 @@ class EarlyStopping:
         while not self.settled and self._sequential_test.samples_added < len(samples):
             sample = samples[self._sequential_test.samples_added]
             edits = [e for e in self._plan.edits[sample.id] if e.status is EditStatus.DONE]
-            if not all(self._is_done(e.key) for e in edits if self.needs_answers(e.key)):
+            keys = [edit.key for edit in edits if self.needs_answers(edit.key)]
+            if any(self._judges_started[key] < len(self._judges) or self._calls_left[key] for key in keys):
                 return
             values = ranking_values_of_sample(self._run, self._schema, self._plan.models, sample.id)
             self._sequential_test.add(values, self._count_answers(edits))
-
-    def _is_done(self, key: EditKey) -> bool:
-        return self._judges_started[key] >= len(self._judges) and self._calls_left[key] == 0
 
     def _count_edit_answers(self, edit: Edit) -> int:
         there = edit.status is EditStatus.DONE
@@ -111,10 +109,7 @@ def require_decidable(plan: Plan) -> None:
 def simulate_early_stopping(
     table: ScoreTable, samples: Sequence[Sample], rule: StoppingRule, seed: int
 ) -> StoppingOutcome:
-    """What asking until a question is settled would have come to, had these answers been given.
-
-    The seed gives the order of the samples.
-    """
+    """Return what asking until `rule` holds would have come to with these answers; `seed` orders the samples."""
     order = stratified_shuffle(samples, table.schema, seed)
     place = {name: at for at, name in enumerate(table.samples)}
     stopping = SequentialTest(rule, table.schema, table.models, [sample.tags for sample in order])

@@ -47,8 +47,7 @@ class JudgeSummary:
 
     @property
     def share_unanswered(self) -> float:
-        """The share without an answer; pictures that could not be opened count as well. Where
-        nothing was wanted that could come, it is all."""
+        """Return the share without an answer, unopened images included; all, if nothing was wanted."""
         wanted = self.expected_answers + self.progress.unreadable_questions + self.measured_edits + self.failed_edits
         lost = self.unanswered + self.progress.unreadable_questions + self.failed_edits
         return lost / wanted if wanted else 1.0
@@ -65,5 +64,4 @@ def summarise_run(summary: JudgeSummary, run: Run) -> None:
         said = answer.raw_answer if answer.status in ("unreadable", "ambiguous") else ""
         words = " ".join((said or answer.explanation or answer.status).split())
         words = words if len(words) <= 160 else words[:159] + "…"
-        edit = answer.edit
-        summary.examples.append(f"{edit.model}, {edit.sample}, {answer.probe}: {words}")
+        summary.examples.append(f"{answer.edit.model}, {answer.edit.sample}, {answer.probe}: {words}")

@@ -22,7 +22,7 @@ from creval.core.edit_record import FileStamp
 from creval.core.errors import CrevalError
 from creval.core.images import EncodedImage, ImageError, ResizeRule, encode_image
 from creval.core.verdict import Verdict, VerdictStatus
-from creval.judges.base import Judge, JudgeResponse, completion_status
+from creval.judges.base import Judge, completion_status
 from creval.judging.plan import EditWork
 from creval.judging.replies import read_verdicts
 from creval.judging.requests import EncodedEdit, PendingCall, build_judge_request, find_image_paths
@@ -125,7 +125,7 @@ class JudgeWorkers:
             while True:
                 while len(ready) < 2 * self._session.threads and (item := next(items, None)) is not None:
                     if self._early_stopping and not self._early_stopping.needs_answers(item.edit.key):
-                        calls_left = sum(self._count_calls(group.repeats) for group in item.batches)
+                        calls_left = item.count_calls(supports_n=self.judge.supports_n)
                         self.progress.calls -= item.cached_calls + calls_left
                         continue
                     self.progress.done += item.cached_calls
@@ -140,11 +140,11 @@ class JudgeWorkers:
                 if look is None:
                     continue
                 calls = []
-                for questions, repeats in look.work.batches:
-                    parts = [repeats] if self.judge.supports_n else [(r,) for r in repeats]
+                for batch in look.work.batches:
+                    parts = batch.repeats_by_call(supports_n=self.judge.supports_n)
                     if self._counted_with_n:
                         self.progress.calls += len(parts) - 1
-                    calls += [PendingCall(look, questions, part) for part in parts]
+                    calls += [PendingCall(look, batch.questions, part) for part in parts]
                 if self._early_stopping:
                     self._early_stopping.start_edit(look.work.edit.key, len(calls))
                 yield calls
@@ -172,7 +172,7 @@ class JudgeWorkers:
             reason = str(error)
             self.progress.unreadable_edits[f"{work.edit.key.model}/{work.edit.key.sample}"] = reason
             self._journal.record_edit(work.edit, seen, reason)
-            self.progress.calls -= sum(self._count_calls(group.repeats) for group in work.batches)
+            self.progress.calls -= work.count_calls(supports_n=self.judge.supports_n)
             self.progress.unreadable_questions += sum(
                 len(group.questions) * len(group.repeats) for group in work.batches
             )
@@ -181,10 +181,6 @@ class JudgeWorkers:
             return None
         self._journal.record_edit(work.edit, seen)
         return EncodedEdit(work, images)
-
-    def _count_calls(self, repeats: Sequence[int]) -> int:
-        """The calls that repeats of one group take."""
-        return 1 if self.judge.supports_n else len(repeats)
 
     async def _get_image(self, path: Path, name: str) -> EncodedImage:
         loop = asyncio.get_running_loop()
@@ -233,8 +229,13 @@ class JudgeWorkers:
             self.judge.supports_n = False
             follow += [call._replace(repeats=(repeat,)) for repeat in left]
         await self._journal.append(records)
-        self._update_progress(answer, records, call, follow)
+        self._caller.record_success(answer)
         self._queue_follow_ups(call, follow)
+        last = call.previous_tries >= self.settings.retries
+        for _, _, kept in records:
+            answered = sum(verdict.status is VerdictStatus.ANSWERED for verdict in kept)
+            self.progress.answered += answered
+            self.progress.unanswered += len(kept) - answered if last else 0
         self._has_logprobs |= any(choice.logprobs for choice in choices)
         proper = [choice for choice in choices if choice.finish_reason == "stop" and choice.text.strip()]
         if self.settings.logprobs and proper and not self._has_logprobs:
@@ -253,11 +254,7 @@ class JudgeWorkers:
         )
 
     def _find_follow_ups(self, call: PendingCall, repeat: int, verdicts: Sequence[Verdict]) -> list[PendingCall]:
-        """What is asked again after a reply.
-
-        What it leaves open is asked alone. Where nothing at all could be read, the same is asked
-        once more, and one by one when it is the last time.
-        """
+        """Return what is asked again: what is open, one by one, or all of it once more before the last try."""
         status = {verdict.probe: verdict.status for verdict in verdicts}
         open_ = [q for q in call.questions if status[q.id] is not VerdictStatus.ANSWERED]
         if not open_ or call.previous_tries >= self.settings.retries:
@@ -268,7 +265,9 @@ class JudgeWorkers:
         return [PendingCall(call.encoded_edit, (question,), (repeat,), tries) for question in open_]
 
     def _queue_follow_ups(self, call: PendingCall, follow_ups: Sequence[PendingCall]) -> None:
-        """Put what follows from a call that is through back into the queue."""
+        """Count a call that is through, and put what follows from it into the queue."""
+        self.progress.done += 1
+        self.progress.calls += len(follow_ups)
         self._follow_up_queue.extend(follow_ups)
         if self._early_stopping:
             self._early_stopping.finish_call(call.encoded_edit.work.edit.key, len(follow_ups))
@@ -283,26 +282,7 @@ class JudgeWorkers:
         if status is VerdictStatus.REFUSED:
             follow = [again for r in call.repeats for again in self._find_follow_ups(call, r, verdicts)]
         self._queue_follow_ups(call, follow)
-        self.progress.done += 1
-        self.progress.calls += len(follow)
         if not follow:
             self.progress.unanswered += len(call.questions) * len(call.repeats)
         if status is not VerdictStatus.REFUSED:
             self._caller.record_failure(error)
-
-    def _update_progress(
-        self,
-        response: JudgeResponse,
-        records: Sequence[CallRecord],
-        call: PendingCall,
-        follow_ups: Sequence[PendingCall],
-    ) -> None:
-        progress = self.progress
-        self._caller.record_success(response)
-        progress.done += 1
-        progress.calls += len(follow_ups)
-        last = call.previous_tries >= self.settings.retries
-        for _, _, verdicts in records:
-            answered = sum(verdict.status is VerdictStatus.ANSWERED for verdict in verdicts)
-            progress.answered += answered
-            progress.unanswered += len(verdicts) - answered if last else 0

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
-from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
+from creval.metrics.base import MetricInfo, ModelMetric, ModelPool
 from creval.metrics.checkpoints import find_weights, load_weights
-from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest, unit_vectors
-from creval.metrics.metric_inputs import HEIGHT, LazyImage, MetricInputs, resize_to_height
-from creval.metrics.model_loading import Lazy, TransformersModel, model_identity
+from creval.metrics.features import ExtractorInput, FeatureArray, TransformersExtractor, images_of, unit_vectors
+from creval.metrics.metric_inputs import HEIGHT, MetricInputs, resize_to_height
+from creval.metrics.model_loading import Lazy, ModelInfo
 from creval.providers.huggingface import DependencyMissing
 
 HEAD_FILE = "aesthetic_predictor_v2_5.pth"
@@ -34,26 +34,20 @@ SIGLIP = ModelInfo(
 Layer = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-class Siglip(FeatureExtractor):
-    """The picture half of a SigLIP, on pictures of one height; its vectors have length 1."""
+class Siglip(TransformersExtractor):
+    """The image half of a SigLIP, on images of one height; its vectors have length 1."""
 
-    batch_size = 8
-
-    def __init__(self, model: str | None = None) -> None:
-        self.model = model or SIGLIP.default
-        self.name = f"siglip-{HEIGHT}:{model_identity(self.model)}"
-        self._model: TransformersModel = TransformersModel(
-            self.model, "SiglipVisionModel", explicit=model is not None, processor_class="AutoImageProcessor"
-        )
+    info, kind, batch_size = SIGLIP, f"siglip-{HEIGHT}", 8
+    model_class = "SiglipVisionModel"
 
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
-        images = [resize_to_height(thing.image) for thing in items if isinstance(thing, LazyImage)]
-        with self._model.session() as (processor, model):
+        images = [resize_to_height(image) for image in images_of(items)]
+        with self.session() as (processor, model):
             inputs = processor(images=images, return_tensors="pt").to(model.device)
             return unit_vectors(model(**inputs).pooler_output.cpu().numpy())
 
 
-class AestheticScore(ImageMetric):
+class AestheticScore(ModelMetric):
     """The predictor's number, as it comes."""
 
     info = MetricInfo(
@@ -66,27 +60,27 @@ class AestheticScore(ImageMetric):
         packages=("torch", "transformers"),
         paper=f"{_HOME}; ICE-Bench",
     )
+    extractor_class = Siglip
 
     def __init__(self, pool: ModelPool) -> None:
         super().__init__(pool)
         self._head = pool.chosen_model("aesthetic")
-        self._siglip = pool.get_or_create(Siglip, pool.chosen_model("siglip"))
         self._layers = Lazy(self._load, explicit=self._head is not None)
 
-    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
+    def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
         self._layers.get()  # before a large model is loaded for nothing
-        return [FeatureRequest(self._siglip, inputs.edit)]
+        return [inputs.edit]
 
-    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+    def value(self, features: Sequence[FeatureArray]) -> float:
         values = features[0].astype(np.float64)
         for weight, bias in self._layers.get():
             if weight.shape[1] != values.size:
                 raise CrevalError(
                     f"{self._head} is made for vectors of {weight.shape[1]} values, and "
-                    f"{self._siglip.model} makes {values.size}: give the SigLIP that it belongs to."
+                    f"{self.extractor.model} makes {values.size}: give the SigLIP that it belongs to."
                 )
             values = weight @ values + bias
-        return {"aesthetic": float(values[0])}
+        return float(values[0])
 
     def _load(self) -> list[Layer]:
         if self._head is None:

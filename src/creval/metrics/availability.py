@@ -1,4 +1,4 @@
-"""Whether a gauge can run here, and what to install, download or give where it cannot."""
+"""Whether a metric can run here, and what to install, download or give where it cannot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from creval.metrics.base import MetricInfo, ModelInfo
+from creval.metrics.base import MetricInfo
+from creval.metrics.model_loading import ModelInfo
 from creval.providers.huggingface import find_cached_file
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -16,14 +17,14 @@ _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
 class MetricAvailability(NamedTuple):
-    """Whether a gauge can measure as things are here, and what is to be done first where not."""
+    """Whether a metric can measure here, and what is to be done first where not."""
 
     ready: bool
     to_do: tuple[str, ...]
 
 
 def metric_availability(info: MetricInfo, models: Mapping[str, str] | None = None) -> MetricAvailability:
-    """Whether a gauge can run here with these models, by what they are for."""
+    """Return whether a metric can run here with these models, by slot."""
     lacking = [name for name in info.packages if not _is_installed(name)]
     package = f"'creval[{info.extra}]' (for {', '.join(lacking)})" if info.extra else " ".join(lacking)
     to_do = [f"pip install {package}"] if lacking else []
@@ -36,12 +37,13 @@ def _model_steps(info: MetricInfo, models: Mapping[str, str], *, installed: bool
     for model in info.models:
         if model.slot in models or model.origin == "optional":
             continue
-        what = f"{model.default} ({_format_size(model)})"
+        size = f"{model.megabytes / 1000:.1f} GB" if model.megabytes >= 1000 else f"{model.megabytes} MB"
+        what = f"{model.default} ({size})"
         if model.origin == "given":
             to_do.append(f"give `metric_models` {model.slot}=FILE: {what} from {model.home}")
         elif model.origin == "shipped" or (installed and _is_downloaded(model)):
             continue
-        elif installed and model.origin == "hub" and _is_offline():
+        elif installed and model.origin == "hub" and import_module("huggingface_hub").constants.HF_HUB_OFFLINE:
             to_do.append(f"not here, and HF_HUB_OFFLINE is set: {what}")
         else:
             # Where a library keeps its model is not always known.
@@ -57,15 +59,6 @@ def _is_downloaded(model: ModelInfo) -> bool:
     return find_cached_file(model.default, model.file) is not None and (
         not weights or any(find_cached_file(model.default, file) is not None for file in weights)
     )
-
-
-def _is_offline() -> bool:
-    return bool(import_module("huggingface_hub").constants.HF_HUB_OFFLINE)
-
-
-def _format_size(model: ModelInfo) -> str:
-    size = model.megabytes
-    return f"{size / 1000:.1f} GB" if size >= 1000 else f"{size} MB"
 
 
 def _is_installed(module: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a gauge measures, as data: its numbers, what it needs, its models and their licences."""
+"""Metrics as data: their values, what they need, their models and the models' licences."""
 
 from __future__ import annotations
 
@@ -10,33 +10,21 @@ from typing import Any, ClassVar, TypeVar
 from creval import registry
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
-from creval.metrics.features import FeatureArray, FeatureExtractor, FeatureRequest
+from creval.metrics.features import (
+    ExtractorInput,
+    FeatureArray,
+    FeatureExtractor,
+    FeatureRequest,
+    ModelExtractor,
+    cosine_similarity,
+)
 from creval.metrics.metric_inputs import MetricInputs
-from creval.metrics.model_loading import Lazy, model_label
-
-
-@dataclass(frozen=True)
-class ModelInfo:
-    """A model that a gauge measures with.
-
-    `slot` is the word by which another is chosen (`--gauge clip=MODEL`), `default` the one that is
-    taken otherwise. `origin` tells from where: the `hub` (where `file` is one of its files), its
-    `library`, which downloads it (to `file`, below the user's home, if that is known) or is
-    `shipped` with it; or from nobody: it must be `given`, or can be (`optional`).
-    """
-
-    slot: str
-    default: str
-    megabytes: int
-    licence: str
-    home: str
-    origin: str = "hub"
-    file: str = "config.json"
+from creval.metrics.model_loading import Lazy, ModelInfo, model_label
 
 
 @dataclass(frozen=True)
 class MetricInfo:
-    """A gauge: what it is called, its values with their ranges, what it needs, and what it takes.
+    """A metric: what it is called, its values with their ranges, what it needs, and what it takes.
 
     It `needs` a source, a control (a source that shows lines, depth, a pose or grey), a reference, captions or texts;
     a mask is used where there is one. `extra` is what `pip install 'creval[EXTRA]'` brings for it, `packages` are the
@@ -72,7 +60,7 @@ class ImageMetric(ABC):
         self.name = f"{self.info.name}@{models}" if models else self.info.name
 
     def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:  # noqa: ARG002
-        """What models are to make of pictures and texts first; raises `NotMeasurable`."""
+        """Return what models are to make of images and texts first; raises `NotMeasurable`."""
         return ()
 
     def load(self) -> None:
@@ -85,8 +73,31 @@ class ImageMetric(ABC):
 
     @abstractmethod
     def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> Mapping[str, float]:
-        """The values by name, from what was made of each wish; raises `NotMeasurable`, or
-        `ImageError` for a picture."""
+        """Return the values by name, from the requested features; raises `NotMeasurable` or `ImageError`."""
+
+
+class ModelMetric(ImageMetric):
+    """A metric of the last of `info.models`: the number that it gives for one input, or the cosine of two."""
+
+    extractor_class: ClassVar[type[ModelExtractor]]
+
+    def __init__(self, pool: ModelPool) -> None:
+        super().__init__(pool)
+        self.extractor = pool.get_or_create(self.extractor_class, pool.chosen_model(self.info.models[-1].slot))
+
+    @abstractmethod
+    def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
+        """Return what the model is to look at; raises `NotMeasurable`."""
+
+    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
+        return [FeatureRequest(self.extractor, item) for item in self.model_inputs(inputs)]
+
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> Mapping[str, float]:  # noqa: ARG002
+        return {self.info.values[0].name: self.value(features)}
+
+    def value(self, features: Sequence[FeatureArray]) -> float:
+        """Return the metric's only value; raises `NotMeasurable`."""
+        return float(features[0][0]) if len(features) == 1 else cosine_similarity(*features)
 
 
 class ModelPool:
@@ -97,11 +108,11 @@ class ModelPool:
         self._shared: dict[tuple[object, ...], Any] = {}
 
     def chosen_model(self, slot: str) -> str | None:
-        """The model that was chosen for a use, if one was."""
+        """Return the model that was chosen for a slot, if one was."""
         return self._models.get(slot)
 
     def models_for(self, info: MetricInfo) -> Iterator[str]:
-        """The models that a gauge measures with, as far as they can be chosen."""
+        """Yield the models that a metric measures with, as far as they can be chosen."""
         for model in info.models:
             if model.slot in self._models:
                 yield self._models[model.slot]
@@ -109,17 +120,12 @@ class ModelPool:
                 yield model.default
 
     def get_or_create(self, factory: Callable[..., T], *arguments: object) -> T:
-        """The one thing of a kind that these arguments make."""
+        """Return the one object of a kind that these arguments make."""
         key = (factory, *arguments)
         if key not in self._shared:
             self._shared[key] = factory(*arguments)
         shared: T = self._shared[key]
         return shared
-
-
-def image_metric_names() -> tuple[str, ...]:
-    """The names of all gauges."""
-    return tuple(registry.metrics.names())
 
 
 def image_metric_class(name: str) -> type[ImageMetric]:
@@ -159,13 +165,13 @@ def model_slots() -> tuple[str, ...]:
 
 
 def unused_slots(models: Iterable[str], image_metrics: Iterable[str]) -> list[str]:
-    """The uses of models that none of these gauges has, by their names."""
+    """Return the slots of models that none of these metrics has."""
     cards = [model for name in image_metrics for model in image_metric_class(name).info.models]
     used = {model.slot for model in cards if model.origin != "shipped"}
     return [use for use in models if use not in used]
 
 
 def require_used_slots(models: Iterable[str], image_metrics: Iterable[str]) -> None:
-    """Refuse a model for which no gauge has a use."""
+    """Refuse a model for which no metric has a use."""
     for use in unused_slots(models, image_metrics):
         raise CrevalError(f"`metric_models` {use}: nothing is measured with it here.")

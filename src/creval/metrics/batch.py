@@ -1,12 +1,12 @@
-"""Where gauges look at edits, several at a time: models first, in batches, then each gauge."""
+"""Metrics evaluated on several edits at a time: models first, in batches, then each metric."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import groupby
-from typing import NamedTuple
+from itertools import groupby, islice
+from typing import NamedTuple, TypeVar
 
 from creval.core.errors import CrevalError
 from creval.core.files import replace_lone_surrogates
@@ -17,21 +17,16 @@ from creval.metrics.metric_inputs import PIXELS_PER_BATCH, MetricInputs, NonFini
 from creval.providers.huggingface import DependencyMissing
 
 MetricResult = Mapping[str, float] | Exception
-"""The values of a gauge, or why there are none."""
+"""The values of a metric, or why there are none."""
+EDITS_PER_BATCH = 8
+T = TypeVar("T")
 
 
 def measured_values(result: MetricResult) -> Mapping[str, float]:
-    """What was measured, though it be only a part."""
+    """Return what was measured, even if it is only a part."""
     if isinstance(result, NotMeasurable):
         return result.values
     return {} if isinstance(result, Exception) else result
-
-
-class EditValues(NamedTuple):
-    """Values of one edit by name, and by metric the reason why it has none."""
-
-    values: Mapping[str, float]
-    reasons: Mapping[str, str]
 
 
 class MetricJob(NamedTuple):
@@ -43,8 +38,8 @@ class MetricJob(NamedTuple):
 
 def evaluate_edits(
     edits: Sequence[MetricInputs], image_metrics: Mapping[str, ImageMetric], feature_cache: FeatureCache
-) -> list[EditValues]:
-    """Evaluate all metrics on each edit."""
+) -> list[tuple[dict[str, float], dict[str, str]]]:
+    """Evaluate all metrics on each edit: values by name, and by metric the reason why there are none."""
     jobs = [MetricJob(metric, inputs) for inputs in edits for metric in image_metrics.values()]
     results = iter(evaluate_batch(jobs, feature_cache))
     found = []
@@ -56,27 +51,30 @@ def evaluate_edits(
             values |= measured_values(result)
             if isinstance(result, Exception):
                 reasons[name] = replace_lone_surrogates(str(result) or repr(result))
-        found.append(EditValues(values, reasons))
+        found.append((values, reasons))
     return found
 
 
-def evaluate_batch(jobs: Sequence[MetricJob], feature_cache: FeatureCache) -> list[MetricResult]:
-    """What each job brought. An error that concerns more than one picture is raised.
+def batch_by_edit(items: Iterable[T], edit_of: Callable[[T], object]) -> Iterator[list[T]]:
+    """Yield what belongs to a few edits at a time, in its order; what belongs to one edit follows each other."""
+    edits = (list(some) for _, some in groupby(items, edit_of))
+    while some := list(islice(edits, EDITS_PER_BATCH)):
+        yield [item for items in some for item in items]
 
-    The pictures of a job are decoded once by all who look at them.
-    """
+
+def evaluate_batch(jobs: Sequence[MetricJob], feature_cache: FeatureCache) -> list[MetricResult]:
+    """Return what each job brought, decoding images once; an error about more than one image is raised."""
     found: list[MetricResult] = []
     for some in _group_by_memory(jobs):
         with ExitStack() as until:
-            for shelf in {id(job.inputs.image_cache): job.inputs.image_cache for job in some}.values():
-                until.enter_context(shelf.pin_images())
+            for image_cache in {id(job.inputs.image_cache): job.inputs.image_cache for job in some}.values():
+                until.enter_context(image_cache.pin_images())
             found += _evaluate_group(some, feature_cache)
     return found
 
 
 def _group_by_memory(jobs: Sequence[MetricJob]) -> Iterator[list[MetricJob]]:
-    """The jobs in their order: where models look too, as many edits at a time as their pictures
-    leave room for, and else one."""
+    """Yield the jobs in order: where models look too as many edits at a time as fit in memory, else one."""
     some: list[MetricJob] = []
     there: dict[str, int] = {}
     models = any(type(job.image_metric).required_features is not ImageMetric.required_features for job in jobs)
@@ -97,26 +95,22 @@ def _group_by_memory(jobs: Sequence[MetricJob]) -> Iterator[list[MetricJob]]:
 
 
 def _evaluate_group(jobs: Sequence[MetricJob], feature_cache: FeatureCache) -> list[MetricResult]:
-    wants: list[Sequence[FeatureRequest] | Exception] = [_required_features(job) for job in jobs]
-    wishes = [wish for some in wants if not isinstance(some, Exception) for wish in some]
-    granted = feature_cache.compute(wishes)
+    requests = [_required_features(job) for job in jobs]
+    made = feature_cache.compute(one for some in requests if not isinstance(some, Exception) for one in some)
     found: list[MetricResult] = []
-    for job, some in zip(jobs, wants, strict=True):
-        if isinstance(some, Exception):
-            found.append(some)
-            continue
-        made = [granted[wish.extractor.name, wish.key] for wish in some]
-        failed = next((one for one in made if isinstance(one, Exception)), None)
-        found.append(failed or _compute_metric(job, [m for m in made if not isinstance(m, Exception)]))
+    for job, some in zip(jobs, requests, strict=True):
+        features = [some] if isinstance(some, Exception) else [made[one.extractor.name, one.key] for one in some]
+        failed = next((one for one in features if isinstance(one, Exception)), None)
+        found.append(failed or _compute_metric(job, features))
     return found
 
 
 def _required_features(job: MetricJob) -> Sequence[FeatureRequest] | Exception:
     try:
-        wishes = job.image_metric.required_features(job.inputs)
-        for wish in wishes:
-            wish.key  # noqa: B018 (what cannot be read is found here)
-        return wishes
+        requests = job.image_metric.required_features(job.inputs)
+        for request in requests:
+            request.key  # noqa: B018 (what cannot be read is found here)
+        return requests
     except (NotMeasurable, DependencyMissing, ImageError, OSError) as error:
         return error
 
@@ -125,12 +119,7 @@ def _compute_metric(job: MetricJob, features: Sequence[object]) -> MetricResult:
     try:
         found = job.image_metric.measure(job.inputs, features)  # type: ignore[arg-type]
         return found if all(map(math.isfinite, found.values())) else NonFiniteResult()
-    except (NotMeasurable, DependencyMissing, ImageError, OSError) as error:
+    except Exception as error:  # somebody else's model on one image
+        if isinstance(error, CrevalError) and not isinstance(error, DependencyMissing | ImageError):
+            raise
         return error
-    except CrevalError:
-        raise
-    except Exception as error:  # somebody else's model on one picture
-        return error
-
-
-EDITS_PER_BATCH = 8

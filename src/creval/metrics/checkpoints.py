@@ -16,8 +16,7 @@ from creval.providers.huggingface import DependencyMissing, check_hub_reachable
 
 
 def find_weights(name: str, files: Sequence[str]) -> Path:
-    """The file of weights that a name stands for: itself, one of `files` in a folder, or the first
-    of them in a repository on the hub."""
+    """Return the file that a name is: itself, one of `files` in a folder, or the first of them on the hub."""
     path = Path(name)
     if path.is_file():
         return path
@@ -41,15 +40,14 @@ def find_weights(name: str, files: Sequence[str]) -> Path:
 
 
 def find_safe_weights(name: str, files: Sequence[str]) -> Path:
-    """A file as `find_weights` finds it, for a library that would run what else is in it: one that
-    holds more than weights is refused."""
+    """Return a file for a library that would run what is in it; more than weights is refused."""
     path = find_weights(name, files)
     load_weights(path)
     return path
 
 
 def load_weights(path: Path) -> Mapping[str, Any]:
-    """The tensors in a file by name. Nothing in it is run: a file that holds more than weights is refused."""
+    """Return the tensors in a file by name. Nothing in it is run: a file that holds more than weights is refused."""
     try:
         torch = import_module("torch")
     except ImportError as error:

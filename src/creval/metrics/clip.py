@@ -1,49 +1,44 @@
-"""How near pictures and texts are to each other, for a model that embeds both (CLIP, SigLIP)."""
+"""How near images and texts are to each other, for a model that embeds both (CLIP, SigLIP)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from creval.core.schema import Metric
-from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
+from creval.metrics.base import MetricInfo, ModelMetric
 from creval.metrics.features import (
     ExtractorInput,
     FeatureArray,
-    FeatureExtractor,
-    FeatureRequest,
+    TransformersExtractor,
     cosine_similarity,
+    images_of,
     unit_vectors,
 )
 from creval.metrics.metric_inputs import LazyImage, MetricInputs, NotMeasurable
-from creval.metrics.model_loading import TransformersModel, check_processor_shapes, max_text_tokens, model_identity
+from creval.metrics.model_loading import ModelInfo, check_processor_shapes, max_text_tokens
 
 MODEL = ModelInfo("clip", "openai/clip-vit-large-patch14-336", 1710, "MIT", "https://github.com/openai/CLIP")
-_ROUNDING_ERROR = 1e-4  # how far apart vectors of one picture can be
+_ROUNDING_ERROR = 1e-4  # how far apart vectors of one image can be
+_DIRECTION = "cosine of the change and the change of captions"
+_DIRECTION_PAPERS = "arXiv 2108.00946, 2211.09800"
 
 
-class Clip(FeatureExtractor):
-    """A model of the families CLIP and SigLIP, from the hub or a folder; its vectors have length 1.
+class Clip(TransformersExtractor):
+    """A model of the families CLIP and SigLIP; vectors have length 1, texts are cut (CLIP: at 77 tokens)."""
 
-    A text is cut where the model's text ends (77 tokens for CLIP).
-    """
-
-    def __init__(self, model: str | None = None) -> None:
-        self.model = model or MODEL.default
-        self.name = f"clip:{model_identity(self.model)}"
-        self._model: TransformersModel = TransformersModel(
-            self.model, "AutoModel", "get_text_features", explicit=model is not None
-        )
+    info, kind = MODEL, "clip"
+    required_method, processor_class = "get_text_features", "AutoProcessor"
 
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
-        images = [thing.image for thing in items if isinstance(thing, LazyImage)]
-        texts = [thing for thing in items if isinstance(thing, str)]
-        with self._model.session() as (processor, model):
-            seen = iter(_unit_features(_image_features(processor, model, images)))
+        texts = [item for item in items if isinstance(item, str)]
+        with self.session() as (processor, model):
+            seen = iter(_unit_features(_image_features(processor, model, images_of(items))))
             read = iter(_unit_features(_text_features(processor, model, texts)))
-        return [next(seen if isinstance(thing, LazyImage) else read) for thing in items]
+        return [next(seen if isinstance(item, LazyImage) else read) for item in items]
 
 
 def _image_features(processor: Any, model: Any, images: Sequence[Any]) -> Any:
@@ -72,132 +67,106 @@ def _unit_features(features: Any) -> list[FeatureArray]:
     return [] if features is None else unit_vectors(features.pooler_output.cpu().numpy())
 
 
-class ClipMetric(ImageMetric):
-    """One that measures with a CLIP; all share it, and what it makes."""
-
-    def __init__(self, pool: ModelPool) -> None:
-        super().__init__(pool)
-        self.clip = pool.get_or_create(Clip, pool.chosen_model("clip"))
-
-
-class ClipScores(ClipMetric):
-    """How near an edit is to its source, and how far it went the way from one caption to the other.
-
-    The second only where a sample has captions of its source and of its target.
-    """
-
-    info = MetricInfo(
-        "clip",
-        "how near the edit stayed to its source, and whether it went the captions' way",
-        (
-            Metric("CLIP_img", "cosine of edit and source", -1.0, 1.0),
-            Metric("CLIP_dir", "cosine of the change and the change of captions", -1.0, 1.0),
-        ),
+def _cosines(name: str, title: str, values: Mapping[str, str], needs: tuple[str, ...], paper: str) -> MetricInfo:
+    """Return what there is to know of a metric that takes cosines with CLIP; values are titles by name."""
+    return MetricInfo(
+        name,
+        title,
+        tuple(Metric(value, words, -1.0, 1.0) for value, words in values.items()),
         "cosine",
-        needs=("source",),
+        needs=needs,
         models=(MODEL,),
         extra="local",
         packages=("torch", "transformers"),
-        paper="arXiv 2108.00946, 2211.09800",
+        paper=paper,
     )
 
-    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
-        things: list[ExtractorInput] = [inputs.source, inputs.edit]
-        if inputs.sample.has_captions:
-            things += [inputs.caption(of) for of in ("source", "target")]
-        return [FeatureRequest(self.clip, thing) for thing in things]
+
+class ClipCaption(ModelMetric):
+    """ICE-Bench's CLIP-cap. A caption is cut after the model's last token, 77 for CLIP."""
+
+    info = _cosines(
+        "clip_cap",
+        "how near the edit is to the caption of what it is to show",
+        {"clip_cap": "cosine of edit and target caption"},
+        ("caption",),
+        "ICE-Bench; Hessel et al., arXiv 2104.08718",
+    )
+    extractor_class = Clip
+
+    def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
+        return [inputs.edit, inputs.caption("target")]
+
+
+class ClipSource(ModelMetric):
+    """ICE-Bench's CLIP-src."""
+
+    info = _cosines(
+        "clip_src",
+        "how near the edit stayed to its source in meaning",
+        {"clip_src": "cosine of edit and source"},
+        ("source",),
+        "ICE-Bench; Radford et al., arXiv 2103.00020",
+    )
+    extractor_class = Clip
+
+    def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
+        return [inputs.source, inputs.edit]
+
+
+class ClipDirection(ModelMetric):
+    """The directional similarity of StyleGAN-NADA and InstructPix2Pix."""
+
+    info = _cosines(
+        "clip_dir",
+        "whether the picture changed as its captions do",
+        {"clip_dir": _DIRECTION},
+        ("source", "captions"),
+        _DIRECTION_PAPERS,
+    )
+    extractor_class = Clip
+
+    def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
+        captions = [inputs.caption(of) for of in ("source", "target")]
+        return [inputs.source, inputs.edit, *captions]
+
+    def value(self, features: Sequence[FeatureArray]) -> float:
+        return directional_similarity(*features)
+
+
+class ClipScores(ClipSource):
+    """What `clip_src` gives and, where a sample has captions of source and target, what `clip_dir` gives."""
+
+    info = _cosines(
+        "clip",
+        "how near the edit stayed to its source, and whether it went the captions' way",
+        {"CLIP_img": "cosine of edit and source", "CLIP_dir": _DIRECTION},
+        ("source",),
+        _DIRECTION_PAPERS,
+    )
+
+    def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
+        captions = [inputs.caption(of) for of in ("source", "target")] if inputs.sample.has_captions else []
+        return [*super().model_inputs(inputs), *captions]
 
     def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
         source, edit, *captions = features
         values = {"CLIP_img": cosine_similarity(source, edit)}
         if captions:
-            direction = directional_similarity(source, edit, *captions)
-            if direction is not None:
-                values["CLIP_dir"] = direction
+            with suppress(NotMeasurable):
+                values["CLIP_dir"] = directional_similarity(source, edit, *captions)
         return values
 
 
 def directional_similarity(
     source: FeatureArray, edit: FeatureArray, source_text: FeatureArray, target_text: FeatureArray
-) -> float | None:
-    """cos(edit - source, target_text - source_text); none where nothing changed in one of them.
+) -> float:
+    """Return cos(edit - source, target_text - source_text) of vectors of length 1.
 
-    Vectors have length 1. A model makes slightly other ones of the same picture in another batch:
-    what is no more than that is no change, and its direction would be chance.
+    A model makes slightly other vectors of the same image in another batch: what is no more than
+    that is no change, and its direction would be chance.
     """
     change, wanted = edit - source, target_text - source_text
     if min(np.linalg.norm(change), np.linalg.norm(wanted)) < _ROUNDING_ERROR:
-        return None
+        raise NotMeasurable("the picture, or its caption, has not changed at all")
     return cosine_similarity(change, wanted)
-
-
-class ClipCaption(ClipMetric):
-    """ICE-Bench's CLIP-cap. A caption is cut after the model's last token, 77 for CLIP."""
-
-    info = MetricInfo(
-        "clip_cap",
-        "how near the edit is to the caption of what it is to show",
-        (Metric("clip_cap", "cosine of edit and target caption", -1.0, 1.0),),
-        "cosine",
-        needs=("caption",),
-        models=(MODEL,),
-        extra="local",
-        packages=("torch", "transformers"),
-        paper="ICE-Bench; Hessel et al., arXiv 2104.08718",
-    )
-
-    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
-        return [FeatureRequest(self.clip, inputs.edit), FeatureRequest(self.clip, inputs.caption("target"))]
-
-    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
-        return {"clip_cap": cosine_similarity(*features)}
-
-
-class ClipDirection(ClipMetric):
-    """The directional similarity of StyleGAN-NADA and InstructPix2Pix."""
-
-    info = MetricInfo(
-        "clip_dir",
-        "whether the picture changed as its captions do",
-        (Metric("clip_dir", "cosine of the change and the change of captions", -1.0, 1.0),),
-        "cosine",
-        needs=("source", "captions"),
-        models=(MODEL,),
-        extra="local",
-        packages=("torch", "transformers"),
-        paper="arXiv 2108.00946, 2211.09800",
-    )
-
-    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
-        captions = [inputs.caption(of) for of in ("source", "target")]
-        things: list[ExtractorInput] = [inputs.source, inputs.edit, *captions]
-        return [FeatureRequest(self.clip, thing) for thing in things]
-
-    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
-        source, edit, before, after = features
-        found = directional_similarity(source, edit, before, after)
-        if found is None:
-            raise NotMeasurable("the picture, or its caption, has not changed at all")
-        return {"clip_dir": found}
-
-
-class ClipSource(ClipMetric):
-    """ICE-Bench's CLIP-src."""
-
-    info = MetricInfo(
-        "clip_src",
-        "how near the edit stayed to its source in meaning",
-        (Metric("clip_src", "cosine of edit and source", -1.0, 1.0),),
-        "cosine",
-        needs=("source",),
-        models=(MODEL,),
-        extra="local",
-        packages=("torch", "transformers"),
-        paper="ICE-Bench; Radford et al., arXiv 2103.00020",
-    )
-
-    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
-        return [FeatureRequest(self.clip, inputs.source), FeatureRequest(self.clip, inputs.edit)]
-
-    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
-        return {"clip_src": cosine_similarity(*features)}

@@ -1,7 +1,7 @@
-"""How far the edges in an edit are from the edges that it was to follow.
+"""How far the edges, the grey values or another map of an edit are from the control image that it was to follow.
 
-The control shows white edges on black; those of the edit are found by Canny (1986) with the
-thresholds 100 and 200. The value is mean |control in grey - edges| / 255.
+A control of edges shows them white on black; those of the edit are found by Canny (1986) with the
+thresholds 100 and 200. The value is mean |control in grey - map of the edit| / 255.
 """
 
 from __future__ import annotations
@@ -9,14 +9,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
 
 from creval.core.schema import Metric
-from creval.metrics.base import ImageMetric, MetricInfo
-from creval.metrics.control_distance import GreyMap, control_distance
-from creval.metrics.features import FeatureArray
-from creval.metrics.metric_inputs import MetricInputs
+from creval.metrics.base import ImageMetric, MetricInfo, ModelMetric
+from creval.metrics.features import ExtractorInput, FeatureArray
+from creval.metrics.metric_inputs import ImageWithContext, LazyImage, MetricInputs
 
+GreyMap = NDArray[np.uint8]
 _LOW, _HIGH = 100, 200
+
+
+def control_distance(control: Image.Image, edit_map: GreyMap) -> float:
+    """Return how far a map of the edit is from the control image in grey, of the same size."""
+    import cv2
+
+    grey = np.asarray(control.convert("L"))
+    return float(cv2.norm(grey, edit_map, cv2.NORM_L1)) / 255.0 / grey.size
+
+
+def edit_control_pairs(items: Sequence[ExtractorInput]) -> list[tuple[Image.Image, Image.Image]]:
+    """Return edits and their controls."""
+    return [
+        (item.image, item.context.image)
+        for item in items
+        if isinstance(item, ImageWithContext) and isinstance(item.context, LazyImage)
+    ]
+
+
+class ControlModelMetric(ModelMetric):
+    """A metric of a model's map of the edit, which is large: only its distance from the control is stored."""
+
+    def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
+        return [ImageWithContext(inputs.edit_at_source_size(), inputs.source)]
 
 
 class CannyDistance(ImageMetric):
@@ -37,14 +63,14 @@ class CannyDistance(ImageMetric):
 
 
 def canny_edges(pixels: GreyMap) -> GreyMap:
-    """Where the edges of a picture in RGB are: 255, and 0 elsewhere."""
+    """Return where the edges of an image in RGB are: 255, and 0 elsewhere."""
     import cv2
 
     return np.asarray(cv2.Canny(pixels, _LOW, _HIGH))
 
 
 class GreyDistance(ImageMetric):
-    """The mean absolute difference between two pictures in grey."""
+    """The mean absolute difference between two images in grey."""
 
     info = MetricInfo(
         "grey",

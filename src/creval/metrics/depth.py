@@ -17,31 +17,24 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
-from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
-from creval.metrics.control_distance import GreyMap, control_distance, edit_control_pairs, edit_with_control
-from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest
-from creval.metrics.metric_inputs import MetricInputs, NonFiniteResult
-from creval.metrics.model_loading import TransformersModel, model_identity
+from creval.metrics.base import MetricInfo
+from creval.metrics.control_maps import ControlModelMetric, GreyMap, control_distance, edit_control_pairs
+from creval.metrics.features import ExtractorInput, FeatureArray, TransformersExtractor
+from creval.metrics.metric_inputs import NonFiniteResult
+from creval.metrics.model_loading import ModelInfo
 
 MODEL = ModelInfo("depth", "Intel/dpt-hybrid-midas", 490, "Apache-2.0", "https://huggingface.co/Intel/dpt-hybrid-midas")
 
 
-class DepthModel(FeatureExtractor):
-    """A model that estimates depth, from the hub or a folder: how far its map of an edit, in which
-    near is light, is from a control."""
+class DepthModel(TransformersExtractor):
+    """A model that estimates depth: how far its map of an edit, where near is light, is from a control."""
 
-    batch_size = 4
-
-    def __init__(self, model: str | None = None) -> None:
-        self.model = model or MODEL.default
-        self.name = f"depth-distance:{model_identity(self.model)}"
-        self._model: TransformersModel = TransformersModel(
-            self.model, "AutoModelForDepthEstimation", explicit=model is not None, processor_class="AutoImageProcessor"
-        )
+    info, kind, batch_size = MODEL, "depth-distance", 4
+    model_class = "AutoModelForDepthEstimation"
 
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         edits = edit_control_pairs(items)
-        with self._model.session() as (processor, model):
+        with self.session() as (processor, model):
             made = _predict_depths(processor, model, [edit for edit, _ in edits])
             maps = zip(edits, made, strict=True)
             return [
@@ -49,8 +42,8 @@ class DepthModel(FeatureExtractor):
             ]
 
     def estimate_depth(self, image: Image.Image) -> GreyMap:
-        """A picture's depth, in its size."""
-        with self._model.session() as (processor, model):
+        """Return an image's depth, in its size."""
+        with self.session() as (processor, model):
             (depth,) = _predict_depths(processor, model, [image])
             try:
                 return _to_grey_map(depth, image.size)
@@ -86,7 +79,7 @@ def _to_grey_map(depth: Any, size: tuple[int, int]) -> GreyMap:
     return np.asarray(np.clip(levels, 0, 255), dtype=np.uint8)
 
 
-class DepthDistance(ImageMetric):
+class DepthDistance(ControlModelMetric):
     """The mean absolute difference between two depth maps."""
 
     info = MetricInfo(
@@ -100,13 +93,4 @@ class DepthDistance(ImageMetric):
         packages=("torch", "transformers"),
         paper="Ranftl et al., arXiv 1907.01341; ICE-Bench",
     )
-
-    def __init__(self, pool: ModelPool) -> None:
-        super().__init__(pool)
-        self._depth = pool.get_or_create(DepthModel, pool.chosen_model("depth"))
-
-    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
-        return [FeatureRequest(self._depth, edit_with_control(inputs))]
-
-    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
-        return {"depth": float(features[0][0])}
+    extractor_class = DepthModel

@@ -16,10 +16,10 @@ import numpy as np
 
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
-from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
-from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest
-from creval.metrics.metric_inputs import LazyImage, MetricInputs, NotMeasurable
-from creval.metrics.model_loading import Lazy, import_library, model_identity
+from creval.metrics.base import MetricInfo, ModelMetric
+from creval.metrics.features import ExtractorInput, FeatureArray, ModelExtractor, images_of
+from creval.metrics.metric_inputs import MetricInputs, NotMeasurable
+from creval.metrics.model_loading import ModelInfo, import_library
 
 MODEL = ModelInfo(
     "face",
@@ -33,21 +33,14 @@ MODEL = ModelInfo(
 DETECTION_SIZES = (640, 480, 384, 256, 128)
 
 
-class FaceExtractor(FeatureExtractor):
-    """InsightFace's detector and recogniser, by name or from a folder of ONNX files: a row of
-    length 1 for each face in a picture, in the order in which they are found."""
+class FaceExtractor(ModelExtractor):
+    """InsightFace's models, by name or from a folder of ONNX files: a row of length 1 for each face found."""
 
-    batch_size = 1
-
-    def __init__(self, model: str | None = None) -> None:
-        self.model = model or MODEL.default
-        self.name = f"faces:{model_identity(self.model)}"
-        self._explicit = model is not None
-        self._model = Lazy(self._load, explicit=self._explicit)
+    info, kind, batch_size = MODEL, "faces", 1
 
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         app = self._model.get()
-        return [_face_vectors(app, thing) for thing in items if isinstance(thing, LazyImage)]
+        return [_face_vectors(app, np.asarray(image)) for image in images_of(items)]
 
     def _load(self) -> Any:
         faces = import_library("insightface.app", "faces", "face similarity")
@@ -64,8 +57,7 @@ class FaceExtractor(FeatureExtractor):
                     "fetch it elsewhere, unpack it, and give `metric_models` face=FOLDER"
                 ) from error
             reason = " ".join(str(error).split()) or "it has no model that finds faces"
-            said = f"{self.model} cannot be loaded by insightface: {reason[:200]}"
-            raise CrevalError(said) from error
+            raise CrevalError(f"{self.model} cannot be loaded by insightface: {reason[:200]}") from error
         return app
 
     def _model_location(self) -> str:
@@ -77,9 +69,8 @@ class FaceExtractor(FeatureExtractor):
         return self.model
 
 
-def _face_vectors(app: Any, image: LazyImage) -> FeatureArray:
+def _face_vectors(app: Any, pixels: FeatureArray) -> FeatureArray:
     # The release hands over RGB, which InsightFace takes for BGR; so do we, to measure the same.
-    pixels = np.asarray(image.image)
     for side in DETECTION_SIZES:
         if getattr(app, "det_size", None) != (side, side):
             app.prepare(ctx_id=0, det_size=(side, side))
@@ -89,7 +80,7 @@ def _face_vectors(app: Any, image: LazyImage) -> FeatureArray:
     return np.zeros((0, 1), dtype=np.float32)
 
 
-class FaceSimilarity(ImageMetric):
+class FaceSimilarity(ModelMetric):
     """How near the nearest face in the edit is to the reference's."""
 
     info = MetricInfo(
@@ -103,18 +94,13 @@ class FaceSimilarity(ImageMetric):
         packages=("insightface", "onnxruntime"),
         paper="Deng et al., arXiv 1801.07698; ICE-Bench",
     )
+    extractor_class = FaceExtractor
 
-    def __init__(self, pool: ModelPool) -> None:
-        super().__init__(pool)
-        self._faces = pool.get_or_create(FaceExtractor, pool.chosen_model("face"))
+    def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
+        return [inputs.reference, inputs.edit]
 
-    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
-        return [FeatureRequest(self._faces, inputs.reference), FeatureRequest(self._faces, inputs.edit)]
-
-    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+    def value(self, features: Sequence[FeatureArray]) -> float:
         reference, edit = features
         if not len(reference):
             raise NotMeasurable("no face is found in the reference")
-        if not len(edit):
-            return {"face": 0.0}
-        return {"face": float(np.clip((edit @ reference[0]).max(), -1.0, 1.0))}
+        return float(np.clip((edit @ reference[0]).max(), -1.0, 1.0)) if len(edit) else 0.0

@@ -1,22 +1,25 @@
-"""What models make of pictures and texts: made in batches, once, and kept."""
+"""What models make of images and texts: made in batches, once, and cached."""
 
 from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError
 from creval.metrics.metric_inputs import LazyImage, NonFiniteResult, NotMeasurable
-from creval.metrics.model_loading import Lazy
-from creval.providers.huggingface import DependencyMissing
+from creval.metrics.model_loading import Lazy, ModelInfo, model_identity
+from creval.providers.huggingface import DependencyMissing, load_model
 
 FeatureArray = NDArray[Any]
 ExtractorInput = LazyImage | str
@@ -43,22 +46,77 @@ class FeatureExtractor(ABC):
         """An array for each; one thread calls it at a time."""
 
 
+class ModelExtractor(FeatureExtractor):
+    """An extractor whose model can be chosen; `kind` and the state of the model's files make its name."""
+
+    info: ClassVar[ModelInfo]
+    kind: str
+
+    def __init__(self, model: str | None = None) -> None:
+        self.model, self._explicit = model or self.info.default, model is not None
+        self.name = f"{self.kind}:{model_identity(self.model)}"
+        self._model = Lazy(self._load, explicit=self._explicit)
+
+    @abstractmethod
+    def _load(self) -> Any:
+        """Return what `extract` works with; `CrevalError` where that cannot be had."""
+
+
+class TransformersExtractor(ModelExtractor):
+    """A transformers model with its processor, loaded by `model_class`; it must have `required_method`."""
+
+    model_class = "AutoModel"
+    required_method = "forward"
+    processor_class = "AutoImageProcessor"
+
+    def __init__(self, model: str | None = None) -> None:
+        super().__init__(model)
+        self._use_lock = Lock()
+
+    @contextmanager
+    def session(self) -> Iterator[tuple[Any, Any]]:
+        """The processor and the model, for one thread at a time."""
+        with self._use_lock:
+            loaded = self._model.get()
+            try:
+                with import_module("torch").inference_mode():
+                    yield loaded
+            except ImportError as error:
+                # Some processors look for their libraries only when called: OWLv2's for SciPy.
+                reason = " ".join(str(error).split())
+                kind = CrevalError if self._explicit else DependencyMissing
+                raise kind(f"{self.model} lacks a library: {reason}") from error
+
+    def _load(self) -> tuple[Any, Any]:
+        # Images come as float32, whatever the weights were saved as.
+        processor, model = load_model(self.model, self.model_class, dtype="float32", processor=self.processor_class)
+        if not hasattr(model, self.required_method):
+            found = type(model).__name__
+            raise CrevalError(f"{self.model} is a {found}, which has no {self.required_method}.")
+        return processor, model
+
+
+def images_of(items: Sequence[ExtractorInput]) -> list[Image.Image]:
+    """Return the decoded images among some inputs."""
+    return [item.image for item in items if isinstance(item, LazyImage)]
+
+
 class FeatureRequest(NamedTuple):
-    """That an embedder look at something."""
+    """A request that an extractor look at something."""
 
     extractor: FeatureExtractor
     item: ExtractorInput
 
     @property
     def key(self) -> str:
-        """The name of what is looked at, by its content."""
+        """Return the name of what is looked at, by its content."""
         if isinstance(self.item, LazyImage):
             return self.item.digest
         return "text:" + hashlib.sha256(self.item.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class FeatureStore(Protocol):
-    """Keeps arrays by model and key."""
+    """A store of arrays by model and key."""
 
     def get(self, model: str, keys: Sequence[str]) -> dict[str, FeatureArray]: ...
 
@@ -66,10 +124,7 @@ class FeatureStore(Protocol):
 
 
 class FeatureCache:
-    """All that models made: the last few thousand in memory, and every one with the keeper.
-
-    Several threads may share it; what two of them wish for is made once.
-    """
+    """What models made, once for all threads: the last few thousand in memory, and every one in the store."""
 
     def __init__(self, store: FeatureStore | None = None, max_entries: int = 4096) -> None:
         self._store, self._max_entries = store, max_entries
@@ -79,23 +134,19 @@ class FeatureCache:
         self._stopped = False
 
     def stop(self) -> None:
-        """Make nothing more after the batches that models are at: who wishes for more is refused.
-        What was made is kept."""
+        """Make nothing more after the batches in progress: later requests are refused, and what was made is kept."""
         self._stopped = True
 
     def compute(self, requests: Iterable[FeatureRequest]) -> dict[tuple[str, str], FeatureArray | Exception]:
-        """What was made of each wish, by its embedder's name and its key; or why it was not.
-
-        A model that was chosen and cannot be had raises its error.
-        """
-        found: dict[tuple[str, str], FeatureArray | Exception] = {}
-        open_: dict[FeatureExtractor, dict[str, ExtractorInput]] = {}
-        for wish in requests:
-            open_.setdefault(wish.extractor, {})[wish.key] = wish.item
-        for embedder, things in open_.items():
-            for key, made in self._compute_for(embedder, things).items():
-                found[embedder.name, key] = made
-        return found
+        """Return what was made of each request, by extractor and key, or why not; a chosen model may raise."""
+        by_extractor: dict[FeatureExtractor, dict[str, ExtractorInput]] = {}
+        for request in requests:
+            by_extractor.setdefault(request.extractor, {})[request.key] = request.item
+        return {
+            (extractor.name, key): made
+            for extractor, items in by_extractor.items()
+            for key, made in self._compute_for(extractor, items).items()
+        }
 
     def _compute_for(
         self, extractor: FeatureExtractor, items: Mapping[str, ExtractorInput]
@@ -120,7 +171,10 @@ class FeatureCache:
                 keys = left[start : start + extractor.batch_size]
                 made = _extract_each(extractor, [items[key] for key in keys])
                 found.update(zip(keys, made, strict=True))
-                self._save(extractor, dict(zip(keys, made, strict=True)))
+                good = {key: one for key, one in zip(keys, made, strict=True) if not isinstance(one, Exception)}
+                self._put_in_memory(extractor, good)
+                if good and self._store is not None:
+                    self._store.put(extractor.name, good)
         return found
 
     def _find_cached(self, extractor: FeatureExtractor, items: Mapping[str, ExtractorInput]) -> dict[str, FeatureArray]:
@@ -137,14 +191,6 @@ class FeatureCache:
         with self._lock:
             return {k: self._memory[extractor.name, k] for k in keys if (extractor.name, k) in self._memory}
 
-    def _save(self, extractor: FeatureExtractor, features: Mapping[str, FeatureArray | Exception]) -> None:
-        good = {key: one for key, one in features.items() if not isinstance(one, Exception)}
-        if not good:
-            return
-        self._put_in_memory(extractor, good)
-        if self._store is not None:
-            self._store.put(extractor.name, good)
-
     def _put_in_memory(self, extractor: FeatureExtractor, features: Mapping[str, FeatureArray]) -> None:
         with self._lock:
             for key, vector in features.items():
@@ -155,17 +201,14 @@ class FeatureCache:
 
 
 def _extract_each(extractor: FeatureExtractor, items: Sequence[ExtractorInput]) -> list[FeatureArray | Exception]:
-    """What a model makes of each; where it fails at several, each is tried alone."""
+    """Return what a model makes of each; where it fails at several, each is tried alone."""
     try:
         return [made if _is_finite(made) else NonFiniteResult() for made in extractor.extract(items)]
     except DependencyMissing as error:
         return [error] * len(items)
-    except (ImageError, OSError) as error:
-        if len(items) == 1:
-            return [error]
-    except CrevalError:
-        raise  # it is not about these pictures
     except Exception as error:  # somebody else's model
+        if isinstance(error, CrevalError) and not isinstance(error, ImageError):
+            raise  # it is not about these images
         if len(items) == 1:
             return [error]
     return [made for thing in items for made in _extract_each(extractor, [thing])]

@@ -1,4 +1,4 @@
-"""An edit as gauges look at it: with the pictures and texts of its sample, each decoded once."""
+"""An edit as metrics look at it: with the images and texts of its sample, each decoded once."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ Mask = NDArray[np.uint8]
 
 
 class NotMeasurable(Exception):  # noqa: N818
-    """That there is nothing to measure in an edit, why, and what it is about; and the `values` of
-    the same gauge that could be measured nevertheless."""
+    """That there is nothing to measure, why, what it is `about`, and the metric's other `values`."""
 
     def __init__(self, reason: str, about: str = "", values: Mapping[str, float] = MappingProxyType({})) -> None:
         super().__init__(reason)
@@ -49,11 +48,7 @@ class NonFiniteResult(Exception):  # noqa: N818
 
 
 class LazyImage:
-    """A picture that can be looked at: a file's, or one made of others.
-
-    `digest` names its content, `image` is what is to be seen, in RGB; `pixel_count` are as many as its
-    file says, and none where that cannot be read.
-    """
+    """An image of a file, or made of others, in RGB; `digest` names its content, unreadable ones have no pixels."""
 
     def __init__(
         self,
@@ -80,7 +75,7 @@ class LazyImage:
 
 
 class ImageWithContext(LazyImage):
-    """A picture that is looked at together with another, or with words."""
+    """An image that is looked at together with another, or with words."""
 
     def __init__(self, image: LazyImage, context: LazyImage | str) -> None:
         self._image, self.context = image, context
@@ -96,7 +91,7 @@ class ImageWithContext(LazyImage):
 
 
 class ImageCache:
-    """The pictures that were used last, decoded, up to so many pixels; for several threads."""
+    """The images that were used last, decoded, up to so many pixels; for several threads."""
 
     def __init__(self, max_pixels: int = PIXELS_PER_BATCH) -> None:
         self._max_pixels, self._cached_pixels = max_pixels, 0
@@ -235,10 +230,7 @@ class MetricInputs:
         return None if mask is None else _threshold_mask(mask.image, size)
 
     def masked_edit(self) -> LazyImage:
-        """The edit with white around the region that is to be edited; all of it without a mask.
-
-        To look at it where the mask marks nothing raises `NotMeasurable`.
-        """
+        """Return the edit with white around the mask's region; decoding it raises where there is none."""
         edit, mask = self.edit, self.mask
         if mask is None:
             return edit

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -17,16 +17,32 @@ from creval.core.concurrency import stdout_to_stderr
 from creval.core.errors import CrevalError
 from creval.core.images import MAX_PIXELS
 from creval.metrics.metric_inputs import NotMeasurable
-from creval.providers.huggingface import DependencyMissing, load_model
+from creval.providers.huggingface import DependencyMissing
 
 T = TypeVar("T")
 
 
-class Lazy(Generic[T]):
-    """What `load` makes, when it is first asked for; what was missing then stays missing.
+@dataclass(frozen=True)
+class ModelInfo:
+    """A model that a metric measures with.
 
-    What somebody has `explicit` and cannot be had is an error; anything else is `MissingCounts`.
+    `slot` is the word by which another is chosen (`--metric-model clip=MODEL`), `default` the one that is
+    taken otherwise. `origin` tells from where: the `hub` (where `file` is one of its files), its
+    `library`, which downloads it (to `file`, below the user's home, if that is known) or is
+    `shipped` with it; or from nobody: it must be `given`, or can be (`optional`).
     """
+
+    slot: str
+    default: str
+    megabytes: int
+    licence: str
+    home: str
+    origin: str = "hub"
+    file: str = "config.json"
+
+
+class Lazy(Generic[T]):
+    """What `load` makes at first use. A failure is an error if the model is `explicit`, else `DependencyMissing`."""
 
     def __init__(self, load: Callable[[], T], *, explicit: bool = False) -> None:
         self._load, self._explicit = load, explicit
@@ -65,53 +81,6 @@ _STRIDE, _SAMPLE_BYTES, _TAIL_BYTES = 1 << 18, 1 << 12, 1 << 26  # bytes of a fi
 _DIGEST_LENGTH = 8  # characters of the state of a model's files
 
 
-class TransformersModel(Lazy[tuple[Any, Any]]):
-    """A processor and its model, from the hub or from a folder, loaded when first used.
-
-    `model_class` is the transformers class that loads it (`AutoModel`), `required_method` one it must have.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        model_class: str,
-        required_method: str = "forward",
-        *,
-        explicit: bool,
-        processor_class: str = "AutoProcessor",
-    ) -> None:
-        super().__init__(self._load_model, explicit=explicit)
-        self.name = name
-        self._model_class, self._required_method, self._processor_class = (
-            model_class,
-            required_method,
-            processor_class,
-        )
-        self._use_lock = Lock()
-
-    @contextmanager
-    def session(self) -> Iterator[tuple[Any, Any]]:
-        """The processor and the model, for one thread at a time."""
-        with self._use_lock:
-            loaded = self.get()
-            try:
-                with import_module("torch").inference_mode():
-                    yield loaded
-            except ImportError as error:
-                # Some processors look for their libraries only when called: OWLv2's for SciPy.
-                reason = " ".join(str(error).split())
-                kind = CrevalError if self._explicit else DependencyMissing
-                raise kind(f"{self.name} lacks a library: {reason}") from error
-
-    def _load_model(self) -> tuple[Any, Any]:
-        # Pictures come as float32, whatever the weights were saved as.
-        processor, model = load_model(self.name, self._model_class, dtype="float32", processor=self._processor_class)
-        if not hasattr(model, self._required_method):
-            found = type(model).__name__
-            raise CrevalError(f"{self.name} is a {found}, which has no {self._required_method}.")
-        return processor, model
-
-
 def model_identity(name: str) -> str:
     """A model's name or, where it lies in a folder or a file, the state of its files."""
     return files_digest(name) or name
@@ -139,8 +108,7 @@ def files_digest(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _sampled_digest(file: Path, size: int, modified_ns: int) -> bytes:  # noqa: ARG001 (tells files apart)
-    """A digest of some bytes in every stretch that a layer could be, and of the whole end, where
-    the last layers are and PyTorch's files hold checksums; a small file is all end."""
+    """Digest some bytes of every stretch that a layer could be, and the whole end, which has checksums."""
     found = hashlib.blake2b(digest_size=16)
     with file.open("rb", buffering=0) as content:
         for at in range(0, size - _TAIL_BYTES, _STRIDE):

@@ -1,4 +1,4 @@
-"""Where named objects are in a picture, found by a zero-shot detector."""
+"""Where named objects are in an image, found by a zero-shot detector."""
 
 from __future__ import annotations
 
@@ -9,24 +9,20 @@ import numpy as np
 from PIL import Image
 
 from creval.core.sample import Box
-from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor
+from creval.metrics.features import ExtractorInput, FeatureArray, TransformersExtractor
 from creval.metrics.metric_inputs import ImageWithContext
-from creval.metrics.model_loading import TransformersModel, max_text_tokens, model_identity
+from creval.metrics.model_loading import max_text_tokens
 
 
-class ObjectDetector(FeatureExtractor):
-    """A detector of the families Grounding DINO, OWL-ViT and OWLv2, from the hub or a folder.
-
-    Several threads may share it; it works for one at a time. Of a picture beside the name of an
-    object it makes a box a row.
-    """
+class ObjectDetector(TransformersExtractor):
+    """A detector (Grounding DINO, OWL-ViT, OWLv2) that threads may share: of an image and a name, a box a row."""
 
     batch_size = 1
+    model_class, processor_class = "AutoModelForZeroShotObjectDetection", "AutoProcessor"
 
     def __init__(self, model: str, threshold: float = 0.3) -> None:
-        self.threshold = threshold
-        self.name = f"boxes-{threshold}:{model_identity(model)}"
-        self._model: TransformersModel = TransformersModel(model, "AutoModelForZeroShotObjectDetection", explicit=True)
+        self.threshold, self.kind = threshold, f"boxes-{threshold}"
+        super().__init__(model)
 
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         made = []
@@ -38,14 +34,11 @@ class ObjectDetector(FeatureExtractor):
         return made
 
     def find_boxes(self, image: Image.Image, names: Sequence[str]) -> dict[str, list[Box]]:
-        """The boxes of each name that score above the threshold, best first.
-
-        They are clipped to the picture, and may overlap.
-        """
+        """Return the boxes of each name above the threshold, best first and clipped; they may overlap."""
         if not names:
             return {}
         image = image.convert("RGB")
-        with self._model.session() as (processor, model):
+        with self.session() as (processor, model):
             return {name: _detect_boxes(processor, model, image, name, self.threshold) for name in dict.fromkeys(names)}
 
 

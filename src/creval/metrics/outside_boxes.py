@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 
 from creval.core.sample import Box, InstructionStep
 from creval.core.schema import Metric
-from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
+from creval.metrics.base import ImageMetric, MetricInfo, ModelPool
 from creval.metrics.features import FeatureArray, FeatureExtractor, FeatureRequest
-from creval.metrics.masked_distance import mask_outside_boxes, measure_pixel_distance
 from creval.metrics.metric_inputs import ImageWithContext, MetricInputs, NotMeasurable
+from creval.metrics.model_loading import ModelInfo
 from creval.metrics.object_detection import ObjectDetector
+from creval.metrics.pixel_distance import mask_outside_boxes, measure_pixel_distance
 
 _NO_BOX = "no box is known of what is to be changed (a detector can find it: `metric_models` boxes=MODEL)"
 

@@ -15,12 +15,11 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
-from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
+from creval.metrics.base import MetricInfo
 from creval.metrics.checkpoints import find_safe_weights
-from creval.metrics.control_distance import GreyMap, control_distance, edit_control_pairs, edit_with_control
-from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest
-from creval.metrics.metric_inputs import MetricInputs
-from creval.metrics.model_loading import Lazy, import_library, model_identity
+from creval.metrics.control_maps import ControlModelMetric, GreyMap, control_distance, edit_control_pairs
+from creval.metrics.features import ExtractorInput, FeatureArray, ModelExtractor
+from creval.metrics.model_loading import ModelInfo, import_library
 from creval.providers.huggingface import best_device
 
 MODEL = ModelInfo(
@@ -34,16 +33,10 @@ MODEL = ModelInfo(
 _WEIGHT_FILES = ("body_pose_model.pth", "hand_pose_model.pth", "facenet.pth")  # that it loads
 
 
-class PoseModel(FeatureExtractor):
-    """controlnet_aux's OpenPose, from the hub or a folder: how far people drawn on black, in grey,
-    are from a control."""
+class PoseModel(ModelExtractor):
+    """controlnet_aux's OpenPose, from the hub or a folder: how far people drawn on black are from a control."""
 
-    batch_size = 1
-
-    def __init__(self, model: str | None = None) -> None:
-        self.model = model or MODEL.default
-        self.name = f"pose-distance:{model_identity(self.model)}"
-        self._model = Lazy(self._load, explicit=model is not None)
+    info, kind, batch_size = MODEL, "pose-distance", 1
 
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         detector = self._model.get()
@@ -64,8 +57,7 @@ class PoseModel(FeatureExtractor):
             return detector.to(best_device(torch))
         except Exception as error:  # it reads whatever is there
             reason = str(error).strip().partition("\n")[0]
-            said = f"{self.model} cannot be loaded by controlnet_aux: {reason}"
-            raise CrevalError(said) from error
+            raise CrevalError(f"{self.model} cannot be loaded by controlnet_aux: {reason}") from error
 
 
 def _draw_poses(detector: Any, image: Image.Image) -> GreyMap:
@@ -74,7 +66,7 @@ def _draw_poses(detector: Any, image: Image.Image) -> GreyMap:
     return np.asarray(drawn.resize(image.size).convert("L"))
 
 
-class PoseDistance(ImageMetric):
+class PoseDistance(ControlModelMetric):
     """The mean absolute difference between two drawings of poses."""
 
     info = MetricInfo(
@@ -88,13 +80,4 @@ class PoseDistance(ImageMetric):
         packages=("torch", "controlnet_aux"),
         paper="Cao et al., IEEE TPAMI 43(1), 2021; ICE-Bench",
     )
-
-    def __init__(self, pool: ModelPool) -> None:
-        super().__init__(pool)
-        self._pose = pool.get_or_create(PoseModel, pool.chosen_model("pose"))
-
-    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
-        return [FeatureRequest(self._pose, edit_with_control(inputs))]
-
-    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
-        return {"pose": float(features[0][0])}
+    extractor_class = PoseModel

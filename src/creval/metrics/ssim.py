@@ -60,11 +60,7 @@ def luma(image: Image.Image) -> Luma:
 
 
 def ssim(first: Luma, second: Luma, *, clipped: bool = True) -> float:
-    """The mean SSIM of two pictures' luma, of one size and no smaller than the window.
-
-    Where it is not `clipped`, a window whose contrast and structure speak against each other
-    counts with its negative value, as in the paper on SSIM and in scikit-image.
-    """
+    """Return the mean SSIM of two lumas of one size; if not `clipped`, negative windows count, as in the paper."""
     edge = WINDOW // 2
     inner = int(first.shape[0]) - 2 * edge, int(first.shape[1]) - 2 * edge
 

@@ -16,11 +16,11 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
-from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
+from creval.metrics.base import MetricInfo, ModelMetric
 from creval.metrics.checkpoints import find_weights, load_weights
-from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest, cosine_similarity
-from creval.metrics.metric_inputs import LazyImage, MetricInputs
-from creval.metrics.model_loading import Lazy, check_shape, import_library, model_identity
+from creval.metrics.features import ExtractorInput, FeatureArray, ModelExtractor, images_of
+from creval.metrics.metric_inputs import MetricInputs
+from creval.metrics.model_loading import ModelInfo, check_shape, import_library
 from creval.providers.huggingface import best_device
 
 MODEL = ModelInfo(
@@ -49,18 +49,14 @@ _WEIGHT_NAMES = {
 }
 
 
-class Csd(FeatureExtractor):
+class Csd(ModelExtractor):
     """CSD's network and its projection for style, from a checkpoint."""
 
-    def __init__(self, model: str | None = None) -> None:
-        self.model = model or MODEL.default
-        self.name = f"csd:{model_identity(self.model)}"
-        self._model = Lazy(self._load, explicit=model is not None)
+    info, kind = MODEL, "csd"
 
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         torch, network, style, side = self._model.get()
-        images = [thing.image for thing in items if isinstance(thing, LazyImage)]
-        pixels = torch.from_numpy(np.stack([preprocess_image(image, side) for image in images]))
+        pixels = torch.from_numpy(np.stack([preprocess_image(image, side) for image in images_of(items)]))
         with torch.inference_mode():
             made = network(pixel_values=pixels.to(style.device)).pooler_output @ style
             return list(torch.nn.functional.normalize(made, dim=1).cpu().numpy())
@@ -83,7 +79,7 @@ def _build_network(weights: Mapping[str, Any], where: str, device: str) -> tuple
         layers = 1 + max(int(k.split(".")[2]) for k in inside if k.startswith("transformer."))
         config = transformers.CLIPVisionConfig(
             hidden_size=width,
-            intermediate_size=inside[f"{_FIRST_BLOCK}.mlp.c_fc.weight"].shape[0],
+            intermediate_size=inside["transformer.resblocks.0.mlp.c_fc.weight"].shape[0],
             num_hidden_layers=layers,
             num_attention_heads=max(1, width // _HEAD_WIDTH),
             image_size=grid * side,
@@ -100,9 +96,6 @@ def _build_network(weights: Mapping[str, Any], where: str, device: str) -> tuple
         reason = str(error).strip().partition("\n")[0]
         raise CrevalError(f"{where} is no CSD checkpoint: {reason}") from error
     return network.to(device).eval(), style.to(device), grid * side
-
-
-_FIRST_BLOCK = "transformer.resblocks.0"
 
 
 def _rename_weights(inside: Mapping[str, Any], width: int) -> dict[str, Any]:
@@ -135,7 +128,7 @@ def preprocess_image(image: Image.Image, side: int) -> NDArray[np.float32]:
     return np.ascontiguousarray(((pixels - mean) / spread).transpose(2, 0, 1))
 
 
-class StyleSimilarity(ImageMetric):
+class StyleSimilarity(ModelMetric):
     """How alike the styles of the edit and of the first reference are."""
 
     info = MetricInfo(
@@ -149,13 +142,7 @@ class StyleSimilarity(ImageMetric):
         packages=("torch", "transformers"),
         paper="Somepalli et al., arXiv 2404.01292; ICE-Bench",
     )
+    extractor_class = Csd
 
-    def __init__(self, pool: ModelPool) -> None:
-        super().__init__(pool)
-        self._csd = pool.get_or_create(Csd, pool.chosen_model("style"))
-
-    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
-        return [FeatureRequest(self._csd, inputs.reference), FeatureRequest(self._csd, inputs.edit)]
-
-    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
-        return {"style": cosine_similarity(*features)}
+    def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
+        return [inputs.reference, inputs.edit]

@@ -11,38 +11,31 @@ from collections.abc import Sequence
 import numpy as np
 
 from creval.core.schema import Metric
-from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
-from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest, cosine_similarity
-from creval.metrics.metric_inputs import LazyImage, MetricInputs
-from creval.metrics.model_loading import TransformersModel, check_processor_shapes, model_identity
+from creval.metrics.base import MetricInfo, ModelMetric
+from creval.metrics.features import ExtractorInput, FeatureArray, TransformersExtractor, images_of
+from creval.metrics.metric_inputs import MetricInputs
+from creval.metrics.model_loading import ModelInfo, check_processor_shapes
 
 MODEL = ModelInfo(
     "subject", "facebook/dinov2-giant", 4550, "Apache-2.0", "https://huggingface.co/facebook/dinov2-giant"
 )
 
 
-class Dino(FeatureExtractor):
+class Dino(TransformersExtractor):
     """A vision transformer such as DINO or DINOv2, from the hub or a folder."""
 
-    batch_size = 8
-
-    def __init__(self, model: str | None = None) -> None:
-        self.model = model or MODEL.default
-        self.name = f"tokens:{model_identity(self.model)}"
-        self._model: TransformersModel = TransformersModel(
-            self.model, "AutoModel", explicit=model is not None, processor_class="AutoImageProcessor"
-        )
+    info, kind, batch_size = MODEL, "tokens", 8
 
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
-        images = [thing.image for thing in items if isinstance(thing, LazyImage)]
-        with self._model.session() as (processor, model):
+        images = images_of(items)
+        with self.session() as (processor, model):
             check_processor_shapes(processor, images)
             inputs = processor(images=images, return_tensors="pt").to(model.device)
             made = model(**inputs).last_hidden_state.mean(dim=1)
             return list(made.cpu().numpy().astype(np.float32))
 
 
-class SubjectSimilarity(ImageMetric):
+class SubjectSimilarity(ModelMetric):
     """How alike the edit, or its edited region, and the first reference are."""
 
     info = MetricInfo(
@@ -56,14 +49,7 @@ class SubjectSimilarity(ImageMetric):
         packages=("torch", "transformers"),
         paper="Oquab et al., arXiv 2304.07193; ICE-Bench",
     )
+    extractor_class = Dino
 
-    def __init__(self, pool: ModelPool) -> None:
-        super().__init__(pool)
-        self._dino = pool.get_or_create(Dino, pool.chosen_model("subject"))
-
-    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
-        images = (inputs.reference, inputs.masked_edit())
-        return [FeatureRequest(self._dino, image) for image in images]
-
-    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
-        return {"subject": cosine_similarity(*features)}
+    def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
+        return [inputs.reference, inputs.masked_edit()]

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from creval.core.schema import Metric
-from creval.metrics.base import ImageMetric, MetricInfo, ModelInfo, ModelPool
+from creval.metrics.base import ImageMetric, MetricInfo, ModelPool
 from creval.metrics.features import ExtractorInput, FeatureArray, FeatureExtractor, FeatureRequest
 from creval.metrics.metric_inputs import EMPTY_MASK, LazyImage, MetricInputs, NotMeasurable
-from creval.metrics.model_loading import Lazy, import_library
+from creval.metrics.model_loading import Lazy, ModelInfo, import_library
 from creval.metrics.requested_text import (
     RequestedText,
     character_error_rate,
@@ -33,8 +33,7 @@ _MIN_LINE_LENGTH = 2  # characters of a line in the source that is to go; less i
 
 
 class TextReader(FeatureExtractor):
-    """RapidOCR: of a picture it makes the lines that it reads, from top to bottom, as JSON of what
-    they say and where they are."""
+    """RapidOCR: of an image it makes the lines that it reads, from top to bottom, as JSON of texts and places."""
 
     batch_size = 1
 
@@ -134,8 +133,7 @@ class TextAccuracy(ImageMetric):
 def _removed_share(
     texts: RequestedText, source: Sequence[TextLine], edit: Sequence[TextLine], inputs: MetricInputs
 ) -> float:
-    """The share of the texts to remove that are gone, of those that can be read in the source:
-    what cannot be read there would be gone whatever the edit is."""
+    """Return the share of the texts to remove that are gone, of those that can be read in the source."""
     there = _lines_in_region(source, inputs)
     before, after = "\n".join(there), "\n".join(_lines_in_region(edit, inputs))
     if texts.all_removed:
