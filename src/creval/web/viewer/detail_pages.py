@@ -229,7 +229,7 @@ def _question_detail(
 def _probe_facts(item: SampleProbe) -> list[tuple[str, str]]:
     """What else is known about a question, or about a measurement."""
     if isinstance(item.probe, Measurement):
-        return [("Gauge", item.probe.image_metric), ("Rests on", format_json(dict(item.probe.parameters)))]
+        return [("Metric", item.probe.image_metric), ("Rests on", format_json(dict(item.probe.parameters)))]
     probe = item.probe
     found = [
         ("Answered with", scale_text(probe)),
