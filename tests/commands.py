@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
-from contextlib import redirect_stderr, redirect_stdout
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
-from creval.cli import app
-from creval.cli.flags import current_spelling, with_flags
-from creval.core.errors import CrevalError
+from creval.cli import main
 
 
 class Done(NamedTuple):
@@ -17,13 +20,24 @@ class Done(NamedTuple):
     stderr: str
 
 
-def creval(*arguments: object) -> Done:
+def creval(*arguments: object, cwd: Path | None = None) -> Done:
     """What a command says, and its exit status."""
     out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
+    argv = ["creval", *map(str, arguments)]
+    with mock.patch.object(sys, "argv", argv), redirect_stdout(out), redirect_stderr(err), working_folder(cwd):
         try:
-            status = int(app(current_spelling([str(part) for part in arguments]), standalone_mode=False) or 0)
-        except CrevalError as error:
-            status = 2
-            print(with_flags(str(error)), file=err)
-    return Done(status, out.getvalue(), err.getvalue())
+            main()
+        except SystemExit as end:
+            return Done(int(end.code or 0), out.getvalue(), err.getvalue())
+    raise AssertionError("a command ends with an exit status")
+
+
+@contextmanager
+def working_folder(folder: Path | None) -> Iterator[None]:
+    """Work in another folder for a while."""
+    before = Path.cwd()
+    os.chdir(folder or before)
+    try:
+        yield
+    finally:
+        os.chdir(before)

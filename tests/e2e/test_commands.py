@@ -13,14 +13,7 @@ from typing import Any
 import pytest
 
 from miniature import write_miniature
-
-
-def creval(
-    *arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8"
-) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "creval", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONIOENCODING": encoding}
-    return subprocess.run(command, capture_output=True, encoding=encoding, cwd=cwd, env=environment, check=False)
+from tests.commands import creval
 
 
 def right(*arguments: str | Path, cwd: Path | None = None) -> str:
@@ -211,7 +204,9 @@ def test_a_model_named_twice_counts_once(miniature_run: Path) -> None:
 
 
 def test_a_terminal_that_knows_few_characters_is_served(miniature_run: Path) -> None:
-    done = creval("score", miniature_run, encoding="ascii")
+    command = [sys.executable, "-m", "creval", "score", str(miniature_run)]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, encoding="ascii", env=environment, check=False)
     assert done.returncode == 0
     assert "Keeper" in done.stdout
 
