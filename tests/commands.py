@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest import mock
 
 from creval.cli import main
@@ -30,6 +31,27 @@ def creval(*arguments: object, cwd: Path | None = None) -> Done:
         except SystemExit as end:
             return Done(int(end.code or 0), out.getvalue(), err.getvalue())
     raise AssertionError("a command ends with an exit status")
+
+
+def right(*arguments: object, cwd: Path | None = None) -> str:
+    done = creval(*arguments, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+def wrong(*arguments: object) -> str:
+    """The one sentence of a command that cannot be done."""
+    done = creval(*arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("creval: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def parsed(*arguments: object) -> Any:
+    return json.loads(right(*arguments, "--json"))
 
 
 @contextmanager

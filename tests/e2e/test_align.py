@@ -15,7 +15,7 @@ from creval.benchmarks import open_benchmark
 from creval.judging.replay_run import replay
 from creval.store import open_run
 from miniature import write_miniature
-from tests.e2e.test_commands import creval, parsed, right, wrong
+from tests.commands import creval, parsed, right, wrong
 
 
 @pytest.fixture(scope="module")

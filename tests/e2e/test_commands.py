@@ -8,33 +8,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from miniature import write_miniature
-from tests.commands import creval
-
-
-def right(*arguments: str | Path, cwd: Path | None = None) -> str:
-    done = creval(*arguments, cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout
-
-
-def wrong(*arguments: str | Path) -> str:
-    """The one sentence of a command that cannot be done."""
-    done = creval(*arguments)
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert done.stdout == ""
-    assert done.stderr.startswith("creval: ")
-    assert done.stderr.count("\n") == 1
-    return done.stderr
-
-
-def parsed(*arguments: str | Path) -> Any:
-    return json.loads(right(*arguments, "--json"))
+from tests.commands import creval, parsed, right, wrong
 
 
 def test_demo_goes_the_whole_way_and_may_be_repeated(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from creval.touchstone.builder import build_touchstone
-from tests.e2e.test_commands import parsed, right, wrong
+from tests.commands import parsed, right, wrong
 
 
 def test_one_model_in_two_ways(tmp_path: Path, miniature_run: Path) -> None:

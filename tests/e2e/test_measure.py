@@ -11,8 +11,7 @@ from PIL import Image
 
 from creval import registry
 from creval.metrics.base import MODEL_SLOTS, image_metric_class
-from tests.commands import creval as here
-from tests.e2e.test_commands import creval, parsed, right, wrong
+from tests.commands import creval, parsed, right, wrong
 from tests.metrics.images import drawn, noise, slope
 from tests.metrics.tiny import write_clip
 
@@ -202,8 +201,8 @@ def test_a_place_to_write_is_tried_before_anything_is_measured(
     (tmp_path / "folder.csv").mkdir()
     edits = ("measure", "ssim", "--bench", miniature, "--edits", miniature / "edits" / "Keeper")
     for place in ("values.csv/more.json", "folder.csv"):
-        done = here(*edits, "--out", tmp_path / place)
+        done = creval(*edits, "--out", tmp_path / place)
         assert done.returncode == 2
         assert f"--out {tmp_path / place} cannot be written: " in done.stderr
-    run = here(*edits, "--run", tmp_path / "values.csv")
+    run = creval(*edits, "--run", tmp_path / "values.csv")
     assert f"--run takes a folder, and {tmp_path / 'values.csv'} is a file." in run.stderr

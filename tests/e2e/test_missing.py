@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_commands import creval, parsed, right, wrong
+from tests.commands import creval, parsed, right, wrong
 from tests.stats import written
 from tests.stats.test_missing import ANSWERS, DIMENSIONS
 

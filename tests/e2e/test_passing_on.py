@@ -12,7 +12,7 @@ from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
 from creval.judging.judge_run import judge
 from creval.touchstone.builder import build_touchstone
-from tests.e2e.test_commands import creval, parsed, right, wrong
+from tests.commands import creval, parsed, right, wrong
 
 
 @pytest.mark.parametrize(("kind", "suffix"), [("radar", "svg"), ("forest", "pdf"), ("weights", "png")])

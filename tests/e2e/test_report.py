@@ -12,7 +12,7 @@ import pytest
 from creval.benchmarks import open_benchmark
 from creval.judging.replay_run import replay
 from miniature import write_miniature
-from tests.e2e.test_commands import right
+from tests.commands import right
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -24,7 +24,7 @@ from creval.core.verdict import Verdict, VerdictStatus
 from creval.store import RunWriter
 from creval.store.manifest import level_entry
 from creval.store.provenance import PROVENANCE_KEY, CallCosts, EditProvenance
-from tests.e2e.test_commands import right
+from tests.commands import right
 from tests.web.made import image
 
 
