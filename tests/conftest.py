@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ from creval.judging.replay_run import replay
 from creval.store import Run, open_run
 from miniature import write_miniature
 from tests import browser
+from tests.commands import right
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -66,6 +69,28 @@ def release_run(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     run = tmp_path_factory.mktemp("release-run")
     replay(open_benchmark(release), release / "answer_gpt", run)
     return run
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `creval demo` makes, of 12 samples, once for all workers. Do not write into it."""
+    base = tmp_path_factory.getbasetemp()
+    root = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+    with open_lock(root / "demo.lock"):
+        if not (root / "demo" / "report.html").is_file():
+            right("demo", "--out", root / "demo", "--samples", "12")
+    return root / "demo"
+
+
+@contextmanager
+def open_lock(path: Path) -> Iterator[None]:
+    """Hold a lock that all workers share."""
+    lock = sqlite3.connect(path, timeout=600, isolation_level=None)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+        yield
+    finally:
+        lock.close()
 
 
 @pytest.fixture(autouse=True, scope="session")

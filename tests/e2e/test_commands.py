@@ -203,11 +203,9 @@ def test_build_touchstone(tmp_path: Path) -> None:
     assert "No such command" in wrong("build", "towerstone", "--out", tmp_path / "x")
 
 
-def test_what_the_numbers_mean(tmp_path: Path) -> None:
+def test_what_the_numbers_mean(demo: Path, tmp_path: Path) -> None:
     """Each command says a sentence, prints a table, and with --json all of it."""
-    right("demo", "--out", tmp_path / "demo", "--samples", "12")
-    bench, edits = tmp_path / "demo" / "bench", tmp_path / "demo" / "edits"
-    pixel, noisy = tmp_path / "demo" / "run", tmp_path / "noisy"
+    bench, edits, pixel, noisy = demo / "bench", demo / "edits", demo / "run", tmp_path / "noisy"
     folders = [edits / name for name in ("faithful", "lazy", "clumsy")]
     right("judge", bench, "--edits", *folders, "--judge", "noisy:0.8,0.8", "--repeat", "4", "--run", noisy)
     said = {
@@ -263,7 +261,7 @@ def test_what_the_numbers_mean(tmp_path: Path) -> None:
     assert "measured once" in wrong("repeats", pixel)
 
 
-def test_calibrate_and_correct(tmp_path: Path) -> None:
+def test_calibrate_and_correct(demo: Path, tmp_path: Path) -> None:
     out = tmp_path / "noisy.json"
     asked = ("calibrate", "--judge", "noisy:0.9,0.8", "--samples", "12", "--out", out)
     planned = creval(*asked, "--dry-run")
@@ -280,8 +278,7 @@ def test_calibrate_and_correct(tmp_path: Path) -> None:
     assert found["variants"]["reworded"]["to_yes"] == 0
     again = creval(*asked)
     assert "0 calls" in again.stderr, "nothing is asked twice"
-    right("demo", "--out", tmp_path / "demo", "--samples", "9")
-    run = tmp_path / "demo" / "run"
+    run = demo / "run"
     assert "corrected" in right("score", run, "--correct", out)
     cells = parsed("score", run, "--correct", out)["corrected"]
     assert {cell["metric"] for cell in cells} == {"IF", "VC", "VQ", "S"}

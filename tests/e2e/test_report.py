@@ -20,12 +20,9 @@ if TYPE_CHECKING:
 EDITORS = ("faithful", "clumsy", "overeager", "forgetful", "lazy", "stranger")
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's, of fewer samples."""
-    folder = tmp_path_factory.mktemp("report") / "demo"
-    right("demo", "--out", folder, "--samples", "12")
-    return folder / "report.html"
+@pytest.fixture
+def report(demo: Path) -> Path:
+    return demo / "report.html"
 
 
 def test_the_answer_the_table_and_a_question(report: Path, browser_page: Page) -> None:
