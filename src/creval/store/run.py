@@ -19,6 +19,7 @@ from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import InstructionStep, Sample
 from creval.core.scales import get_scale, is_scale
 from creval.core.schema import Level
+from creval.store.damage import explained, raise_if_damaged
 from creval.store.database_schema import read_manifest
 from creval.store.readonly import open_readonly, voices_with_values
 from creval.store.writer import DATABASE, select_edits
@@ -96,12 +97,13 @@ class Run:
         if not path.is_file():
             raise CrevalError(f"{folder} is not a run: it holds no {DATABASE}. Make one with `creval replay`.")
         self._connection = open_readonly(path)
-        if "protocol" not in self.manifest:
-            self._connection.close()
-            raise CrevalError(f"{folder} holds nothing yet: what began it did not finish. Repeat it.")
-
         # In a notebook, `open_run(...).score()` leaves nothing behind that anyone could close.
         self._finalizer = weakref.finalize(self, self._connection.close)
+        with explained(self._connection, path):
+            is_begun = "protocol" in self.manifest
+        if not is_begun:
+            self.close()
+            raise CrevalError(f"{folder} holds nothing yet: what began it did not finish. Repeat it.")
 
     def close(self) -> None:
         self._finalizer()
@@ -109,13 +111,16 @@ class Run:
     def __enter__(self: RunT) -> RunT:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        try:
+            raise_if_damaged(self._connection, self.folder / DATABASE, error)
+        finally:
+            self.close()
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
         """Everything that the run can be repeated from."""
-        return read_manifest(self._connection)
+        return read_manifest(self._connection, self.folder / DATABASE)
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
