@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import astuple, replace
 
 import numpy as np
@@ -50,6 +51,32 @@ def test_models_are_compared_on_the_samples_that_both_have() -> None:
     (found,) = build_scorecard(table(values, [0] * 8), resamples=200).differences
     assert found.value == pytest.approx(10)
     assert found.samples == 4
+
+
+def test_memory_does_not_grow_with_the_pairs_of_models() -> None:
+    """24 models are 276 pairs, twelve are 66: with all pairs in memory at once, four times as much."""
+    peaks = []
+    for models in (12, 24):
+        made = table(np.random.default_rng(2).uniform(0, 100, (12, 90, 3)), [*range(9)] * 10)
+        names = [*made.models, *(f"{name}2" for name in made.models)][:models]
+        both = {field: np.concatenate([getattr(made, field)] * 2)[:models] for field in ("values", "scored", "total")}
+        tracemalloc.start()
+        card = build_scorecard(replace(made, models=tuple(names), **both), resamples=200)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert len(card.differences) == models * (models - 1) / 2
+    assert peaks[1] < 1.6 * peaks[0]
+
+
+def test_pairs_that_are_compared_in_blocks_are_compared_alike() -> None:
+    made = table(np.random.default_rng(3).uniform(0, 100, (12, 30, 3)), [0, 4, 8] * 10)
+    whole = {(d.first, d.second): d for d in build_scorecard(made, resamples=200).differences}
+    some = build_scorecard(made.select_models("A", "K", "L"), resamples=200).differences
+    assert len(whole) == 66, "more than a block"
+    for found in some:
+        here = whole[found.first, found.second]
+        assert astuple(found)[:3] == pytest.approx(astuple(here)[:3])
+        assert found.samples == here.samples == 30
 
 
 def test_few_samples_have_no_interval() -> None:
