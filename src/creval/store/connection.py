@@ -12,7 +12,7 @@ from creval.core.errors import CrevalError
 
 _SUPER_JOURNAL_END = bytes.fromhex("d9d505f920a163d7")
 _FILES_BESIDE = ("-journal", "-wal", "-shm")
-_MAX_VALUE_BYTES = 1 << 28  # of one text; SQLite itself allows a gigabyte
+_MAX_VALUE_BYTES = 1 << 26  # of one text; SQLite itself allows a gigabyte
 _STEPS_PER_CHECK = 100_000
 _MIN_STEPS = 3_000_000
 _STEPS_PER_BYTE = 20

@@ -6,9 +6,12 @@ all), or a tuple of alternatives. A field that ends in "!" must be there.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
+
+from creval.core.files import replace_lone_surrogates
 
 _NUMBER = (int, float)
 _CALL_COSTS = {"calls!": int, "cost!": (*_NUMBER, None), "seconds!": (*_NUMBER, None)}
@@ -41,6 +44,14 @@ CALL_DETAIL = {"prompt": str, "images": [str], "parameters": {str: object}}
 CALL_PARTS = [str]
 
 
+def parse_stored(text: str, shape: Any) -> Any:
+    """Return the JSON of a cell. Raises ValueError if it is not of the shape."""
+    value = json.loads(text)
+    if wrong := shape_error(value, shape, "value"):
+        raise ValueError(wrong)
+    return value
+
+
 def shape_error(value: object, shape: Any, name: str) -> str:
     """Return where a value is not of a shape, or "".
 
@@ -60,6 +71,8 @@ def shape_error(value: object, shape: Any, name: str) -> str:
     fits = isinstance(value, kind) and (kind is not int or not isinstance(value, bool))
     if isinstance(value, float) and kind is float and not math.isfinite(value):
         fits = False
+    if isinstance(value, str) and value != replace_lone_surrogates(value):
+        return f"{name} is not text"
     return "" if fits else f"{name} is {type(value).__name__}"
 
 

@@ -23,6 +23,7 @@ from creval.store import database_schema
 from creval.store.connection import StoreConnection, connect
 from creval.store.damage import explained, raise_if_damaged
 from creval.store.lock import StoreBusy, StoreNotWritableError, acquire_lock
+from creval.store.stored_shapes import EDIT_DETAIL, parse_stored
 
 DATABASE = "creval.db"
 _LOCK_FILE = "creval.lock"
@@ -331,7 +332,7 @@ def _edit_row(edit: Edit) -> tuple[Any, ...]:
 def select_edits(connection: sqlite3.Connection, which: str = "", given: Sequence[object] = ()) -> Iterator[Edit]:
     """Return the stored edits that `which` selects and orders, in SQL."""
     query = f"SELECT system, sample, draw, status, image, reason, detail FROM edits {which}"
-    return (_build_edit((*row, json.loads(detail))) for *row, detail in connection.execute(query, given))
+    return (_build_edit((*row, parse_stored(detail, EDIT_DETAIL))) for *row, detail in connection.execute(query, given))
 
 
 def _build_edit(row: Sequence[Any]) -> Edit:
