@@ -97,3 +97,26 @@ def test_holm_is_that_of_statsmodels() -> None:
         assert holm_correction(values) == pytest.approx(expected)
     assert holm_correction([None, 0.04, None]) == [None, 0.04, None]
     assert holm_correction([]) == []
+
+
+def test_a_hole_in_one_models_samples_is_no_reason_not_to_compare() -> None:
+    """Differences 2, 1, -1.5, of which VC lacks the first: they add 0.4, 0.4 and -0.6 to S, whose sum of 0.2 is
+    reached whatever their signs. Without the hole, 6 of 8 ways would reach it."""
+    values = np.zeros((2, 3, 3))
+    values[0] = np.array([2.0, 1.0, -1.5])[:, None]
+    whole = table(values, [0, 0, 0]).select_pairs([("A", "B")])
+    assert p_values([whole]) == [6 / 8]
+    for lacking in (0, 1):
+        holes = values.copy()
+        holes[lacking, 0, 1] = np.nan
+        pair = table(holes, [0, 0, 0]).select_pairs([("A", "B")])
+        assert sample_contributions(pair)[0].tolist() == pytest.approx([0.4, 0.4, -0.6])
+        assert p_values([pair]) == [1.0]
+
+
+def test_pairs_in_several_tables_are_tested_as_in_one() -> None:
+    values = np.random.default_rng(8).normal(0, 1, (4, 20, 3))
+    values[0, ::2] = np.nan  # a sample that one table lacks is a cluster all the same
+    made = table(values, [0] * 20)
+    pairs = [("A", "B"), ("B", "C"), ("C", "D")]
+    assert p_values(made.select_pairs([pair]) for pair in pairs) == p_values([made.select_pairs(pairs)])

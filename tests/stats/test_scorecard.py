@@ -8,8 +8,9 @@ import pytest
 
 from creval.analysis.scoring import score
 from creval.core.errors import CrevalError
+from creval.core.schema import Metric
 from creval.reporting import sentences
-from creval.stats.scorecard import build_scorecard
+from creval.stats.scorecard import Difference, Scorecard, build_scorecard
 from creval.store import Run
 from tests.stats.made import table
 
@@ -168,3 +169,49 @@ def test_samples_of_one_image_are_one_to_an_interval() -> None:
         assert difference.samples == 8
         said = sentences.missing_interval_sentences(card, [("overall", "overall")])
         assert said == ([] if sure else [FEW])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "p", "is_decided"),
+    [
+        (0.1, 2.0, None, True),
+        (-2.0, -0.1, None, True),
+        (-0.1, 2.0, None, False),
+        (0.0, 2.0, None, False),
+        (-2.0, 0.0, None, False),
+        (-0.1, 2.0, 0.05, True),
+        (0.1, 2.0, 0.051, False),
+        (None, None, 0.001, False),
+    ],
+)
+def test_a_difference_is_decided_by_the_test_or_else_by_the_interval(
+    low: float | None, high: float | None, p: float | None, is_decided: bool
+) -> None:
+    assert Difference(1.0, low, high, first="A", second="B", samples=9, p=p).is_decided is is_decided
+
+
+def test_only_decided_pairs_are_listed_the_better_model_first() -> None:
+    differences = (
+        Difference(2.0, 1.0, 3.0, first="A", second="B", samples=9),
+        Difference(-2.0, -3.0, -1.0, first="A", second="C", samples=9),
+        Difference(5.0, -1.0, 11.0, first="B", second="C", samples=9),
+        Difference(None, None, None, first="B", second="D", samples=0),
+    )
+    made = table(np.zeros((4, 2, 3)), [0, 0])
+    assert Scorecard(made, {}, differences).decided_pairs == (("A", "B"), ("C", "A"))
+    lower = replace(made, schema=replace(made.schema, metrics=(Metric("L1", "distance", higher_is_better=False),)))
+    lower = replace(lower, schema=replace(lower.schema, composite=None))
+    assert Scorecard(lower, {}, differences).decided_pairs == (("B", "A"), ("A", "C"))
+
+
+def test_a_difference_rests_on_the_samples_of_the_metric_that_has_the_fewest() -> None:
+    """Of twelve samples A lacks IF in three and B lacks VC in five others: 9, 7 and 12 are shared."""
+    values = np.random.default_rng(5).uniform(0, 100, (2, 12, 3))
+    values[0, :3, 0] = np.nan
+    values[1, 3:8, 1] = np.nan
+    (found,) = build_scorecard(table(values, [0] * 12), resamples=100).differences
+    assert found.samples == 7
+    assert found.low is not None
+    values[1, 3:11, 1] = np.nan
+    (found,) = build_scorecard(table(values, [0] * 12), resamples=100).differences
+    assert (found.samples, found.low) == (4, None), "too few for an interval"
