@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from creval.analysis.scoring import build_score_table
+from creval.analysis.scoring import _MetricsWithValues, build_score_table
+from creval.benchmarks.creval.protocol import SCHEMA
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey
 from creval.core.errors import CrevalError
+from creval.core.sample import Sample
+from creval.core.schema import Score
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.store import Run, RunWriter, open_run
 
@@ -56,3 +60,18 @@ def test_a_run_without_edits_gets_a_sentence(tmp_path: Path) -> None:
         store.put_manifest({"benchmark": "creval", "protocol": "creval", "judge": "j"})
     with open_run(tmp_path) as run, pytest.raises(CrevalError, match="holds no edits"):
         build_score_table(run)
+
+
+def test_a_metric_counts_where_its_group_has_values_or_else_the_run() -> None:
+    levels = (replace(SCHEMA.levels[0], mean_of="dimension"), *SCHEMA.levels[1:])
+    known = _MetricsWithValues(replace(SCHEMA, levels=levels))
+    first, second = (Sample(name, "do", tags={"dimension": name}) for name in ("a", "b"))
+    known.add(first, {"IF": Score(50.0, 1, 1), "VC": Score(None, 0, 1), "VQ": Score(None, 0, 0)})
+    assert [known.has(first, name) for name in ("IF", "VC", "VQ")] == [True, False, False]
+    assert [known.has(second, name) for name in ("IF", "VC", "VQ")] == [True, False, False], "as elsewhere in the run"
+    assert [known.has(one, "VQ", default=True) for one in (first, second)] == [True, True], "nobody was asked for it"
+    assert known.has(first, "VC", default=True) is False, "it was asked for, without a value"
+    known.add(second, {"IF": Score(None, 0, 1)})
+    assert known.has(second, "IF") is False, "its own group comes first"
+    known.add(second, {"IF": Score(0.0, 1, 1)})
+    assert known.has(second, "IF") is True

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -12,6 +14,7 @@ from creval.core.edit_record import EditKey, EditStatus
 from creval.editing.session import STORED_IMAGES, EditorSession, EditSettings
 from creval.editors.base import Editor, EditOutput, EditRequest, PendingTask
 from creval.providers.call_errors import CallError, ProviderUnusable
+from creval.store import RunWriter
 
 
 def make_image(colour: str, kind: str = "PNG") -> bytes:
@@ -139,3 +142,30 @@ def test_a_source_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     (edit,) = editing.edit_all(jobs(tmp_path / "nowhere.png", "a")).values()
     assert edit.status is EditStatus.IMPOSSIBLE
     assert "nowhere.png" in edit.reason
+
+
+def test_a_paid_image_is_on_the_disk_before_its_row(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+    sync, replace, put = os.fsync, Path.replace, RunWriter.put_replies
+
+    def fsync(descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        names = {(tmp_path / name).stat().st_ino: name for name in ("A", f"A/{STORED_IMAGES}")}
+        events.append(f"sync {names.get(status.st_ino, 'file')}")
+        sync(descriptor)
+
+    def rename(path: Path, target: Path) -> Path:
+        events.append("rename")
+        return replace(path, target)
+
+    def put_replies(store: RunWriter, replies: Any) -> None:
+        events.append("row")
+        put(store, replies)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", rename)
+    monkeypatch.setattr(RunWriter, "put_replies", put_replies)
+    EditorSession(Scripted(), tmp_path / "A", EditSettings()).edit_all(jobs(source, "green"))
+    assert events == ["sync file", "rename", f"sync A/{STORED_IMAGES}", "sync A", "row"]

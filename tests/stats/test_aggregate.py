@@ -81,3 +81,20 @@ def test_shares_of_strata_give_the_whole_from_their_means() -> None:
         both = stratum_weights(card, groups, np.stack([sizes, sizes * [1, 1, 0, 1]]))
         np.testing.assert_allclose(both.sum(axis=-1), 1)
         assert both[1, 2] == 0
+
+
+def test_a_sample_without_a_finer_group_counts_only_where_samples_are_counted() -> None:
+    """The last dimension must not stand for it, which is at place -1 as well."""
+    values = np.array([[[90.0] * 3, [90.0] * 3, [30.0] * 3, [0.0] * 3, [10.0] * 3]])
+    made = table(values, [0, 0, 1, 0, 8])
+    made = replace(made, groups={"category": np.array([0, 0, 0, 0, 2]), "dimension": np.array([0, 0, 1, -1, 8])})
+    there = point_estimates(made)
+    assert there["dimension"][[0, 1, 8], 0, 0].tolist() == [90, 30, 10]
+    assert there["category"][[0, 2], 0, 0].tolist() == [60, 10]
+    assert there["overall"][0, 0, 0] == pytest.approx((90 + 90 + 30 + 0 + 10) / 5)
+    parts = build_strata(made)
+    assert [part.tolist() for part in parts] == [[3], [0, 1], [2], [4]]
+    groups = {name: found[[part[0] for part in parts]] for name, found in made.groups.items()}
+    nested = replace(SCHEMA, levels=(replace(SCHEMA.levels[0], mean_of="category"), *SCHEMA.levels[1:]))
+    shares = stratum_weights(nested, groups, np.array([1.0, 2.0, 1.0, 1.0]))
+    assert shares.tolist() == [0, 0.25, 0.25, 0.5]

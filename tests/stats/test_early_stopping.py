@@ -86,3 +86,13 @@ def test_where_less_is_better_the_least_is_best() -> None:
 def test_one_model_is_nothing_to_decide() -> None:
     with pytest.raises(CrevalError, match="give two or more"):
         SequentialTest(StoppingRule(), SCHEMA, ["A"], TAGS)
+
+
+def test_a_ranking_names_the_pairs_that_are_equal_once_it_is_settled() -> None:
+    alike = stopped(StoppingRule(RANKING, margin=4.0), [75, 75, 40]).outcome(1)
+    assert alike.reason == "within the margin"
+    assert [set(pair) for pair in alike.equal_pairs] == [{"A", "B"}]
+    assert alike.equal_pairs[0] == alike.ranking[:2], "in the order of the ranking"
+    assert stopped(StoppingRule(RANKING), [75, 75, 40]).outcome(1).equal_pairs == (), "it is not settled"
+    assert stopped(StoppingRule(RANKING), [60, 75, 40]).outcome(1).equal_pairs == (), "all differ"
+    assert stopped(StoppingRule(margin=4.0), [75, 75, 40]).outcome(1).equal_pairs == (), "only the best was asked for"

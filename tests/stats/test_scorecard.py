@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import astuple, replace
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 
 from creval.analysis.scoring import score
 from creval.core.errors import CrevalError
+from creval.core.schema import Metric
 from creval.reporting import sentences
-from creval.stats.scorecard import build_scorecard
+from creval.stats.scorecard import Difference, Scorecard, build_scorecard
 from creval.store import Run
 from tests.stats.made import table
 
@@ -50,6 +52,31 @@ def test_models_are_compared_on_the_samples_that_both_have() -> None:
     (found,) = build_scorecard(table(values, [0] * 8), resamples=200).differences
     assert found.value == pytest.approx(10)
     assert found.samples == 4
+
+
+def test_memory_does_not_grow_with_the_pairs_of_models() -> None:
+    """24 models are 276 pairs, twelve are 66: with all pairs in memory at once, four times as much."""
+    made = table(np.random.default_rng(2).uniform(0, 100, (12, 90, 3)), [*range(9)] * 10)
+    peaks = []
+    for times in (1, 2):
+        models = made.select_models(*made.models * times)
+        tracemalloc.start()
+        card = build_scorecard(models, resamples=200)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert len(card.differences) == {1: 66, 2: 276}[times]
+    assert peaks[1] < 1.6 * peaks[0]
+
+
+def test_pairs_that_are_compared_in_blocks_are_compared_alike() -> None:
+    made = table(np.random.default_rng(3).uniform(0, 100, (12, 30, 3)), [0, 4, 8] * 10)
+    whole = {(d.first, d.second): d for d in build_scorecard(made, resamples=200).differences}
+    some = build_scorecard(made.select_models("A", "K", "L"), resamples=200).differences
+    assert len(whole) == 66, "more than a block"
+    for found in some:
+        here = whole[found.first, found.second]
+        assert astuple(found)[:3] == pytest.approx(astuple(here)[:3])
+        assert found.samples == here.samples == 30
 
 
 def test_few_samples_have_no_interval() -> None:
@@ -142,3 +169,49 @@ def test_samples_of_one_image_are_one_to_an_interval() -> None:
         assert difference.samples == 8
         said = sentences.missing_interval_sentences(card, [("overall", "overall")])
         assert said == ([] if sure else [FEW])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "p", "is_decided"),
+    [
+        (0.1, 2.0, None, True),
+        (-2.0, -0.1, None, True),
+        (-0.1, 2.0, None, False),
+        (0.0, 2.0, None, False),
+        (-2.0, 0.0, None, False),
+        (-0.1, 2.0, 0.05, True),
+        (0.1, 2.0, 0.051, False),
+        (None, None, 0.001, False),
+    ],
+)
+def test_a_difference_is_decided_by_the_test_or_else_by_the_interval(
+    low: float | None, high: float | None, p: float | None, is_decided: bool
+) -> None:
+    assert Difference(1.0, low, high, first="A", second="B", samples=9, p=p).is_decided is is_decided
+
+
+def test_only_decided_pairs_are_listed_the_better_model_first() -> None:
+    differences = (
+        Difference(2.0, 1.0, 3.0, first="A", second="B", samples=9),
+        Difference(-2.0, -3.0, -1.0, first="A", second="C", samples=9),
+        Difference(5.0, -1.0, 11.0, first="B", second="C", samples=9),
+        Difference(None, None, None, first="B", second="D", samples=0),
+    )
+    made = table(np.zeros((4, 2, 3)), [0, 0])
+    assert Scorecard(made, {}, differences).decided_pairs == (("A", "B"), ("C", "A"))
+    lower = replace(made, schema=replace(made.schema, metrics=(Metric("L1", "distance", higher_is_better=False),)))
+    lower = replace(lower, schema=replace(lower.schema, composite=None))
+    assert Scorecard(lower, {}, differences).decided_pairs == (("B", "A"), ("A", "C"))
+
+
+def test_a_difference_rests_on_the_samples_of_the_metric_that_has_the_fewest() -> None:
+    """Of twelve samples A lacks IF in three and B lacks VC in five others: 9, 7 and 12 are shared."""
+    values = np.random.default_rng(5).uniform(0, 100, (2, 12, 3))
+    values[0, :3, 0] = np.nan
+    values[1, 3:8, 1] = np.nan
+    (found,) = build_scorecard(table(values, [0] * 12), resamples=100).differences
+    assert found.samples == 7
+    assert found.low is not None
+    values[1, 3:11, 1] = np.nan
+    (found,) = build_scorecard(table(values, [0] * 12), resamples=100).differences
+    assert (found.samples, found.low) == (4, None), "too few for an interval"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -89,6 +90,9 @@ def test_a_plot_is_written_by_its_suffix(tmp_path: Path) -> None:
 def test_names_cannot_hurt_a_plot(tmp_path: Path) -> None:
     from dataclasses import replace
 
-    values = np.random.default_rng(1).normal(50, 5, (2, 6, 3))
-    evil = replace(table(values, [0] * 6), models=("$\\frac{1", "x" * 200))
+    good = made((80, 60, 70), (60, 80, 70)).table  # each is best somewhere
+    evil = replace(good, models=("$\\frac{1", "x" * 200))
     save_figure(ternary(analyse_sensitivity(build_scorecard(evil, resamples=100))), tmp_path / "plot.svg")
+    texts = "".join(ElementTree.parse(tmp_path / "plot.svg").getroot().itertext())
+    assert "$\\frac{1" in texts, "as it is, and not as a formula"
+    assert "xxxx…xxxx" in texts, "long names are cut"

@@ -62,7 +62,7 @@ def url() -> Iterator[str]:
 def meanwhile(act: Callable[[], object], *names: str) -> Iterator[None]:
     """Do something when a file is written for the first time, or one of these names: as far as that
     gets, then the file is written."""
-    write, threads = files._atomic_path, list[Thread]()
+    write, threads = files.atomic_path, list[Thread]()
 
     def held(path: Path) -> AbstractContextManager[Path]:
         if not threads and (not names or path.name in names):
@@ -72,7 +72,7 @@ def meanwhile(act: Callable[[], object], *names: str) -> Iterator[None]:
         return write(path)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "_atomic_path", held)
+        patch.setattr(files, "atomic_path", held)
         yield
         threads[0].join()
 

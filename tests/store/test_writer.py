@@ -189,6 +189,41 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(tmp_path: Path) -> None:
     RunWriter(tmp_path).close()
 
 
+def test_two_writers_without_a_working_lock_do_not_mix_their_rows(tmp_path: Path) -> None:
+    def put(store: RunWriter, judge: str) -> None:
+        with store.transaction():
+            verdict = Verdict("IF/1", VerdictStatus.ANSWERED, 0.0, judge)
+            store.put_replies([(CallKey(judge, KEY, ("IF/1",)), Reply(VerdictStatus.ANSWERED, judge), [verdict])])
+
+    with RunWriter(tmp_path) as first:
+        fill(first)
+        (tmp_path / "creval.lock").unlink()  # as on a file system without locks
+        with RunWriter(tmp_path) as second:
+            put(first, "one")
+            for _ in range(2):
+                with pytest.raises(StoreBusy, match="another process writes to"):
+                    put(second, "two")
+            put(first, "three")
+    with open_run(tmp_path) as run:
+        assert [(row.judge, row.raw_answer) for row in run.answers()] == [("j", "Yes"), ("one",) * 2, ("three",) * 2]
+    with RunWriter(tmp_path) as store:
+        assert {"one", "three"} <= set(store.reply_texts().values())
+
+
+def test_a_number_that_is_taken_is_never_written_over(tmp_path: Path) -> None:
+    other = Edit(EditKey("B", "s"))
+    for table in ("edits", "asks", "replies"):
+        folder = tmp_path / table
+        with RunWriter(folder) as store:
+            fill(store)
+            store._last_ids[table] = 0  # as another process left it
+            verdict = Verdict("IF/1", VerdictStatus.ANSWERED, 0.0)
+            with pytest.raises(sqlite3.IntegrityError, match=f"{table}.id"), store.transaction():
+                _put(store, other.key, (CallKey("j", other.key, ("IF/1",)), Reply(VerdictStatus.ANSWERED), [verdict]))
+        with open_run(folder) as run:
+            assert [(row.edit, row.value) for row in run.answers()] == [(KEY, 1.0)]
+
+
 def test_killed_in_the_middle_nothing_is_half_there(tmp_path: Path) -> None:
     """So much is written that it reaches the disk before the end; a reader comes first after."""
     with RunWriter(tmp_path) as store:

@@ -83,7 +83,7 @@ def compare(
     pair = table.select_pairs([(first, second)])
     (drawn,) = bootstrap_tables([pair], resamples, seed)
     there = point_estimates(pair)
-    (tested,) = p_values(pair.restrict_to_ranking(), seed)
+    (tested,) = p_values([pair.restrict_to_ranking()], seed)
     differences = {}
     for level in pair.schema.levels:
         low, high = percentile_interval(drawn[level.name][:, :, 0] - drawn[level.name][:, :, 1])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from creval.core.errors import CrevalError
+from creval.core.temporary import temporary_folder
 
 CACHE_ENV = "CREVAL_CACHE"
 
@@ -33,13 +32,12 @@ def cached_folder(kind: str, sources: Iterable[Path], fill: Callable[[Path], Non
     folder = cache_folder() / kind / digest.hexdigest()
     if folder.is_dir():
         return folder
-    unfinished = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(tempfile.mkdtemp(prefix=".", dir=folder.parent))
-        fill(unfinished)
-        with suppress(OSError):  # another process may have been quicker
-            unfinished.rename(folder)
+        with temporary_folder(folder.parent) as unfinished:
+            fill(unfinished)
+            with suppress(OSError):  # another process may have been quicker
+                unfinished.rename(folder)
         if not folder.is_dir():
             raise OSError("it cannot be renamed")
     except OSError as error:
@@ -48,7 +46,4 @@ def cached_folder(kind: str, sources: Iterable[Path], fill: Callable[[Path], Non
             f"{where}: {error.strerror or error}. {folder.parent} is where creval keeps what it "
             f"made; the environment variable {CACHE_ENV} names another folder."
         ) from error
-    finally:
-        if unfinished is not None:
-            shutil.rmtree(unfinished, ignore_errors=True)
     return folder

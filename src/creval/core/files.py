@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import math
@@ -13,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from creval.core.errors import CrevalError
+from creval.core.temporary import temporary_path
 
 _CHUNK_BYTES = 1 << 16
 # A pipe under a file's name is not waited for.
@@ -37,7 +39,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 def atomic_write(path: Path, content: str | bytes) -> int:
     """Write a file so that it is there as a whole or not at all; how many bytes it has."""
     content = content.encode("utf-8") if isinstance(content, str) else content
-    with _atomic_path(path) as new, new.open("wb") as file:
+    with atomic_path(path) as new, new.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
@@ -46,15 +48,29 @@ def atomic_write(path: Path, content: str | bytes) -> int:
 
 def atomic_copy(source: Path, path: Path) -> None:
     """Copy a file so that it is there as a whole or not at all."""
-    with _atomic_path(path) as new:
+    with atomic_path(path) as new:
         shutil.copyfile(source, new)
 
 
+def sync_folder(folder: Path) -> None:
+    """Wait until the names of the files in a folder are on the disk, where the system can say so."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network drives cannot
+            raise
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
-def _atomic_path(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path) -> Iterator[Path]:
     """Where to put a file's content first; it is in its place when that has gone well."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new = temporary_path(path.parent)
     try:
         yield new
         new.replace(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from creval.core.filenames import draw_filename
 from creval.core.files import replace_lone_surrogates
 from creval.core.images import check_header, missing_image_reason
 from creval.core.sample import Sample
+from creval.core.temporary import temporary_folder
 from creval.editing.best_of import make_selector
 from creval.editing.output_folder import invalid_path_reason, list_folder_images, save_edits
 from creval.editing.planning import REASONER, estimate_plan_stage, make_planner
@@ -228,12 +228,12 @@ class EditRun:
 
     def _estimate_selection(self, samples: Sequence[Sample]) -> list[CostEstimate]:
         """What picking will take, with the sources in the place of candidates."""
-        with tempfile.TemporaryDirectory(prefix="creval-") as folder:
+        with temporary_folder() as folder:
             shown = [s for s in samples if s.source is not None and s.source.is_file()]
             for sample in shown:
                 source = Path(sample.source or "").resolve()
                 for draw in range(1, 1 + self.strategy.best_of):
-                    place = Path(folder) / "M" / f"{draw_filename(sample.id, draw)}{source.suffix}"
+                    place = folder / "M" / f"{draw_filename(sample.id, draw)}{source.suffix}"
                     place.parent.mkdir(parents=True, exist_ok=True)
                     place.symlink_to(source)
             if not shown:
@@ -241,9 +241,9 @@ class EditRun:
             dataset = replace(self.benchmark.dataset, samples=tuple(shown), subsets={}, match_edit_file=None)
             judging = JudgeRun(
                 replace(self.benchmark, dataset=dataset),
-                [Path(folder) / "M"],
+                [folder / "M"],
                 self.strategy_options.judge,
-                Path(folder) / "run",
+                folder / "run",
                 replace(self._helper_settings, budget=None),
                 dry_run=True,
             )

@@ -10,6 +10,7 @@ from pathlib import Path
 from creval.core.edit_record import Edit, EditStatus
 from creval.core.errors import CrevalError
 from creval.core.filenames import invalid_filename_reason
+from creval.core.files import atomic_path
 from creval.editing.strategies import StrategyResult
 from creval.editors.output_checks import SUFFIX_BY_FORMAT
 from creval.store import RunWriter
@@ -66,6 +67,5 @@ def _copy_image(image: Path, destination: Path) -> None:
     """A copy, and no link: whoever writes over it leaves what was kept alone."""
     if destination.is_file() and filecmp.cmp(image, destination):
         return
-    new = destination.with_name(f".{destination.name}.new")
-    shutil.copy2(image, new)
-    new.replace(destination)
+    with atomic_path(destination) as new:
+        shutil.copy2(image, new)

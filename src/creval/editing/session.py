@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
 
 from creval.calls.call_session import CallSession
 from creval.calls.journal import CallJournal
@@ -21,7 +20,7 @@ from creval.calls.retry import Progress, ProgressCallback, RetryingCaller, Usage
 from creval.calls.settings import CallSettings
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey, EditStatus
-from creval.core.files import read_bytes
+from creval.core.files import atomic_write, read_bytes, sync_folder
 from creval.core.images import ImageError, file_digest, missing_image_reason
 from creval.core.verdict import VerdictStatus
 from creval.editors.base import Editor, EditOutput, EditRequest, PendingTask
@@ -137,15 +136,13 @@ class _EditBatch:
         return CallKey(self._caller.name, key, (self._stage,), "", shown, plain, request.draw)
 
     def _store_image(self, key: EditKey, output: EditOutput, check: OutputCheck) -> tuple[Edit, dict[str, object]]:
-        """Write an image, byte for byte, under its digest."""
+        """Write an image, byte for byte, under its digest. When this returns, it outlives a power cut."""
         name = _content_name(output.content) + check.suffix
         path = self._session.folder / STORED_IMAGES / name
         if not _is_intact(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # Two draws may bring the same picture at the same time.
-            new = path.with_name(f".{name}.{uuid4().hex}")
-            new.write_bytes(output.content)
-            new.replace(path)
+            atomic_write(path, output.content)
+        for folder in (path.parent, self._session.folder):
+            sync_folder(folder)
         facts = {**check.metadata(), **dict(output.metadata)}
         note: dict[str, object] = {"file": f"{STORED_IMAGES}/{name}", "facts": facts}
         return _edit_from_note(key, note, self._session.folder), note

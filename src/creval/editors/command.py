@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 from pathlib import Path
 
 from creval.core.files import read_bytes
 from creval.core.images import ImageError, encode_image
+from creval.core.temporary import temporary_folder
 from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask, require_no_settings
 from creval.editors.output_checks import read_image_bytes
 from creval.providers.call_errors import CallError
@@ -42,18 +42,18 @@ class CommandEditor(Editor):
         if job.source is None and self.needs_source:
             raise CallError("unsupported", "the program needs a {source}", retryable=False)
         # What a program locks away in the folder is no reason to stop.
-        with tempfile.TemporaryDirectory(prefix="creval-", ignore_cleanup_errors=True) as folder:
-            output = Path(folder) / "edit.png"
-            source = await asyncio.to_thread(_upright_path, job.source, Path(folder) / "source.png")
+        with temporary_folder() as folder:
+            output = folder / "edit.png"
+            source = await asyncio.to_thread(_upright_path, job.source, folder / "source.png")
             references = [
-                await asyncio.to_thread(_upright_path, path, Path(folder) / f"reference{number}.png")
+                await asyncio.to_thread(_upright_path, path, folder / f"reference{number}.png")
                 for number, path in enumerate(job.references, 1)
             ]
             mask = "" if job.mask is None else str(job.mask.absolute())
             images = {"source": source, "source?": source, "mask": mask, "references": references}
             words = {"instruction": job.instruction, "output": str(output), "seed": str(job.seed)}
             arguments = self._template.fill({**images, **words})
-            said = await run_program(self.name, arguments, Path(folder), self._timeout)
+            said = await run_program(self.name, arguments, folder, self._timeout)
             if not os.path.lexists(output):
                 raise CallError("no picture", f"the program wrote none to {{output}}: {said}".strip())
             content = await asyncio.to_thread(read_image_bytes, output, follow_links=False)

@@ -8,10 +8,10 @@ for each image), `{source}`, `{edit}`, `{mask}` and `{output}`. The program writ
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from pathlib import Path
 
 from creval.core.errors import CrevalError
+from creval.core.temporary import temporary_folder
 from creval.judges.base import Judge, JudgeOptions, JudgeRequest, JudgeResponse
 from creval.providers.call_errors import CallError
 from creval.providers.openai_wire import Completion
@@ -38,8 +38,7 @@ class CommandJudge(Judge):
         return JudgeResponse(tuple([await self._run(request) for _ in request.repeats]), 0, 0, 0.0)
 
     async def _run(self, request: JudgeRequest) -> Completion:
-        with tempfile.TemporaryDirectory(prefix="creval-", ignore_cleanup_errors=True) as name:
-            folder = Path(name)
+        with temporary_folder() as folder:
             arguments = await asyncio.to_thread(self._write_inputs, request, folder)
             said = await run_program(self.name, arguments, folder, self._timeout)
             try:

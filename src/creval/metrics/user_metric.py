@@ -9,7 +9,6 @@ to 1 unless a class says otherwise; it is named as the function or the program.
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, ClassVar
 
 from creval.core.errors import CrevalError
 from creval.core.schema import Metric
+from creval.core.temporary import temporary_folder
 from creval.metrics.base import ImageMetric, MetricInfo
 from creval.metrics.features import FeatureArray
 from creval.metrics.metric_inputs import MetricInputs, NotMeasurable
@@ -84,8 +84,8 @@ class _CommandMetric(ImageMetric):
         source, mask = (str(path.absolute()) if path else "" for path in (sample.source, sample.mask))
         if "source" in self.template.placeholders and not source:
             raise NotMeasurable("there is no source to compare with")
-        with tempfile.TemporaryDirectory(prefix="creval-", ignore_cleanup_errors=True) as folder:
-            output = Path(folder) / "value.txt"
+        with temporary_folder() as folder:
+            output = folder / "value.txt"
             arguments = self.template.fill(
                 {
                     "edit": str(inputs.edit_path.absolute()),
@@ -100,7 +100,7 @@ class _CommandMetric(ImageMetric):
             )
             said = ""
             try:
-                said = asyncio.run(run_program(self.name, arguments, Path(folder), _TIMEOUT))
+                said = asyncio.run(run_program(self.name, arguments, folder, _TIMEOUT))
                 return {self.info.values[0].name: float(output.read_text(encoding="utf-8"))}
             except CallError as error:
                 raise NotMeasurable(str(error)) from error

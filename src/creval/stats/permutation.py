@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +13,29 @@ from creval.stats.score_table import Floats, Integers, ScoreTable
 SIGN_FLIPS = 10_000
 """How many ways of changing samples' sides are tried, where all are too many."""
 _MAX_EXHAUSTIVE = 13  # clusters whose sides can be changed in every way
-_BATCH_SIZE = 2_000
+_BATCH_SIZE = 2_000  # ways of changing sides in memory
+_PAIRS_AT_ONCE = 200
 
 
-def p_values(pairs: ScoreTable, seed: int = 0) -> list[float | None]:
+def p_values(blocks: Iterable[ScoreTable], seed: int = 0) -> list[float | None]:
     """Return the two-sided sign-flip p-value of each pair of `ScoreTable.select_pairs` in the ranking column.
 
-    Samples of one cluster change sides together. None if one of the two has no value of its own in a metric of the
-    column.
+    The pairs may come in several tables. Samples of one cluster change sides together. None if one of the two has no
+    value of its own in a metric of the column.
     """
-    columns = pairs.schema.component_indices(pairs.schema.ranking_column)
-    there = [
-        bool((one.any(axis=0) & two.any(axis=0)).all())
-        for one, two in zip(*(pairs.supported[at::2, :, columns] for at in (0, 1)), strict=True)
-    ]
-    shares = sample_contributions(pairs)
-    units = np.zeros((pairs.clusters.max(initial=-1) + 1, len(shares)))
-    np.add.at(units, pairs.clusters, shares.T)
+    there: list[bool] = []
+    sums = []
+    for pairs in blocks:
+        columns = pairs.schema.component_indices(pairs.schema.ranking_column)
+        there += [
+            bool((one.any(axis=0) & two.any(axis=0)).all())
+            for one, two in zip(*(pairs.supported[at::2, :, columns] for at in (0, 1)), strict=True)
+        ]
+        shares = sample_contributions(pairs)
+        units = np.zeros((pairs.clusters.max(initial=-1) + 1, len(shares)))
+        np.add.at(units, pairs.clusters, shares.T)
+        sums.append(units)
+    units = np.concatenate(sums, axis=1)
     values = _sign_flip_p_values(units[(units != 0).any(axis=1)], seed)
     return [float(p) if has else None for p, has in zip(values, there, strict=True)]
 
@@ -78,7 +84,11 @@ def _sign_flip_p_values(cluster_sums: Floats, seed: int) -> Floats:
 
 
 def _count_extreme(flips: Integers, cluster_sums: Floats, threshold: Floats) -> Floats:
-    reached: Floats = (np.abs((1.0 - 2.0 * flips) @ cluster_sums) >= threshold).sum(axis=0).astype(np.float64)
+    signs = 1.0 - 2.0 * flips
+    reached = np.empty(len(threshold))
+    for start in range(0, len(threshold), _PAIRS_AT_ONCE):
+        some = slice(start, start + _PAIRS_AT_ONCE)
+        reached[some] = (np.abs(signs @ cluster_sums[:, some]) >= threshold[some]).sum(axis=0)
     return reached
 
 

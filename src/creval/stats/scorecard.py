@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import polars
 
 
+_PAIRS_AT_ONCE = 50  # of which resamples are in memory
 MIN_CLUSTERS = 5
 """Samples below which there is no interval; those of one image are one."""
 SAMPLE_LEVEL = "sample"
@@ -188,16 +189,23 @@ class Scorecard:
 def build_scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0, average: bool = False) -> Scorecard:
     """Score a table: values, percentile intervals over paired resamples, coverage, differences."""
     pairs = list(combinations(table.models, 2))
-    shared = table.restrict_to_ranking().select_pairs(pairs)
-    drawn, drawn_pairs = bootstrap_tables([table, shared], resamples, seed)
+    # All pairs at once would take memory with the square of the number of models.
+    blocks = [pairs[at : at + _PAIRS_AT_ONCE] for at in range(0, len(pairs), _PAIRS_AT_ONCE)] or [[]]
+    ranked = table.restrict_to_ranking()
+    drawn, drawn_pairs = bootstrap_tables([table, ranked.select_pairs(blocks[0])], resamples, seed)
     there = point_estimates(table)
     levels = {
         level.name: _level_arrays(table, level, there[level.name], drawn[level.name], average)
         for level in table.schema.levels
     }
-    tested = holm_correction(p_values(shared, seed)) if pairs else []
-    differences = tuple(_differences(pairs, shared, drawn_pairs["overall"], tested))
-    return Scorecard(table, levels, differences, average)
+    tested = iter(holm_correction(p_values(map(ranked.select_pairs, blocks), seed)))
+    differences: list[Difference] = []
+    for block in blocks:
+        shared = ranked.select_pairs(block)
+        if differences:
+            (drawn_pairs,) = bootstrap_tables([shared], resamples, seed)
+        differences += _differences(block, shared, drawn_pairs["overall"], tested)
+    return Scorecard(table, levels, tuple(differences), average)
 
 
 def point_estimates(table: ScoreTable) -> dict[str, Floats]:
@@ -207,7 +215,7 @@ def point_estimates(table: ScoreTable) -> dict[str, Floats]:
 
 
 def _differences(
-    pairs: Sequence[tuple[str, str]], shared: ScoreTable, drawn: Floats, tested: Sequence[float | None]
+    pairs: Sequence[tuple[str, str]], shared: ScoreTable, drawn: Floats, tested: Iterator[float | None]
 ) -> Iterator[Difference]:
     card = shared.schema
     rank = card.columns.index(card.ranking_column)
@@ -221,7 +229,7 @@ def _differences(
     for n, (first, second) in enumerate(pairs):
         ends = (none_if_nan(low[n]), none_if_nan(high[n])) if units[n] >= MIN_CLUSTERS else (None, None)
         value = none_if_nan(there[2 * n] - there[2 * n + 1])
-        yield Difference(value, *ends, first=first, second=second, samples=int(samples[n]), p=tested[n])
+        yield Difference(value, *ends, first=first, second=second, samples=int(samples[n]), p=next(tested))
 
 
 def pair_evidence(pairs: ScoreTable) -> NDArray[np.bool_]:

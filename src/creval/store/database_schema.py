@@ -7,12 +7,17 @@ Everything is text, numbers and JSON, so that `sqlite3 RUN/creval.db` reads it t
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from creval.core.errors import CrevalError
+from creval.store.connection import UnusableDatabaseError
+from creval.store.stored_shapes import MANIFEST, shape_error
 
 APPLICATION_ID = 0x43524556  # "CREV"
 
@@ -76,12 +81,62 @@ def read_version(connection: sqlite3.Connection, path: Path) -> int:
             f"{path} was written by a newer creval (its tables have version {found}, this creval "
             f"knows {len(MIGRATIONS)}). Upgrade creval to open it."
         )
+    if difference := schema_difference(connection, "".join(MIGRATIONS[: max(found, 0)])):
+        raise damage_error(path, difference)
     return found
 
 
-def read_manifest(connection: sqlite3.Connection) -> dict[str, Any]:
-    """Return the manifest of a store."""
-    return {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM manifest")}
+def damage_error(path: Path, what: str) -> UnusableDatabaseError:
+    """Return the error of a database that cannot be read."""
+    return UnusableDatabaseError(
+        f"{path} is damaged: {what}. Restore it from a copy, or make it anew in another folder."
+    )
+
+
+_Schema = Mapping[str, tuple[str, str]]
+# An index over columns alone computes nothing.
+_PLAIN_INDEX = re.compile(r"CREATE (UNIQUE )?INDEX \w+ ON \w+ ?\([\w, ]+\)")
+
+
+def _read_schema(connection: sqlite3.Connection) -> _Schema:
+    """Return what a database consists of: by name, the type and the statement that made it."""
+    rows = connection.execute("SELECT name, type, sql FROM sqlite_master WHERE sql IS NOT NULL")
+    return {str(name): (str(kind), " ".join(str(sql).split())) for name, kind, sql in rows}
+
+
+@lru_cache(maxsize=4)
+def _schema_of(script: str) -> _Schema:
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript(script)
+        return _read_schema(made)
+
+
+def schema_difference(connection: sqlite3.Connection, script: str) -> str:
+    """Return how a schema differs from what a script makes, or "".
+
+    A view, a computed column or a trigger of a stranger's could do anything in place of data.
+    """
+    found, wanted = _read_schema(connection), _schema_of(script)
+    for name, made in wanted.items():
+        if found.get(name) != made:
+            return f"its {made[0]} {name} is {'not as creval made it' if name in found else 'missing'}"
+    for name in found.keys() - wanted.keys():
+        kind, sql = found[name]
+        if kind == "trigger" or (kind == "index" and not _PLAIN_INDEX.fullmatch(sql)):
+            return f"it has the {kind} {name}, which creval did not make"
+    return ""
+
+
+def read_manifest(connection: sqlite3.Connection, path: Path) -> dict[str, Any]:
+    """Return the manifest of a store; what creval did not write in it is an error."""
+    try:
+        rows = connection.execute("SELECT key, value FROM manifest")
+        manifest = {key: json.loads(value) for key, value in rows}
+    except (ValueError, TypeError, RecursionError) as error:
+        raise damage_error(path, f"its manifest is not JSON ({error})") from error
+    if wrong := shape_error(manifest, MANIFEST, "its manifest"):
+        raise damage_error(path, wrong)
+    return manifest
 
 
 def migrate(connection: sqlite3.Connection, from_version: int, migrations: Sequence[str] | None = None) -> None:

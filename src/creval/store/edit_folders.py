@@ -17,6 +17,7 @@ from creval.core.filenames import parse_edit_filename
 from creval.core.files import list_files, replace_lone_surrogates
 from creval.core.images import check_header, missing_image_reason
 from creval.core.sample import Sample
+from creval.store.connection import UnusableDatabaseError
 from creval.store.lineage import with_ancestors
 from creval.store.lookup import RunLookup
 from creval.store.provenance import CallCosts, EditProvenance, read_call_costs
@@ -138,6 +139,8 @@ def read_folder_metadata(folder: Path, model: str, samples: Sequence[Sample]) ->
     """Return what is known of a model's edits in a folder; nothing if `creval edit` did not make them."""
     try:
         opened = RunLookup(folder)
+    except UnusableDatabaseError:
+        raise
     except CrevalError:  # there is no database, nothing was finished yet, or it is somebody else's
         return FolderMetadata()
     with opened as run:

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from creval.store.connection import StoreConnection, UnusableDatabaseError, connect
+from creval.store.database_schema import schema_difference
+
 CACHE_FILE = "vectors.db"
 _DTYPES = ("float32", "float64", "uint8")
 _QUERY_BATCH = 500  # keys in a query
@@ -30,7 +33,7 @@ class FeatureCacheFile:
 
     def __init__(self, folder: str | Path) -> None:
         self._path = Path(folder) / CACHE_FILE
-        self._connection: sqlite3.Connection | None = None
+        self._connection: StoreConnection | None = None
         self._lock = Lock()
 
     def get(self, model: str, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -74,7 +77,7 @@ class FeatureCacheFile:
     def _ignore_errors(self) -> Iterator[None]:
         try:
             yield
-        except OSError:
+        except (OSError, UnusableDatabaseError):
             pass
         except sqlite3.Error as error:
             if type(error) is sqlite3.DatabaseError:  # it is no database, or a damaged one
@@ -82,12 +85,15 @@ class FeatureCacheFile:
                 with suppress(OSError):
                     self._path.unlink()
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> StoreConnection:
         if self._connection is None:
-            connection = sqlite3.connect(self._path, timeout=10, check_same_thread=False)
+            connection = connect(self._path, timeout=10, check_same_thread=False)
             try:
                 for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", _TABLE):
                     connection.execute(statement)
+                connection.limit_steps(self._path)
+                if difference := schema_difference(connection, _TABLE):
+                    raise sqlite3.DatabaseError(difference)
             except BaseException:
                 connection.close()
                 raise

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from creval.core.errors import CrevalError
+from creval.store.connection import connect
 
 
 class StoreNotWritableError(CrevalError):
@@ -21,7 +22,7 @@ class StoreBusy(StoreNotWritableError):  # noqa: N818
 def acquire_lock(path: Path, timeout: float = 0) -> sqlite3.Connection:
     """Take the lock that a file stands for, waiting so many seconds for whoever holds it; closing lets it go."""
     try:
-        held = sqlite3.connect(path, isolation_level=None, timeout=timeout)
+        held = connect(path, isolation_level=None, timeout=timeout)
     except sqlite3.Error as error:
         raise StoreNotWritableError(f"{path.parent} cannot be written: {error}.") from error
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from creval.core.call import Reply
 from creval.core.edit_record import Edit, EditKey
 from creval.core.verdict import VerdictStatus
 from creval.store.run import FROM_VERDICTS, VERDICT_COLUMNS, Run, VerdictRow
+from creval.store.stored_shapes import CALL_DETAIL, CALL_PARTS, parse_stored
 from creval.store.writer import DATABASE, select_edits
 
 
@@ -87,7 +87,7 @@ class RunLookup(Run):
             return None
         judge, repeat, variant, probes, detail = row[3:8]
         reply = Reply(VerdictStatus(row[8]), *row[9:])
-        named, more = tuple(json.loads(probes)), json.loads(detail)
+        named, more = tuple(parse_stored(probes, CALL_PARTS)), parse_stored(detail, CALL_DETAIL)
         return StoredCall(EditKey(*row[:3]), judge, repeat, variant, named, more, reply)
 
     def explanations(self, after_row: int = 0, after_reply: int = 0) -> Iterator[ExplanationRow]:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from creval.core.errors import CrevalError
+from creval.store.connection import UnusableDatabaseError
+from creval.store.damage import explained
 from creval.store.readonly import open_readonly
 from creval.store.run import METRIC_VOICE_PREFIX
 from creval.store.writer import DATABASE
@@ -72,9 +74,11 @@ def read_call_costs(folder: Path) -> CallCosts:
         return CallCosts()
     try:
         opened = open_readonly(folder / DATABASE)
+    except UnusableDatabaseError:
+        raise
     except CrevalError:
         return CallCosts()
-    with closing(opened) as connection:
+    with closing(opened) as connection, explained(connection, folder / DATABASE):
         # What names a task that runs elsewhere is no call, and what brought nothing may be free.
         calls, cost, seconds, unpaid, untimed = connection.execute(
             "SELECT count(*), total(cost), total(latency),"

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from creval.core.errors import CrevalError
 from creval.core.verdict import VerdictStatus
 from creval.store import database_schema
+from creval.store.connection import connect
+from creval.store.damage import explained
 from creval.store.lock import StoreBusy
 from creval.store.writer import DATABASE, RunWriter
 
@@ -29,8 +31,8 @@ def read_stored_metrics(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
     path = folder / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return {}, []
-    with closing(open_readonly(path)) as connection:
-        return database_schema.read_manifest(connection), voices_with_values(connection)
+    with closing(open_readonly(path)) as connection, explained(connection, path):
+        return database_schema.read_manifest(connection, path), voices_with_values(connection)
 
 
 def voices_with_values(connection: sqlite3.Connection) -> list[str]:
@@ -52,8 +54,8 @@ def read_stored_texts(folder: Path) -> StoredTexts:
         " JOIN voices ON voices.id = asks.voice JOIN edits ON edits.id = asks.edit"
         " WHERE replies.status = ? AND text <> '' GROUP BY 1, 2, 3"
     )
-    with closing(open_readonly(path)) as connection:
-        manifest = database_schema.read_manifest(connection)
+    with closing(open_readonly(path)) as connection, explained(connection, path):
+        manifest = database_schema.read_manifest(connection, path)
         rows = connection.execute(query, (VerdictStatus.ANSWERED.value,)).fetchall()
     texts = Counter({(judge, role, item): number for judge, role, item, number in rows})
     return StoredTexts(manifest, texts)
@@ -71,24 +73,23 @@ def open_readonly(path: Path) -> sqlite3.Connection:
 
 def _connect_readonly(path: Path) -> tuple[sqlite3.Connection, int]:
     """Return a connection that only reads, and the version of the store."""
-    uri = path.resolve().as_uri()
-    beside = [path.with_name(f"{path.name}{end}") for end in ("-journal", "-wal")]
+    whole = Path(os.path.realpath(path))
+    beside = [whole.with_name(f"{whole.name}{end}") for end in ("-journal", "-wal")]
     alone = not any(other.exists() and other.stat().st_size for other in beside)
-    if alone and not os.access(path.parent, os.W_OK):
-        # Where nothing can be written beside it, as on a read-only disk, WAL needs this.
-        connection = sqlite3.connect(f"{uri}?immutable=1", uri=True)
-    else:
-        # A writer that was killed left its work half done: opening for writing takes it back.
-        mode = "rw" if beside[0].exists() else "ro"
-        connection = sqlite3.connect(f"{uri}?mode={mode}", uri=True)
+    # A writer that was killed left its work half done: opening for writing takes it back.
+    mode = "rw" if beside[0].exists() else "ro"
+    # Where nothing can be written beside it, as on a read-only disk, WAL needs `immutable`.
+    connection = None
     try:
+        connection = connect(whole, mode, immutable=alone and not os.access(whole.parent, os.W_OK))
+        connection.limit_steps(whole)
         connection.execute("PRAGMA query_only = ON")
         return connection, database_schema.read_version(connection, path)
-    except sqlite3.OperationalError as error:
-        connection.close()
+    except BaseException as error:
+        if connection is not None:
+            connection.close()
+        if not isinstance(error, sqlite3.OperationalError):
+            raise
         if "locked" in str(error):
             raise StoreBusy(f"{path.parent} is being written. Try again in a moment.") from error
         raise CrevalError(f"{path} cannot be read: {error}.") from error
-    except BaseException:
-        connection.close()
-        raise

@@ -19,8 +19,17 @@ from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import InstructionStep, Sample
 from creval.core.scales import get_scale, is_scale
 from creval.core.schema import Level
+from creval.store.damage import explained, raise_if_damaged
 from creval.store.database_schema import read_manifest
 from creval.store.readonly import open_readonly, voices_with_values
+from creval.store.stored_shapes import (
+    EDIT_DETAIL,
+    MEASUREMENT_DETAIL,
+    QUESTION_DETAIL,
+    SAMPLE_DETAIL,
+    TAGS,
+    parse_stored,
+)
 from creval.store.writer import DATABASE, select_edits
 
 METRIC_VOICE_PREFIX = "gauge:"
@@ -96,12 +105,16 @@ class Run:
         if not path.is_file():
             raise CrevalError(f"{folder} is not a run: it holds no {DATABASE}. Make one with `creval replay`.")
         self._connection = open_readonly(path)
-        if "protocol" not in self.manifest:
-            self._connection.close()
-            raise CrevalError(f"{folder} holds nothing yet: what began it did not finish. Repeat it.")
-
         # In a notebook, `open_run(...).score()` leaves nothing behind that anyone could close.
         self._finalizer = weakref.finalize(self, self._connection.close)
+        try:
+            with explained(self._connection, path):
+                is_begun = "protocol" in self.manifest
+            if not is_begun:
+                raise CrevalError(f"{folder} holds nothing yet: what began it did not finish. Repeat it.")
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         self._finalizer()
@@ -109,13 +122,16 @@ class Run:
     def __enter__(self: RunT) -> RunT:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        try:
+            raise_if_damaged(self._connection, self.folder / DATABASE, error)
+        finally:
+            self.close()
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
         """Everything that the run can be repeated from."""
-        return read_manifest(self._connection)
+        return read_manifest(self._connection, self.folder / DATABASE)
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
@@ -324,7 +340,7 @@ class Run:
     def edit_metadata(self) -> dict[EditKey, dict[str, Any]]:
         """Return what is known about edits besides what judges say."""
         rows = self._connection.execute("SELECT system, sample, draw, detail FROM edits")
-        return {EditKey(*key): json.loads(detail).get("facts", {}) for *key, detail in rows}
+        return {EditKey(*key): parse_stored(detail, EDIT_DETAIL).get("facts", {}) for *key, detail in rows}
 
     def verdicts_by_voice(self) -> Iterator[tuple[str, int, EditKey, str, float | None]]:
         """Judge, repeat, edit, probe and value of each verdict, each voice by itself."""
@@ -417,12 +433,12 @@ def reduce_answers(probe: Probe, answers: Sequence[float | None], use_mean: bool
 
 
 def _parse_sample(identity: str, instruction: str, source: str | None, tags: str, detail: str) -> Sample:
-    more = json.loads(detail)
+    more = parse_stored(detail, SAMPLE_DETAIL)
     return Sample(
         identity,
         instruction,
         Path(source) if source else None,
-        json.loads(tags),
+        parse_stored(tags, TAGS),
         steps=tuple(
             InstructionStep(**{**s, "needs": tuple(s["needs"]), "boxes": tuple(map(tuple, s["boxes"]))})
             for s in more.get("steps", ())
@@ -436,9 +452,10 @@ def _parse_sample(identity: str, instruction: str, source: str | None, tags: str
 
 def _parse_probe(identity: str, metric: str, text: str | None, *more: Any) -> Probe:
     label, reference, released, weight, detail = more
-    rest = json.loads(detail) if detail != "{}" else {}
     if text is None:
-        return Measurement(identity, metric, rest["gauge"], rest["parameters"])
+        measured = parse_stored(detail, MEASUREMENT_DETAIL)
+        return Measurement(identity, metric, measured["gauge"], measured["parameters"])
+    rest = dict(parse_stored(detail, QUESTION_DETAIL)) if detail != "{}" else {}
     question = Question(identity, metric, text, "yes/no", reference, released, weight, label)
     if rest:
         if "shows" in rest:

@@ -20,10 +20,14 @@ from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.store import database_schema
-from creval.store.lock import StoreNotWritableError, acquire_lock
+from creval.store.connection import StoreConnection, connect
+from creval.store.damage import explained, raise_if_damaged
+from creval.store.lock import StoreBusy, StoreNotWritableError, acquire_lock
+from creval.store.stored_shapes import EDIT_DETAIL, parse_stored
 
 DATABASE = "creval.db"
 _LOCK_FILE = "creval.lock"
+_NUMBERED_TABLES = ("edits", "asks", "replies", "voices")
 _REPLY_BATCH = 500  # replies in memory at a time
 
 
@@ -41,9 +45,13 @@ class RunWriter:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreNotWritableError(f"{self.folder} cannot be written: {error.strerror}.") from error
+        self._in_bulk = False
         self._lock = acquire_lock(self.folder / _LOCK_FILE)
         try:
             self._connection = _open_connection(self.folder / DATABASE)
+            with explained(self._connection, self.folder / DATABASE):
+                self._load_ids()
+            self._connection.unlimit_steps()
         except BaseException as error:
             self._lock.close()
             if isinstance(error, sqlite3.OperationalError):
@@ -51,18 +59,23 @@ class RunWriter:
                     f"{self.folder} cannot be written ({error}). Is it read-only, or the disk full?"
                 ) from error
             raise
-        self._in_bulk = False
-        self._load_ids()
 
     def _load_ids(self) -> None:
         """What is asked for at every write, kept in memory: the numbers of edits, asks, voices."""
         execute = self._connection.execute
-        self._last_ids: dict[str, int] = {}
+        self._stored_ids = self._read_last_ids()
+        self._last_ids = dict(self._stored_ids)
         rows = execute("SELECT system, sample, draw, id FROM edits")
         self._edit_ids = {EditKey(*row[:3]): int(row[3]) for row in rows}
         self._call_ids = dict(execute("SELECT digest, id FROM asks"))
         rows = execute("SELECT judge, repeat, variant, id FROM voices")
         self._voice_ids: dict[tuple[str, int, str], int] = {row[:3]: row[3] for row in rows}
+
+    def _read_last_ids(self) -> dict[str, int]:
+        """Return the highest number of a row in each table that has numbers, as it is in the database."""
+        columns = ", ".join(f"(SELECT max(id) FROM {table})" for table in _NUMBERED_TABLES)
+        row = self._connection.execute(f"SELECT {columns}").fetchone()
+        return {table: last or 0 for table, last in zip(_NUMBERED_TABLES, row, strict=True)}
 
     def close(self) -> None:
         self._connection.close()
@@ -71,20 +84,32 @@ class RunWriter:
     def __enter__(self) -> RunWriter:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        try:
+            raise_if_damaged(self._connection, self.folder / DATABASE, error)
+        finally:
+            self.close()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Everything inside is written as a whole, or, when it raises, not at all."""
+        """Everything inside is written as a whole, or, when it raises, not at all.
+
+        Refused once another process has added rows: the lock should prevent that, but not every file system keeps
+        locks, and the file of the lock can be deleted.
+        """
         self._connection.execute("BEGIN IMMEDIATE")
         try:
+            if self._read_last_ids() != self._stored_ids:
+                raise StoreBusy(f"another process writes to {self.folder}. Wait for it to end, then repeat this.")
             yield
+            stored = self._read_last_ids()
             self._connection.execute("COMMIT")
+            self._stored_ids = stored
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            self._load_ids()
+            if self._read_last_ids() == self._stored_ids:
+                self._load_ids()
             raise
 
     @contextmanager
@@ -116,7 +141,7 @@ class RunWriter:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        return database_schema.read_manifest(self._connection)
+        return database_schema.read_manifest(self._connection, self.folder / DATABASE)
 
     @property
     def edits(self) -> dict[EditKey, Edit]:
@@ -189,7 +214,7 @@ class RunWriter:
 
     def put_manifest(self, entries: Mapping[str, Any]) -> None:
         rows = [(key, _ENCODER.encode(value)) for key, value in entries.items()]
-        self._insert("manifest", rows)
+        self._insert("manifest", rows, "OR REPLACE")
 
     def put_samples(
         self, samples: Iterable[tuple[Sample, Sequence[Probe]]], subsets: Mapping[str, Iterable[str]]
@@ -198,9 +223,9 @@ class RunWriter:
         for table in ("samples", "probes", "subsets"):
             self._connection.execute(f"DELETE FROM {table}")
         listed = list(samples)
-        self._insert("samples", [_sample_row(s, at) for at, (s, _) in enumerate(listed)])
-        self._insert("probes", [_probe_row(s.id, probe) for s, all_ in listed for probe in all_])
-        self._insert("subsets", [(name, member) for name, ids in subsets.items() for member in ids])
+        self._insert("samples", [_sample_row(s, at) for at, (s, _) in enumerate(listed)], "OR REPLACE")
+        self._insert("probes", [_probe_row(s.id, probe) for s, all_ in listed for probe in all_], "OR REPLACE")
+        self._insert("subsets", [(name, member) for name, ids in subsets.items() for member in ids], "OR REPLACE")
 
     def delete_answers(self, judge: str, models: Iterable[str]) -> None:
         """Drop what a judge said about these models."""
@@ -223,7 +248,7 @@ class RunWriter:
                 self._edit_ids[edit.key] = self._next_id("edits")
             *row, detail = _edit_row(edit)
             rows.append((self._edit_ids[edit.key], *row, _encode_detail(detail)))
-        self._insert("edits", rows)
+        self._insert("edits", rows, conflict=_KEEP_KEY)
 
     def put_replies(self, replies: Iterable[tuple[CallKey, Reply, Sequence[Verdict]]]) -> None:
         """Keep what requests brought, and what follows from each for its questions."""
@@ -248,31 +273,23 @@ class RunWriter:
             ]
         self._insert("asks", asks)
         self._insert("replies", kept)
-        self._insert("verdicts", verdicts, "" if self._in_bulk else _KEEP_ANSWERED)
+        self._insert("verdicts", verdicts, conflict="" if self._in_bulk else _KEEP_ANSWERED)
 
-    def _insert(self, table: str, rows: Sequence[Sequence[object]], conflict: str = "") -> None:
-        """Write rows in the place of those with the same key, or as `conflict` says."""
+    def _insert(self, table: str, rows: Sequence[Sequence[object]], how: str = "", *, conflict: str = "") -> None:
+        """Write new rows. `OR REPLACE` writes them in the place of those with the same key; or as `conflict` says."""
         if not rows:
             return
-        how = "INSERT" if conflict else "INSERT OR REPLACE"
-        insert = f"{how} INTO {table} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}"
-        # In bulk there is no key by which rows could be written twice and stay once.
-        if self._in_bulk:
-            self._connection.execute("SAVEPOINT rows")
+        insert = f"INSERT {how} INTO {table} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}"
+        self._connection.execute("SAVEPOINT rows")
         try:
             self._connection.executemany(insert, rows)
         except UnicodeEncodeError:
-            if self._in_bulk:
-                self._connection.execute("ROLLBACK TO rows")
+            self._connection.execute("ROLLBACK TO rows")  # the rows before it were written
             self._connection.executemany(insert, [[_clean_cell(cell) for cell in row] for row in rows])
-        if self._in_bulk:
-            self._connection.execute("RELEASE rows")
+        self._connection.execute("RELEASE rows")
 
     def _next_id(self, table: str) -> int:
         """Return a number that no row of a table has."""
-        if table not in self._last_ids:
-            query = f"SELECT max(id) FROM {table}"
-            self._last_ids[table] = int(self._connection.execute(query).fetchone()[0] or 0)
         self._last_ids[table] += 1
         return self._last_ids[table]
 
@@ -286,11 +303,12 @@ class RunWriter:
         return self._voice_ids[key]
 
 
-def _open_connection(path: Path) -> sqlite3.Connection:
+def _open_connection(path: Path) -> StoreConnection:
     fresh = not path.exists() or path.stat().st_size == 0
     # One thread at a time uses it, but not always the same.
-    connection = sqlite3.connect(path, isolation_level=None, timeout=60, check_same_thread=False)
+    connection = connect(path, isolation_level=None, timeout=60, check_same_thread=False)
     try:
+        connection.limit_steps(path)
         found = 0 if fresh else database_schema.read_version(connection, path)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA cache_size = -65536")
@@ -314,7 +332,7 @@ def _edit_row(edit: Edit) -> tuple[Any, ...]:
 def select_edits(connection: sqlite3.Connection, which: str = "", given: Sequence[object] = ()) -> Iterator[Edit]:
     """Return the stored edits that `which` selects and orders, in SQL."""
     query = f"SELECT system, sample, draw, status, image, reason, detail FROM edits {which}"
-    return (_build_edit((*row, json.loads(detail))) for *row, detail in connection.execute(query, given))
+    return (_build_edit((*row, parse_stored(detail, EDIT_DETAIL))) for *row, detail in connection.execute(query, given))
 
 
 def _build_edit(row: Sequence[Any]) -> Edit:
@@ -369,6 +387,10 @@ def _question_detail(question: Question) -> str:
     )
 
 
+# A number that another edit has is an error, never written over.
+_KEEP_KEY = "ON CONFLICT (system, sample, draw) DO UPDATE SET " + ", ".join(
+    f"{column} = excluded.{column}" for column in ("id", "status", "image", "reason", "detail")
+)
 # What was answered once stays answered, whatever a later reply says.
 _KEEP_ANSWERED = (
     "ON CONFLICT (edit, probe, voice) DO UPDATE SET status = excluded.status,"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from creval.core.errors import CrevalError
+from creval.core.temporary import temporary_folder
 from creval.reporting import missing_edits, sentences, tables
 from creval.reporting.commands.score_output import score_text
 from creval.reporting.export import files, frames
@@ -40,9 +40,9 @@ def export_run(
     folder = Path(out)
     check_export_folder(folder, force=force)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f"{MARKER}-", dir=folder.parent) as made:
-        names = _write_files(run, card, Path(made), resamples, watch)
-        _install_files(Path(made), folder, names)
+    with temporary_folder(folder.parent) as made:
+        names = _write_files(run, card, made, resamples, watch)
+        _install_files(made, folder, names)
     return names
 
 

@@ -1,0 +1,108 @@
+"""Connections to SQLite files, which may come from strangers."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from pathlib import Path
+from typing import Any
+
+from creval.core.errors import CrevalError
+
+_SUPER_JOURNAL_END = bytes.fromhex("d9d505f920a163d7")
+_FILES_BESIDE = ("-journal", "-wal", "-shm")
+_MAX_VALUE_BYTES = 1 << 26  # of one text; SQLite itself allows a gigabyte
+_STEPS_PER_CHECK = 100_000
+_MIN_STEPS = 3_000_000
+_STEPS_PER_BYTE = 20
+
+
+class UnusableDatabaseError(CrevalError):
+    """A database that must not be opened, or that is damaged."""
+
+
+def connect(path: Path, mode: str = "rwc", *, immutable: bool = False, **options: Any) -> StoreConnection:
+    """Open a database: `ro`, `rw`, or `rwc`, which creates it; `options` are those of `sqlite3.connect`.
+
+    Raises `UnusableDatabaseError` if opening could write to, wait for or delete a file elsewhere.
+    """
+    whole = Path(os.path.realpath(path))
+    try:
+        _check_files(path, whole, may_be_link=mode == "ro")
+    except OSError as error:
+        raise UnusableDatabaseError(f"{path} cannot be opened: {error.strerror}.") from error
+    uri = f"{whole.as_uri()}?mode={mode}{'&immutable=1' * immutable}"
+    connection = sqlite3.connect(uri, uri=True, factory=StoreConnection, **options)
+    if hasattr(connection, "setlimit"):  # from Python 3.11 on
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    return connection
+
+
+def _check_files(path: Path, whole: Path, *, may_be_link: bool) -> None:
+    """Refuse links and what is no file, and a journal with a super-journal: SQLite deletes the file that it names."""
+    if path.is_symlink() and not may_be_link:
+        raise UnusableDatabaseError(
+            f"{path} is a link, which creval does not write through. Put the file itself there."
+        )
+    if whole.exists() and not whole.is_file():
+        raise UnusableDatabaseError(f"{path} is not a file. Delete it, or give another folder.")
+    for beside in (whole.with_name(f"{whole.name}{end}") for end in _FILES_BESIDE):
+        if os.path.lexists(beside) and not stat.S_ISREG(beside.lstat().st_mode):
+            raise UnusableDatabaseError(f"{beside} is not a file. Delete it, or do not use this folder.")
+    if _names_another_file(whole.with_name(f"{whole.name}-journal")):
+        raise UnusableDatabaseError(
+            f"{whole}-journal names another file, which opening the database would delete. creval writes no such "
+            "journal: do not use this folder, or delete the journal."
+        )
+
+
+def _names_another_file(journal: Path) -> bool:
+    """Return whether a rollback journal ends with the record of a super-journal."""
+    try:
+        with journal.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - len(_SUPER_JOURNAL_END)))
+            return file.read() == _SUPER_JOURNAL_END
+    except FileNotFoundError:
+        return False
+
+
+class StoreConnection(sqlite3.Connection):
+    """A connection that can limit the steps of a statement.
+
+    Pages of a crafted file can refer to each other so that a table of a few kilobytes has rows without end.
+    """
+
+    _steps: _StepLimit | None = None
+
+    def limit_steps(self, path: Path) -> None:
+        """Interrupt statements that take more steps than the size of the file explains."""
+        self._steps = _StepLimit(path)
+        self.set_progress_handler(self._steps.check, _STEPS_PER_CHECK)
+
+    def unlimit_steps(self) -> None:
+        self.set_progress_handler(None, 0)
+
+    def execute(self, *statement: Any) -> sqlite3.Cursor:
+        if self._steps is not None:
+            self._steps.taken = 0
+        return super().execute(*statement)
+
+
+class _StepLimit:
+    """Counts the steps since a statement began, or the last one of several that run at the same time."""
+
+    def __init__(self, path: Path) -> None:
+        self.taken = 0
+        self._files = [path, path.with_name(f"{path.name}-wal")]
+
+    def check(self) -> bool:
+        """Return whether to interrupt."""
+        self.taken += _STEPS_PER_CHECK
+        if self.taken < _MIN_STEPS:
+            return False
+        size = sum(file.stat().st_size for file in self._files if file.exists())
+        return self.taken > _MIN_STEPS + _STEPS_PER_BYTE * size

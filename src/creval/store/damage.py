@@ -1,0 +1,138 @@
+"""What is wrong with a database that could not be read."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from creval.core.edit_record import EditStatus
+from creval.core.errors import CrevalError
+from creval.core.verdict import VerdictStatus
+from creval.store import stored_shapes as shapes
+from creval.store.database_schema import damage_error, read_manifest
+
+_TYPES = {"TEXT": {"text"}, "INTEGER": {"integer"}, "REAL": {"real", "integer"}}
+_JSON_COLUMNS = (
+    ("samples", "tags", shapes.TAGS),
+    ("samples", "detail", shapes.SAMPLE_DETAIL),
+    ("probes", "detail", (shapes.QUESTION_DETAIL, shapes.MEASUREMENT_DETAIL)),
+    ("edits", "detail", shapes.EDIT_DETAIL),
+    ("asks", "detail", shapes.CALL_DETAIL),
+    ("asks", "probes", shapes.CALL_PARTS),
+)
+_STATUSES = (("edits", EditStatus), ("verdicts", VerdictStatus), ("replies", VerdictStatus))
+_MAX_NUMBER = 1e15  # beyond it sums lose whole units
+# What refers to a row that is not there: its table, the condition, and what it refers to.
+_REFERENCES = (
+    ("probes", "sample NOT IN (SELECT id FROM samples)", "sample"),
+    ("subsets", "sample NOT IN (SELECT id FROM samples)", "sample"),
+    ("edits", "EXISTS (SELECT 1 FROM samples) AND sample NOT IN (SELECT id FROM samples)", "sample"),
+    ("asks", "edit NOT IN (SELECT id FROM edits)", "edit"),
+    ("asks", "voice NOT IN (SELECT id FROM voices)", "voice"),
+    ("replies", "ask NOT IN (SELECT id FROM asks)", "call"),
+    ("verdicts", "edit NOT IN (SELECT id FROM edits)", "edit"),
+    ("verdicts", "voice NOT IN (SELECT id FROM voices)", "voice"),
+    (
+        "verdicts JOIN edits ON edits.id = verdicts.edit",
+        "NOT EXISTS (SELECT 1 FROM probes WHERE probes.sample = edits.sample AND probes.id = verdicts.probe)",
+        "question",
+    ),
+)
+
+
+@contextmanager
+def explained(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    """Raise what is wrong with the database in place of an error that follows from it."""
+    try:
+        yield
+    except Exception as error:
+        raise_if_damaged(connection, path, error)
+        raise
+
+
+def raise_if_damaged(connection: sqlite3.Connection, path: Path, error: BaseException | None) -> None:
+    """Raise what is wrong with a database, if that may have caused an error; do nothing if the database is sound."""
+    if not isinstance(error, Exception) or isinstance(error, CrevalError) or "locked" in str(error):
+        return
+    if what := find_damage(connection, path):
+        raise damage_error(path, what) from error
+
+
+def find_damage(connection: sqlite3.Connection, path: Path) -> str:
+    """Return the first thing that is wrong with a database, or "". Reads all of it."""
+    try:
+        for checked in (_check_pages, _check_columns, _check_numbers, _check_json, _check_references):
+            if what := next(checked(connection), ""):
+                return what
+        return _check_manifest(connection, path)
+    except sqlite3.ProgrammingError:  # it is closed
+        return ""
+    except sqlite3.Error as error:
+        return str(error)
+
+
+def _check_pages(connection: sqlite3.Connection) -> Iterator[str]:
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        yield str(found).splitlines()[-1]
+
+
+def _check_columns(connection: sqlite3.Connection) -> Iterator[str]:
+    """Check that columns hold the type that they are declared with; SQLite itself does not ask for it."""
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    for table in tables:
+        columns = connection.execute(f"PRAGMA table_info({json.dumps(table)})").fetchall()
+        for _, column, kind, is_required, _, is_key in columns:
+            allowed = _TYPES.get(kind, set()) | ({"null"} if not is_required and not is_key else set())
+            if table.startswith("sqlite_") or kind not in _TYPES:
+                continue
+            listed = ", ".join(f"'{one}'" for one in sorted(allowed))
+            row = connection.execute(
+                f"SELECT typeof({column}) FROM {json.dumps(table)} WHERE typeof({column}) NOT IN ({listed}) LIMIT 1"
+            ).fetchone()
+            if row is not None:
+                yield f"a row of {table} has {row[0]} as its {column}"
+            if "text" in allowed:
+                for _ in connection.execute(f"SELECT {column} FROM {json.dumps(table)}"):
+                    pass  # SQLite raises where it is not UTF-8
+    for table, statuses in _STATUSES:
+        known = tuple(status.value for status in statuses)
+        query = f"SELECT status FROM {table} WHERE status NOT IN ({', '.join('?' * len(known))}) LIMIT 1"
+        for (status,) in connection.execute(query, known):
+            yield f"a row of {table} has the status {status[:40]!r}"
+
+
+def _check_numbers(connection: sqlite3.Connection) -> Iterator[str]:
+    for table, column in (("verdicts", "value"), ("probes", "weight"), ("replies", "cost"), ("replies", "latency")):
+        for (number,) in connection.execute(
+            f"SELECT {column} FROM {table} WHERE abs({column}) > {_MAX_NUMBER} LIMIT 1"
+        ):
+            yield f"a row of {table} has {number} as its {column}"
+
+
+def _check_json(connection: sqlite3.Connection) -> Iterator[str]:
+    for table, column, shape in _JSON_COLUMNS:
+        for (text,) in connection.execute(f"SELECT {column} FROM {table} WHERE {column} NOT IN ('{{}}', '[]')"):
+            try:
+                value: Any = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                yield f"the {column} of a row of {table} is not JSON ({error})"
+            else:
+                if wrong := shapes.shape_error(value, shape, column):
+                    yield f"in a row of {table}, {wrong}"
+
+
+def _check_references(connection: sqlite3.Connection) -> Iterator[str]:
+    for table, condition, what in _REFERENCES:
+        if connection.execute(f"SELECT 1 FROM {table} WHERE {condition} LIMIT 1").fetchone():
+            yield f"a row of {table.partition(' ')[0]} refers to a {what} that is not there"
+
+
+def _check_manifest(connection: sqlite3.Connection, path: Path) -> str:
+    manifest = read_manifest(connection, path)
+    lacking = [name for name in ("benchmark", "judge") if "protocol" in manifest and name not in manifest]
+    return f"its manifest lacks {lacking[0]}" if lacking else ""

@@ -1,0 +1,85 @@
+"""The shapes of what a store keeps as JSON, and a check of values against them.
+
+A shape is a type, None, a list with the shape of all items, a dict with the shapes of some fields (`{str: shape}`: of
+all), or a tuple of alternatives. A field that ends in "!" must be there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from creval.core.files import replace_lone_surrogates
+
+_NUMBER = (int, float)
+_CALL_COSTS = {"calls!": int, "cost!": (*_NUMBER, None), "seconds!": (*_NUMBER, None)}
+_MAKER = {
+    "editor!": str,
+    "strategy!": str,
+    "edits!": int,
+    **dict.fromkeys(("editing!", "picking!", "planning!"), _CALL_COSTS),
+    "judge": str,
+}
+_LEVEL = {"name!": str, "plural!": str, "groups!": [str], "of!": (str, None), "parts!": bool, "minus!": ([str], None)}
+MANIFEST = {
+    **dict.fromkeys(("benchmark", "protocol", "judge", "benchmark_folder", "questions_digest", "answers_folder"), str),
+    **dict.fromkeys(("date", "creval", "python", "editor", "strategy", "reasoner", "system"), str),
+    **dict.fromkeys(("problems", "repeat"), int),
+    "levels": [_LEVEL],
+    "prompts": ({str: str}, [str]),
+    "settings": {str: object},
+    "judges": [{str: object}],
+    "edits_folders": [str],
+    "makers": {str: _MAKER},
+}
+_STEP = {"text!": str, "kind": str, "needs!": [int], "boxes!": [[_NUMBER]], "old": str, "new": str}
+TAGS = {str: str}
+SAMPLE_DETAIL = {"steps": [_STEP], "mask": str, "references": [str], "captions": {str: str}, "made_of": str}
+QUESTION_DETAIL = {**dict.fromkeys(("contract", "prompt", "rubric", "group", "form"), str), "shows": [str], "step": int}
+MEASUREMENT_DETAIL = {"gauge!": str, "parameters!": {str: object}}
+EDIT_DETAIL = {"parents": [[(str, int)]], "facts": {str: object}, "seen": {str: [(str, int)]}, "before": [list]}
+CALL_DETAIL = {"prompt": str, "images": [str], "parameters": {str: object}}
+CALL_PARTS = [str]
+
+
+def parse_stored(text: str, shape: Any) -> Any:
+    """Return the JSON of a cell. Raises ValueError if it is not of the shape."""
+    value = json.loads(text)
+    if wrong := shape_error(value, shape, "value"):
+        raise ValueError(wrong)
+    return value
+
+
+def shape_error(value: object, shape: Any, name: str) -> str:
+    """Return where a value is not of a shape, or "".
+
+    >>> shape_error({"tags": {"a": 1}}, {"tags": {str: str}}, "sample")
+    'sample/tags/a is int'
+    """
+    if isinstance(shape, tuple):
+        errors = [shape_error(value, one, name) for one in shape]
+        return "" if "" in errors else errors[0]
+    if isinstance(shape, list) and isinstance(value, list):
+        return next(filter(None, (shape_error(item, shape[0], f"{name}/{at}") for at, item in enumerate(value))), "")
+    if isinstance(shape, Mapping) and isinstance(value, dict):
+        return next(filter(None, (_field_error(value, key, of, name) for key, of in shape.items())), "")
+    if shape is None or value is None:
+        return "" if value is shape or shape is object else f"{name} is {type(value).__name__}"
+    kind = shape if isinstance(shape, type) else type(shape)
+    fits = isinstance(value, kind) and (kind is not int or not isinstance(value, bool))
+    if isinstance(value, float) and kind is float and not math.isfinite(value):
+        fits = False
+    if isinstance(value, str) and value != replace_lone_surrogates(value):
+        return f"{name} is not text"
+    return "" if fits else f"{name} is {type(value).__name__}"
+
+
+def _field_error(value: dict[str, Any], key: Any, shape: Any, name: str) -> str:
+    if key is str:
+        return next(filter(None, (shape_error(of, shape, f"{name}/{field}") for field, of in value.items())), "")
+    field = key.removesuffix("!")
+    if field not in value:
+        return f"{name} lacks {field}" if field != key else ""
+    return shape_error(value[field], shape, f"{name}/{field}")
