@@ -126,6 +126,8 @@ def _read_rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str
     """Return the columns of a file, and its rows with their lines."""
     try:
         text = read_bytes(path, MAX_JSON_BYTES).decode("utf-8-sig")
+    except OSError as error:
+        raise CrevalError(f"{path} cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise CrevalError(f"{path} is not text in UTF-8: {error.reason}.") from error
     head = text.partition("\n")[0]
