@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 
 import pytest
@@ -35,6 +36,7 @@ def test_a_judge_is_told_how_often_it_is_asked() -> None:
     ("name", "most"), [("repeat", 1000), ("attempts", 1000), ("concurrency", 4096), ("retries", 100)]
 )
 def test_counts_that_nobody_means_are_refused(name: str, most: int) -> None:
-    assert getattr(JudgeSettings(**{name: most}), name) == most
+    make: Callable[..., JudgeSettings] = JudgeSettings
+    assert getattr(make(**{name: most}), name) == most
     with pytest.raises(CrevalError, match=f"`{name}` takes up to {most:,}, not 1,000,000,000"):
-        JudgeSettings(**{name: 10**9})
+        make(**{name: 10**9})

@@ -8,8 +8,11 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
+from creval.core import images
 from creval.core.image_limits import PixelBudget, is_safe_exif
 from creval.core.images import (
     ImageError,
@@ -169,3 +172,15 @@ def test_memory_does_not_grow_with_threads(tmp_path: Path) -> None:
     memory, _, said = measured(code, tmp_path / "a.png")
     # An image takes 81 MB in grey and 324 MB in RGB, and there is room for one.
     assert memory < 600, said
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "L"])
+def test_a_large_transparent_image_is_laid_on_white_like_a_small_one(
+    tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 30, 4), dtype=np.uint8)
+    image = Image.fromarray(pixels, "RGBA").convert(mode)
+    image.save(tmp_path / "a.png", **({"transparency": 7} if mode in ("P", "L") else {}))
+    whole = np.asarray(open_image(tmp_path / "a.png"))
+    monkeypatch.setattr(images, "_PIXELS_PER_STRIP", 100)
+    assert np.array_equal(np.asarray(open_image(tmp_path / "a.png")), whole)

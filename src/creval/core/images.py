@@ -100,11 +100,15 @@ def encode_image(path: str | Path, resize: ResizeRule | None = None) -> EncodedI
         content = read_bytes(path, MAX_IMAGE_BYTES)
     name = hashlib.sha256(content).hexdigest()
     with _open_checked(path, content, pixels=False) as image:
-        size = _upright_size(image, content)
+        orientation = _read_orientation(image, content)
+        size = _upright_size(image, orientation)
         wanted = resize(*size) if resize is not None else size
         media = _PASS_THROUGH_FORMATS.get(image.format or "", "")
-        turned = _read_orientation(image, content) in range(2, 9)
-        if turned or (media and getattr(image, "n_frames", 1) > 1) or image.mode not in _COMMON_MODES:
+        if (
+            orientation in range(2, 9)
+            or (media and getattr(image, "n_frames", 1) > 1)
+            or image.mode not in _COMMON_MODES
+        ):
             media = ""
         if resize is None:
             _check_size(path, image)
@@ -153,7 +157,7 @@ def has_transparency(content: bytes) -> bool:
 def read_image_size(path: str | Path, content: bytes | None = None) -> tuple[int, int]:
     """Return the width and height of the upright image in a file, or its content, without reading its pixels."""
     with _open_checked(path, content, pixels=False) as image:
-        return _upright_size(image, content or b"")
+        return _upright_size(image, _read_orientation(image, content or b""))
 
 
 _JPEG = "image/jpeg"
@@ -239,15 +243,15 @@ def _explained(path: Path) -> Iterator[None]:
         raise ImageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
-def _upright_size(image: ImageFile.ImageFile, content: bytes = b"") -> tuple[int, int]:
-    sideways = _read_orientation(image, content) in _SIDEWAYS_ORIENTATIONS
-    return (image.height, image.width) if sideways else image.size
+def _upright_size(image: ImageFile.ImageFile, orientation: int) -> tuple[int, int]:
+    return (image.height, image.width) if orientation in _SIDEWAYS_ORIENTATIONS else image.size
 
 
 def _reduce(image: ImageFile.ImageFile, enough: ResizeRule) -> None:
     """Let a JPEG be decoded at a part of its size that is still twice as large as `enough`."""
-    size = enough(*_upright_size(image))
-    if _read_orientation(image) in _SIDEWAYS_ORIENTATIONS:
+    orientation = _read_orientation(image)
+    size = enough(*_upright_size(image, orientation))
+    if orientation in _SIDEWAYS_ORIENTATIONS:
         size = size[1], size[0]
     image.draft(None, (2 * size[0], 2 * size[1]))
 
@@ -367,12 +371,14 @@ def _flatten_on_white(image: Image.Image) -> Image.Image:
     if image.mode not in _ALPHA_MODES and "transparency" not in image.info:
         return image.convert("RGB") if image.mode != "RGB" else image.copy()
     width, height = image.size
-    shown = Image.new("RGB", image.size)
     rows = max(1, _PIXELS_PER_STRIP // width)  # a large image is not in memory five times
+    if rows >= height:
+        white = Image.new("RGBA", image.size, (255, 255, 255, 255))
+        return Image.alpha_composite(white, image.convert("RGBA")).convert("RGB")
+    shown = Image.new("RGB", image.size)
     for top in range(0, height, rows):
-        strip = image.crop((0, top, width, min(height, top + rows))).convert("RGBA")
-        white = Image.new("RGBA", strip.size, (255, 255, 255, 255))
-        shown.paste(Image.alpha_composite(white, strip).convert("RGB"), (0, top))
+        strip = image.crop((0, top, width, min(height, top + rows)))
+        shown.paste(_flatten_on_white(strip), (0, top))
     return shown
 
 
