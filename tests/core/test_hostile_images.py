@@ -180,7 +180,7 @@ def test_a_large_transparent_image_is_laid_on_white_like_a_small_one(
 ) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (40, 30, 4), dtype=np.uint8)
     image = Image.fromarray(pixels, "RGBA").convert(mode)
-    image.save(tmp_path / "a.png", **({"transparency": 7} if mode in ("P", "L") else {}))
+    image.save(tmp_path / "a.png", transparency=7 if mode in ("P", "L") else None)
     whole = np.asarray(open_image(tmp_path / "a.png"))
     monkeypatch.setattr(images, "_PIXELS_PER_STRIP", 100)
     assert np.array_equal(np.asarray(open_image(tmp_path / "a.png")), whole)
