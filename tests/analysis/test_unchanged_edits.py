@@ -13,7 +13,7 @@ from creval.benchmarks import open_benchmark
 from creval.core.errors import CrevalError
 from creval.judging.judge_run import judge
 from creval.reporting.plots import plane, save_figure
-from creval.store import open_run
+from creval.store import RunWriter, open_run
 from creval.touchstone.builder import build_touchstone
 
 EDITORS = ("faithful", "lazy", "forgetful")
@@ -51,6 +51,13 @@ def test_nothing_is_looked_at_twice_unless_it_changed(run: Path) -> None:
     os.utime(image, (1, 1))
     scan_for_changes(run, lambda *count: seen.append(count))
     assert seen == [(1, 1)]
+    with RunWriter(run) as store, store.transaction():
+        for edit in list(store.edits.values()):
+            if files := edit.metadata.get("change", {}).get("files"):
+                change = {**edit.metadata["change"], "files": [state[:2] for state in files]}
+                store.put_edits([edit._replace(metadata={**edit.metadata, "change": change})])
+    scan_for_changes(run, lambda *count: seen.append(count))
+    assert seen == [(1, 1)], "what older versions stored is known"
 
 
 def test_a_run_without_images(miniature_run: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 
 import pytest
@@ -29,3 +30,13 @@ def test_a_judge_is_told_how_often_it_is_asked() -> None:
     options = JudgeSettings(repeat=3, logprobs=True, batch_by="question", timeout=9).judge_options()
     assert (options.repeat, options.logprobs, options.timeout) == (3, True, 9)
     assert (ChatSettings(timeout=9).judge_options().repeat, ChatSettings().judge_options().logprobs) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("repeat", 1000), ("attempts", 1000), ("concurrency", 4096), ("retries", 100)]
+)
+def test_counts_that_nobody_means_are_refused(name: str, most: int) -> None:
+    make: Callable[..., JudgeSettings] = JudgeSettings
+    assert getattr(make(**{name: most}), name) == most
+    with pytest.raises(CrevalError, match=f"`{name}` takes up to {most:,}, not 1,000,000,000"):
+        make(**{name: 10**9})

@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from creval.core.files import atomic_copy, atomic_write, gc_paused, list_files, read_bytes, write_json
+from creval.core.files import (
+    atomic_copy,
+    atomic_write,
+    gc_paused,
+    is_file,
+    list_files,
+    open_file,
+    read_bytes,
+    read_text,
+    write_json,
+)
+from tests.hostile_images import write_socket
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 300_000])
@@ -78,3 +89,44 @@ def test_json_that_people_can_read(tmp_path: Path) -> None:
     path = tmp_path / "new" / "a.json"
     write_json(path, {"says": "Grüße\ud800", "of": [1]})
     assert path.read_bytes().decode() == '{\n  "says": "Grüße?",\n  "of": [\n    1\n  ]\n}\n'
+
+
+def test_only_regular_files_of_a_size_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 100)
+    assert read_bytes(tmp_path / "a", 100) == b"x" * 100
+    os.mkfifo(tmp_path / "pipe")
+    write_socket(tmp_path / "socket")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    (tmp_path / "loop").symlink_to("loop")
+    cases = {
+        "a": "more than 99 bytes, the limit",
+        "pipe": "it is a pipe, not a file",
+        "socket": "it is a socket or a device, not a file",
+        "zero": "it is a device, not a file",
+        "loop": "symbolic links",
+    }
+    for name, reason in cases.items():
+        for read in (read_bytes, open_file):
+            with pytest.raises(OSError, match=reason) as caught:
+                read(tmp_path / name, 99)
+            assert caught.value.filename == str(tmp_path / name)
+
+
+def test_a_file_that_grows_while_it_is_read_stays_within_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    monkeypatch.setattr(os, "read", lambda _, size: b"x" * size)
+    with pytest.raises(OSError, match="more than 1 MB"):
+        read_bytes(tmp_path / "a", 1 << 20)
+
+
+def test_text_has_the_line_ends_of_python(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"\xef\xbb\xbfa\r\nb\n")
+    assert read_text(tmp_path / "a", "utf-8-sig") == "a\nb\n"
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "\ud800", ""])
+def test_a_name_that_no_file_can_have_is_no_file(tmp_path: Path, name: str) -> None:
+    assert not is_file(f"{tmp_path}/{name}")
+    assert not is_file(None)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from creval.core.errors import CrevalError
-from creval.core.files import coerce_text, filename_stem, read_json
+from creval.core.files import coerce_text, filename_stem, parse_json, read_json
 
 
 def test_stems_of_any_path() -> None:
@@ -28,3 +28,23 @@ def test_faulty_files_become_sentences(tmp_path: Path) -> None:
             read_json(tmp_path / "b.json")
     with pytest.raises(CrevalError, match=r"c\.json cannot be read: No such file"):
         read_json(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "-1" + "0" * 400, "1e400", "-1E+999", "9" * 5000])
+def test_numbers_that_no_float_can_be_are_said(tmp_path: Path, number: str) -> None:
+    (tmp_path / "a.json").write_text(f'{{"weight": [{number}]}}')
+    with pytest.raises(CrevalError, match=r"a\.json is not valid JSON: the number -?[1-9][0-9.eE+]*.* is too large\."):
+        read_json(tmp_path / "a.json")
+
+
+def test_other_numbers_and_texts_are_as_they_are() -> None:
+    assert parse_json('[1e300, 1e-400, 12345678901234567890, "1e400"]') == [1e300, 0.0, 12345678901234567890, "1e400"]
+    assert parse_json(b'\xef\xbb\xbf["' + b"0" * 400 + b'"]') == ["0" * 400]
+    assert parse_json("[1]".encode("utf-16")) == [1]
+
+
+def test_a_json_file_of_three_gigabytes_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    with (tmp_path / "a.json").open("wb") as file:
+        file.truncate(3 << 30)
+    with pytest.raises(CrevalError, match=r"a\.json cannot be read: it has more than 64 MB, the limit"):
+        read_json(tmp_path / "a.json")

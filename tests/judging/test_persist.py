@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,10 +15,11 @@ from PIL import Image
 from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
+from creval.judging import persist
 from creval.judging.estimate import estimate_judge_costs
 from creval.judging.judge_run import JudgeRun, judge
 from creval.judging.summary import JudgeSummary
-from creval.store import open_run
+from creval.store import DATABASE, open_run
 from creval.testing.fake_chat_server import FakeServer
 from tests.judging.test_judge_run import ask, spec_of, verdicts
 
@@ -43,6 +47,64 @@ def test_an_edit_that_has_changed_is_asked_about_anew(miniature: Path, tmp_path:
         done = again(spec)
         assert done.progress.requests_sent == 3
         assert "have changed since" in done.notes[0]
+
+
+def test_an_edit_that_was_replaced_by_one_of_the_same_size_and_time_is_noticed(miniature: Path, tmp_path: Path) -> None:
+    edits = tmp_path / "Mine"
+    shutil.copytree(miniature / "edits" / "Keeper", edits)
+    for number, path in enumerate(sorted(edits.iterdir())):  # all of one size
+        Image.new("RGB", (64, 64), (number, 0, 0)).save(path.with_suffix(".bmp"))
+        path.unlink()
+    server = FakeServer()
+    with spec_of(server) as spec:
+
+        def again() -> int:
+            settings = Settings(limit=2)
+            return judge(open_benchmark(miniature), [edits], spec, tmp_path / "run", settings).progress.requests_sent
+
+        again()
+        first = next(iter(verdicts(tmp_path / "run")))[0]
+        path = edits / f"{first.sample}.bmp"
+        before = path.stat()
+        new = tmp_path / "new.bmp"
+        Image.new("RGB", (64, 64), (0, 0, 255)).save(new)
+        os.utime(new, ns=(before.st_atime_ns, before.st_mtime_ns))
+        new.replace(path)
+        after = path.stat()
+        assert (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+        assert again() == 3, "another inode"
+        path.write_bytes(path.read_bytes()[:-1] + b"\7")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert again() == 3, "the inode has changed"
+        path.chmod(0o640)
+        assert again() == 0, "the content has not"
+
+
+def test_stamps_of_older_versions_match_and_are_completed(
+    miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def again(spec: str) -> int:
+        settings = Settings(limit=2)
+        edits = [miniature / "edits" / "Keeper"]
+        return judge(open_benchmark(miniature), edits, spec, tmp_path / "run", settings).progress.requests_sent
+
+    def seen() -> list[list[object]]:
+        with closing(sqlite3.connect(tmp_path / "run" / DATABASE)) as database:
+            details = [json.loads(detail) for (detail,) in database.execute("SELECT detail FROM edits")]
+        return [stamp for detail in details for stamp in detail.get("seen", {}).values()]
+
+    with spec_of(FakeServer()) as spec:
+        again(spec)
+        with closing(sqlite3.connect(tmp_path / "run" / DATABASE)) as database, database:
+            for key, text in database.execute("SELECT rowid, detail FROM edits").fetchall():
+                detail = json.loads(text)
+                detail["seen"] = {name: stamp[:3] for name, stamp in detail.get("seen", {}).items()}
+                database.execute("UPDATE edits SET detail = ? WHERE rowid = ?", (json.dumps(detail), key))
+        assert {len(stamp) for stamp in seen()} == {3}
+        monkeypatch.setattr(persist, "file_digest", lambda _: pytest.fail("no file is read again"))
+        assert again(spec) == 0
+        assert {len(stamp) for stamp in seen()} == {5}
+        assert again(spec) == 0
 
 
 def test_another_folder_under_the_same_name_is_refused(miniature: Path, tmp_path: Path) -> None:

@@ -151,3 +151,47 @@ def test_what_the_benchmark_lacks_nobody_could_make(tmp_path: Path) -> None:
     }
     assert found["b"].reason == "in the benchmark, b&ü.jpg does not exist"
     assert found["c"].reason == "in the benchmark, shared.png is empty (0 bytes)"
+
+
+def test_links_inside_and_of_the_folder_itself_are_followed(tmp_path: Path) -> None:
+    here = folder(tmp_path, "Real", "a.png")
+    (here / "b.png").symlink_to(here / "a.png")
+    (here / "c.png").symlink_to("missing.png")
+    (tmp_path / "Link").symlink_to(here, target_is_directory=True)
+    other = folder(tmp_path, "Other", "a.png")
+    (other / "b.png").symlink_to(here / "a.png")
+    (other / "c.png").symlink_to(Path("images/shared.png").absolute())  # a source, which is shown anyway
+    found = find_edits([tmp_path / "Link", other], SAMPLES)
+    assert [edit.key.sample for edit in found.edits if edit.status is EditStatus.DONE] == ["a", "b", "c"] * 2
+
+
+@pytest.mark.parametrize("inner", ["", "inner"])
+def test_a_link_that_leads_out_of_the_folders_is_refused(tmp_path: Path, inner: str) -> None:
+    mine, private = folder(tmp_path, "Mine", "a.png"), folder(tmp_path, "private", "b.png")
+    samples = [Sample("inner/b", "do"), *SAMPLES] if inner else SAMPLES
+    place = mine / inner / "b.png"
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(private / "b.png")
+    with pytest.raises(CrevalError, match=r"b\.png is a link to .*private/b\.png, outside of the folders") as caught:
+        find_edits([mine], samples)
+    assert f"`edits` Mine={private}" in str(caught.value), "a way out"
+    assert len(find_edits([mine, private], samples).edits) > 0, "whoever names both knows"
+
+
+def test_a_loop_of_links_is_an_image_that_cannot_be_opened(tmp_path: Path) -> None:
+    mine = folder(tmp_path, "Mine")
+    (mine / "a.png").symlink_to("b.png")
+    (mine / "b.png").symlink_to("a.png")
+    found = find_edits([mine], SAMPLES)
+    assert sum(edit.status is EditStatus.DONE for edit in found.edits) == 2
+
+
+def test_an_image_in_a_linked_folder_outside_is_refused(tmp_path: Path) -> None:
+    mine, private = folder(tmp_path, "Mine", "a.png"), folder(tmp_path, "private", "b.png")
+    (mine / "in").symlink_to(private, target_is_directory=True)
+
+    def listed(where: Path, _: Sequence[Sample]) -> dict[str, Edit]:
+        return {"b": Edit(EditKey("", "b"), image=where / "in" / "b.png")}
+
+    with pytest.raises(CrevalError, match="outside of the folders"):
+        find_edits([mine], SAMPLES, read_model_outputs=listed)

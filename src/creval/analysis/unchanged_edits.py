@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +14,9 @@ import numpy as np
 from creval.core.concurrency import usable_cpu_count
 from creval.core.edit_record import EditStatus
 from creval.core.errors import CrevalError
-from creval.core.images import ImageError, open_image
+from creval.core.files import is_file
+from creval.core.image_limits import pixel_budget
+from creval.core.images import ImageError, open_image, read_image_size
 from creval.metrics.change_detection import ImageChange, measure_change, recompression_noise
 from creval.stats.bootstrap import percentile_interval, resample_counts
 from creval.stats.intervals import Proportion
@@ -38,14 +41,14 @@ def scan_for_changes(run: str | Path, on_progress: Callable[[int, int], None] | 
         files = {
             edit.key: (source, image)
             for edit, source, image in pairs
-            if source and image and source.is_file() and image.is_file()
+            if source and image and is_file(source) and is_file(image)
         }
         if not files:
             raise CrevalError(f"the pictures of {run} are not there any more, or it was replayed without them.")
         # By which files are known again.
-        state = {key: [[p.stat().st_size, p.stat().st_mtime_ns] for p in paths] for key, paths in files.items()}
+        state = {key: list(map(_file_state, paths)) for key, paths in files.items()}
         there = [edit for edit in edits if edit.key in files]
-        wanted = [e for e in there if e.metadata.get(_METADATA_KEY, {}).get("files") != state[e.key]]
+        wanted = [e for e in there if not _is_known(e.metadata.get(_METADATA_KEY, {}).get("files"), state[e.key])]
         # The edits of one source follow each other: what it tolerates is measured once.
         wanted.sort(key=lambda edit: (edit.key.sample, edit.key))
         done = 0
@@ -65,10 +68,23 @@ def scan_for_changes(run: str | Path, on_progress: Callable[[int, int], None] | 
     return len(edits) - len(there)
 
 
+def _file_state(path: Path) -> list[int]:
+    """Return what changes when a file is written, or replaced by another of the same size and time."""
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns]
+
+
+def _is_known(stored: object, state: Sequence[Sequence[int]]) -> bool:
+    """Return whether files are those that were measured; older versions stored size and time only."""
+    return stored in (state, [one[:2] for one in state])
+
+
 def _measure_change(source: Path, image: Path) -> dict[str, object]:
     try:
-        found = measure_change(open_image(source), open_image(image))
-        noise = _source_noise(source)
+        pixels = sum(math.prod(read_image_size(path)) for path in (source, image))
+        with pixel_budget.reserve(pixels):
+            found = measure_change(open_image(source), open_image(image))
+            noise = _source_noise(source)
     except ImageError as error:
         return {"broken": str(error)}
     return {**found._asdict(), "unchanged": found.is_within(noise)}

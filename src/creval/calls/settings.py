@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from creval.core.errors import CrevalError, require_known
+from creval.core.errors import CrevalError, require_count, require_known
 from creval.judges.base import Judge, JudgeOptions
 from creval.metrics.base import model_slots
 from creval.providers.pricing import Price
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 BATCH_MODES = ("question", "metric", "sample")
 """What is asked in one call: one question, all of a metric, or all about an edit."""
+_COUNT_BOUNDS = {"concurrency": (1, 4096), "attempts": (1, 1000), "retries": (0, 100), "repeat": (1, 1000)}
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,8 @@ class CallSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "attempts"):
-            if getattr(self, name) < 1:
-                raise CrevalError(f"`{name}` must be 1 or more.")
+        for name, (low, high) in _COUNT_BOUNDS.items():
+            require_count(name, getattr(self, name, low), low, high)
 
     def estimate_seconds(self, calls: int, seconds_per_call: float) -> float:
         """How long so many calls take."""
@@ -119,8 +119,6 @@ class JudgeSettings(ChatSettings):
         super().__post_init__()
         if self.logprobs and self.batch_by != "question":
             raise CrevalError("`logprobs` takes one question a call: add `batch_by` question.")
-        if self.repeat < 1:
-            raise CrevalError("`repeat` must be 1 or more.")
 
     def judge_options(self) -> JudgeOptions:
         return replace(super().judge_options(), logprobs=self.logprobs, repeat=self.repeat)

@@ -51,6 +51,8 @@ def _print_registries(titles: Mapping[str, str]) -> None:
 
 def summarise_benchmark(benchmark: Benchmark) -> dict[str, Any]:
     """What a benchmark holds, counted."""
+    from creval.core.files import is_file
+
     dataset, protocol = benchmark.dataset, benchmark.protocol
     probes = [probe for sample in dataset.samples for probe in protocol.probes(sample)]
     weights: dict[str, Counter[str]] = {}
@@ -71,7 +73,7 @@ def summarise_benchmark(benchmark: Benchmark) -> dict[str, Any]:
         for level in levels
     }
     sources = {s.id: s.source for s in dataset.samples if s.source is not None}
-    missing = [identity for identity, source in sources.items() if not source.is_file()]
+    missing = [identity for identity, source in sources.items() if not is_file(source)]
     return {
         "benchmark": benchmark.name,
         "folder": str(dataset.root),

@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from creval.core.errors import CrevalError, nearest_name
+from creval.core.files import read_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -72,7 +73,7 @@ def read_config(given: str | None, root: Any) -> Config:
     if given is None and not path.is_file():
         return Config()
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         hint = ""

@@ -32,11 +32,26 @@ class EditStatus(str, Enum):
 
 
 class FileStamp(NamedTuple):
-    """A file as it was when somebody looked: its content's digest, its bytes, when it changed."""
+    """A file as it was when somebody looked: its content's digest, size, times in nanoseconds, and inode.
+
+    Older versions stored neither inode nor the time when the inode changed.
+    """
 
     digest: str
     size: int
     modified: int
+    inode: int = 0
+    changed: int = 0
+
+    @classmethod
+    def take(cls, path: Path, digest: str) -> FileStamp:
+        """Return a file's stamp as it is now, with the digest of its content."""
+        status = path.stat()
+        return cls(digest, status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
+
+    def is_like(self, now: FileStamp) -> bool:
+        """Return whether a file seems to be the same, without looking into it."""
+        return self[1:] in (now[1:], (now.size, now.modified, 0, 0))
 
 
 class Edit(NamedTuple):

@@ -36,3 +36,12 @@ def require_known(what: str, name: str, known: Iterable[str]) -> str:
     if name in names:
         return name
     raise unknown_name_error(what, name, names)
+
+
+def require_count(name: str, given: int, low: int, high: int) -> int:
+    """`given`, if it is not too small, nor larger than anybody means."""
+    if given < low:
+        raise CrevalError(f"`{name}` must be {low} or more.")
+    if given > high:
+        raise CrevalError(f"`{name}` takes up to {high:,}, not {given:,}.")
+    return given

@@ -4,36 +4,96 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import json
 import math
 import os
+import re
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from creval.core.errors import CrevalError
 from creval.core.temporary import temporary_path
 
+MAX_FILE_BYTES = 256 << 20
+"""The bytes of a file that is read, if its reader sets no other limit."""
+MAX_JSON_BYTES = 64 << 20
+"""The bytes of a JSON file; in memory its content can take twenty times as many."""
 _CHUNK_BYTES = 1 << 16
-# A pipe under a file's name is not waited for.
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+# A pipe is not waited for, and a terminal is not taken over.
+_OPEN_FLAGS = os.O_RDONLY
+for _flag in ("O_BINARY", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC"):
+    _OPEN_FLAGS |= getattr(os, _flag, 0)
+_FILE_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+_LONG_NUMBER = re.compile(r"[0-9]{300}|[0-9][eE]\+?[0-9]{3}")
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Return a file's content; for a small file in half the time that `open` takes."""
-    descriptor = os.open(path, _OPEN_FLAGS)
+def read_bytes(path: str | os.PathLike[str], max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """Return a file's content; for a small file in half the time that `open` takes.
+
+    What is not a regular file of at most `max_bytes` is an `OSError`, before it is read.
+    """
+    descriptor, size = _open_regular(path, max_bytes)
     try:
-        parts = [os.read(descriptor, _CHUNK_BYTES)]
-        # A short read is mostly the whole file; only its end is still to be seen.
-        size = _CHUNK_BYTES if len(parts[0]) == _CHUNK_BYTES else 16
-        while more := os.read(descriptor, size):
+        parts = [os.read(descriptor, size or _CHUNK_BYTES)]
+        total = len(parts[0])
+        # The first read mostly brings the whole file; only its end is still to be seen.
+        while more := os.read(descriptor, max(size - total, 16 if size else _CHUNK_BYTES)):
             parts.append(more)
-            size = _CHUNK_BYTES
+            total += len(more)
+            if total > max_bytes:
+                raise _too_large(path, max_bytes)
     finally:
         os.close(descriptor)
     return b"".join(parts)
+
+
+def open_file(path: str | os.PathLike[str], max_bytes: int = MAX_FILE_BYTES) -> BinaryIO:
+    """Open a file to read it; what is not a regular file of at most `max_bytes` is an `OSError`."""
+    return os.fdopen(_open_regular(path, max_bytes)[0], "rb")
+
+
+def read_text(path: str | os.PathLike[str], encoding: str = "utf-8", max_bytes: int = MAX_JSON_BYTES) -> str:
+    """Return the text in a file."""
+    with io.TextIOWrapper(open_file(path, max_bytes), encoding) as file:
+        return file.read()
+
+
+def is_file(path: str | os.PathLike[str] | None) -> bool:
+    """Return whether a file is there; False for a name that no file can have."""
+    return path is not None and os.path.isfile(path)  # noqa: PTH113 (pathlib's raises for long names)
+
+
+def _open_regular(path: str | os.PathLike[str], max_bytes: int) -> tuple[int, int]:
+    """Return a descriptor of a regular file, and its size."""
+    try:
+        descriptor = os.open(path, _OPEN_FLAGS)
+    except OSError as error:
+        if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):  # sockets cannot be opened at all
+            raise OSError(errno.EINVAL, "it is a socket or a device, not a file", os.fspath(path)) from error
+        raise
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+        if not stat.S_ISREG(status.st_mode):
+            kind = _FILE_KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+            raise OSError(errno.EINVAL, f"it is {kind}, not a file", os.fspath(path))
+        if status.st_size > max_bytes:
+            raise _too_large(path, max_bytes)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor, status.st_size
+
+
+def _too_large(path: str | os.PathLike[str], max_bytes: int) -> OSError:
+    size = f"{max_bytes >> 20} MB" if max_bytes >= 1 << 20 else f"{max_bytes:,} bytes"
+    return OSError(errno.EFBIG, f"it has more than {size}, the limit for such a file", os.fspath(path))
 
 
 def atomic_write(path: Path, content: str | bytes) -> int:
@@ -133,14 +193,34 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
-def read_json(path: str | Path) -> Any:
+def read_json(path: str | Path, max_bytes: int = MAX_JSON_BYTES) -> Any:
     """Return the JSON in a file; what is wrong with it becomes a sentence."""
     try:
-        return json.loads(read_bytes(path))
+        return parse_json(read_bytes(path, max_bytes))
     except OSError as error:
         raise CrevalError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
         raise CrevalError(f"{path} is not valid JSON: {error}.") from error
+
+
+def parse_json(content: bytes | str) -> Any:
+    """Return the JSON in a text; `ValueError` also where a number is larger than a float can be."""
+    if isinstance(content, bytes):
+        content = content.decode(json.detect_encoding(content), "surrogatepass")
+    if _LONG_NUMBER.search(content):  # else the faster parser of numbers will do
+        return json.loads(content, parse_int=_parse_int, parse_float=_parse_float)
+    return json.loads(content)
+
+
+def _parse_int(digits: str) -> int:
+    _parse_float(digits)
+    return int(digits)
+
+
+def _parse_float(digits: str) -> float:
+    if math.isinf(float(digits)):
+        raise ValueError(f"the number {digits[:12]}{'...' * (len(digits) > 12)} is too large")
+    return float(digits)
 
 
 def coerce_text(value: object) -> str:

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeVar
 
 from creval.core.edit_record import EditKey
 from creval.core.errors import CrevalError
+from creval.core.files import MAX_JSON_BYTES, read_bytes
 
 OVERALL_METRIC = "overall"
 """What is rated where a file names no metric."""
@@ -124,7 +125,9 @@ def read_score_file(path: str | Path) -> ScoreFile:
 def _read_rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str, str]]]]:
     """Return the columns of a file, and its rows with their lines."""
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        text = read_bytes(path, MAX_JSON_BYTES).decode("utf-8-sig")
+    except OSError as error:
+        raise CrevalError(f"{path} cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise CrevalError(f"{path} is not text in UTF-8: {error.reason}.") from error
     head = text.partition("\n")[0]

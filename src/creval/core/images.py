@@ -8,28 +8,33 @@ from __future__ import annotations
 import hashlib
 import io
 import warnings
-import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
 from creval.core.concurrency import SharedContext
 from creval.core.errors import CrevalError
-from creval.core.files import read_bytes
+from creval.core.files import open_file, read_bytes
+from creval.core.image_integrity import find_damage
+from creval.core.image_limits import MAX_IMAGE_BYTES, LimitedReader, is_safe_exif, pixel_budget
 
-MAX_PIXELS = 178_956_970
-"""The largest image that is opened; in RGB it takes half a gigabyte."""
+MAX_PIXELS = 100_000_000
+"""The largest image that is decoded; in RGB it takes 0.4 GB."""
 
-# What people have. Others are left out on purpose: EPS, for one, would start another program.
-_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "JPEG2000", "PPM", "ICO")
+# What people have. Others are left out on purpose: EPS would start another program, ICO is decoded to find its size.
+_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "JPEG2000", "PPM")
 _PLUGINS = {"WEBP": "WebP", "JPEG2000": "Jpeg2K"}
 _ROWS_PER_CHUNK = 256  # of an image converted at a time
+_PIXELS_PER_STRIP = 4_000_000  # of an image laid on white at a time
+_DIGESTED_BYTES = 1 << 20  # of a file at a time
+_PLAIN_PPM, _MAX_PLAIN_BYTES = (b"P1", b"P2", b"P3"), 16 << 20  # pixels in digits, which take seconds
+_REDUCED_PIXELS = 32_000_000  # larger JPEG files are decoded reduced where a smaller image is needed
 _MASK_THRESHOLD = 128  # of what a mask's pixel can be
 _MASK_TOLERANCE = 0.01  # of a mask's pixels, in which grey and alpha may differ along soft edges
 _ALPHA_MODES = ("RGBA", "LA", "PA", "RGBa", "La")
@@ -43,6 +48,14 @@ def open_image(path: str | Path) -> Image.Image:
     """Return the image in a file: turned as its EXIF says, first frame, 8 bit RGB, alpha on white."""
     with _open_checked(path) as image:
         return normalise_image(image)
+
+
+def open_thumbnail(path: str | Path, side: int) -> Image.Image:
+    """Return such an image, made so small that no side has more than `side` pixels."""
+    with _open_checked(path, enough=lambda *_: (side, side)) as image:
+        shown = normalise_image(image)
+        shown.thumbnail((side, side), Image.Resampling.LANCZOS)
+        return shown
 
 
 def open_mask(path: str | Path) -> Image.Image:
@@ -83,27 +96,35 @@ def encode_image(path: str | Path, resize: ResizeRule | None = None) -> EncodedI
     Without `resize`, upright JPEG, PNG and WebP files are taken byte for byte, and everything else becomes upright PNG.
     """
     path = Path(path)
-    _check_file(path)
-    content = path.read_bytes()
+    with _explained(path):
+        content = read_bytes(path, MAX_IMAGE_BYTES)
     name = hashlib.sha256(content).hexdigest()
-    with _open_checked(path, content) as image:
+    with _open_checked(path, content, pixels=False) as image:
+        orientation = _read_orientation(image, content)
+        size = _upright_size(image, orientation)
+        wanted = resize(*size) if resize is not None else size
         media = _PASS_THROUGH_FORMATS.get(image.format or "", "")
-        turned = _read_orientation(image, content) in range(2, 9)
-        if turned or getattr(image, "n_frames", 1) > 1 or image.mode not in _COMMON_MODES:
+        if (
+            orientation in range(2, 9)
+            or (media and getattr(image, "n_frames", 1) > 1)
+            or image.mode not in _COMMON_MODES
+        ):
             media = ""
-        fitted = resize is None or (media == _JPEG and resize(*image.size) == image.size)
-        if media and fitted:
-            _check_complete(path, image.format or "", content)
-            return EncodedImage(name, media, content, *image.size)
+        if resize is None:
+            _check_size(path, image)
+        if media and (resize is None or (media == _JPEG and wanted == size)):
+            if damage := find_damage(image, content):
+                raise ImageError(f"{path} is damaged: {damage}.")
+            return EncodedImage(name, media, content, *size)
+    with _open_checked(path, content, resize) as image:
         shown = normalise_image(image)
-    if resize is None:
-        return EncodedImage(name, "image/png", encode_png(shown), *shown.size)
-    size = resize(*shown.size)
-    if size != shown.size:
-        shown = shown.resize(size, Image.Resampling.LANCZOS)
-    sent = io.BytesIO()
-    shown.save(sent, "JPEG", quality=90)
-    return EncodedImage(name, _JPEG, sent.getvalue(), *size)
+        if resize is None:
+            return EncodedImage(name, "image/png", encode_png(shown), *shown.size)
+        if wanted != shown.size:
+            shown = shown.resize(wanted, Image.Resampling.LANCZOS)
+        sent = io.BytesIO()
+        shown.save(sent, "JPEG", quality=90)
+        return EncodedImage(name, _JPEG, sent.getvalue(), *wanted)
 
 
 def encode_png(image: Image.Image) -> bytes:
@@ -121,7 +142,7 @@ def decode_image(content: bytes) -> Image.Image:
 
 def detect_image_format(content: bytes) -> str:
     """Return what kind of file an image's content is: `PNG`, `JPEG` ..."""
-    with _open_checked("the picture", content) as image:
+    with _open_checked("the picture", content, pixels=False) as image:
         return image.format or ""
 
 
@@ -130,34 +151,13 @@ def has_transparency(content: bytes) -> bool:
     with _open_checked("the picture", content) as image:
         if image.mode not in _ALPHA_MODES and "transparency" not in image.info:
             return False
-        return bool(np.asarray(image.convert("RGBA"))[..., 3].min() < 255)
+        return image.convert("RGBA").getchannel("A").getextrema() != (255, 255)
 
 
-def _check_complete(path: Path, kind: str, content: bytes) -> None:
-    """Refuse a file that is cut off or, as far as it says itself, damaged; without decoding it."""
-    if kind == "JPEG" and b"\xff\xd9" not in content[-1024:]:
-        raise ImageError(f"{path} is damaged: the picture ends before its end.")
-    if kind == "WEBP" and int.from_bytes(content[4:8], "little") + 8 > len(content):
-        raise ImageError(f"{path} is damaged: the picture ends before its end.")
-    if kind == "PNG":
-        at, ended = 8, False
-        while at + 12 <= len(content) and not ended:
-            size = int.from_bytes(content[at : at + 4], "big")
-            end = at + 12 + size
-            body = memoryview(content)[at + 4 : end - 4]
-            if end > len(content) or zlib.crc32(body) != int.from_bytes(content[end - 4 : end], "big"):
-                raise ImageError(f"{path} is damaged: a part of it is cut off or broken.")
-            ended, at = bytes(body[:4]) == b"IEND", end
-        if not ended or b"IDAT" not in content:
-            raise ImageError(f"{path} is damaged: the picture ends before its end.")
-
-
-def read_image_size(path: str | Path) -> tuple[int, int]:
-    """Return the width and height of the upright image in a file, without reading its pixels."""
-    with _open_checked(path) as image:
-        width, height = image.size
-        turned = _read_orientation(image) in _SIDEWAYS_ORIENTATIONS
-    return (height, width) if turned else (width, height)
+def read_image_size(path: str | Path, content: bytes | None = None) -> tuple[int, int]:
+    """Return the width and height of the upright image in a file, or its content, without reading its pixels."""
+    with _open_checked(path, content, pixels=False) as image:
+        return _upright_size(image, _read_orientation(image, content or b""))
 
 
 _JPEG = "image/jpeg"
@@ -181,24 +181,79 @@ _no_warnings = SharedContext(_ignore_warnings)
 
 
 @contextmanager
-def _open_checked(path: str | Path, content: bytes | None = None) -> Iterator[ImageFile.ImageFile]:
-    """Open an image file of a safe size, or its content; whatever goes wrong becomes a sentence."""
+def _open_checked(
+    path: str | Path, content: bytes | None = None, enough: ResizeRule | None = None, *, pixels: bool = True
+) -> Iterator[ImageFile.ImageFile]:
+    """Open an image file of a safe size, or its content; whatever goes wrong becomes a sentence.
+
+    A large JPEG is decoded reduced where the size that `enough` gives will do. Unless only the header is read, the
+    pixels are reserved until the end.
+    """
     path = Path(path)
-    if content is None:
-        _check_file(path)
+    start = b""
     try:
-        with _no_warnings, Image.open(path if content is None else io.BytesIO(content), formats=_formats()) as image:
-            _check_size(path, image)
-            yield image
+        with _open_reader(path, content) as reader:
+            start = reader.read(64)
+            reader.seek(0)
+            with _no_warnings, Image.open(reader, formats=_formats()) as image:  # type: ignore[arg-type]
+                reader.end_header()
+                if start[:2] in _PLAIN_PPM and reader.size > _MAX_PLAIN_BYTES:
+                    raise ImageError(f"{path} is a PPM of {reader.size >> 20} MB in digits. Save it as PNG.")
+                if enough is not None and image.width * image.height > _REDUCED_PIXELS:
+                    _reduce(image, enough)
+                if pixels or image.format != "JPEG":
+                    _check_size(path, image)
+                with pixel_budget.reserve(image.width * image.height) if pixels else nullcontext():
+                    yield image
     except ImageError:
         raise
     except Image.DecompressionBombError as error:
-        raise ImageError(f"{path} is too large to open safely: {error}") from error
+        raise _too_many_pixels(path) from error
     except UnidentifiedImageError as error:
-        raise ImageError(f"{path} is not a picture that creval reads{_describe_non_image(path, content)}") from error
+        raise ImageError(f"{path} is not a picture that creval reads{_describe_non_image(start)}") from error
     except Exception as error:  # decoders raise almost anything on broken data
         reason = (str(error) or type(error).__name__).rstrip(".")
         raise ImageError(f"{path} is damaged and cannot be opened ({reason}).") from error
+
+
+@contextmanager
+def _open_reader(path: Path, content: bytes | None) -> Iterator[LimitedReader]:
+    """Open a file, or its content, to be decoded."""
+    file: BinaryIO = io.BytesIO(content or b"")
+    if content is None:
+        with _explained(path):
+            file = open_file(path, MAX_IMAGE_BYTES)
+    with file:
+        reader = LimitedReader(file)
+        if content is None and reader.size == 0:
+            raise ImageError(f"{path} is empty (0 bytes).")
+        yield reader
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Make the sentence for a file that cannot be opened."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise ImageError(f"{path} does not exist.") from error
+    except IsADirectoryError as error:
+        raise ImageError(f"{path} is a folder, not a picture.") from error
+    except (OSError, ValueError) as error:  # a path may be none at all
+        raise ImageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+
+
+def _upright_size(image: ImageFile.ImageFile, orientation: int) -> tuple[int, int]:
+    return (image.height, image.width) if orientation in _SIDEWAYS_ORIENTATIONS else image.size
+
+
+def _reduce(image: ImageFile.ImageFile, enough: ResizeRule) -> None:
+    """Let a JPEG be decoded at a part of its size that is still twice as large as `enough`."""
+    orientation = _read_orientation(image)
+    size = enough(*_upright_size(image, orientation))
+    if orientation in _SIDEWAYS_ORIENTATIONS:
+        size = size[1], size[0]
+    image.draft(None, (2 * size[0], 2 * size[1]))
 
 
 def normalise_image(image: Image.Image) -> Image.Image:
@@ -207,11 +262,15 @@ def normalise_image(image: Image.Image) -> Image.Image:
     return _flatten_on_white(_to_8_bit(_apply_exif_orientation(image)))
 
 
-def _read_orientation(image: ImageFile.ImageFile, content: bytes = b"") -> int:
+def _read_orientation(image: Image.Image, content: bytes = b"") -> int:
     """Return how an image is to be turned, as EXIF numbers it; `content` is its file's, if at hand."""
     if image.format == "PNG" and not (_PNG_EXIF & image.info.keys() or b"eXIf" in content):
         return 1  # to look behind the pixels for EXIF, Pillow would decode them
     try:
+        exif = image.info.get("exif", b"")
+        profile = image.info.get("Raw profile type exif", "")
+        if not is_safe_exif(exif or bytes.fromhex("".join(profile.split("\n")[3:]))):
+            return 1
         return int(image.getexif().get(_ORIENTATION, 1))
     except Exception:  # EXIF that cannot be read says nothing about the orientation
         return 1
@@ -219,17 +278,21 @@ def _read_orientation(image: ImageFile.ImageFile, content: bytes = b"") -> int:
 
 def file_digest(path: str | Path) -> str:
     """Return a name for a file's content: the same bytes have the same digest."""
+    digest = hashlib.sha256()
     try:
-        return hashlib.sha256(read_bytes(path)).hexdigest()
+        with open_file(path, MAX_IMAGE_BYTES) as file:
+            while part := file.read(_DIGESTED_BYTES):
+                digest.update(part)
     except (OSError, ValueError) as error:  # a path may be none at all
         reason = getattr(error, "strerror", None) or error
         raise ImageError(f"{path} cannot be read: {reason}.") from error
+    return digest.hexdigest()
 
 
 def check_header(path: Path) -> None:
     """Raise `ImageError` if an image cannot be opened, by its head and end; decode it only if it seems cut off."""
     read_image_size(path)
-    with path.open("rb") as file:
+    with open_file(path, MAX_IMAGE_BYTES) as file:
         head, size = file.read(12), file.seek(0, io.SEEK_END)
         file.seek(max(0, size - 1024))
         end = file.read()
@@ -263,31 +326,24 @@ def _formats() -> tuple[str, ...]:
     return tuple(name for name in _FORMATS if name in Image.OPEN)
 
 
-def _check_file(path: Path) -> None:
-    try:
-        if path.is_dir():
-            raise ImageError(f"{path} is a folder, not a picture.")
-        if not path.is_file():
-            kind = "is not a file" if path.exists() else "does not exist"
-            raise ImageError(f"{path} {kind}.")
-        if path.stat().st_size == 0:
-            raise ImageError(f"{path} is empty (0 bytes).")
-    except (OSError, ValueError) as error:
-        raise ImageError(f"{path} cannot be read: {error}.") from error
-
-
 def _check_size(path: Path, image: ImageFile.ImageFile) -> None:
     width, height = image.size
     if width * height > MAX_PIXELS:
-        raise ImageError(
-            f"{path} has {width} x {height} pixels; more than {MAX_PIXELS / 1e6:.0f} million "
-            "are not opened. Make it smaller first."
-        )
-    if width == 0 or height == 0:
+        raise _too_many_pixels(path, f"{width} x {height} pixels; ")
+    if width <= 0 or height <= 0:
         raise ImageError(f"{path} has no pixels ({width} x {height}).")
 
 
+def _too_many_pixels(path: Path, found: str = "too many pixels: ") -> ImageError:
+    return ImageError(
+        f"{path} is too large: it has {found}more than {MAX_PIXELS / 1e6:.0f} million are not opened. "
+        "Make it smaller first."
+    )
+
+
 def _apply_exif_orientation(image: Image.Image) -> Image.Image:
+    if _read_orientation(image) not in range(2, 9):
+        return image
     try:
         return ImageOps.exif_transpose(image)
     except Exception:  # EXIF that cannot be read says nothing about the orientation
@@ -312,19 +368,22 @@ def _to_8_bit(image: Image.Image) -> Image.Image:
 
 
 def _flatten_on_white(image: Image.Image) -> Image.Image:
-    if image.mode in _ALPHA_MODES or "transparency" in image.info:
-        image = image.convert("RGBA")
+    if image.mode not in _ALPHA_MODES and "transparency" not in image.info:
+        return image.convert("RGB") if image.mode != "RGB" else image.copy()
+    width, height = image.size
+    rows = max(1, _PIXELS_PER_STRIP // width)  # a large image is not in memory five times
+    if rows >= height:
         white = Image.new("RGBA", image.size, (255, 255, 255, 255))
-        image = Image.alpha_composite(white, image)
-    return image.convert("RGB") if image.mode != "RGB" else image.copy()
+        return Image.alpha_composite(white, image.convert("RGBA")).convert("RGB")
+    shown = Image.new("RGB", image.size)
+    for top in range(0, height, rows):
+        strip = image.crop((0, top, width, min(height, top + rows)))
+        shown.paste(_flatten_on_white(strip), (0, top))
+    return shown
 
 
-def _describe_non_image(path: Path, content: bytes | None) -> str:
+def _describe_non_image(start: bytes) -> str:
     """Return what a file that is no image seems to be."""
-    if content is None:
-        with path.open("rb") as file:
-            content = file.read(64)
-    start = content[:64]
     if start[4:12] in (b"ftypheic", b"ftypheix", b"ftypmif1", b"ftyphevc"):
         return ": it is a HEIC photo. Convert it to JPEG or PNG first."
     if start.lstrip()[:1] in (b"<", b"{"):

@@ -18,7 +18,7 @@ from creval.core.benchmark import Benchmark
 from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
 from creval.core.filenames import draw_filename
-from creval.core.files import replace_lone_surrogates
+from creval.core.files import is_file, replace_lone_surrogates
 from creval.core.images import check_header, missing_image_reason
 from creval.core.sample import Sample
 from creval.core.temporary import temporary_folder
@@ -229,7 +229,7 @@ class EditRun:
     def _estimate_selection(self, samples: Sequence[Sample]) -> list[CostEstimate]:
         """What picking will take, with the sources in the place of candidates."""
         with temporary_folder() as folder:
-            shown = [s for s in samples if s.source is not None and s.source.is_file()]
+            shown = [s for s in samples if is_file(s.source)]
             for sample in shown:
                 source = Path(sample.source or "").resolve()
                 for draw in range(1, 1 + self.strategy.best_of):

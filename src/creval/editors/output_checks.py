@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageChops
 
 from creval.core.files import read_bytes
-from creval.core.images import ImageError, decode_image, detect_image_format, has_transparency, open_image
+from creval.core.image_limits import pixel_budget
+from creval.core.images import (
+    ImageError,
+    decode_image,
+    detect_image_format,
+    has_transparency,
+    open_image,
+    read_image_size,
+)
 from creval.providers.call_errors import CallError
 
 MAX_IMAGE_BYTES = 64 << 20
@@ -45,7 +54,7 @@ def read_image_bytes(path: Path, *, follow_links: bool = True) -> bytes:
             raise CallError("no picture", "what is in its place is no file", retryable=False)
         if found.st_size > MAX_IMAGE_BYTES:
             raise CallError("too large", f"a file of more than {MAX_IMAGE_BYTES >> 20} MB", retryable=False)
-        return path.read_bytes()
+        return read_bytes(path, MAX_IMAGE_BYTES)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise CallError("no picture", f"the file cannot be read: {reason}", retryable=False) from None
@@ -53,11 +62,19 @@ def read_image_bytes(path: Path, *, follow_links: bool = True) -> bytes:
 
 def check_output(content: bytes, source: Path | None) -> OutputCheck:
     """Look at what came back. What is no picture is a `CallError`: the next try may bring one."""
+    pixels = 0
+    if source is not None:
+        with contextlib.suppress(ImageError):
+            pixels = math.prod(read_image_size(source))
     try:
-        image = decode_image(content)
-        suffix = SUFFIX_BY_FORMAT.get(detect_image_format(content), "")
+        with pixel_budget.reserve(pixels + math.prod(read_image_size("the picture", content))):
+            return _check_decoded(decode_image(content), content, source)
     except ImageError as error:
         raise CallError("no picture", str(error), billed=True) from error
+
+
+def _check_decoded(image: Image.Image, content: bytes, source: Path | None) -> OutputCheck:
+    suffix = SUFFIX_BY_FORMAT.get(detect_image_format(content), "")
     if not suffix:
         raise CallError("no picture", "it is none of PNG, JPEG and WebP", retryable=False, billed=True)
     before, lost = None, False
@@ -79,11 +96,11 @@ def _find_oddities(image: Image.Image, before: Image.Image | None) -> Iterator[s
         yield "another_size"
         if abs(image.width / image.height / (before.width / before.height) - 1) > _ASPECT_TOLERANCE:
             yield "another_shape"
-    elif np.array_equal(np.asarray(image.convert("RGB")), np.asarray(before.convert("RGB"))):
+    elif ImageChops.difference(image, before).getbbox() is None:
         yield "same_as_source"
 
 
 def _is_black(image: Image.Image, before: Image.Image | None) -> bool:
     """Whether all is black, as safety checkers leave it, where the source is not."""
-    dark = bool(np.asarray(image.convert("RGB")).max() < _BLACK_LEVEL)
+    dark = bool(np.array(image.getextrema()).max() < _BLACK_LEVEL)
     return dark and (before is None or not _is_black(before, None))

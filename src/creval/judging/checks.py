@@ -8,6 +8,7 @@ from shlex import quote
 from creval.calls.settings import JudgeSettings
 from creval.core.edit_record import EditStatus
 from creval.core.errors import CrevalError
+from creval.core.files import is_file
 from creval.core.probe import Question
 from creval.core.scales import get_scale
 from creval.judges.base import Judge
@@ -47,7 +48,7 @@ def check_inputs(plan: Plan, judges: Sequence[Judge], prompts: Mapping[str, Prom
         told = f" ({why})" if why else ""
         raise CrevalError(f"none of the chosen samples has an edited picture{told}.")
     sources = [sample.source for sample in plan.samples if sample.source is not None]
-    lost = [source for source in sources if not source.is_file()]
+    lost = [source for source in sources if not is_file(source)]
     needed = measured or any("source" in question.shows for question in questions)
     if needed and lost and len(lost) == len(sources):
         raise CrevalError(f"the source pictures are not there: {lost[0]} does not exist.")

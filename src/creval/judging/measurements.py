@@ -25,7 +25,6 @@ from creval.metrics.batch import MetricJob, MetricResult, batch_by_edit, evaluat
 from creval.metrics.features import FeatureCache
 from creval.metrics.metric_inputs import PIXELS_PER_BATCH, ImageCache, MetricInputs, NonFiniteResult, NotMeasurable
 from creval.providers.huggingface import DependencyMissing
-from creval.store.edit_folders import stamp_file
 from creval.store.feature_cache_file import FeatureCacheFile
 from creval.store.run import METRIC_VOICE_PREFIX
 
@@ -124,7 +123,7 @@ def _build_result(job: MeasurementJob, inputs: MetricInputs, result: MetricResul
     try:
         for shows, (path, image) in inputs.used_files.items():
             name = f"{shows} {path.name}" if shows == "references" else shows
-            seen[name] = stamp_file(path, image.digest)
+            seen[name] = FileStamp.take(path, image.digest)
     except (ImageError, OSError) as error:
         result = error
     values = measured_values(result)

@@ -9,7 +9,7 @@ from pathlib import Path
 from creval.calls.journal import CallRecord
 from creval.core.benchmark import Protocol
 from creval.core.call import CallKey, Reply
-from creval.core.edit_record import Edit, EditKey, EditStatus
+from creval.core.edit_record import Edit, EditKey, EditStatus, FileStamp
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError, file_digest
 from creval.core.probe import Measurement
@@ -58,8 +58,9 @@ def find_changed_edits(plan: Plan, stored: Mapping[EditKey, Edit], run: Path) ->
             before = stored.get(edit.key)
             if before is None or before.image is None or edit.image is None:
                 continue
-            edits[at] = edit._replace(judged_files=before.judged_files)
-            if not _has_changed(sample, edits[at]):
+            stamps = _current_stamps(sample, edit, before.judged_files)
+            edits[at] = edit._replace(judged_files=before.judged_files if stamps is None else stamps)
+            if stamps is not None:
                 continue
             then, now = before.image.parent, edit.image.parent
             if then.resolve() != now.resolve():
@@ -71,19 +72,20 @@ def find_changed_edits(plan: Plan, stored: Mapping[EditKey, Edit], run: Path) ->
     return changed
 
 
-def _has_changed(sample: Sample, edit: Edit) -> bool:
-    """Whether a picture is another than the one that was judged. Most are known by their date."""
-    for name, stamp in edit.judged_files.items():
+def _current_stamps(sample: Sample, edit: Edit, judged: Mapping[str, FileStamp]) -> dict[str, FileStamp] | None:
+    """The stamps of judged files as they are now; None if one has another content. Most are known without reading."""
+    stamps = dict(judged)
+    for name, stamp in judged.items():
         shown, _, file = name.partition(" ")
         for path in find_image_paths(sample, edit, shown):
             if file and path.name != file:
                 continue
             with contextlib.suppress(OSError, ImageError):
-                now = path.stat()
-                same = (now.st_size, now.st_mtime_ns) == (stamp.size, stamp.modified)
-                if not same and file_digest(path) != stamp.digest:
-                    return True
-    return False
+                now = FileStamp.take(path, stamp.digest)
+                if not stamp.is_like(now) and file_digest(path) != stamp.digest:
+                    return None
+                stamps[name] = now
+    return stamps
 
 
 def _edits_to_store(plan: Plan, stored: Mapping[EditKey, Edit]) -> Iterator[Edit]:

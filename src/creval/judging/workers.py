@@ -28,7 +28,6 @@ from creval.judging.replies import read_verdicts
 from creval.judging.requests import EncodedEdit, PendingCall, build_judge_request, find_image_paths
 from creval.prompts import Prompt
 from creval.providers.call_errors import CallError, ProviderUnusable
-from creval.store.edit_folders import stamp_file
 
 if TYPE_CHECKING:
     from creval.judging.stopping_monitor import EarlyStopping
@@ -163,7 +162,7 @@ class JudgeWorkers:
                 paths = find_image_paths(work.sample, work.edit, name)
                 images[name] = tuple([await self._get_image(path, name) for path in paths])
                 for path, image in zip(paths, images[name], strict=True):
-                    seen[name if len(paths) == 1 else f"{name} {path.name}"] = stamp_file(path, image.digest)
+                    seen[name if len(paths) == 1 else f"{name} {path.name}"] = FileStamp.take(path, image.digest)
         except (ImageError, OSError) as error:
             if getattr(error.__cause__ or error, "errno", None) in (errno.EMFILE, errno.ENFILE):
                 raise CrevalError(

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from creval.core.errors import CrevalError
 from creval.core.files import replace_lone_surrogates
+from creval.core.image_limits import pixel_budget
 from creval.core.images import ImageError
 from creval.metrics.base import ImageMetric
 from creval.metrics.features import FeatureCache, FeatureRequest
@@ -69,8 +70,17 @@ def evaluate_batch(jobs: Sequence[MetricJob], feature_cache: FeatureCache) -> li
         with ExitStack() as until:
             for image_cache in {id(job.inputs.image_cache): job.inputs.image_cache for job in some}.values():
                 until.enter_context(image_cache.pin_images())
-            found += _evaluate_group(some, feature_cache)
+            with pixel_budget.reserve(_count_pixels(some)):
+                found += _evaluate_group(some, feature_cache)
     return found
+
+
+def _count_pixels(jobs: Sequence[MetricJob]) -> int:
+    """Return the pixels of all images that are looked at together."""
+    counts: dict[str, int] = {}
+    for job in jobs:
+        counts |= job.inputs.pixel_counts()
+    return sum(counts.values())
 
 
 def _group_by_memory(jobs: Sequence[MetricJob]) -> Iterator[list[MetricJob]]:

@@ -42,8 +42,7 @@ def measure_change(source: Image.Image, edit: Image.Image) -> ImageChange:
     width, height = _fit_within(source.size, _COMPARED_SIDE)
     size = max(32, width), max(32, height)
     first, second = (
-        np.asarray(image.convert("RGB").resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0))
-        for image in (source, edit)
+        np.asarray(_rgb(image).resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)) for image in (source, edit)
     )
     window = cv2.createHanningWindow(size, cv2.CV_32F)
     shift, _ = cv2.phaseCorrelate(_grey(first), _grey(second), window)
@@ -62,11 +61,14 @@ def measure_change(source: Image.Image, edit: Image.Image) -> ImageChange:
 
 def recompression_noise(source: Image.Image) -> ImageChange:
     """The most that storing a source again changes in it."""
-    source = source.convert("RGB")
-    source = source.resize(_fit_within(source.size, _MAX_SOURCE_SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0)
+    source = _rgb(source).resize(_fit_within(source.size, _MAX_SOURCE_SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0)
     half = source.resize(_fit_within(source.size, max(source.size) // 2), Image.Resampling.LANCZOS)
     found = [measure_change(source, _recompress(image)) for image in (source, half)]
     return ImageChange(*map(max, zip(*found, strict=True)))
+
+
+def _rgb(image: Image.Image) -> Image.Image:
+    return image if image.mode == "RGB" else image.convert("RGB")  # which copies a large image
 
 
 def _fit_within(size: tuple[int, int], side: int) -> tuple[int, int]:

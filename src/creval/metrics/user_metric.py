@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from creval.core.errors import CrevalError
+from creval.core.files import read_text
 from creval.core.schema import Metric
 from creval.core.temporary import temporary_folder
 from creval.metrics.base import ImageMetric, MetricInfo
@@ -26,6 +27,7 @@ from creval.providers.user_programs import ProgramTemplate, run_program
 
 PLACEHOLDERS = ("edit", "source", "source?", "mask", "mask?", "references", "instruction", "output")
 _TIMEOUT = 600.0
+_MAX_NUMBER_BYTES = 1 << 16  # of a file that holds one number
 
 
 @lru_cache(maxsize=64)
@@ -101,7 +103,7 @@ class _CommandMetric(ImageMetric):
             said = ""
             try:
                 said = asyncio.run(run_program(self.name, arguments, folder, _TIMEOUT))
-                return {self.info.values[0].name: float(output.read_text(encoding="utf-8"))}
+                return {self.info.values[0].name: float(read_text(output, max_bytes=_MAX_NUMBER_BYTES))}
             except CallError as error:
                 raise NotMeasurable(str(error)) from error
             except (OSError, ValueError) as error:

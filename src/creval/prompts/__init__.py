@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from creval import registry
 from creval.core.errors import CrevalError, require_known
+from creval.core.files import read_text
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 # What the authors' places are called here: the first that a text has. Where questions are written,
@@ -114,7 +115,7 @@ def load_prompt(name: str, folder: str | Path | None = None, own: Mapping[str, s
     if not path.is_file():
         return shipped
     try:
-        found = _parse_user_prompt(shipped, path.read_text(encoding="utf-8"))
+        found = _parse_user_prompt(shipped, read_text(path))
     except (OSError, UnicodeDecodeError) as error:
         raise CrevalError(f"{path} cannot be read: {error}.") from error
     unknown = sorted(found.placeholders - shipped.placeholders)

@@ -10,6 +10,7 @@ from typing import Any
 
 from creval.core import formatting
 from creval.core.edit_record import EditStatus
+from creval.core.files import is_file
 from creval.core.verdict import VerdictStatus
 from creval.reporting.output import OutputTable
 from creval.store.run import Run
@@ -92,7 +93,7 @@ def missing_images_table(run: Run, models: Sequence[str], samples: Collection[st
             images.setdefault(f"{key.model}'s edits", []).append((key.sample, path))
     rows = []
     for what, found in images.items():
-        gone = [name for name, path in found if path is None or not path.is_file()]
+        gone = [name for name, path in found if not is_file(path)]
         if gone:
             which = "all of them" if len(gone) == len(found) else _abbreviate_names(gone)
             rows.append([what, f"{len(found):,}", f"{len(gone):,}", which])

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from creval.core.benchmark import EditFile
-from creval.core.edit_record import Edit, EditKey, EditStatus, FileStamp
+from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
 from creval.core.filenames import parse_edit_filename
 from creval.core.files import list_files, replace_lone_surrogates
@@ -67,7 +67,8 @@ def find_edits(
     A file's stem is the sample's id, with its path in the folder where ids have slashes, or its
     source's stem; an id comes before all else that a name could stand for. `match_edit_file` finds files in a
     layout of the benchmark's own, and what the folder has `read_model_outputs` comes before names. Edits by a
-    strategy are a model of their own, such as `OmniGen+sequential`.
+    strategy are a model of their own, such as `OmniGen+sequential`. A link may lead into any of the folders, or to a
+    sample's source, but nowhere else: its image would be sent away.
     """
     if not folders:
         raise CrevalError("give the folders of edited pictures: `edits` outputs/ModelA ...")
@@ -99,7 +100,26 @@ def find_edits(
                 found.provenance[model] = known.provenance
             mine = {} if strategy else known.edits
             found.edits += _build_edits(model, samples, there, mine, lacking)
+    _refuse_links_outside(found, samples)
     return found
+
+
+def _refuse_links_outside(found: FoundEdits, samples: Sequence[Sample]) -> None:
+    """Refuse images that are links, or in linked folders, to elsewhere than the folders and the samples' sources."""
+    roots = tuple(os.path.join(os.path.realpath(folder), "") for folder in found.folders)  # noqa: PTH118
+    sources = {sample.id: sample.source for sample in samples}
+    source_of = cache(lambda sample: Path(os.path.realpath(sources[sample] or os.devnull)))
+    inside = cache(lambda folder: os.path.join(os.path.realpath(folder), "").startswith(roots))  # noqa: PTH118
+    for edit in found.edits:
+        image = edit.image
+        if image is None or (inside(image.parent) and not image.is_symlink()):
+            continue
+        target = Path(os.path.realpath(image))
+        if not f"{target}".startswith(roots) and target != source_of(edit.key.sample):
+            raise CrevalError(
+                f"{image} is a link to {target}, outside of the folders given as `edits`. Copy such images into "
+                f"the folder, or give the folder that holds them: `edits` {edit.key.model}={target.parent}"
+            )
 
 
 def _build_edits(
@@ -161,12 +181,6 @@ def read_folder_metadata(folder: Path, model: str, samples: Sequence[Sample]) ->
         str(manifest.get("judge", "")),
     )
     return FolderMetadata({e.key.sample: with_ancestors(e, edits, folder, model) for e in whole}, maker)
-
-
-def stamp_file(path: Path, digest: str) -> FileStamp:
-    """Return a file as it is now, with the digest of its content."""
-    status = path.stat()
-    return FileStamp(digest, status.st_size, status.st_mtime_ns)
 
 
 def _parse_folder_argument(given: str | Path) -> tuple[str, Path]:

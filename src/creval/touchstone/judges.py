@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from typing import Any
 
 from creval.core.concurrency import spawn_process_pool, usable_cpu_count
 from creval.core.errors import CrevalError, require_known
-from creval.core.images import EncodedImage, decode_image
+from creval.core.images import EncodedImage, decode_image, read_image_size
 from creval.judges.base import Judge, JudgeOptions, JudgeRequest, JudgeResponse
 from creval.providers.call_errors import ProviderUnusable
 from creval.providers.openai_wire import Completion
@@ -24,6 +25,7 @@ from creval.touchstone.scene import Scene
 from creval.touchstone.scene_questions import Check, parse_check
 
 _NO_ANSWER = "not applicable"
+_MAX_RECOGNISED_PIXELS = 16_000_000  # of an image in each process; touchstone's have 0.6 million
 
 
 def open_touchstone_judge(spec: str, rest: str, options: JudgeOptions) -> Judge:
@@ -198,5 +200,7 @@ class PixelJudge(_SceneJudge):
 def _recognise(content: bytes) -> Scene | None:
     from creval.touchstone.recognition import recognise_scene
 
+    if math.prod(read_image_size("the picture", content)) > _MAX_RECOGNISED_PIXELS:
+        return None
     seen = recognise_scene(decode_image(content))
     return seen.scene if seen.is_recognised else None

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS
+from creval.core.errors import require_count
 from creval.touchstone.scene import (
     BACKGROUNDS,
     COLOURLESS_STYLES,
@@ -119,7 +120,7 @@ def apply_requirements(scene: Scene, requirements: Iterable[Requirement]) -> Sce
 
 def make_samples(count: int, seed: int) -> list[TouchstoneSample]:
     """So many samples, the dimensions in turn; the same for the same seed."""
-    return [_make_sample(number, seed) for number in range(1, count + 1)]
+    return [_make_sample(number, seed) for number in range(1, require_count("samples", count, 1, 9999) + 1)]
 
 
 def _make_sample(number: int, seed: int) -> TouchstoneSample:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from creval.core.errors import CrevalError, require_known
+from creval.core.files import read_bytes
 from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask, require_no_settings
 from creval.providers.call_errors import CallError, ProviderUnusable
 from creval.touchstone.files import encode_png, read_scene, read_touchstone_samples
@@ -40,7 +41,7 @@ class SimulatedEditor(Editor):
 
     def _edited_scene(self, sample: TouchstoneSample, job: EditRequest) -> Scene:
         if job.instruction in sample.steps:
-            now = read_scene(job.source.read_bytes()) if job.source is not None else None
+            now = read_scene(read_bytes(job.source)) if job.source is not None else None
             if now is None:
                 raise CallError("unknown picture", "it does not say what it shows", retryable=False)
             sample = sample.step_sample(now, sample.steps.index(job.instruction))

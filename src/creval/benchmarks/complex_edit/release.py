@@ -7,7 +7,6 @@ complexity. Splits are `test_real` and `test_syn`. A sample is one compound inst
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from creval.core.benchmark import Dataset, EditFile, IssueList
 from creval.core.cache import cached_folder
 from creval.core.errors import CrevalError
 from creval.core.filenames import parse_edit_filename
-from creval.core.files import clean_text, is_dropped, read_json
+from creval.core.files import clean_text, is_dropped, is_file, parse_json, read_bytes, read_json
 from creval.core.sample import InstructionStep, Sample
 from creval.core.schema import OVERALL, Level
 
@@ -145,7 +144,7 @@ def _find_data_files(folder: Path) -> dict[str, list[Path]]:
     for pattern in ("*.parquet", "*/*.parquet", "*/*/*.parquet", "data-*.arrow", "*/data-*.arrow"):
         for file in sorted(folder.glob(pattern)):
             # What an earlier save left behind is not in the list.
-            if file.suffix != ".arrow" or file.name in (_listed_files(file.parent) or {file.name}):
+            if is_file(file) and (file.suffix != ".arrow" or file.name in (_listed_files(file.parent) or {file.name})):
                 found.setdefault(_split_name(file), []).append(file)
         if found:
             break
@@ -189,7 +188,8 @@ def _require_complete(files: Sequence[Path]) -> None:
         )
     for count in counts if not lost else ():
         numbers = {int(match[2]) for match in parts}
-        lost = [f"file {n:05d}-of-{count:05d}" for n in range(count) if n not in numbers]
+        first_lost = next((n for n in range(count) if n not in numbers), None)
+        lost = [f"file {first_lost:05d}-of-{count:05d}"] if first_lost is not None else []
     if lost:
         raise CrevalError(f"{first.parent} is not complete: {lost[0]} is missing.")
 
@@ -201,7 +201,7 @@ def _column_names(file: Path) -> set[str]:
     if file.suffix == ".parquet":
         return set(polars.scan_parquet(file, glob=False).collect_schema())
     # The whole stream would have to be read; `datasets` writes beside it what it holds.
-    content = json.loads((file.parent / "dataset_info.json").read_text(encoding="utf-8"))
+    content = read_json(file.parent / "dataset_info.json")
     return set(content["features"])
 
 
@@ -250,15 +250,18 @@ def _image_bytes(image: Any, folder: Path) -> bytes:
     if isinstance(image.get("bytes"), bytes) and image["bytes"]:
         return bytes(image["bytes"])
     path = folder / str(image.get("path") or ".")
-    if path.is_file() and path.resolve().is_relative_to(folder):
-        return path.read_bytes()
-    return b""
+    if not (is_file(path) and path.resolve().is_relative_to(folder)):
+        return b""
+    try:
+        return read_bytes(path)
+    except OSError as error:
+        raise CrevalError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def _iter_samples(split: str, row: int, edit: Any, source: Path, issues: IssueList) -> Iterator[Sample]:
     if isinstance(edit, str):
         try:
-            edit = json.loads(edit)
+            edit = parse_json(edit)
         except (ValueError, RecursionError):
             edit = None
     edit = edit if isinstance(edit, dict) else {}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from creval.core.benchmark import IssueList
 from creval.core.errors import CrevalError
-from creval.core.files import coerce_text, dig, read_json
+from creval.core.files import coerce_text, dig, is_file, read_json
 
 _ROW_STEM = re.compile(r"[0-9]{4,9}")
 
@@ -60,7 +60,7 @@ def read_row_files(split: str, files: list[Path], issues: IssueList) -> Iterator
         name = coerce_text(dig(content, "image"))
         # A picture lies beside its row, and nowhere else.
         source = path.parent / name if name and Path(name).name == name else None
-        if source is not None and not source.is_file():
+        if source is not None and not is_file(source):
             source = None
         writer = coerce_text(dig(content, "made", "writer"))
         yield ComplexEditRow(int(path.stem), source, dig(content, "edit"), writer)

@@ -16,6 +16,7 @@ from creval.core.files import read_json
 from creval.core.sample import Box
 
 LOG = logging.getLogger(__name__)
+_MAX_FILE_BYTES = 1 << 30  # of COCO's own files the largest has half as many
 _MAX_IMAGE_ID = 10**12  # numbers of pictures are smaller
 
 
@@ -61,10 +62,10 @@ def read_objects_by_filename(file: Path) -> dict[str, list[AnnotatedObject]]:
 @contextmanager
 def _open_annotations(file: Path) -> Iterator[Any]:
     """Read a file; what is not as in COCO's becomes a sentence."""
-    content = read_json(file)
+    content = read_json(file, _MAX_FILE_BYTES)
     try:
         yield content
-    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise CrevalError(f"{file} is not a file of COCO's annotations ({error!r}).") from error
 
 

@@ -32,7 +32,7 @@ from creval.benchmarks.ice_bench.item_lines import (
 from creval.benchmarks.ice_bench.tasks import CATEGORIES, SUBJECT_SUBGROUP, TASK_GROUPS, TASKS, Task, find_task
 from creval.core.benchmark import Dataset, IssueList
 from creval.core.errors import CrevalError, nearest_name
-from creval.core.files import clean_text, coerce_text, dig, is_dropped, replace_lone_surrogates
+from creval.core.files import clean_text, coerce_text, dig, is_dropped, open_file, replace_lone_surrogates
 from creval.core.images import ImageError, read_image_size
 from creval.core.sample import Sample
 from creval.core.schema import Level
@@ -60,7 +60,7 @@ def find_ice_bench_folder(path: Path) -> Path | None:
 
 def _has_items(path: Path) -> bool:
     """Whether one of the first lines is an item."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         lines = file.read(_HEAD_BYTES).splitlines()
     items = (parse_item_line(line)[0] for line in lines[:20])
     return any({"ItemID", "Task"} <= item.keys() for item in items)

@@ -20,7 +20,7 @@ from creval.building.review.base import ACCEPTED, OPEN, VERDICTS, ReviewField, R
 from creval.building.review.base import DROPPED as GONE
 from creval.building.review.json_review import JsonReview, merge_user_text, read_verdict, set_verdict
 from creval.core.errors import CrevalError, require_known
-from creval.core.files import coerce_text, read_json, write_json
+from creval.core.files import coerce_text, is_file, read_json, write_json
 
 _INSTRUCTION = "instruction"
 _ASKED_FOR, _ACCEPTED_FOR = "asked_for", "accepted_for"
@@ -133,7 +133,7 @@ class CrevalReview(JsonReview[_Entries]):
         if dropped != (verdict == GONE):
             for metric in METRICS:
                 source = self._path(identity, metric, dropped)
-                if source.is_file():
+                if is_file(source):
                     target = self._path(identity, metric, not dropped)
                     target.parent.mkdir(parents=True, exist_ok=True)
                     source.replace(target)

@@ -16,7 +16,7 @@ from creval.benchmarks.creval.release import CLASS_DIMENSIONS
 from creval.building.creval.dimensions import class_dimension
 from creval.building.image_files import list_image_names
 from creval.core.errors import CrevalError, require_known
-from creval.core.files import coerce_text, read_json, replace_lone_surrogates
+from creval.core.files import coerce_text, read_json, read_text, replace_lone_surrogates
 
 # Also what nobody would see, and what turns the direction of writing.
 _UNSAFE_CHARACTERS = re.compile(
@@ -119,7 +119,7 @@ def _read_json_rows(path: Path, required_columns: Sequence[str]) -> list[Mapping
 
 def _read_csv_rows(path: Path, required_columns: Sequence[str]) -> list[Mapping[str, Any]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, "utf-8-sig")
     except OSError as error:
         raise CrevalError(f"{path} cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:

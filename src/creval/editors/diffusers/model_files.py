@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import warnings
 from importlib import import_module
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from creval.core.errors import CrevalError, unknown_name_error
-from creval.core.files import list_files
+from creval.core.files import MAX_JSON_BYTES, list_files, parse_json, read_bytes
 from creval.providers.huggingface import best_device
 
 DTYPES = ("float32", "float16", "bfloat16")
@@ -57,13 +56,13 @@ class LocatedModel(NamedTuple):
         """What the model says about itself: its class, and its parts."""
         path = self.folder / _INDEX_FILE
         try:
-            index = json.loads(path.read_text(encoding="utf-8"))
+            index = parse_json(read_bytes(path, MAX_JSON_BYTES))
         except FileNotFoundError as error:
             raise CrevalError(
                 f"{self.name} holds no {_INDEX_FILE}: it is no pipeline that diffusers has saved."
             ) from error
         except (OSError, ValueError, RecursionError) as error:
-            raise CrevalError(f"{path} cannot be read: {error}.") from error
+            raise CrevalError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
         if not isinstance(index, dict):
             raise CrevalError(f"{path} holds no object, but every pipeline's does.")
         return index

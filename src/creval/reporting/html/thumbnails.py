@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from PIL import Image
-
 from creval.core import formatting
 from creval.core.edit_record import Edit, EditStatus
-from creval.core.images import ImageError, open_image
+from creval.core.files import is_file
+from creval.core.images import ImageError, open_thumbnail
 from creval.core.schema import Digits
 from creval.reporting.edit_history import Candidate, edit_steps, is_linear
 from creval.reporting.missing_edits import shorten_reason
@@ -58,18 +57,17 @@ def make_thumbnail(path: Path | None, caption: str, link: Path | None, side: int
     """A thumbnail inside the page or, with `link`, the folder from which it is found, a link."""
     if path is None:
         return Thumbnail(caption, placeholder="no picture")
-    if not path.is_file():
+    if not is_file(path):
         return Thumbnail(caption, placeholder=f"absent: {path.name}")
     try:
         if link is not None:
             away = os.path.relpath(path.resolve(), link.resolve())
             return Thumbnail(caption, quote(Path(away).as_posix()))
-        image = open_image(path)
+        image = open_thumbnail(path, side)
     except ImageError:
         return Thumbnail(caption, placeholder=f"cannot be opened: {path.name}")
     except ValueError:  # on another drive
         return Thumbnail(caption, path.resolve().as_uri())
-    image.thumbnail((side, side), Image.Resampling.LANCZOS)
     sent = io.BytesIO()
     image.save(sent, "JPEG", quality=80, optimize=True)
     return Thumbnail(caption, f"data:image/jpeg;base64,{base64.b64encode(sent.getvalue()).decode('ascii')}")

@@ -12,13 +12,12 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple
 
-from PIL import Image
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from creval.core.edit_record import EditKey
 from creval.core.formatting import escape_control
-from creval.core.images import ImageError, encode_image, open_image
+from creval.core.images import ImageError, encode_image, open_thumbnail
 from creval.core.sample import Sample
 from creval.store.lookup import RunLookup
 
@@ -81,7 +80,7 @@ def file_etag(path: Path) -> str:
         found = path.stat()
     except (OSError, ValueError):
         return ""
-    return f'"{found.st_mtime_ns:x}-{found.st_size:x}"'
+    return f'"{found.st_mtime_ns:x}-{found.st_size:x}-{found.st_ino:x}-{found.st_ctime_ns:x}"'
 
 
 class BrowserImages:
@@ -131,8 +130,7 @@ class BrowserImages:
 
 
 def _encode_thumbnail(path: Path, side: int) -> bytes:
-    image = open_image(path)
-    image.thumbnail((side, side), Image.Resampling.LANCZOS)
+    image = open_thumbnail(path, side)
     sent = io.BytesIO()
     image.save(sent, "JPEG", quality=85)
     return sent.getvalue()
