@@ -12,7 +12,7 @@ from creval.core.errors import CrevalError, unknown_name_error
 from creval.core.images import ResizeRule
 from creval.core.plugins import adopt, create
 from creval.judges.base import Judge, JudgeOptions, sampling_parameters
-from creval.providers.addresses import read_api_key, split_address
+from creval.providers.addresses import read_api_key, show_spec, split_address
 from creval.providers.catalog import CHAT_PROVIDERS, CUSTOM_SERVER_KEY_ENV, find_list_price
 from creval.providers.vision import VisionSpec, find_vision, fit_within_square
 
@@ -26,7 +26,7 @@ def panel_members(spec: str, field: str = "judge") -> list[str]:
     found = [part.strip() for part in re.split(rf"\+(?=(?:{kinds})(?::|\+|$))", rest)]
     if len(found) < 2 or len(set(found)) < len(found):
         raise CrevalError(
-            f"`{field}` {spec}: a panel has two different judges or more, joined by +, such as "
+            f"`{field}` {show_spec(spec)}: a panel has two different judges or more, joined by +, such as "
             "panel:openai:gpt-4o+google:gemini-2.5-flash."
         )
     return found
@@ -51,12 +51,18 @@ def open_judges(spec: JudgeSpec, options: JudgeOptions) -> list[Judge]:
             raise CrevalError(f"`{options.option_name}`: two judges of a panel have the same name.")
         return members
     parts = panel_members(spec, options.option_name)
-    if options.key_env and len({part.partition(":")[0] + "@".join(split_address(part)[1:]) for part in parts}) > 1:
+    if options.key_env and len({_place(part) for part in parts}) > 1:
         raise CrevalError(
             "`key_env` names one key, and these judges are at different places: put each one's key "
             "into its own variable."
         )
     return [_open_judge(part, options) for part in parts]
+
+
+def _place(spec: str) -> tuple[str, str]:
+    """Where a judge is asked: the provider, and the address if one is given."""
+    kind, _, rest = spec.partition(":")
+    return kind, split_address(rest)[2] if kind in CHAT_PROVIDERS else ""
 
 
 def judge_name(spec: JudgeSpec, judges: Sequence[Judge]) -> str:
@@ -88,14 +94,14 @@ def _open_judge(spec: str, options: JudgeOptions) -> Judge:
     known = kind in registry.judges
     if (kind in CHAT_PROVIDERS and not rest.strip()) or not (colon or known):
         raise CrevalError(
-            f"`{options.option_name}` {spec or '(nothing)'}: give PROVIDER:MODEL, such as openai:gpt-4o, or "
+            f"`{options.option_name}` {show_spec(spec) or '(nothing)'}: give PROVIDER:MODEL, such as openai:gpt-4o, or "
             "for a server of your own openai:MODEL@http://localhost:8000/v1. "
             f"Providers: {', '.join(CHAT_PROVIDERS)}; local models: hf:ORG/MODEL or hf:FOLDER; "
             "your own code: python:MODULE:NAME, command:TEMPLATE; "
             "for touchstone's pictures: pixel, truth, noisy:0.9,0.8."
         )
     if not known:
-        raise unknown_name_error(options.option_name, kind, [*registry.judges.names(), "panel"])
+        raise unknown_name_error(options.option_name, show_spec(kind), [*registry.judges.names(), "panel"])
     return create(Judge, registry.judges.get(kind), spec, rest, options)  # type: ignore[type-abstract]
 
 
@@ -104,7 +110,7 @@ def open_chat(spec: str, rest: str, options: JudgeOptions) -> Judge:
     kind = spec.partition(":")[0]
     model, at, url = split_address(rest, options.option_name)
     if not model:
-        raise CrevalError(f"`{options.option_name}` {spec}: give the model's name before the address.")
+        raise CrevalError(f"`{options.option_name}` {show_spec(spec)}: give the model's name before the address.")
     parameters = sampling_parameters(options)
     provider = CHAT_PROVIDERS[kind]
     if at:
