@@ -101,6 +101,10 @@ def ask(
         return asyncio.run(run()), judge
 
 
+def as_text(text: str) -> Callable[[Body], web.StreamResponse]:
+    return lambda _: web.Response(text=text)
+
+
 def fault(answer: Any, **options: Any) -> CallError:
     with pytest.raises(CallError) as caught:
         ask(answer, **options)
@@ -137,17 +141,20 @@ def test_money_by_the_price_or_by_the_servers_own_word() -> None:
 @pytest.mark.parametrize("claim", [29e6, 0, -1, 10**400, float("nan"), True, "0.001", {"usd": 1}, None])
 def test_a_cost_that_is_far_from_the_price_is_not_believed(claim: Any) -> None:
     text = json.dumps(reply() | {"usage": {"prompt_tokens": 1000, "completion_tokens": 100, "cost": claim}})
-    answer, _ = ask(lambda _: web.Response(text=text), price=Price(2.5, 10))
+    answer, _ = ask(as_text(text), price=Price(2.5, 10))
     assert answer.cost == pytest.approx(1000 * 2.5e-6 + 100 * 10e-6)
     if claim:
-        assert ask(lambda _: web.Response(text=text))[0].cost is None
+        assert ask(as_text(text))[0].cost is None
 
 
 @pytest.mark.parametrize("claim", [0, -1000, 10**9, 10**400, float("nan"), 1e308, 12.5, "1000", True, None, [1]])
 def test_token_counts_that_cannot_be_are_estimated(claim: Any) -> None:
-    for usage in ({"prompt_tokens": claim, "completion_tokens": 9}, {"prompt_tokens": 1000, "completion_tokens": claim}):
+    for usage in (
+        {"prompt_tokens": claim, "completion_tokens": 9},
+        {"prompt_tokens": 1000, "completion_tokens": claim},
+    ):
         text = json.dumps(reply("Yes, it is.") | {"usage": usage | {"cost": 0}})
-        answer, judge = ask(lambda _, text=text: web.Response(text=text), price=Price(2.5, 10))
+        answer, judge = ask(as_text(text), price=Price(2.5, 10))
         assert (answer.tokens_in, answer.tokens_out) == (None, None)
         tokens = estimate_tokens(judge, REQUEST)
         assert answer.cost == pytest.approx(Price(2.5, 10).cost(*tokens))

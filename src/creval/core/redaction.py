@@ -18,11 +18,11 @@ _USER_INFO = re.compile(
 )
 # A name with a password before a host, where no scheme is.
 _BARE_USER_INFO = re.compile(r"(?:^|(?<=[@\s\"'=(]))[^\s@:/\"']{1,200}:[^\s@/\"']{1,200}@(?=[\w\[])(?!https?:)")
-_TOKEN_NAMES = (
+_QUERY_NAMES = (
     r"(?:[\w-]{0,40}[-_])?(?:api[-_]?key|key|key[-_]?id|token|secret|pass(?:word|wd|phrase)?|pwd|auth|authorization"
     r"|sig|signature|credentials?)|[\w-]{0,40}(?:access[-_]?key(?:[-_]?id)?|apikey|accesstoken|clientsecret)"
 )
-_QUERY_TOKEN = re.compile(rf"(?P<start>[?&;#](?:{_TOKEN_NAMES})=)[^\s&;#\"'<>]{{1,4000}}", re.IGNORECASE)
+_QUERY_TOKEN = re.compile(rf"(?P<start>[?&;#](?:{_QUERY_NAMES})=)[^\s&;#\"'<>]{{1,4000}}", re.IGNORECASE)
 
 _SECRET_NAME = re.compile(
     r"(?:.*[-_. ])?(?:api[-_]?key|(?:access|secret|private|account|subscription|auth|service)[-_]?key|key|secret"

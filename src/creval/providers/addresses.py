@@ -54,4 +54,6 @@ def split_address(rest: str, field: str = "judge") -> tuple[str, str, str]:
 def _holds_address(name: str) -> bool:
     """Whether there is an address where a model's name should be."""
     model, at, behind = name[1:].partition("@")  # some names begin with an at sign
-    return bool(re.search(r":[/\\]|//|[?=]|https?[:/\\]", name, re.I) or (at and (":" in model or _ADDRESS.search(behind))))
+    return bool(
+        re.search(r":[/\\]|//|[?=]|https?[:/\\]", name, re.I) or (at and (":" in model or _ADDRESS.search(behind)))
+    )

@@ -105,7 +105,7 @@ class HttpEndpoint:
         except aiohttp.ClientPayloadError as error:
             raise CallError("cut-off reply", self.redact_line(error), billed=True) from None
         except (aiohttp.InvalidURL, UnicodeError):
-            raise ProviderUnusable(f"{self.name}: {self.url} is not an address.") from None
+            raise ProviderUnusable(f"{self.name}: {self.redact_line(url)} is not an address.") from None
         except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
             raise ProviderUnusable(f"{self.name}: no safe connection ({self.redact_line(error)}).") from None
         except aiohttp.ClientConnectorError as error:
@@ -121,6 +121,8 @@ class HttpEndpoint:
                     f"variable {url.scheme.upper()}_PROXY."
                 ) from None
             raise CallError("proxy error", reason) from None
+        except aiohttp.ClientResponseError as error:
+            raise CallError("broken HTTP reply", self.redact_line(error.message), billed=billed) from None
         except (aiohttp.ClientError, OSError) as error:
             raise CallError("connection lost", self.redact_line(error), billed=billed) from None
 

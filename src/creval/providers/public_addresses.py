@@ -36,9 +36,9 @@ def is_public(address: str) -> bool:
 
 def _is_public(address: IPAddress) -> bool:
     if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour
         if address in _NAT64:
-            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+            return _is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+        inner = address.ipv4_mapped or address.sixtofour
         if inner is not None and not _is_public(inner):
             return False
     return address.is_global and not (address.is_reserved or address.is_multicast or address.is_unspecified)

@@ -231,11 +231,13 @@ class RemoteEditor(Editor):
         place = self.validate_url(url)
         for _ in range(_MAX_REDIRECTS + 1):
             try:
-                options = {"seconds": _DOWNLOAD_TIMEOUT, "max_bytes": MAX_IMAGE_BYTES}
-                got = await self.fetch("GET", place, with_key=False, **options)
+                limits: dict[str, Any] = {"seconds": _DOWNLOAD_TIMEOUT, "max_bytes": MAX_IMAGE_BYTES}
+                got = await self.fetch("GET", place, with_key=False, **limits)
             except CallError as fault:
                 if fault.kind == FORBIDDEN_ADDRESS:
-                    raise CallError("no picture", f"an address inside this network: {place.host}", billed=True) from None
+                    raise CallError(
+                        "no picture", f"an address inside this network: {place.host}", billed=True
+                    ) from None
                 raise
             except ProviderUnusable as error:  # one result's host says nothing about the others
                 raise CallError("no picture", self._endpoint.redact_line(error)) from None

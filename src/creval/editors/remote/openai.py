@@ -23,8 +23,8 @@ from creval.editors.base import EditOutput, EditRequest, PendingTask
 from creval.editors.remote.base import RemoteEditor
 from creval.editors.remote.payload import Size, nearest_size, size_for_aspect, with_settings
 from creval.providers.call_errors import CallError
-from creval.providers.pricing import checked_cost
 from creval.providers.openai_wire import read_token_count
+from creval.providers.pricing import checked_cost
 
 _SIZES: list[Size] = [(1024, 1024), (1536, 1024), (1024, 1536)]
 _MAX_IMAGES = 16
