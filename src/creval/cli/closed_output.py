@@ -20,9 +20,9 @@ class _Output(io.FileIO):
         super().__init__(descriptor, "wb", closefd=False)
         self._optional = optional
 
-    def write(self, content: Any) -> int | None:
+    def write(self, content: Any) -> int:
         try:
-            return super().write(content)
+            return super().write(content) or 0
         except BrokenPipeError:
             if self._optional:
                 return len(content)
@@ -37,7 +37,7 @@ def watch_output() -> None:
     for name, optional in (("stdout", False), ("stderr", True)):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         elif os.name == "posix" and type(stream) is io.TextIOWrapper:
             stream.flush()
             buffered = isinstance(stream.buffer, io.BufferedWriter) and not stream.line_buffering and not optional
