@@ -18,6 +18,7 @@ import pybase64
 from yarl import URL
 
 from creval.core.images import EncodedImage
+from creval.core.redaction import hide_settings
 from creval.core.scales import AnswerScale
 from creval.judges.base import Judge, JudgeRequest, JudgeResponse, estimate_tokens
 from creval.providers.call_errors import CallError, ProviderUnusable
@@ -70,7 +71,7 @@ class ChatJudge(Judge):
 
     @property
     def manifest_entry(self) -> Mapping[str, Any]:
-        return {**super().manifest_entry, "url": self.url, "parameters": self._parameters}
+        return {**super().manifest_entry, "url": self.url, "parameters": hide_settings(self._parameters)}
 
     async def open(self) -> None:
         key = self._endpoint.key

@@ -11,6 +11,7 @@ from creval import registry
 from creval.core.errors import CrevalError, unknown_name_error
 from creval.core.images import ResizeRule
 from creval.core.plugins import adopt, create
+from creval.core.redaction import hide_words
 from creval.judges.base import Judge, JudgeOptions, sampling_parameters
 from creval.providers.addresses import read_api_key, show_spec, split_address
 from creval.providers.catalog import CHAT_PROVIDERS, CUSTOM_SERVER_KEY_ENV, find_list_price
@@ -68,9 +69,19 @@ def _place(spec: str) -> tuple[str, str]:
 def judge_name(spec: JudgeSpec, judges: Sequence[Judge]) -> str:
     """Return the name under which a run keeps its judge, or its panel."""
     if isinstance(spec, str):
-        return spec
+        return hide_words(spec)
     names = [judge.name for judge in judges]
     return names[0] if len(names) == 1 else f"panel:{'+'.join(names)}"
+
+
+def keep_stored_names(spec: JudgeSpec, judges: Sequence[Judge], stored: str) -> str:
+    """Return the name of a run's judge. One that was `stored` with a secret in it stays, as the answers go by it."""
+    hidden = hide_words(stored)
+    if not isinstance(spec, str) or stored == hidden or hide_words(spec) != hidden:
+        return judge_name(spec, judges)
+    for judge, name in zip(judges, panel_members(stored), strict=True):
+        judge.name = name
+    return stored
 
 
 def resize_rule(vision: VisionSpec, image_fit: str) -> ResizeRule | None:

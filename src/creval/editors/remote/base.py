@@ -20,6 +20,7 @@ from yarl import URL
 
 from creval.core.errors import CrevalError
 from creval.core.images import EncodedImage, ImageError, decode_image, encode_image
+from creval.core.redaction import hide_settings
 from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask
 from creval.editors.output_checks import MAX_IMAGE_BYTES
 from creval.providers.call_errors import CallError, ProviderUnusable
@@ -72,6 +73,7 @@ class RemoteEditor(Editor):
         self._is_public_endpoint = address.scheme == "https" and not is_local_name(address.host or "")
         self._connections = options.concurrency
         self._settings = dict(options.settings)
+        self._shown_settings = hide_settings(self._settings)
         for name in sorted(self.reserved_settings & self._settings.keys()):
             raise CrevalError(f"`settings` {name}: {self.name} is given that by creval itself.")
         self._user_price = options.price
@@ -84,7 +86,10 @@ class RemoteEditor(Editor):
 
     @property
     def manifest_entry(self) -> Mapping[str, Any]:
-        return {**super().manifest_entry, "url": self._endpoint.url, "settings": self._settings}
+        return {**super().manifest_entry, "url": self._endpoint.url, "settings": self._shown_settings}
+
+    def keep_secrets(self) -> None:
+        self._shown_settings = self._settings
 
     def accepts(self, extra: str) -> bool:
         return extra != "mask" or self.supports_mask
